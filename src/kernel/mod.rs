@@ -1,1 +1,42 @@
-//! kernel
+//! The clocked kernel: time, registered channels, clocked storage, who wakes when, and what is said when nothing moves.
+//!
+//! ```text
+//!            cycle t                                   cycle t + 1
+//!   ┌─────────────────────────────┐ edge  ┌─────────────────────────────┐
+//!   │ commit │ sample │   tick    │──────▶│ commit │ sample │   tick    │
+//!   └─────────────────────────────┘       └─────────────────────────────┘
+//!     what the   waves     each awake block reads its own registers and sends;
+//!     channels   read      what it sends in t over a channel of latency L is
+//!     brought    registers committed at the start of t + L + 1
+//! ```
+//!
+//! A block reads only its own registers and sends only into channels whose latency is at least one cycle
+//! (requirement K-CLK-1), so the order in which blocks are evaluated within a cycle cannot matter. The price of a
+//! block that has nothing to do is zero (K-CLK-2): [`WakeSet`] names the blocks of a cycle, and a cycle in which
+//! nobody is awake and nothing arrives is not visited at all.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`cycle`](self::Clock) | cycles, clock, conversion of nanoseconds (K-TIME-1) |
+//! | [`wheel`](self::Wheel) | registered channels: everything in flight, by the cycle it arrives |
+//! | [`wake`](self::WakeSet) | wake-driven scheduling: a two-level bit set, and alarms for far cycles |
+//! | [`storage`](self::Fifo) | clocked storage with staged writes |
+//! | [`rng`](self::Rng) | seeded random numbers by integer methods only (K-DET-1) |
+//! | [`waits`](self::WaitFor) | the wait-for graph of the watchdog (K-WD-1) |
+
+mod cycle;
+mod rng;
+mod storage;
+mod waits;
+mod wake;
+mod wheel;
+
+pub use cycle::{Clock, Rounded};
+pub use rng::Rng;
+pub use storage::Fifo;
+pub use waits::{Autopsy, WaitFor};
+pub use wake::{Alarms, Wake, WakeSet};
+pub use wheel::Wheel;
+
+/// A point in simulated time, in cycles of the one clock. Cycle 0 is the first.
+pub type Cycle = u64;

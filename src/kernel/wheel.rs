@@ -1,0 +1,120 @@
+//! Registered channels: whatever is under way, kept by the cycle in which it arrives.
+//!
+//! ```text
+//!   push(now, delay, x) ──▶ [ now+1 | now+2 | … | now+horizon ] ──▶ take(now)
+//! ```
+//!
+//! A link of latency L is not an object with a shift register of its own: millions of idle links would then cost
+//! memory and time. All links share one calendar of arrivals; a flit that is sent is entered under the cycle in which
+//! it is committed at the other end. What is in the calendar is exactly what stands in the stages of all links.
+//! Within one cycle the order of entries carries no meaning: no two entries of a cycle touch the same register.
+
+use super::Cycle;
+
+/// Everything of one kind that is under way, by the cycle of its arrival.
+#[derive(Clone, Debug)]
+pub struct Wheel<T> {
+    slots: Vec<Vec<T>>,
+    mask: u64,
+    under_way: usize,
+}
+
+impl<T> Wheel<T> {
+    /// A wheel for delays of 1 to `horizon` cycles.
+    pub fn new(horizon: u64) -> Wheel<T> {
+        let slots = (horizon + 1).next_power_of_two() as usize;
+        Wheel { slots: (0..slots).map(|_| Vec::new()).collect(), mask: slots as u64 - 1, under_way: 0 }
+    }
+
+    /// The longest delay that can be entered.
+    pub fn horizon(&self) -> u64 {
+        self.mask
+    }
+
+    /// Enters `item`, which is committed at the start of cycle `now + delay`.
+    ///
+    /// # Panics
+    /// In debug builds, if the delay is zero (a combinational path, which K-CLK-1 forbids) or beyond the horizon.
+    #[inline]
+    pub fn push(&mut self, now: Cycle, delay: u64, item: T) {
+        debug_assert!(delay >= 1, "a channel needs a latency of at least one cycle: send with delay >= 1");
+        debug_assert!(delay <= self.mask, "delay {delay} is beyond the horizon {}: build the wheel longer", self.mask);
+        self.slots[((now + delay) & self.mask) as usize].push(item);
+        self.under_way += 1;
+    }
+
+    /// Takes out what arrives in cycle `now`; give the emptied vector back with [`Wheel::recycle`].
+    #[inline]
+    pub fn take(&mut self, now: Cycle) -> Vec<T> {
+        let items = std::mem::take(&mut self.slots[(now & self.mask) as usize]);
+        self.under_way -= items.len();
+        items
+    }
+
+    /// Gives the memory of a vector from [`Wheel::take`] back, so that a running model allocates nothing.
+    #[inline]
+    pub fn recycle(&mut self, now: Cycle, mut items: Vec<T>) {
+        let slot = &mut self.slots[(now & self.mask) as usize];
+        if slot.capacity() < items.capacity() {
+            items.clear();
+            items.append(slot);
+            *slot = items;
+        }
+    }
+
+    /// How many items are under way.
+    #[inline]
+    pub fn under_way(&self) -> usize {
+        self.under_way
+    }
+
+    /// The first cycle from `now` on in which something arrives.
+    pub fn next(&self, now: Cycle) -> Option<Cycle> {
+        if self.under_way == 0 {
+            return None;
+        }
+        (now..=now + self.mask).find(|cycle| !self.slots[(cycle & self.mask) as usize].is_empty())
+    }
+
+    /// Everything under way, in order of arrival from `now` on: for the watchdog's report and for checks.
+    pub fn iter(&self, now: Cycle) -> impl Iterator<Item = (Cycle, &T)> {
+        (now..=now + self.mask)
+            .flat_map(move |cycle| self.slots[(cycle & self.mask) as usize].iter().map(move |item| (cycle, item)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_arrives_after_exactly_its_delay() {
+        for delay in 1..=20 {
+            let mut wheel = Wheel::new(20);
+            wheel.push(7, delay, delay);
+            assert_eq!(wheel.next(7), Some(7 + delay));
+            for cycle in 7..7 + delay {
+                assert!(wheel.take(cycle).is_empty(), "nothing may arrive before cycle {}", 7 + delay);
+            }
+            assert_eq!(wheel.take(7 + delay), [delay]);
+            assert_eq!(wheel.under_way(), 0);
+            assert_eq!(wheel.next(7), None);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "latency of at least one cycle")]
+    fn a_combinational_path_is_refused() {
+        Wheel::new(4).push(0, 0, ());
+    }
+
+    #[test]
+    fn recycled_memory_keeps_what_was_entered_meanwhile() {
+        let mut wheel = Wheel::new(3);
+        wheel.push(0, 1, 'a');
+        let items = wheel.take(1);
+        wheel.push(1, 3, 'b');
+        wheel.recycle(1, items);
+        assert_eq!(wheel.take(4), ['b']);
+    }
+}
