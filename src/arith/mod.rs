@@ -1,1 +1,39 @@
-//! arith
+//! Arithmetic as hardware: formats, staged units, the reduction tree, sticky flags.
+//!
+//! ```text
+//!   word of lanes ->  lanes  ->  unit (adder | multiplier | comparator | integer)  ->  round  ->  word + flags
+//!                                  |  six segments, cut into 1 to 6 clock stages
+//!                                  +-- pipe: one unit     +-- tree: a tree of units in fixed port order
+//! ```
+//!
+//! | file | holds |
+//! |------|-------|
+//! | [`types`] | operations, data types, rounding, flags, modes: names only |
+//! | [`format`](mod@format) | one description of a floating-point format, unpacking |
+//! | [`adder`], [`multiplier`], [`comparator`], [`integer`] | the datapaths, stage by stage |
+//! | [`round`] | rounding and packing, shared by adder and multiplier |
+//! | [`unit`] | the function table, the stage registers, the cut into clock stages |
+//! | [`lanes`] | how lanes lie in a 64-bit word |
+//! | [`pipe`] | one pipelined unit |
+//! | [`tree`] | the pipelined reduction tree |
+//!
+//! Nothing here calls the host's floating point, and nothing here is used by [`oracle`](crate::oracle) except the
+//! names in [`types`].
+
+pub mod adder;
+pub mod comparator;
+pub mod format;
+pub mod integer;
+pub mod lanes;
+pub mod multiplier;
+pub mod pipe;
+pub mod round;
+pub mod tree;
+pub mod types;
+pub mod unit;
+
+pub use lanes::{lane, lanes_apply, pack_lanes, unpack_lanes};
+pub use pipe::{Pipe, PipeIn, PipeOut};
+pub use tree::{BadTreeCfg, Operands, Tree, TreeCfg, TreeIn, TreeOut};
+pub use types::{DType, Flags, Mode, NanPolicy, Op, Round, UnknownName};
+pub use unit::{Function, Unit};

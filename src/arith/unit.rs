@@ -1,0 +1,513 @@
+//! One two-input unit of a reduction: the function table, the six segments, and where a pipeline is cut.
+//!
+//! ```text
+//!  segment      0            1            2            3             4          5
+//!  add, sub   compare  |   align    |   add      |  normalise  |   round   |  pack
+//!  mul        factor   |   multiply |   sum      |  normalise  |   round   |  pack
+//!  min .. lt  keys     |   order    |   select   |  (hold)     |   (hold)  |  (hold)
+//!  integer    extend   |   multiply |   finish   |  (hold)     |   (hold)  |  (hold)
+//!  gates      extend   |   (hold)   |   finish   |  (hold)     |   (hold)  |  (hold)
+//!
+//!  cut(1)  |                                                                       >|
+//!  cut(2)  |                                    >|                                 >|
+//!  cut(3)  |                       >|                           >|                 >|
+//!  cut(4)  |                       >|            >|             >|                 >|
+//!  cut(5)  |           >|           >|           >|             >|                 >|
+//!  cut(6)  |           >|           >|           >|             >|         >|      >|
+//! ```
+//!
+//! `>|` is a register. Every function of a unit takes the same number of cycles, so results leave in the order in
+//! which operands entered, whatever the mixture.
+//!
+//! Each segment is a pure function from one register's contents to the next one's ([`StageRegister`]); a clock stage
+//! is one to six of them in a row. The number of clock stages therefore cannot change a bit.
+//!
+//! Requirements: A-PIPE-1, A-OP-1 (`common.md`, section 1); P-SW-3 (`piuma.md`).
+
+use super::comparator::{self, Keys, Ordered, Selection};
+use super::format::Format;
+use super::integer::{self, Extended, Gate};
+use super::round::{self, Normalised, Packed, Rounded, Special};
+use super::types::{DType, Flags, Mode, Op};
+use super::{adder, multiplier};
+
+/// Logic segments of every unit.
+pub const SEGMENTS: u8 = 6;
+
+/// The most clock stages a unit can be cut into.
+pub const MAX_STAGES: u8 = SEGMENTS;
+
+/// The segments of each clock stage, as one past the last segment.
+///
+/// # Panics
+///
+/// If `stages` is not in 1 to 6: the scenario has to refuse such a value before a block is built.
+pub const fn cut(stages: u8) -> &'static [u8] {
+    match stages {
+        1 => &[6],
+        2 => &[3, 6],
+        3 => &[2, 4, 6],
+        4 => &[2, 3, 4, 6],
+        5 => &[1, 2, 3, 4, 6],
+        6 => &[1, 2, 3, 4, 5, 6],
+        _ => panic!("a unit is cut into 1 to 6 clock stages; check `unit_stages` before building it"),
+    }
+}
+
+/// What a unit computes from two lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Function {
+    /// a + b.
+    Add,
+    /// a - b.
+    Sub,
+    /// a x b.
+    Mul,
+    /// Smaller operand.
+    Min,
+    /// Larger operand.
+    Max,
+    /// 1 if a = b.
+    Equal,
+    /// 1 if a <= b.
+    LessOrEqual,
+    /// 1 if a < b.
+    Less,
+    /// a AND b.
+    And,
+    /// a OR b.
+    Or,
+    /// a XOR b.
+    Xor,
+    /// NOT (a AND b).
+    Nand,
+    /// NOT (a OR b).
+    Nor,
+    /// NOT (a XOR b).
+    Xnor,
+}
+
+impl Function {
+    /// The function a reduction's operation needs; `None` for the barrier, which has no data.
+    pub const fn of(op: Op) -> Option<Self> {
+        Some(match op {
+            Op::Sum => Self::Add,
+            Op::Prod => Self::Mul,
+            Op::Min => Self::Min,
+            Op::Max => Self::Max,
+            Op::And => Self::And,
+            Op::Or => Self::Or,
+            Op::Xor => Self::Xor,
+            Op::Nand => Self::Nand,
+            Op::Nor => Self::Nor,
+            Op::Xnor => Self::Xnor,
+            Op::Barrier => return None,
+        })
+    }
+}
+
+/// Which datapath a function and a type lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Path {
+    Adder { negate_b: bool },
+    Multiplier,
+    FloatComparator(Selection),
+    IntegerComparator(Selection),
+    Integer(Gate),
+}
+
+/// A unit with its function, type and mode selected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unit {
+    path: Path,
+    dtype: DType,
+    mode: Mode,
+    format: &'static Format,
+}
+
+/// The contents of one pipeline register of a unit.
+///
+/// The variant follows from function and segment; a real unit would have the registers of all its datapaths side by
+/// side, of which one is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StageRegister {
+    /// The operands at the door (wires, not a register).
+    Operands {
+        /// Lane of the lower port.
+        a: u64,
+        /// Lane of the higher port.
+        b: u64,
+    },
+    /// Adder, after *compare*.
+    Compared(adder::Compared),
+    /// Adder, after *align*.
+    Aligned(adder::Aligned),
+    /// Adder, after *add*.
+    Summed(adder::Summed),
+    /// Multiplier, after *factor*.
+    Factored(multiplier::Factored),
+    /// Multiplier, after *multiply*.
+    Partials(multiplier::Partials),
+    /// Multiplier, after *sum*.
+    Product(multiplier::Product),
+    /// Adder and multiplier, after *normalise*.
+    Normalised(Normalised),
+    /// Adder and multiplier, after *round*.
+    Rounded(Rounded),
+    /// Comparator, after *keys*.
+    Keys(Keys),
+    /// Comparator, after *order*.
+    Ordered(Ordered),
+    /// Integer unit, after *extend*.
+    Extended(Extended),
+    /// Integer unit, after *multiply*.
+    IntegerPartials(integer::Partials),
+    /// The finished lane.
+    Done(Packed),
+}
+
+impl Unit {
+    /// A unit for `function` on lanes of `dtype`.
+    pub const fn new(function: Function, dtype: DType, mode: Mode) -> Self {
+        let (is_float, format) = match dtype.format() {
+            Some(format) => (true, format),
+            // Integer paths never look at it.
+            None => (false, &Format::F64),
+        };
+        let path = match function {
+            Function::Add if is_float => Path::Adder { negate_b: false },
+            Function::Sub if is_float => Path::Adder { negate_b: true },
+            Function::Mul if is_float => Path::Multiplier,
+            Function::Add => Path::Integer(Gate::Add),
+            Function::Sub => Path::Integer(Gate::Sub),
+            Function::Mul => Path::Integer(Gate::Mul),
+            Function::And => Path::Integer(Gate::And),
+            Function::Or => Path::Integer(Gate::Or),
+            Function::Xor => Path::Integer(Gate::Xor),
+            Function::Nand => Path::Integer(Gate::Nand),
+            Function::Nor => Path::Integer(Gate::Nor),
+            Function::Xnor => Path::Integer(Gate::Xnor),
+            Function::Min => Self::comparator(is_float, Selection::Min),
+            Function::Max => Self::comparator(is_float, Selection::Max),
+            Function::Equal => Self::comparator(is_float, Selection::Equal),
+            Function::LessOrEqual => Self::comparator(is_float, Selection::LessOrEqual),
+            Function::Less => Self::comparator(is_float, Selection::Less),
+        };
+        Self { path, dtype, mode, format }
+    }
+
+    const fn comparator(is_float: bool, selection: Selection) -> Path {
+        if is_float { Path::FloatComparator(selection) } else { Path::IntegerComparator(selection) }
+    }
+
+    /// The unit a reduction needs. Bitwise operations do not see lanes: the whole word is one 64-bit lane.
+    /// `None` for the barrier.
+    pub const fn of(op: Op, dtype: DType, mode: Mode) -> Option<Self> {
+        let dtype = if op.is_bitwise() { DType::U64 } else { dtype };
+        match Function::of(op) {
+            Some(function) => Some(Self::new(function, dtype, mode)),
+            None => None,
+        }
+    }
+
+    /// Type of the lanes this unit works on.
+    pub const fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// One segment: from what one register holds to what the next one will hold.
+    #[inline]
+    pub const fn step(&self, register: StageRegister) -> StageRegister {
+        use StageRegister as R;
+        match register {
+            R::Operands { a, b } => match self.path {
+                Path::Adder { negate_b } => R::Compared(adder::compare(self.format, self.mode, a, b, negate_b)),
+                Path::Multiplier => R::Factored(multiplier::factor(self.format, self.mode, a, b)),
+                Path::FloatComparator(selection) => {
+                    R::Keys(comparator::float_keys(self.format, self.mode, selection, a, b))
+                }
+                Path::IntegerComparator(_) => R::Keys(comparator::integer_keys(self.dtype, a, b)),
+                Path::Integer(gate) => R::Extended(integer::extend(self.dtype, gate, a, b)),
+            },
+            R::Compared(r) => R::Aligned(adder::align(r)),
+            R::Aligned(r) => R::Summed(adder::add(self.mode, r)),
+            R::Summed(r) => R::Normalised(adder::normalise(self.format, r)),
+            R::Factored(r) => R::Partials(multiplier::multiply(self.format, r)),
+            R::Partials(r) => R::Product(multiplier::sum(self.format, r)),
+            R::Product(r) => R::Normalised(multiplier::normalise(self.format, r)),
+            R::Normalised(r) => R::Rounded(round::round(self.format, self.mode, r)),
+            R::Rounded(r) => R::Done(round::pack(self.format, self.mode, r)),
+            R::Keys(r) => R::Ordered(comparator::order(r)),
+            R::Ordered(r) => match self.path {
+                Path::FloatComparator(selection) | Path::IntegerComparator(selection) => {
+                    R::Done(comparator::select(selection, r))
+                }
+                _ => panic!("a comparator's register in another unit: registers of two units were mixed"),
+            },
+            R::Extended(r) => match self.path {
+                Path::Integer(gate) => R::IntegerPartials(integer::multiply(gate, r)),
+                _ => panic!("an integer register in another unit: registers of two units were mixed"),
+            },
+            R::IntegerPartials(r) => match self.path {
+                Path::Integer(gate) => R::Done(integer::finish(self.dtype, gate, r)),
+                _ => panic!("an integer register in another unit: registers of two units were mixed"),
+            },
+            R::Done(r) => R::Done(r),
+        }
+    }
+
+    /// One clock stage: segments `from` to `to` (exclusive) in a row.
+    #[inline]
+    pub const fn stage(&self, from: u8, to: u8, register: StageRegister) -> StageRegister {
+        let mut register = register;
+        let mut segment = from;
+        while segment < to {
+            register = self.step(register);
+            segment += 1;
+        }
+        register
+    }
+
+    /// All segments without registers.
+    #[inline]
+    pub const fn evaluate(&self, a: u64, b: u64) -> Packed {
+        match self.path {
+            Path::Adder { negate_b } => adder::evaluate(self.format, self.mode, a, b, negate_b),
+            Path::Multiplier => multiplier::evaluate(self.format, self.mode, a, b),
+            Path::FloatComparator(selection) | Path::IntegerComparator(selection) => {
+                comparator::evaluate(self.dtype, self.mode, selection, a, b)
+            }
+            Path::Integer(gate) => integer::evaluate(self.dtype, gate, a, b),
+        }
+    }
+
+    /// The register that lies behind `segments` segments of this unit, holding zeros: its names and widths are right
+    /// even while nothing is in the pipeline.
+    pub const fn blank(&self, segments: u8) -> StageRegister {
+        self.stage(0, segments, StageRegister::Operands { a: 0, b: 0 })
+    }
+
+    /// Calls `sink` with name, width and value of every field of a register.
+    pub fn fields(&self, register: &StageRegister, sink: &mut dyn FnMut(&'static str, u32, u128)) {
+        use StageRegister as R;
+        let f = self.format;
+        let lane = self.dtype.bits();
+        let exponent = f.exponent_bits + 2;
+        let significand = f.precision();
+        let mask = (1u128 << exponent) - 1;
+        // Exponents are signed registers of two bits more than the field.
+        let signed = |e: i32| e as u128 & mask;
+        let mut put = |name, width, value| sink(name, width, value);
+        match register {
+            R::Operands { a, b } => {
+                put("a", lane, *a as u128);
+                put("b", lane, *b as u128);
+            }
+            R::Compared(r) => {
+                put("special", 2, special_code(r.special));
+                put("sign", 1, r.sign as u128);
+                put("subtract", 1, r.subtract as u128);
+                put("invalid", 1, invalid(r.flags));
+                put("exponent", exponent, signed(r.exponent));
+                put("distance", f.exponent_bits, r.distance as u128);
+                put("larger", lane, r.larger as u128);
+                put("smaller", significand, r.smaller as u128);
+            }
+            R::Aligned(r) => {
+                put("special", 2, special_code(r.special));
+                put("sign", 1, r.sign as u128);
+                put("subtract", 1, r.subtract as u128);
+                put("invalid", 1, invalid(r.flags));
+                put("exponent", exponent, signed(r.exponent));
+                put("larger", lane.max(significand + 3), r.larger as u128);
+                put("smaller", significand + 3, r.smaller as u128);
+            }
+            R::Summed(r) => {
+                put("special", 2, special_code(r.special));
+                put("sign", 1, r.sign as u128);
+                put("invalid", 1, invalid(r.flags));
+                put("exponent", exponent, signed(r.exponent));
+                put("sum", lane.max(significand + 4), r.sum as u128);
+            }
+            R::Factored(r) => {
+                put("special", 2, special_code(r.special));
+                put("sign", 1, r.sign as u128);
+                put("invalid", 1, invalid(r.flags));
+                put("exponent", exponent, signed(r.exponent));
+                put("a", lane, r.a as u128);
+                put("b", significand, r.b as u128);
+            }
+            R::Partials(r) => {
+                let half = multiplier::split(f);
+                put("special", 2, special_code(r.special));
+                put("sign", 1, r.sign as u128);
+                put("invalid", 1, invalid(r.flags));
+                put("exponent", exponent, signed(r.exponent));
+                put("lower", lane.max(significand + half), r.lower);
+                put("upper", significand + half, r.upper);
+            }
+            R::Product(r) => {
+                put("special", 2, special_code(r.special));
+                put("sign", 1, r.sign as u128);
+                put("invalid", 1, invalid(r.flags));
+                put("exponent", exponent, signed(r.exponent));
+                put("product", lane.max(2 * significand), r.product);
+            }
+            R::Normalised(r) => {
+                put("special", 2, special_code(r.special));
+                put("sign", 1, r.sign as u128);
+                put("invalid", 1, invalid(r.flags));
+                put("exponent", exponent, signed(r.exponent));
+                put("significand", lane.max(significand + 3), r.significand as u128);
+            }
+            R::Rounded(r) => {
+                put("special", 2, special_code(r.special));
+                put("sign", 1, r.sign as u128);
+                put("invalid", 1, invalid(r.flags));
+                put("exponent", exponent, signed(r.exponent));
+                put("significand", lane, r.significand as u128);
+                put("inexact", 1, r.inexact as u128);
+                put("tiny", 1, r.tiny as u128);
+            }
+            R::Keys(r) => {
+                put("unordered", 1, r.unordered as u128);
+                put("invalid", 1, invalid(r.flags));
+                put("a_key", 64, r.a_key as u64 as u128);
+                put("b_key", 64, r.b_key as u64 as u128);
+                put("a", lane, r.a as u128);
+                put("b", lane, r.b as u128);
+            }
+            R::Ordered(r) => {
+                put("unordered", 1, r.unordered as u128);
+                put("invalid", 1, invalid(r.flags));
+                put("less", 1, r.less as u128);
+                put("equal", 1, r.equal as u128);
+                put("a", lane, r.a as u128);
+                put("b", lane, r.b as u128);
+            }
+            R::Extended(r) => {
+                put("negative", 1, r.negative as u128);
+                put("a", 64, r.a as u128);
+                put("b", 64, r.b as u128);
+            }
+            R::IntegerPartials(r) => {
+                put("negative", 1, r.negative as u128);
+                put("lower", 96, r.lower);
+                put("upper", 96, r.upper);
+            }
+            R::Done(r) => {
+                put("lane", lane, r.bits as u128);
+                put("flags", 6, r.flags.bits() as u128);
+            }
+        }
+    }
+}
+
+const fn special_code(special: Special) -> u128 {
+    match special {
+        Special::Number => 0,
+        Special::Nan => 1,
+        Special::Infinity => 2,
+    }
+}
+
+fn invalid(flags: Flags) -> u128 {
+    flags.contains(Flags::INVALID) as u128
+}
+
+impl StageRegister {
+    /// The register's name in waves and stage listings.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Operands { .. } => "operands",
+            Self::Compared(_) => "compared",
+            Self::Aligned(_) => "aligned",
+            Self::Summed(_) => "summed",
+            Self::Factored(_) => "factored",
+            Self::Partials(_) => "partials",
+            Self::Product(_) => "product",
+            Self::Normalised(_) => "normalised",
+            Self::Rounded(_) => "rounded",
+            Self::Keys(_) => "keys",
+            Self::Ordered(_) => "ordered",
+            Self::Extended(_) => "extended",
+            Self::IntegerPartials(_) => "int_partials",
+            Self::Done(_) => "done",
+        }
+    }
+
+    /// The finished lane.
+    ///
+    /// # Panics
+    ///
+    /// If the last segment has not been passed yet; that is a fault of the pipeline around the unit.
+    #[inline]
+    pub const fn finished(&self) -> Packed {
+        match self {
+            Self::Done(packed) => *packed,
+            _ => panic!("a lane left its unit before the last stage: run every stage of `cut` first"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cut_covers_all_segments_once() {
+        for stages in 1..=MAX_STAGES {
+            let ends = cut(stages);
+            assert_eq!(ends.len(), stages as usize);
+            assert_eq!(ends.last(), Some(&SEGMENTS));
+            assert!(ends.windows(2).all(|w| w[0] < w[1]));
+        }
+    }
+
+    #[test]
+    fn stepping_equals_evaluating() {
+        use Function::{Add, And, Equal, Less, LessOrEqual, Max, Min, Mul, Nand, Nor, Or, Sub, Xnor, Xor};
+        let words = [0, 1, 0x7f, 0x80, 0x3f80_0001, 0x7fc0_0001, 0xbff0_0000_0000_0001, u64::MAX];
+        for function in [Add, Sub, Mul, Min, Max, Equal, LessOrEqual, Less, And, Or, Xor, Nand, Nor, Xnor] {
+            for &dtype in DType::ALL {
+                let unit = Unit::new(function, dtype, Mode::default());
+                for a in words {
+                    for b in words {
+                        let (a, b) = (a & dtype.lane_mask(), b & dtype.lane_mask());
+                        let stepped = unit.stage(0, SEGMENTS, StageRegister::Operands { a, b });
+                        assert_eq!(stepped.finished(), unit.evaluate(a, b), "{function:?} {dtype} {a:x} {b:x}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_field_fits_its_width() {
+        let words = [0u64, 1, 0x7f80_0000, 0x7f7f_ffff, 0xffc0_0001, 0x7fef_ffff_ffff_ffff, u64::MAX];
+        for &op in Op::ALL {
+            for &dtype in DType::ALL {
+                let Some(unit) = Unit::of(op, dtype, Mode::default()) else {
+                    continue;
+                };
+                for a in words {
+                    for b in words {
+                        let mask = unit.dtype().lane_mask();
+                        let mut register = StageRegister::Operands { a: a & mask, b: b & mask };
+                        for segments in 0..=SEGMENTS {
+                            assert_eq!(register.name(), unit.blank(segments).name());
+                            unit.fields(&register, &mut |name, width, value| {
+                                assert!(
+                                    value >> width == 0,
+                                    "{op} {dtype} {}.{name}: {value:x} in {width}",
+                                    register.name()
+                                );
+                            });
+                            register = unit.step(register);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

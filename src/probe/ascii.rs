@@ -1,0 +1,1 @@
+//! Waveforms as text.

@@ -1,0 +1,1 @@
+//! The first difference of two waveforms.

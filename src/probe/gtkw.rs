@@ -1,0 +1,109 @@
+//! The GTKWave save file and the translation files of the states.
+//!
+//! GTKWave 3.3 does not read the tables of states in a VCD header. It does read a save file (`run.gtkw` beside
+//! `run.vcd`) that lists the signals to show, and for each state names a file with lines `value NAME`
+//! (`run.Engine.names`). So `gtkwave run.gtkw` shows names at once.
+//!
+//! **Format.** A line `@22` sets the display of the signals after it (bit 1: hexadecimal, bit 3: binary, bit 5: right
+//! justified, bit 13: translated by file); `^1 FILE` sets the translation file; `-text` is a heading. Values in a
+//! translation file are written as GTKWave shows them: hexadecimal, with leading zeros.
+//!
+//! **Paths** are bare file names: GTKWave looks for them where the save file is, because the save file names itself in
+//! `[savefile]`. The files can be moved together.
+//!
+//! **Limits.** The first [`MAX_TRACES`] signals are listed; all others can be added from GTKWave's tree. A state of one
+//! bit is shown as a line, as GTKWave does with every single bit.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::path::Path;
+
+use super::vcd_out::word;
+use super::{Declarations, EnumTable};
+
+/// Signals listed; a longer list makes GTKWave slow to open and helps nobody.
+pub(super) const MAX_TRACES: usize = 2000;
+
+/// Names and contents of the files that stand beside a waveform.
+pub(super) struct SaveFile {
+    /// The save file first, then the translation files.
+    pub(super) files: Vec<(String, String)>,
+}
+
+impl SaveFile {
+    pub(super) fn new(waveform: &Path, declarations: &Declarations) -> SaveFile {
+        let text = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+        let stem = text(waveform.file_stem());
+        let save_name = format!("{stem}.gtkw");
+        let mut tables = Tables::default();
+        let mut save = format!(
+            "[*]\n[*] watershed\n[*]\n[dumpfile] \"{}\"\n[savefile] \"{save_name}\"\n[timestart] 0\n",
+            text(waveform.file_name())
+        );
+        for &root in &declarations.roots {
+            let _ = writeln!(save, "[treeopen] {}.", declarations.scopes[root as usize].name);
+        }
+        let mut listed = 0;
+        for (scope, decl) in declarations.scopes.iter().enumerate() {
+            if decl.signals.is_empty() || listed >= MAX_TRACES {
+                continue;
+            }
+            let path = declarations.scope_path(scope as u32);
+            let _ = writeln!(save, "@200\n-{path}");
+            for &signal in decl.signals.iter().take(MAX_TRACES - listed) {
+                let signal = &declarations.signals[signal as usize];
+                let range = match signal.width {
+                    1 => String::new(),
+                    width => format!("[{}:0]", width - 1),
+                };
+                let display = match signal.table {
+                    Some(table) if signal.width > 1 => {
+                        let file = tables.file(&stem, table);
+                        format!("@2022\n^1 {file}")
+                    }
+                    _ if signal.width == 1 => "@28".to_owned(),
+                    _ => "@22".to_owned(),
+                };
+                let _ = writeln!(save, "{display}\n{path}.{}{range}", signal.name);
+                listed += 1;
+            }
+        }
+        if listed < declarations.signals.len() {
+            let _ = writeln!(save, "@200\n-{} more signals in the tree", declarations.signals.len() - listed);
+        }
+        let mut files = vec![(save_name, save)];
+        files.extend(tables.files);
+        SaveFile { files }
+    }
+}
+
+/// Translation files made so far.
+#[derive(Default)]
+struct Tables {
+    names: HashMap<String, &'static EnumTable>,
+    files: Vec<(String, String)>,
+}
+
+impl Tables {
+    /// Name of a table's file; makes it when it is met first.
+    fn file(&mut self, stem: &str, table: &'static EnumTable) -> String {
+        let base: String =
+            (table.name.chars()).map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect();
+        let mut name = format!("{stem}.{base}.names");
+        let mut count = 1;
+        while self.names.get(&name).is_some_and(|known| *known != table) {
+            count += 1;
+            name = format!("{stem}.{base}_{count}.names");
+        }
+        if self.names.insert(name.clone(), table).is_none() {
+            let digits = table.width().div_ceil(4) as usize;
+            let mut text = String::new();
+            for (value, value_name) in table.names.iter().enumerate() {
+                let _ = writeln!(text, "{value:0digits$X} {}", word(value_name));
+            }
+            self.files.push((name.clone(), text));
+        }
+        name
+    }
+}

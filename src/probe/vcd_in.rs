@@ -1,0 +1,1 @@
+//! A streaming reader of VCD files.

@@ -1,0 +1,395 @@
+//! VCD files.
+//!
+//! **Format.** Value change dump of IEEE 1364, time scale 1 ps. One `module` scope for each scope, one `reg` for each
+//! signal, with a range when it is wider than one bit. Identifier codes follow declaration order. The first time stamp
+//! carries a `$dumpvars` block with all values, the last one is the end of the recording and usually has no changes.
+//! No date is written and nothing that depends on the machine, so equal runs give equal bytes.
+//!
+//! **States.** Their names are in the header as `$attrbegin misc 07 …` tables in front of the variable, which Surfer and
+//! the `wellen` library decode. GTKWave 3.3 skips them; for it a save file and one translation file a table are
+//! written beside the waveform (see `gtkw`).
+//!
+//! **Why the body is written by hand.** The `vcd` crate writes the header. Its value changes go through one formatting
+//! call a bit; a million changes of registers of 1 to 64 bits cost about 0.6 us each that way and under 40 ns here
+//! (release build, `make bench` measures it), because leading zeros are left out and bits are made eight at a time.
+//!
+//! **Limits.** 94^7 signals, far beyond [`Tracer`](super::Tracer)'s own limit.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::gtkw::SaveFile;
+use super::{Declarations, EnumTable, SignalId, Sink, SinkSummary, Value, Values};
+
+/// Bytes collected before they are handed to the file.
+const BUFFER: usize = 1 << 16;
+
+/// Writes a VCD file, and beside it what GTKWave needs to show names of states.
+pub struct VcdSink {
+    out: Box<dyn Write + Send>,
+    /// The waveform, if it is a file.
+    path: Option<PathBuf>,
+    comment: Option<String>,
+    save_file: bool,
+    buffer: Vec<u8>,
+    codes: Vec<Code>,
+    last_time: Option<u64>,
+    bytes: u64,
+    files: Vec<PathBuf>,
+}
+
+impl std::fmt::Debug for VcdSink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VcdSink").field("path", &self.path).field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+impl VcdSink {
+    /// Creates the file at once, so that a wrong path shows before the run.
+    ///
+    /// # Errors
+    /// Whatever the system says when the file cannot be created.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<VcdSink> {
+        let path = path.as_ref().to_owned();
+        let mut sink = Self::to_writer(Box::new(File::create(&path)?));
+        sink.files.push(path.clone());
+        sink.path = Some(path);
+        Ok(sink)
+    }
+
+    /// Writes to anything; there is no save file then.
+    pub fn to_writer(out: Box<dyn Write + Send>) -> VcdSink {
+        VcdSink {
+            out,
+            path: None,
+            comment: None,
+            save_file: true,
+            buffer: Vec::with_capacity(BUFFER + 4096),
+            codes: Vec::new(),
+            last_time: None,
+            bytes: 0,
+            files: Vec::new(),
+        }
+    }
+
+    /// Writes to memory; the second value reads it.
+    pub fn in_memory() -> (VcdSink, MemoryFile) {
+        let file = MemoryFile::default();
+        (Self::to_writer(Box::new(file.clone())), file)
+    }
+
+    /// Puts a comment into the header, for instance the stamp of a result.
+    #[must_use]
+    pub fn with_comment(mut self, comment: impl Into<String>) -> VcdSink {
+        // `$end` inside would end the comment early.
+        self.comment = Some(comment.into().replace('$', "_"));
+        self
+    }
+
+    /// Leaves out the GTKWave save file and its translation files.
+    #[must_use]
+    pub fn without_save_file(mut self) -> VcdSink {
+        self.save_file = false;
+        self
+    }
+
+    fn time(&mut self, time_ps: u64) {
+        if self.last_time != Some(time_ps) {
+            self.last_time = Some(time_ps);
+            self.buffer.push(b'#');
+            push_decimal(&mut self.buffer, time_ps);
+            self.buffer.push(b'\n');
+        }
+    }
+
+    #[inline]
+    fn change(&mut self, signal: SignalId, values: Values<'_>) {
+        let (width, value) = values.get(signal);
+        match value {
+            Value::Bits(bits) if width == 1 => self.buffer.push(b'0' + (bits & 1) as u8),
+            Value::Bits(bits) => {
+                self.buffer.push(b'b');
+                push_binary(&mut self.buffer, bits);
+                self.buffer.push(b' ');
+            }
+            Value::Unknown if width == 1 => self.buffer.push(b'x'),
+            Value::Unknown => self.buffer.extend_from_slice(b"bx "),
+            Value::Wide(words) => {
+                self.buffer.push(b'b');
+                push_wide(&mut self.buffer, width, words);
+                self.buffer.push(b' ');
+            }
+        }
+        self.codes[signal as usize].push_to(&mut self.buffer);
+        self.buffer.push(b'\n');
+    }
+
+    fn spill(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.buffer)?;
+        self.bytes += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn write_header(&mut self, declarations: &Declarations) -> io::Result<()> {
+        let mut writer = vcd::Writer::new(&mut self.buffer);
+        writer.version("watershed")?;
+        if let Some(comment) = &self.comment {
+            writer.comment(comment)?;
+        }
+        writer.timescale(1, vcd::TimescaleUnit::PS)?;
+        // The tables met so far; a table's number in the file is its place here plus one.
+        let mut tables: Vec<&'static EnumTable> = Vec::new();
+        // Depth-first without recursion: a scope is closed when the walk comes back to it.
+        let mut open: Vec<(u32, bool)> = (declarations.roots.iter().rev()).map(|&root| (root, false)).collect();
+        while let Some((scope, entered)) = open.pop() {
+            if entered {
+                writer.upscope()?;
+                continue;
+            }
+            let decl = &declarations.scopes[scope as usize];
+            writer.add_module(&decl.name)?;
+            for &signal in &decl.signals {
+                let signal_decl = &declarations.signals[signal as usize];
+                if let Some(table) = signal_decl.table {
+                    let known = tables.iter().position(|known| *known == table);
+                    let number = known.unwrap_or(tables.len()) + 1;
+                    if known.is_none() {
+                        tables.push(table);
+                        write_table(writer.writer(), table, number)?;
+                    }
+                    writeln!(writer.writer(), "$attrbegin misc 07 \"\" {number} $end")?;
+                }
+                let range =
+                    (signal_decl.width > 1).then(|| vcd::ReferenceIndex::Range(signal_decl.width as i32 - 1, 0));
+                writer.var_def(
+                    vcd::VarType::Reg,
+                    signal_decl.width,
+                    vcd::IdCode::from(signal),
+                    &signal_decl.name,
+                    range,
+                )?;
+            }
+            open.push((scope, true));
+            open.extend(decl.children.iter().rev().map(|&child| (child, false)));
+        }
+        writer.enddefinitions()?;
+        Ok(())
+    }
+
+    fn write_save_file(&mut self, declarations: &Declarations) -> io::Result<()> {
+        let Some(path) = self.path.as_ref().filter(|_| self.save_file) else {
+            return Ok(());
+        };
+        let save = SaveFile::new(path, declarations);
+        for (name, text) in save.files {
+            let path = path.with_file_name(name);
+            std::fs::write(&path, text)?;
+            self.files.push(path);
+        }
+        Ok(())
+    }
+}
+
+impl Sink for VcdSink {
+    fn header(&mut self, declarations: &Declarations) -> io::Result<()> {
+        self.codes = (0..declarations.signals.len() as u32).map(Code::new).collect();
+        self.write_header(declarations)?;
+        self.spill()?;
+        self.write_save_file(declarations)
+    }
+
+    fn dump(&mut self, time_ps: u64, values: Values<'_>) -> io::Result<()> {
+        self.time(time_ps);
+        self.buffer.extend_from_slice(b"$dumpvars\n");
+        for signal in 0..values.len() {
+            self.change(signal as SignalId, values);
+            if self.buffer.len() >= BUFFER {
+                self.spill()?;
+            }
+        }
+        self.buffer.extend_from_slice(b"$end\n");
+        Ok(())
+    }
+
+    fn step(&mut self, time_ps: u64, changed: &[SignalId], values: Values<'_>) -> io::Result<()> {
+        self.time(time_ps);
+        for &signal in changed {
+            self.change(signal, values);
+            if self.buffer.len() >= BUFFER {
+                self.spill()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, time_ps: u64) -> io::Result<SinkSummary> {
+        self.time(time_ps);
+        self.spill()?;
+        self.out.flush()?;
+        Ok(SinkSummary { files: std::mem::take(&mut self.files), bytes: self.bytes })
+    }
+}
+
+/// Definition of a table: all names, then all values in binary, then its number.
+fn write_table(out: &mut impl Write, table: &EnumTable, number: usize) -> io::Result<()> {
+    write!(out, "$attrbegin misc 07 {} {}", word(table.name), table.names.len())?;
+    for name in table.names {
+        write!(out, " {}", word(name))?;
+    }
+    let width = table.width() as usize;
+    for value in 0..table.names.len() {
+        write!(out, " {value:0width$b}")?;
+    }
+    writeln!(out, " {number} $end")
+}
+
+/// Readers cut the header at blanks and look for `$end`; neither may be in a name.
+pub(super) fn word(name: &str) -> String {
+    let good = |letter: char| letter.is_ascii_graphic() && letter != '$' && letter != '"';
+    let word: String = (name.chars()).map(|letter| if good(letter) { letter } else { '_' }).collect();
+    if word.is_empty() { "_".to_owned() } else { word }
+}
+
+/// A signal's identifier code, ready to be copied.
+#[derive(Debug, Clone, Copy)]
+struct Code {
+    text: [u8; 7],
+    len: u8,
+}
+
+impl Code {
+    /// The same text as [`vcd::IdCode`] shows.
+    fn new(signal: SignalId) -> Code {
+        let text = vcd::IdCode::from(signal).to_string();
+        let mut code = Code { text: [0; 7], len: text.len() as u8 };
+        code.text[..text.len()].copy_from_slice(text.as_bytes());
+        code
+    }
+
+    #[inline]
+    fn push_to(self, buffer: &mut Vec<u8>) {
+        buffer.extend_from_slice(&self.text[..usize::from(self.len)]);
+    }
+}
+
+/// Eight bits as text, most significant first, for each byte.
+static BYTE_TEXT: [[u8; 8]; 256] = {
+    let mut table = [[b'0'; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut bit = 0;
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                table[byte][7 - bit] = b'1';
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    table
+};
+
+/// Binary without leading zeros; zero is one `0`.
+#[inline]
+fn push_binary(buffer: &mut Vec<u8>, bits: u64) {
+    let count = (64 - bits.leading_zeros()).max(1) as usize;
+    let bytes = count.div_ceil(8);
+    let mut text = [0; 64];
+    for (place, byte) in bits.to_be_bytes()[8 - bytes..].iter().enumerate() {
+        text[place * 8..place * 8 + 8].copy_from_slice(&BYTE_TEXT[usize::from(*byte)]);
+    }
+    buffer.extend_from_slice(&text[bytes * 8 - count..bytes * 8]);
+}
+
+/// As [`push_binary`], for more than 64 bits; bits beyond the width are not shown.
+fn push_wide(buffer: &mut Vec<u8>, width: u32, words: &[u64]) {
+    let top_bits = width - 64 * (words.len() as u32 - 1);
+    let mut started = false;
+    for (place, word) in words.iter().enumerate().rev() {
+        let word = if place == words.len() - 1 { word & super::mask(top_bits) } else { *word };
+        if started {
+            for byte in word.to_be_bytes() {
+                buffer.extend_from_slice(&BYTE_TEXT[usize::from(byte)]);
+            }
+        } else if word != 0 || place == 0 {
+            push_binary(buffer, word);
+            started = true;
+        }
+    }
+}
+
+/// Decimal digits of a time stamp.
+fn push_decimal(buffer: &mut Vec<u8>, mut value: u64) {
+    let mut text = [0; 20];
+    let mut at = text.len();
+    loop {
+        at -= 1;
+        text[at] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    buffer.extend_from_slice(&text[at..]);
+}
+
+/// A file in memory that several owners can read and write; for tests and examples.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryFile(Arc<Mutex<Vec<u8>>>);
+
+impl MemoryFile {
+    /// A copy of what was written so far.
+    pub fn bytes(&self) -> Vec<u8> {
+        // A writer that panicked leaves whole writes behind: the content is usable.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What was written so far as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes()).into_owned()
+    }
+}
+
+impl Write for MemoryFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(push: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut buffer = Vec::new();
+        push(&mut buffer);
+        String::from_utf8(buffer).unwrap()
+    }
+
+    #[test]
+    fn numbers_are_written_without_leading_zeros() {
+        for value in [0, 1, 2, 127, 128, 255, 256, 0x8000_0000, u64::MAX, 0x0123_4567_89ab_cdef] {
+            assert_eq!(text(|b| push_binary(b, value)), format!("{value:b}"));
+            assert_eq!(text(|b| push_decimal(b, value)), format!("{value}"));
+        }
+        assert_eq!(text(|b| push_wide(b, 100, &[5, 0])), "101");
+        assert_eq!(text(|b| push_wide(b, 100, &[0, 0])), "0");
+        assert_eq!(text(|b| push_wide(b, 66, &[1, 0xff])), format!("11{:064b}", 1));
+    }
+
+    #[test]
+    fn codes_are_those_of_the_vcd_crate() {
+        for signal in [0, 93, 94, 8929, 8930, 1_000_000, u32::MAX] {
+            let code = text(|b| Code::new(signal).push_to(b));
+            assert_eq!(code, vcd::IdCode::from(signal).to_string());
+        }
+    }
+}
