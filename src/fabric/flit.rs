@@ -20,7 +20,7 @@ use bitfield::bitfield;
 bitfield! {
     /// The side-band tag of a flit; see the module's table.
     #[derive(Clone, Copy, PartialEq, Eq, Default)]
-    pub struct Tag(u64);
+    pub struct Tag(pub u64);
     impl Debug;
     /// First flit of its packet.
     pub head, set_head: 0;

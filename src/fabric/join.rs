@@ -41,7 +41,7 @@ pub struct JoinCx<'a, T> {
 }
 
 /// What an engine answers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct JoinOut {
     /// A result that enters the crossbar's engine input in this cycle.
     pub result: Option<Flit>,
@@ -49,6 +49,8 @@ pub struct JoinOut {
     pub changed: bool,
     /// When the engine must be ticked again.
     pub wake: Wake,
+    /// A breach of a rule that the engine noticed; the run ends with a failed check.
+    pub fault: Option<Box<str>>,
 }
 
 /// An engine behind an internal crossbar port of a switch.
@@ -108,7 +110,7 @@ impl<T> Join for NoJoin<T> {
     }
     fn put(&mut self, _: u16, _: u8, _: Flit, _: Cycle) {}
     fn tick(&mut self, _: &JoinCx<'_, T>) -> JoinOut {
-        JoinOut { result: None, changed: false, wake: Wake::OnInput }
+        JoinOut { result: None, changed: false, wake: Wake::OnInput, fault: None }
     }
     fn is_idle(&self) -> bool {
         true

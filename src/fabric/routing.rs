@@ -6,9 +6,9 @@
 //! function itself by walking every route, so it proves the code that runs and not a drawing of it.
 
 use super::network::Tables;
-use super::topology::{Die, EndPlace, Layout, Mesh, die_port as port};
+use super::topology::{Die, EndPlace, Layout, Mesh, Neighbours, die_port as port};
 use super::{Flit, PortSet};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// A routing function: one arm a topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl<const W: usize> Tables<W> for Routes {
 /// A route as the switches it visits, or `None` if it does not arrive within as many hops as there are switches.
 pub fn walk(layout: &Layout, from: u32, to: u32) -> Option<Vec<u32>> {
     let neighbours = Neighbours::new(layout);
-    neighbours.walk(&layout.routing, from, to)
+    walk_with(&neighbours, &layout.routing, from, to)
 }
 
 /// A cycle in the channel dependency graph of a layout's routing, as the names of the links in it; `None` proves that
@@ -108,7 +108,7 @@ pub fn dependency_cycle_by(layout: &Layout, hop: impl Fn(u32, u32) -> Option<u16
                     edges.insert((last, link));
                 }
                 last = Some(link);
-                at = neighbours.of(at, port)?;
+                at = neighbours.of(at, port)?.0;
             }
         }
     }
@@ -121,30 +121,17 @@ pub fn dependency_cycle_by(layout: &Layout, hop: impl Fn(u32, u32) -> Option<u16
     if cycle.is_empty() { None } else { Some(cycle.into_iter().map(|wait| wait.who).collect()) }
 }
 
-/// Who is at the far end of a port, for all switches.
-struct Neighbours(HashMap<(u32, u16), u32>);
-
-impl Neighbours {
-    fn new(layout: &Layout) -> Neighbours {
-        Neighbours(layout.plan.links.iter().flat_map(|link| [(link.a, link.b.0), (link.b, link.a.0)]).collect())
-    }
-
-    fn of(&self, switch: u32, port: u16) -> Option<u32> {
-        self.0.get(&(switch, port)).copied()
-    }
-
-    fn walk(&self, routing: &Routing, from: u32, to: u32) -> Option<Vec<u32>> {
-        let mut path = vec![from];
-        let mut at = from;
-        while let Some(port) = routing.hop(at, to) {
-            at = self.of(at, port)?;
-            path.push(at);
-            if path.len() > self.0.len() + 1 {
-                return None;
-            }
+fn walk_with(neighbours: &Neighbours, routing: &Routing, from: u32, to: u32) -> Option<Vec<u32>> {
+    let mut path = vec![from];
+    let mut at = from;
+    while let Some(port) = routing.hop(at, to) {
+        at = neighbours.of(at, port)?.0;
+        path.push(at);
+        if path.len() > neighbours.ports() {
+            return None;
         }
-        Some(path)
     }
+    Some(path)
 }
 
 #[cfg(test)]
@@ -181,7 +168,7 @@ mod tests {
                 while let Some(at) = frontier.first().copied() {
                     frontier.remove(0);
                     for port in 0..layout.external_ports {
-                        if let Some(next) = neighbours.of(at, port).filter(|&next| next < switches) {
+                        if let Some((next, _)) = neighbours.of(at, port).filter(|&(next, _)| next < switches) {
                             if distance[next as usize] == u32::MAX {
                                 distance[next as usize] = distance[at as usize] + 1;
                                 frontier.push(next);
@@ -190,7 +177,7 @@ mod tests {
                     }
                 }
                 for to in 0..switches {
-                    let path = neighbours.walk(&layout.routing, from, to).expect("the route arrives");
+                    let path = walk_with(&neighbours, &layout.routing, from, to).expect("the route arrives");
                     assert_eq!(path.len() as u32 - 1, distance[to as usize], "{from} to {to}");
                     assert_eq!(path.last(), Some(&to));
                 }

@@ -202,6 +202,9 @@ pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx
             let ready = cx.wires.now + u64::from(cx.wires.front);
             cx.wires.push(cx.node, at, result, ready);
         }
+        if let Some(fault) = out.fault {
+            cx.wires.fail(|| fault.into());
+        }
         cx.changed |= out.changed;
         cx.wake = cx.wake.or(out.wake);
     }

@@ -75,7 +75,7 @@ impl Layout {
         self.plan.nodes[..self.switches()].iter().map(|node| node.name.as_str())
     }
 
-    /// The neighbour at the far end of a switch's port: node and port.
+    /// The neighbour at the far end of a switch's port: node and port. Walks all links; use [`Neighbours`] for many.
     pub fn neighbour(&self, switch: u32, port: u16) -> Option<(u32, u16)> {
         self.plan.links.iter().find_map(|link| {
             if link.a == (switch, port) {
@@ -118,6 +118,45 @@ impl Layout {
             level: 0,
         });
         self.ends.push(place);
+    }
+}
+
+/// Who is at the far end of every port: a table for many look-ups.
+#[derive(Clone, Debug)]
+pub struct Neighbours {
+    base: Vec<u32>,
+    far: Vec<Option<(u32, u16)>>,
+}
+
+impl Neighbours {
+    /// The table of a layout.
+    pub fn new(layout: &Layout) -> Neighbours {
+        let mut base = Vec::with_capacity(layout.plan.nodes.len());
+        let mut ports = 0;
+        for node in &layout.plan.nodes {
+            base.push(ports);
+            ports += u32::from(node.ports);
+        }
+        let mut far = vec![None; ports as usize];
+        for link in &layout.plan.links {
+            for (a, b) in [(link.a, link.b), (link.b, link.a)] {
+                far[base[a.0 as usize] as usize + usize::from(a.1)] = Some(b);
+            }
+        }
+        Neighbours { base, far }
+    }
+
+    /// Node and port at the far end of a port; `None` if the port has no link or there is no such port.
+    #[inline]
+    pub fn of(&self, node: u32, port: u16) -> Option<(u32, u16)> {
+        let next = self.base.get(node as usize + 1).copied().unwrap_or(self.far.len() as u32);
+        let at = *self.base.get(node as usize)? + u32::from(port);
+        if at < next { self.far[at as usize] } else { None }
+    }
+
+    /// How many ports there are in all.
+    pub fn ports(&self) -> usize {
+        self.far.len()
     }
 }
 
