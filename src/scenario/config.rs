@@ -472,7 +472,7 @@ pub struct Wave {
     pub depth: Option<u32>,
     /// First cycle.
     pub from_cycle: u64,
-    /// First cycle without; `None` is the end.
+    /// Last cycle; `None` is the end.
     pub to_cycle: Option<u64>,
     /// The clock as well.
     pub clock: bool,

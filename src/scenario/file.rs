@@ -563,9 +563,9 @@ pub struct WaveFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
     pub from_cycle: Option<u64>,
-    /// First cycle not to trace any more. Default: the end.
+    /// Last cycle to trace. Default: the end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 9_007_199_254_740_992_i64))]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
     pub to_cycle: Option<u64>,
     /// Trace the clock as well: two changes every cycle.
     pub clock: bool,

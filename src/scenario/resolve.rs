@@ -75,11 +75,16 @@ impl Resolver<'_> {
             to_cycle: file.wave.to_cycle,
             clock: file.wave.clock,
         };
-        if wave.to_cycle.is_some_and(|to| to <= wave.from_cycle) {
+        if wave.to_cycle.is_some_and(|to| to < wave.from_cycle) {
             self.report(
                 Problem::at("wave.to_cycle", "the window ends before it starts")
-                    .expected(format!("a cycle after {}", wave.from_cycle)),
+                    .expected(format!("a cycle from {} on", wave.from_cycle)),
             );
+        }
+        for (index, glob) in wave.signals.iter().enumerate() {
+            if let Err(error) = crate::probe::Selection::new([glob]) {
+                self.report(Problem::at(format!("wave.signals[{index}]"), error.to_string()));
+            }
         }
 
         let mut derived = BTreeMap::new();

@@ -310,7 +310,7 @@ pub fn hex(dtype: DType, words: &[u64]) -> Vec<String> {
 
 /// The commit the program was built from.
 pub fn commit() -> &'static str {
-    option_env!("WATERSHED_COMMIT").unwrap_or("unknown")
+    env!("WATERSHED_COMMIT")
 }
 
 fn fnv1a(bytes: &[u8]) -> u64 {

