@@ -1,7 +1,143 @@
 //! The command line: one file a subcommand; parses, calls, prints.
+//!
+//! | status | meaning |
+//! |-------:|---------|
+//! | 0 | everything is fine |
+//! | 1 | a check failed, a run did not finish, two waveforms differ |
+//! | 2 | the command line or an input is wrong; what and where is on the standard error |
+
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod check;
+mod completions;
+mod list;
+mod progress;
+mod run;
+mod schema;
+mod wave;
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exit {
+    Fine = 0,
+    Failed = 1,
+    Bad = 2,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+const STATUSES: &str = "\
+Exit status:
+  0  everything is fine
+  1  a check failed, a run did not finish, or two waveforms differ
+  2  the command line or an input is wrong";
+
+/// Cycle-level, bit-exact hardware model of collectives computed inside the network.
+#[derive(Debug, Parser)]
+#[command(name = "watershed", version = version(), after_help = after_help(), disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::Arguments),
+    Check(check::Arguments),
+    List(list::Arguments),
+    Schema(schema::Arguments),
+    Wave(wave::Arguments),
+    Completions(completions::Arguments),
+}
+
+/// Version and commit.
+fn version() -> &'static str {
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("WATERSHED_COMMIT"), ")")
+}
+
+fn after_help() -> String {
+    format!(
+        "Examples:
+  watershed list
+  watershed run testbench/piuma/allreduce-die.toml --wave die.vcd
+  watershed run testbench/piuma/allreduce-die.toml --set switch.ceng.stages=4 --json
+  watershed wave diff a.vcd b.vcd
+
+{STATUSES}"
+    )
+}
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are no errors; everything else is bad usage.
+            let exit = if error.use_stderr() { Exit::Bad } else { Exit::Fine };
+            let _ = error.print();
+            return exit.into();
+        }
+    };
+    let exit = match arguments.command {
+        Command::Run(arguments) => run::main(&arguments),
+        Command::Check(arguments) => check::main(&arguments),
+        Command::List(arguments) => list::main(&arguments),
+        Command::Schema(arguments) => schema::main(&arguments),
+        Command::Wave(arguments) => wave::main(&arguments),
+        Command::Completions(arguments) => completions::main(&arguments),
+    };
+    exit.into()
+}
+
+/// Prints to the standard output. A reader that has seen enough (`| head`) is no error.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes());
+    if !text.ends_with('\n') {
+        let _ = out.write_all(b"\n");
+    }
+    let _ = out.flush();
+}
+
+/// Prints an error.
+fn complain(text: &impl std::fmt::Display) {
+    let mut err = std::io::stderr().lock();
+    let _ = writeln!(err, "{text}");
+}
+
+/// Whether somebody watches the standard error.
+fn watched() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_says_in_a_sentence_what_it_does() {
+        fn visit(command: &clap::Command) {
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+            for argument in command.get_arguments() {
+                let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(!help.is_empty(), "{} {}", command.get_name(), argument.get_id());
+                assert!(!help.contains('\n'), "{} {}", command.get_name(), argument.get_id());
+            }
+            command.get_subcommands().for_each(visit);
+        }
+        visit(&Arguments::command());
+    }
 }

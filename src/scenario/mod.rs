@@ -1,1 +1,150 @@
-//! scenario
+//! Scenarios: from a TOML file to a checked configuration, from a run to a result document.
+//!
+//! ```text
+//!  text ── source ──> tree of values with places <── --set
+//!                        │
+//!                     schema ── keys, types, words, ranges          every step collects problems;
+//!                        │                                          a problem has a path, the source
+//!                      file ── the structs of the format            turns the path into line and caret
+//!                        │
+//!                    resolve ── cross-field rules, units, limits
+//!                        │
+//!                     config ──> build, run ──> result
+//! ```
+//!
+//! | file | holds |
+//! |------|-------|
+//! | [`file`](mod@file) | the format: one struct a table; its doc comments are the reference |
+//! | [`schema`] | the JSON Schema made from those structs, and the check against it |
+//! | [`source`] | text, places, overrides |
+//! | [`problem`] | errors with carets |
+//! | [`config`] | the configuration after all defaults and derivations: what a simulation is built from |
+//! | [`names`] | operations, types, rounding modes by name |
+//! | [`units`] | exact ns, hertz and bits per second |
+//! | [`limits`] | how big a scenario may be |
+//! | [`data`], [`number`], [`random`] | what participants contribute |
+//! | [`run`](mod@run) | running |
+//! | [`result`], [`summary`] | what a run says, for programs and for people |
+
+use std::path::Path;
+use std::sync::Arc;
+
+pub mod config;
+pub mod data;
+pub mod file;
+pub mod limits;
+pub mod names;
+pub mod number;
+pub mod problem;
+pub mod random;
+mod resolve;
+pub mod result;
+pub mod run;
+pub mod schema;
+pub mod source;
+pub mod summary;
+pub mod units;
+
+pub use config::Scenario;
+pub use file::ScenarioFile;
+pub use problem::{Problem, Problems};
+pub use source::Source;
+
+/// A scenario that has been read and checked, with its text for later problems.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The configuration.
+    pub scenario: Scenario,
+    /// The text.
+    pub source: Arc<Source>,
+    /// Contents of data files, by index of the collective.
+    files: Vec<Option<data::Rows>>,
+}
+
+impl Loaded {
+    /// What the contributing participants of a collective contribute (see [`config::Collective::rows`]).
+    pub fn data(&self, collective: usize) -> data::Rows {
+        if let Some(Some(rows)) = self.files.get(collective) {
+            return rows.clone();
+        }
+        // Everything but files is known to load since the scenario was resolved.
+        data::load(&self.scenario.collectives[collective], collective, self.scenario.seed).unwrap_or_default()
+    }
+
+    /// Turns problems that a later check has found into an error that shows their places.
+    pub fn problems(&self, list: Vec<Problem>) -> Problems {
+        Problems::new(Arc::clone(&self.source), list)
+    }
+}
+
+/// Reads and checks a scenario file, with `--set` arguments on top.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn load_file(path: &Path, overrides: &[String]) -> Result<Loaded, Problems> {
+    let name = path.display().to_string();
+    let fail = |message: String| Problems::new(Arc::new(Source::empty(name.clone())), vec![Problem::general(message)]);
+    let size = std::fs::metadata(path)
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => fail("there is no such scenario file".to_owned()),
+            _ => fail(format!("cannot read the scenario: {error}")),
+        })?
+        .len();
+    if size > limits::SCENARIO_BYTES {
+        return Err(fail(format!("the file has {size} bytes; a scenario has up to {}", limits::SCENARIO_BYTES)));
+    }
+    let bytes = std::fs::read(path).map_err(|error| fail(format!("cannot read the scenario: {error}")))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count();
+        fail(format!("the file is not UTF-8 text, from line {} on", line + 1))
+    })?;
+    let base = path.parent().unwrap_or(Path::new(""));
+    let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    load_text(&name, &text, base, &stem, overrides)
+}
+
+/// Reads and checks a scenario from a string. `base` is the folder data files are relative to, `stem` the name it has
+/// unless it names itself.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[String]) -> Result<Loaded, Problems> {
+    let (mut source, syntax) = Source::parse(name, text);
+    let mut problems: Vec<Problem> = syntax.into_iter().collect();
+    for argument in overrides {
+        if let Err(problem) = source.set(argument) {
+            problems.push(problem);
+        }
+    }
+    let source = Arc::new(source);
+    if problems.is_empty() {
+        problems = schema::check(source.root());
+    }
+    if !problems.is_empty() {
+        return Err(Problems::new(source, problems));
+    }
+    let file = match file::read(source.root()) {
+        Ok(file) => file,
+        Err(problem) => return Err(Problems::new(source, vec![problem])),
+    };
+    let scenario = match resolve::resolve(&file, &source, base, stem) {
+        Ok(scenario) => scenario,
+        Err(problems) => return Err(Problems::new(source, problems)),
+    };
+    let mut files = Vec::with_capacity(scenario.collectives.len());
+    for (index, collective) in scenario.collectives.iter().enumerate() {
+        let rows = match collective.data {
+            config::Data::File { .. } => match data::load(collective, index, scenario.seed) {
+                Ok(rows) => Some(rows),
+                Err(problem) => {
+                    problems.push(problem);
+                    None
+                }
+            },
+            _ => None,
+        };
+        files.push(rows);
+    }
+    if problems.is_empty() { Ok(Loaded { scenario, source, files }) } else { Err(Problems::new(source, problems)) }
+}

@@ -1,0 +1,61 @@
+//! Runs before the crate is compiled: finds the commit for the stamp of results and the scenarios that `list` shows.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    commit();
+    shipped();
+}
+
+/// Sets `WATERSHED_COMMIT`, unless whoever builds has set it (a package built outside of a repository).
+fn commit() {
+    println!("cargo::rerun-if-env-changed=WATERSHED_COMMIT");
+    let commit = env::var("WATERSHED_COMMIT")
+        .ok()
+        .or_else(|| {
+            // What HEAD names changes with every commit, and only the log of HEAD is touched each time.
+            let log = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
+            if Path::new(&log).exists() {
+                println!("cargo::rerun-if-changed={log}");
+            }
+            git(&["rev-parse", "--short=12", "HEAD"])
+        })
+        .unwrap_or_else(|| "unknown".to_owned());
+    println!("cargo::rustc-env=WATERSHED_COMMIT={commit}");
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
+}
+
+/// Writes a table of path and text of every scenario under `testbench`, except those that are bad on purpose.
+fn shipped() {
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it"));
+    let mut found = Vec::new();
+    println!("cargo::rerun-if-changed=testbench");
+    let families = fs::read_dir(root.join("testbench")).into_iter().flatten().flatten();
+    for family in families.filter(|family| family.file_name() != "bad") {
+        let files = fs::read_dir(family.path()).into_iter().flatten().flatten();
+        for path in files.map(|file| file.path()) {
+            if path.extension().is_some_and(|extension| extension == "toml")
+                && path.file_name().is_some_and(|name| name != "testplan.toml")
+            {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    let mut table = String::from("&[\n");
+    for path in found {
+        let name = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+        writeln!(table, "    ({name:?}, include_str!({:?})),", path.to_string_lossy()).expect("memory");
+    }
+    table.push_str("]\n");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets it"));
+    fs::write(out.join("shipped.rs"), table).expect("the output folder can be written");
+}

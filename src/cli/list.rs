@@ -1,0 +1,103 @@
+//! `watershed list`: the scenarios that come with the program.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{Exit, complain, print};
+
+/// Path and text of every shipped scenario, in the order of the paths.
+const SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
+
+/// List the scenarios that come with the program.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Print the list as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    path: String,
+    family: String,
+    about: String,
+}
+
+/// Finds a shipped scenario by its name or path.
+pub(super) fn find(name: &str) -> Option<(&'static str, &'static str)> {
+    SHIPPED.iter().copied().find(|(path, _)| *path == name || stem(path) == name)
+}
+
+fn stem(path: &str) -> &str {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    file.strip_suffix(".toml").unwrap_or(file)
+}
+
+/// The shipped scenarios with what they say about themselves; the ones that do not parse are reported.
+fn entries() -> (Vec<Entry>, Vec<String>) {
+    let mut entries = Vec::new();
+    let mut errors = Vec::new();
+    for (path, text) in SHIPPED {
+        match toml::from_str::<toml::Table>(text) {
+            Ok(table) => {
+                let word = |key: &str| table.get(key).and_then(|value| value.as_str()).unwrap_or("").to_owned();
+                entries.push(Entry {
+                    name: stem(path).to_owned(),
+                    path: (*path).to_owned(),
+                    family: word("family"),
+                    about: word("about"),
+                });
+            }
+            Err(error) => errors.push(format!("error: {path}: {}", error.message())),
+        }
+    }
+    (entries, errors)
+}
+
+pub(super) fn main(arguments: &Arguments) -> Exit {
+    let (entries, errors) = entries();
+    if arguments.json {
+        print(&serde_json::to_string_pretty(&entries).unwrap_or_default());
+    } else {
+        let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+        let mut text = String::new();
+        let mut family = "";
+        for entry in &entries {
+            if entry.family != family {
+                if !family.is_empty() {
+                    text.push('\n');
+                }
+                family = &entry.family;
+                text.push_str(family);
+                text.push('\n');
+            }
+            text.push_str(&format!("  {:width$}  {}\n", entry.name, entry.about));
+        }
+        text.push_str("\nRun one with `watershed run NAME`.\n");
+        print(&text);
+    }
+    for error in &errors {
+        complain(error);
+    }
+    if errors.is_empty() { Exit::Fine } else { Exit::Bad }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_scenario_has_a_sentence_and_a_name_of_its_own() {
+        let (entries, errors) = entries();
+        assert_eq!(errors, [""; 0]);
+        let mut names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), entries.len(), "two scenarios have the same file name");
+        for entry in &entries {
+            assert!(entry.about.ends_with('.'), "{}", entry.path);
+            assert!(find(&entry.name).is_some());
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Shows how far a run is, on a terminal only, and turns Ctrl-C into a clean end.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::scenario::run::{Control, Progress};
+
+/// Set by Ctrl-C, read between two cycles.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// A run that ends sooner shows no bar: it would only flicker.
+const QUIET: std::time::Duration = std::time::Duration::from_millis(500);
+
+/// The progress of one run.
+pub(super) struct Meter {
+    bar: ProgressBar,
+    started: std::time::Instant,
+}
+
+impl Meter {
+    /// Starts listening for Ctrl-C; a second one ends the program at once.
+    pub fn new() -> Self {
+        // A handler may be there already when the program's main function is called as a library: that one then decides.
+        let _ = ctrlc::set_handler(|| {
+            if STOP.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+        let bar = ProgressBar::hidden();
+        if super::watched() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        Self { bar, started: std::time::Instant::now() }
+    }
+
+    /// Called by the run now and then.
+    pub fn update(&self, progress: Progress) -> Control {
+        if STOP.load(Ordering::Relaxed) {
+            return Control::Stop;
+        }
+        if super::watched() && self.started.elapsed() > QUIET {
+            if self.bar.is_hidden() {
+                self.show(progress);
+            }
+            self.bar.set_message(format!("cycle {}", progress.cycle));
+            self.bar.set_position(if progress.total > 0 { progress.done } else { progress.cycle });
+        }
+        Control::Continue
+    }
+
+    fn show(&self, progress: Progress) {
+        let template = if progress.total > 0 {
+            self.bar.set_length(progress.total);
+            "{bar:30} {percent:>3} %  {pos}/{len} elements, {per_sec}, {eta} left, {msg}"
+        } else {
+            "{spinner} {elapsed}  {per_sec}, {msg}"
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.bar.set_style(style);
+        }
+        self.bar.set_draw_target(ProgressDrawTarget::stderr());
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

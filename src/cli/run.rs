@@ -1,0 +1,235 @@
+//! `watershed run`: runs a scenario, prints what came of it, writes what was asked for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::progress::Meter;
+use super::{Exit, complain, print};
+use crate::scenario::result::ResultData;
+use crate::scenario::run::{RunError, RunOptions, WaveOptions};
+use crate::scenario::summary::{self, Written};
+use crate::scenario::{Loaded, Problems, data, run};
+
+/// Run a scenario and check its results.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  watershed run testbench/piuma/allreduce-die.toml
+  watershed run allreduce-die --wave die.vcd --signals '**.ceng.**' --wave-window 0..200
+  watershed run allreduce-die --set 'collective.0.elements=64' --set link.latency_ns=25 --json
+
+Exit status:
+  0  the run finished and every check passed
+  1  a check failed, or the run did not finish (limit, deadlock, Ctrl-C)
+  2  the command line or the scenario is wrong; nothing was run")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    scenario: ScenarioArguments,
+    /// Write the result document to DIR/NAME.json, and the wave beside it if --wave names no folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write a waveform in VCD format to this file
+    #[arg(long, value_name = "FILE")]
+    wave: Option<PathBuf>,
+    /// Trace only signals whose hierarchical name matches; can be given several times
+    #[arg(long, value_name = "GLOB", requires = "wave")]
+    signals: Vec<String>,
+    /// Trace only so many levels of the hierarchy
+    #[arg(long, value_name = "LEVELS", requires = "wave", value_parser = clap::value_parser!(u32).range(1..))]
+    wave_depth: Option<u32>,
+    /// Trace only cycles A to B, both included; either may be left out
+    #[arg(long, value_name = "A..B", requires = "wave", value_parser = window)]
+    wave_window: Option<Window>,
+    /// Print the complete result document as JSON instead of the summary
+    #[arg(long)]
+    json: bool,
+    /// Report every link in the result document, not only the busiest
+    #[arg(long)]
+    all_links: bool,
+    /// Save the result vectors as a NumPy array, one row a receiving participant
+    #[arg(long, value_name = "FILE")]
+    save_npy: Option<PathBuf>,
+    /// Evaluate the blocks of a cycle in an order shuffled by this seed, which must not change anything
+    #[arg(long, value_name = "N")]
+    order_seed: Option<u64>,
+    /// Evaluate every block in every cycle, which must not change anything either
+    #[arg(long)]
+    no_skip: bool,
+    /// Leave out link monitors and the golden evaluation
+    #[arg(long)]
+    no_checks: bool,
+}
+
+/// Which scenario, and what is changed in it.
+#[derive(Debug, Args)]
+pub(super) struct ScenarioArguments {
+    /// Scenario file, or the name of a shipped scenario
+    #[arg(value_name = "SCENARIO")]
+    scenario: PathBuf,
+    /// Use this seed instead of the scenario's
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Set any value of the scenario, for example switch.ceng.stages=4; can be given several times
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
+}
+
+impl ScenarioArguments {
+    /// Reads and checks the scenario.
+    pub fn load(&self) -> Result<Loaded, Problems> {
+        let mut overrides = self.set.clone();
+        overrides.extend(self.seed.map(|seed| format!("seed={seed}")));
+        if !self.scenario.exists()
+            && let Some((path, text)) = self.scenario.to_str().and_then(super::list::find)
+        {
+            let file = Path::new(path);
+            let base = file.parent().unwrap_or(Path::new(""));
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            return crate::scenario::load_text(path, text, base, &stem, &overrides);
+        }
+        crate::scenario::load_file(&self.scenario, &overrides)
+    }
+
+    /// The name of the scenario without folder and extension.
+    fn stem(&self) -> String {
+        self.scenario.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// First and last cycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window {
+    pub from: Option<u64>,
+    pub to: Option<u64>,
+}
+
+/// Reads `A..B`, `A..` or `..B`.
+pub(super) fn window(text: &str) -> Result<Window, String> {
+    let (from, to) = text.split_once("..").ok_or("a window is A..B: two cycles with two dots between them")?;
+    let cycle = |text: &str| -> Result<Option<u64>, String> {
+        let text = text.trim_start_matches('=').replace('_', "");
+        if text.is_empty() {
+            return Ok(None);
+        }
+        text.parse().map(Some).map_err(|_| format!("\"{text}\" is not a cycle"))
+    };
+    let window = Window { from: cycle(from)?, to: cycle(to)? };
+    if window.to.is_some_and(|to| to < window.from.unwrap_or(0)) {
+        return Err("the window ends before it starts".to_owned());
+    }
+    Ok(window)
+}
+
+pub(super) fn main(arguments: &Arguments) -> Exit {
+    match execute(arguments) {
+        Ok(passed) if passed => Exit::Fine,
+        Ok(_) => Exit::Failed,
+        Err(error) => {
+            complain(&error);
+            Exit::Bad
+        }
+    }
+}
+
+fn execute(arguments: &Arguments) -> Result<bool, RunError> {
+    let loaded = arguments.scenario.load()?;
+    let stem = arguments.scenario.stem();
+    if let Some(folder) = &arguments.out {
+        fs::create_dir_all(folder).map_err(|error| write_error(folder, error))?;
+    }
+    let wave = wave_options(arguments, &loaded);
+    let meter = Meter::new();
+    let hook = |progress| meter.update(progress);
+    let options = RunOptions {
+        wave: wave.as_ref(),
+        order_seed: arguments.order_seed,
+        no_skip: arguments.no_skip,
+        no_checks: arguments.no_checks,
+        all_links: arguments.all_links,
+        hook: Some(&hook),
+    };
+    let outcome = run::run(&loaded, &options);
+    meter.finish();
+    let result = outcome?;
+
+    let document = &result.document;
+    let mut written = Vec::new();
+    let json = || serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
+    if let Some(folder) = &arguments.out {
+        let path = folder.join(format!("{stem}.json"));
+        fs::write(&path, json()).map_err(|error| write_error(&path, error))?;
+        written.push(Written::new("result", path));
+    }
+    if let Some(file) = &arguments.save_npy {
+        for data in &result.data {
+            let path = npy_path(file, data, result.data.len());
+            data::save_npy(&path, data.dtype, &data.rows).map_err(|error| write_error(&path, error))?;
+            written.push(Written::new("array", path));
+        }
+    }
+    if let Some(wave) = &wave {
+        written.push(Written::new("wave", wave.path.clone()));
+    }
+    if arguments.json {
+        print(&json());
+    } else {
+        print(&summary::text(&loaded.scenario, document, &written));
+    }
+    Ok(document.passed())
+}
+
+fn write_error(path: &Path, error: std::io::Error) -> RunError {
+    RunError::Write { path: path.to_owned(), error }
+}
+
+/// The flags where they are given, the scenario's `[wave]` where not.
+fn wave_options(arguments: &Arguments, loaded: &Loaded) -> Option<WaveOptions> {
+    let file = arguments.wave.as_ref()?;
+    let defaults = &loaded.scenario.wave;
+    let bare = file.parent().is_none_or(|folder| folder.as_os_str().is_empty());
+    let path = match &arguments.out {
+        Some(folder) if bare => folder.join(file),
+        _ => file.clone(),
+    };
+    let window = arguments.wave_window;
+    Some(WaveOptions {
+        path,
+        signals: if arguments.signals.is_empty() { defaults.signals.clone() } else { arguments.signals.clone() },
+        depth: arguments.wave_depth.or(defaults.depth),
+        from_cycle: window.map_or(defaults.from_cycle, |window| window.from.unwrap_or(0)),
+        to_cycle: window.map_or(defaults.to_cycle, |window| window.to),
+        clock: defaults.clock,
+    })
+}
+
+/// The file itself for one collective; with the name of the collective in it for several.
+fn npy_path(file: &Path, data: &ResultData, count: usize) -> PathBuf {
+    if count == 1 {
+        return file.to_owned();
+    }
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let name: String =
+        data.name.chars().map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' }).collect();
+    file.with_file_name(format!("{stem}.{name}.npy"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_have_two_ends() {
+        let full = |from, to| Ok(Window { from, to });
+        assert_eq!(window("1..2"), full(Some(1), Some(2)));
+        assert_eq!(window("1_000.."), full(Some(1000), None));
+        assert_eq!(window("..5"), full(None, Some(5)));
+        assert_eq!(window(".."), full(None, None));
+        assert_eq!(window("1..=2"), full(Some(1), Some(2)));
+        assert!(window("5").is_err());
+        assert!(window("5..1").is_err());
+        assert!(window("a..b").is_err());
+        assert!(window("-1..3").is_err());
+    }
+}

@@ -1,0 +1,15 @@
+//! `watershed schema`: the JSON Schema of scenario files.
+
+use clap::Args;
+
+use super::{Exit, print};
+use crate::scenario::schema;
+
+/// Print the JSON Schema of scenario files, for editors that complete and check them.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {}
+
+pub(super) fn main(_: &Arguments) -> Exit {
+    print(&serde_json::to_string_pretty(schema::schema()).unwrap_or_default());
+    Exit::Fine
+}

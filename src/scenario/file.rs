@@ -1,0 +1,878 @@
+//! The scenario as it is written: one struct a table. The doc comments are the format's reference: they become the
+//! descriptions of the JSON Schema, and the ranges and defaults here are what the loader checks.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::{Deserialize as DeriveDeserialize, Serialize, Serializer};
+
+use super::names::{DType, Named, Op, Round};
+use super::problem::Problem;
+use super::source::{Node, Value};
+
+/// A watershed scenario: what is built, what runs on it and what is looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "watershed scenario")]
+pub struct ScenarioFile {
+    /// Name of the scenario. Default: the file's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub name: Option<String>,
+    /// What it shows, in one sentence; `watershed list` prints it.
+    #[serde(default)]
+    pub about: String,
+    /// What kind of network this is.
+    pub family: Family,
+    /// Seed of everything random: data, delays, background traffic.
+    #[serde(default = "one")]
+    #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_i64))]
+    pub seed: u64,
+    /// The clock of the whole system.
+    #[serde(default)]
+    pub clock: ClockFile,
+    /// Which switches there are and how they are joined.
+    pub topology: TopologyFile,
+    /// What every switch is made of.
+    #[serde(default)]
+    pub switch: SwitchFile,
+    /// What every link is made of.
+    #[serde(default)]
+    pub link: LinkFile,
+    /// The memory of an end point.
+    #[serde(default)]
+    pub memory: MemoryFile,
+    /// When a run is given up.
+    #[serde(default)]
+    pub limits: LimitsFile,
+    /// What is checked while and after running.
+    #[serde(default)]
+    pub checks: ChecksFile,
+    /// The collectives that run.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub collective: Vec<CollectiveFile>,
+    /// Point-to-point background traffic.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub traffic: Vec<TrafficFile>,
+    /// What `--wave` writes unless its flags say otherwise.
+    #[serde(default)]
+    pub wave: WaveFile,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// The kind of network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// Switches with a collective engine that is steered by configuration registers.
+    Piuma,
+    /// Plain virtual-channel routers without an engine: point-to-point traffic only.
+    Fabric,
+}
+
+/// The clock.
+#[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct ClockFile {
+    /// Frequency in MHz, a whole number of hertz. Turns ns into cycles and Gb/s into bits a cycle.
+    #[schemars(range(min = 0.000_001, max = 1_000_000.0))]
+    pub frequency_mhz: f64,
+}
+
+impl Default for ClockFile {
+    fn default() -> Self {
+        Self { frequency_mhz: 1000.0 }
+    }
+}
+
+/// The shape of the network.
+#[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct TopologyFile {
+    /// The shape.
+    pub kind: TopologyKind,
+    /// die: tiles in the row; the first and the last are core tiles, those between have switches only. Default: 4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub tiles: Option<u64>,
+    /// die: switches a tile. Default: 4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 4))]
+    pub positions: Option<u64>,
+    /// mesh: switches along each dimension; sides of 1 have no ports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "mesh_size")]
+    pub size: Option<Vec<u64>>,
+    /// mesh: end points a switch. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub concentration: Option<u64>,
+}
+
+fn mesh_size(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 6,
+        "items": { "type": "integer", "minimum": 1, "maximum": 9_223_372_036_854_775_807_i64 },
+    })
+}
+
+/// The shapes there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TopologyKind {
+    /// A PIUMA die: a row of tiles of up to four switches, all-to-all inside a tile, joined position by position.
+    Die,
+    /// A mesh of 1 to 6 dimensions.
+    Mesh,
+}
+
+/// A switch.
+#[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct SwitchFile {
+    /// Clock stages from input buffer to link: each is a cycle of latency at every switch.
+    #[schemars(range(min = 1, max = 4))]
+    pub pipeline_stages: u32,
+    /// How an output chooses among its inputs within one class of channels.
+    pub arbiter: Arbiter,
+    /// Register sets for collectives: that many ids can be configured at once.
+    #[schemars(range(min = 1, max = 4096))]
+    pub collective_ids: u32,
+    /// Virtual channels for point-to-point packets.
+    #[schemars(range(min = 1, max = 8))]
+    pub point_to_point_vcs: u32,
+    /// Buffer of one point-to-point channel at an input, in flits.
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub point_to_point_buffer_flits: u32,
+    /// Buffer of a collective channel at an input, in flits; "auto" covers the credit round trip of its link, so that a
+    /// flit moves every cycle. With fewer the rate is this number divided by the round trip.
+    #[schemars(schema_with = "auto_or::<1, 1_048_576>")]
+    pub collective_buffer_flits: AutoOr,
+    /// The collective engine.
+    pub ceng: CengFile,
+}
+
+impl Default for SwitchFile {
+    fn default() -> Self {
+        Self {
+            pipeline_stages: 1,
+            arbiter: Arbiter::RoundRobin,
+            collective_ids: 4,
+            point_to_point_vcs: 2,
+            point_to_point_buffer_flits: 8,
+            collective_buffer_flits: AutoOr::Auto,
+            ceng: CengFile::default(),
+        }
+    }
+}
+
+/// An arbitration policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arbiter {
+    /// The input after the one served last is first.
+    RoundRobin,
+    /// The input that was served longest ago is first.
+    Matrix,
+    /// The lowest port is first, always: others may starve.
+    Fixed,
+}
+
+/// The collective engine (CENG) of a switch.
+#[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct CengFile {
+    /// Clock stages of one two-input unit; the engine's latency is this times the levels of its tree. Never changes bits.
+    #[schemars(range(min = 1, max = 6))]
+    pub stages: u32,
+    /// Ports the reduction tree is built over; "auto" is the switch's port count without the engine.
+    #[schemars(schema_with = "auto_or::<1, 64>")]
+    pub radix: AutoOr,
+    /// Operands that wait at the engine, a port.
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub operand_slots: u32,
+    /// Results that wait for the crossbar; "auto" is enough for one result a cycle.
+    #[schemars(schema_with = "auto_or::<1, 1_048_576>")]
+    pub result_slots: AutoOr,
+}
+
+impl Default for CengFile {
+    fn default() -> Self {
+        Self { stages: 3, radix: AutoOr::Auto, operand_slots: 2, result_slots: AutoOr::Auto }
+    }
+}
+
+/// A link. Its latency is given in ns or in cycles; ns are rounded up to whole cycles and the rounding is reported.
+#[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct LinkFile {
+    /// Latency of a link between switches in ns. Default: 5.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
+    pub latency_ns: Option<f64>,
+    /// Latency of a link between switches in cycles, at least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub latency_cycles: Option<u64>,
+    /// Latency of the link between a switch and an end point in ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
+    pub local_latency_ns: Option<f64>,
+    /// Latency of the link between a switch and an end point in cycles, at least 1. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub local_latency_cycles: Option<u64>,
+    /// Payload bits of a flit.
+    #[schemars(range(min = 8, max = 4096))]
+    pub flit_bits: u32,
+    /// Cycles a flit occupies the link: more than 1 is a link narrower than a flit.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub cycles_per_flit: u32,
+}
+
+impl Default for LinkFile {
+    fn default() -> Self {
+        Self {
+            latency_ns: None,
+            latency_cycles: None,
+            local_latency_ns: None,
+            local_latency_cycles: None,
+            flit_bits: 64,
+            cycles_per_flit: 1,
+        }
+    }
+}
+
+/// The memory of an end point: reading operands and writing results share its bandwidth.
+#[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct MemoryFile {
+    /// Bandwidth in Gb/s, or "unlimited".
+    pub bandwidth_gbps: Bandwidth,
+    /// Time to read in ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
+    pub read_latency_ns: Option<f64>,
+    /// Time to read in cycles. Default: 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_048_576))]
+    pub read_latency_cycles: Option<u64>,
+    /// Time to write in ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
+    pub write_latency_ns: Option<f64>,
+    /// Time to write in cycles. Default: 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_048_576))]
+    pub write_latency_cycles: Option<u64>,
+}
+
+impl Default for MemoryFile {
+    fn default() -> Self {
+        Self {
+            bandwidth_gbps: Bandwidth::Gbps(51.2),
+            read_latency_ns: None,
+            read_latency_cycles: None,
+            write_latency_ns: None,
+            write_latency_cycles: None,
+        }
+    }
+}
+
+/// A memory bandwidth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bandwidth {
+    /// Never the limit.
+    Unlimited,
+    /// Gigabits per second.
+    Gbps(f64),
+}
+
+/// When a run is given up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct LimitsFile {
+    /// A run that is not done by then ends with a failed check.
+    #[schemars(range(min = 1, max = 9_007_199_254_740_992_i64))]
+    pub max_cycles: u64,
+    /// Cycles without any progress after which the run is a deadlock; 0 turns the watchdog off.
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
+    pub watchdog_cycles: u64,
+}
+
+impl Default for LimitsFile {
+    fn default() -> Self {
+        Self { max_cycles: 10_000_000, watchdog_cycles: 100_000 }
+    }
+}
+
+/// What is checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct ChecksFile {
+    /// Watch every link: order of flits, credits held, in flight and buffered.
+    pub monitors: bool,
+    /// Compare every result with the golden evaluation, bit for bit.
+    pub oracle: bool,
+}
+
+impl Default for ChecksFile {
+    fn default() -> Self {
+        Self { monitors: true, oracle: true }
+    }
+}
+
+/// A collective operation.
+#[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct CollectiveFile {
+    /// Name in results and messages, unique. Default: "c0", "c1", …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub name: Option<String>,
+    /// What it does.
+    pub kind: CollectiveKind,
+    /// Collective id: which set of registers it uses.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 4095))]
+    pub id: u32,
+    /// Operation of a reduction. Default: "sum".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "names::<Op>")]
+    pub op: Option<String>,
+    /// Type of an element. Default: "f64".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "names::<DType>")]
+    pub dtype: Option<String>,
+    /// Rounding of inexact results. Default: "nearest-even".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "names::<Round>")]
+    pub round: Option<String>,
+    /// Elements of the vector; 0 for a barrier only. Default: 1, and 0 for a barrier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_i64))]
+    pub elements: Option<u64>,
+    /// Who takes part: "all", or a list of end points.
+    #[serde(default)]
+    pub participants: ParticipantsFile,
+    /// Root of the built-in tree: the name of a switch, or "auto". Not together with registers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub root: Option<String>,
+    /// Cycle in which the participants start.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
+    pub start_cycle: u64,
+    /// Cycles by which participants start late: one number for all, a list with one for each, or a random choice.
+    #[serde(default)]
+    pub delay_cycles: DelayFile,
+    /// broadcast: the participant that has the data, as an index into `participants`. Default: 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 4_194_303))]
+    pub source: Option<u32>,
+    /// What the participants contribute. Default: random = "normal", or "integers" for integer types.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataFile>,
+    /// Configuration registers by the name of the switch, instead of the built-in tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registers: Option<BTreeMap<String, SwitchRegistersFile>>,
+}
+
+/// The collectives there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CollectiveKind {
+    /// Everybody contributes, everybody gets the result.
+    Allreduce,
+    /// Everybody contributes, the root gets the result.
+    Reduce,
+    /// One has the data, everybody gets it.
+    Broadcast,
+    /// Nobody goes on before everybody has arrived.
+    Barrier,
+}
+
+impl CollectiveKind {
+    /// Its name in a scenario.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Allreduce => "allreduce",
+            Self::Reduce => "reduce",
+            Self::Broadcast => "broadcast",
+            Self::Barrier => "barrier",
+        }
+    }
+}
+
+/// What the participants contribute; exactly one of `random`, `values` and `file`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct DataFile {
+    /// Seeded random data of a distribution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub random: Option<Distribution>,
+    /// The data itself: one row a participant (a broadcast has one row), as numbers or as bit patterns like "0x3ff0".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Vec<Number>>>")]
+    pub values: Option<Vec<Vec<Number>>>,
+    /// A .npy, .csv or .hex file, relative to the scenario; one row a participant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub file: Option<String>,
+}
+
+/// Distributions of random data, all made with integers so that every machine draws the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distribution {
+    /// Sum of twelve uniform numbers less six: mean 0, variance 1. Integers: the same times 1000.
+    Normal,
+    /// Evenly from -1 up to, not including, 1. Integers: evenly over all values.
+    Uniform,
+    /// Whole numbers from -100 to 100, from 0 to 200 for unsigned types: sums are exact.
+    Integers,
+    /// Random sign and significand, exponents from -60 to 60 (-12 to 12 in 16 bits): the order of additions matters.
+    /// Integers: every bit length is as likely.
+    Mixed,
+    /// Any bit pattern: NaN, infinities and denormals included.
+    Bits,
+}
+
+/// A number in the scenario's own words, so that it is rounded only once, to the collective's type: `0.1`, `-3`, or a bit
+/// pattern in a string, `"0x3ff0000000000000"`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Number(pub String);
+
+/// Registers of one switch, patent notation: input port to output ports.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct SwitchRegistersFile {
+    /// Request registers: on the way up. `I2 = [10]` hands what enters at port 2 to the engine, port 10 of a die's switch.
+    #[schemars(schema_with = "port_vectors")]
+    pub request: BTreeMap<String, Vec<u32>>,
+    /// Response registers: on the way down.
+    #[schemars(schema_with = "port_vectors")]
+    pub response: BTreeMap<String, Vec<u32>>,
+}
+
+fn port_vectors(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "additionalProperties": {
+            "type": "array",
+            "items": { "type": "integer", "minimum": 0, "maximum": 65535 },
+        },
+    })
+}
+
+/// Background traffic.
+#[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct TrafficFile {
+    /// Name in results and messages, unique. Default: "t0", "t1", …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub name: Option<String>,
+    /// Who sends to whom.
+    pub pattern: Pattern,
+    /// uniform: flits per node and cycle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub rate: Option<f64>,
+    /// Flits of a packet.
+    #[serde(default = "one_flit")]
+    #[schemars(range(min = 1, max = 65_536))]
+    pub packet_flits: u32,
+    /// First cycle in which packets are made.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
+    pub start_cycle: u64,
+    /// First cycle in which no more packets are made. Default: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 9_007_199_254_740_992_i64))]
+    pub stop_cycle: Option<u64>,
+    /// flows: the pairs that talk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub flows: Option<Vec<FlowFile>>,
+}
+
+fn one_flit() -> u32 {
+    1
+}
+
+/// Traffic patterns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// Every end point sends to every other one with the same probability.
+    Uniform,
+    /// Given pairs.
+    Flows,
+}
+
+/// One pair of a traffic of flows. A port is written `switch.P<port>` and must be a local or an unconnected one.
+#[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct FlowFile {
+    /// Where packets enter, for example "core1.P0".
+    #[schemars(length(min = 1))]
+    pub from: String,
+    /// Where they leave.
+    #[schemars(length(min = 1))]
+    pub to: String,
+    /// Flits per cycle.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub rate: f64,
+}
+
+/// Defaults of the waveform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct WaveFile {
+    /// Signals to trace, as globs on hierarchical names.
+    pub signals: Vec<String>,
+    /// Levels of hierarchy to trace. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub depth: Option<u32>,
+    /// First cycle to trace. Default: 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
+    pub from_cycle: Option<u64>,
+    /// Last cycle to trace. Default: the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
+    pub to_cycle: Option<u64>,
+    /// Trace the clock as well: two changes every cycle.
+    pub clock: bool,
+}
+
+impl Default for WaveFile {
+    fn default() -> Self {
+        Self { signals: vec!["**".to_owned()], depth: None, from_cycle: None, to_cycle: None, clock: false }
+    }
+}
+
+// ---- values with a word of their own -------------------------------------------------------------------------------
+
+/// A number, or "auto".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AutoOr {
+    /// Derived from the rest of the configuration.
+    Auto,
+    /// As given.
+    Fixed(u32),
+}
+
+impl AutoOr {
+    /// The number, or what it is derived to be.
+    pub fn or(self, derived: u32) -> u32 {
+        match self {
+            Self::Auto => derived,
+            Self::Fixed(number) => number,
+        }
+    }
+}
+
+/// Who takes part.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ParticipantsFile {
+    /// Every end point.
+    #[default]
+    All,
+    /// These end points.
+    List(Vec<u64>),
+}
+
+/// By how much participants are late.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DelayFile {
+    /// All the same.
+    Same(u64),
+    /// One number a participant.
+    Each(Vec<u64>),
+    /// Evenly from 0 to a largest one, seeded.
+    Random {
+        /// The largest delay.
+        random_max: u64,
+    },
+}
+
+impl Default for DelayFile {
+    fn default() -> Self {
+        Self::Same(0)
+    }
+}
+
+const MAX_CYCLE: i64 = super::limits::CYCLES as i64;
+
+fn names<T: Named>(_: &mut SchemaGenerator) -> Schema {
+    let names: Vec<&str> = T::names().collect();
+    json_schema!({ "type": "string", "enum": names })
+}
+
+fn auto_or<const MIN: u32, const MAX: u32>(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "anyOf": [
+            { "type": "integer", "minimum": MIN, "maximum": MAX },
+            { "type": "string", "const": "auto" },
+        ]
+    })
+}
+
+macro_rules! inline_schema {
+    ($type:ty, $name:literal, $schema:tt) => {
+        impl JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+            fn inline_schema() -> bool {
+                true
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+    };
+}
+
+inline_schema!(Bandwidth, "Bandwidth", {
+    "anyOf": [
+        { "type": "number", "minimum": 0.000_001, "maximum": 1_000_000.0 },
+        { "type": "string", "const": "unlimited" },
+    ]
+});
+inline_schema!(ParticipantsFile, "Participants", {
+    "anyOf": [
+        { "type": "string", "const": "all" },
+        {
+            "type": "array",
+            "minItems": 1,
+            "items": { "type": "integer", "minimum": 0, "maximum": 9_223_372_036_854_775_807_i64 },
+        },
+    ]
+});
+inline_schema!(DelayFile, "Delay", {
+    "anyOf": [
+        { "type": "integer", "minimum": 0, "maximum": MAX_CYCLE },
+        { "type": "array", "items": { "type": "integer", "minimum": 0, "maximum": MAX_CYCLE } },
+        {
+            "type": "object",
+            "properties": { "random_max": { "type": "integer", "minimum": 0, "maximum": MAX_CYCLE } },
+            "required": ["random_max"],
+            "additionalProperties": false,
+        },
+    ]
+});
+inline_schema!(Number, "Number", {
+    "anyOf": [{ "type": "number" }, { "type": "string" }]
+});
+
+impl Serialize for AutoOr {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => serializer.serialize_str("auto"),
+            Self::Fixed(number) => serializer.serialize_u32(*number),
+        }
+    }
+}
+
+impl Serialize for Bandwidth {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Unlimited => serializer.serialize_str("unlimited"),
+            Self::Gbps(number) => serializer.serialize_f64(*number),
+        }
+    }
+}
+
+impl Serialize for ParticipantsFile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::All => serializer.serialize_str("all"),
+            Self::List(list) => list.serialize(serializer),
+        }
+    }
+}
+
+impl Serialize for DelayFile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Same(delay) => serializer.serialize_u64(*delay),
+            Self::Each(list) => list.serialize(serializer),
+            Self::Random { random_max } => RandomDelay { random_max: *random_max }.serialize(serializer),
+        }
+    }
+}
+
+#[derive(Serialize, DeriveDeserialize)]
+#[serde(deny_unknown_fields)]
+struct RandomDelay {
+    random_max: u64,
+}
+
+/// Reads a value that is a number, a word or something structured, by what it looks like.
+struct Mixed<T> {
+    expecting: &'static str,
+    word: fn(&str) -> Option<T>,
+    integer: fn(u64) -> Option<T>,
+    float: fn(f64) -> Option<T>,
+    list: fn(Vec<u64>) -> Option<T>,
+    map: fn(RandomDelay) -> Option<T>,
+}
+
+impl<T> Mixed<T> {
+    fn new(expecting: &'static str) -> Self {
+        Self { expecting, word: |_| None, integer: |_| None, float: |_| None, list: |_| None, map: |_| None }
+    }
+}
+
+impl<'de, T> Visitor<'de> for Mixed<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expecting)
+    }
+
+    fn visit_str<E: de::Error>(self, word: &str) -> Result<T, E> {
+        (self.word)(word).ok_or_else(|| E::invalid_value(de::Unexpected::Str(word), &self))
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<T, E> {
+        (self.integer)(number).ok_or_else(|| E::invalid_value(de::Unexpected::Unsigned(number), &self))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<T, E> {
+        u64::try_from(number)
+            .ok()
+            .and_then(self.integer)
+            .ok_or_else(|| E::invalid_value(de::Unexpected::Signed(number), &self))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
+        (self.float)(number).ok_or_else(|| E::invalid_value(de::Unexpected::Float(number), &self))
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<T, A::Error> {
+        let list = Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))?;
+        (self.list)(list).ok_or_else(|| de::Error::invalid_type(de::Unexpected::Seq, &self))
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        let map = Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))?;
+        (self.map)(map).ok_or_else(|| de::Error::invalid_type(de::Unexpected::Map, &self))
+    }
+}
+
+impl<'de> Deserialize<'de> for AutoOr {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Mixed {
+            word: |word| (word == "auto").then_some(Self::Auto),
+            integer: |number| u32::try_from(number).ok().map(Self::Fixed),
+            ..Mixed::new("a number or \"auto\"")
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Bandwidth {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Mixed {
+            word: |word| (word == "unlimited").then_some(Self::Unlimited),
+            integer: |number| Some(Self::Gbps(number as f64)),
+            float: |number| Some(Self::Gbps(number)),
+            ..Mixed::new("a number or \"unlimited\"")
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for ParticipantsFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Mixed {
+            word: |word| (word == "all").then_some(Self::All),
+            list: |list| Some(Self::List(list)),
+            ..Mixed::new("a list of end points or \"all\"")
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for DelayFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Mixed {
+            integer: |number| Some(Self::Same(number)),
+            list: |list| Some(Self::Each(list)),
+            map: |map| Some(Self::Random { random_max: map.random_max }),
+            ..Mixed::new("a number, a list or { random_max = … }")
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Mixed {
+            word: |word| Some(Self(word.to_owned())),
+            integer: |number| Some(Self(number.to_string())),
+            float: |number| Some(Self(number.to_string())),
+            ..Mixed::new("a number or a string")
+        })
+    }
+}
+
+// ---- from the tree of values ---------------------------------------------------------------------------------------
+
+/// Reads a tree that has passed the schema's check.
+///
+/// # Errors
+/// What the check should have found; it is kept for the case that schema and structs disagree.
+pub(crate) fn read(root: &Node) -> Result<ScenarioFile, Problem> {
+    let value = to_toml(root, "");
+    ScenarioFile::deserialize(value).map_err(|error| Problem::general(error.to_string().trim_end().to_owned()))
+}
+
+fn to_toml(node: &Node, key: &str) -> toml::Value {
+    match &node.value {
+        Value::Bool(flag) => toml::Value::Boolean(*flag),
+        Value::Integer(number) => toml::Value::Integer(i64::try_from(*number).unwrap_or(i64::MAX)),
+        Value::Float(text) => toml::Value::Float(Value::float(text)),
+        Value::String(text) => toml::Value::String(text.clone()),
+        Value::Datetime(text) => toml::Value::String(text.clone()),
+        // Numbers that are data keep their text: they are rounded once, when their type is known.
+        Value::Array(rows) if key == "values" => toml::Value::Array(rows.iter().map(texts).collect()),
+        Value::Array(items) => toml::Value::Array(items.iter().map(|item| to_toml(item, "")).collect()),
+        Value::Table(table) => {
+            toml::Value::Table(table.iter().map(|(key, node)| (key.clone(), to_toml(node, key))).collect())
+        }
+    }
+}
+
+fn texts(node: &Node) -> toml::Value {
+    match &node.value {
+        Value::Array(items) => toml::Value::Array(items.iter().map(texts).collect()),
+        Value::Integer(number) => toml::Value::String(number.to_string()),
+        Value::Float(text) => toml::Value::String(text.clone()),
+        _ => to_toml(node, ""),
+    }
+}

@@ -1,0 +1,27 @@
+//! How big a scenario may be. Every limit is checked before anything of that size is allocated, and a scenario beyond
+//! one gets an error that names it.
+
+/// Dimensions of a mesh.
+pub const MESH_DIMENSIONS: u64 = 6;
+/// Switches of a system.
+pub const SWITCHES: u64 = 1 << 22;
+/// End points of a system.
+pub const END_POINTS: u64 = 1 << 22;
+/// Flit slots in all buffers of a system together, where the scenario fixes their depth.
+pub const BUFFER_FLITS: u64 = 1 << 28;
+/// Registers of all ports and collective ids of a system together.
+pub const REGISTERS: u64 = 1 << 28;
+/// Elements of one collective.
+pub const ELEMENTS: u64 = 1 << 28;
+/// Elements of all participants of all collectives together: each is held as a 64-bit word.
+pub const CONTRIBUTIONS: u64 = 1 << 28;
+/// Collectives of a scenario.
+pub const COLLECTIVES: u64 = 4096;
+/// Traffic generators of a scenario.
+pub const TRAFFICS: u64 = 4096;
+/// Cycles of a run, and any cycle number in a scenario.
+pub const CYCLES: u64 = 1 << 53;
+/// Bytes of a scenario file.
+pub const SCENARIO_BYTES: u64 = 1 << 26;
+/// Bytes of a data file.
+pub const DATA_BYTES: u64 = 1 << 33;

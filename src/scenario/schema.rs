@@ -1,0 +1,337 @@
+//! The JSON Schema of the scenario format, and the loader's check of a file against it.
+//!
+//! Editors and the loader read the same schema, which is made from the structs in [`super::file`]; so a key, a range or a
+//! default is written down once.
+
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value as Json};
+
+use super::file::ScenarioFile;
+use super::names::one_of;
+use super::problem::Problem;
+use super::source::{Node, Value, child};
+
+/// The JSON Schema of a scenario file (draft 2020-12).
+pub fn schema() -> &'static Json {
+    static SCHEMA: OnceLock<Json> = OnceLock::new();
+    SCHEMA.get_or_init(|| {
+        let mut schema = schemars::schema_for!(ScenarioFile).to_value();
+        tidy(&mut schema);
+        schema
+    })
+}
+
+/// Takes out what JSON has and TOML has not: null as a type, a choice and a default. Joins descriptions that were wrapped.
+fn tidy(schema: &mut Json) {
+    match schema {
+        Json::Object(object) => {
+            if object.get("default").is_some_and(Json::is_null) {
+                object.remove("default");
+            }
+            // A width is not a range: what is allowed is said by minimum and maximum.
+            object.remove("format");
+            if let Some(Json::Array(types)) = object.get_mut("type") {
+                types.retain(|kind| kind != "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    object.insert("type".into(), only);
+                }
+            }
+            if let Some(Json::String(text)) = object.get_mut("description") {
+                *text = text.replace('\n', " ");
+            }
+            if let Some(Json::Array(choices)) = object.get_mut("anyOf") {
+                choices.retain(|choice| choice.get("type").is_none_or(|kind| kind != "null"));
+                if let [only] = choices.as_mut_slice() {
+                    let only = only.take();
+                    object.remove("anyOf");
+                    if let Json::Object(only) = only {
+                        for (key, value) in only {
+                            object.entry(key).or_insert(value);
+                        }
+                    }
+                }
+            }
+            for (_, value) in object.iter_mut() {
+                tidy(value);
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
+
+/// Checks a scenario against the schema: keys, types, words, ranges, missing values.
+pub(crate) fn check(root: &Node) -> Vec<Problem> {
+    let mut checker = Checker { root: schema(), problems: Vec::new() };
+    checker.value(schema(), root, "");
+    checker.problems
+}
+
+struct Checker {
+    root: &'static Json,
+    problems: Vec<Problem>,
+}
+
+impl Checker {
+    fn resolve(&self, schema: &'static Json) -> &'static Json {
+        match schema.get("$ref").and_then(Json::as_str) {
+            Some(reference) => {
+                self.root.pointer(reference.trim_start_matches('#')).expect("references lead into the schema")
+            }
+            None => schema,
+        }
+    }
+
+    fn value(&mut self, schema: &'static Json, node: &Node, path: &str) {
+        let schema = self.resolve(schema);
+        if let Some(choices) = schema.get("anyOf").and_then(Json::as_array) {
+            // The choices of one value differ by type; the one that fits is checked, so that the message is about it.
+            let fitting = choices.iter().find(|choice| {
+                let choice = self.resolve(choice);
+                fits(choice, &node.value) && (words(choice).is_empty() || is_word(choice, &node.value))
+            });
+            match fitting {
+                Some(choice) => self.value(choice, node, path),
+                None => self.mismatch(schema, node, path),
+            }
+            return;
+        }
+        if !fits(schema, &node.value) {
+            self.mismatch(schema, node, path);
+            return;
+        }
+        match &node.value {
+            Value::Table(table) => self.table(schema, table, path),
+            Value::Array(items) => {
+                let bound = |key| schema.get(key).and_then(Json::as_u64);
+                let length = items.len() as u64;
+                if bound("minItems").is_some_and(|min| length < min)
+                    || bound("maxItems").is_some_and(|max| length > max)
+                {
+                    let what = if length == 0 {
+                        format!("`{path}` is empty")
+                    } else {
+                        format!("`{path}` has {length} elements")
+                    };
+                    self.problems.push(Problem::at(path, what).expected(self.describe(schema)));
+                }
+                if let Some(element) = schema.get("items") {
+                    for (index, item) in items.iter().enumerate() {
+                        self.value(element, item, &format!("{path}[{index}]"));
+                    }
+                }
+            }
+            Value::String(text) => {
+                let words = words(schema);
+                if !words.is_empty() && !words.contains(&text.as_str()) {
+                    self.problems.push(
+                        Problem::at(path, format!("`{path}` has no value \"{text}\""))
+                            .expected(self.describe(schema))
+                            .nearest(text, words),
+                    );
+                } else if schema.get("minLength").is_some() && text.is_empty() {
+                    self.problems.push(Problem::at(path, format!("`{path}` is empty")).expected("some text"));
+                }
+            }
+            Value::Integer(number) => {
+                let low = schema.get("minimum").and_then(Json::as_f64);
+                let high = schema.get("maximum").and_then(Json::as_f64);
+                // Bounds of integers are exact as floats or so large that the difference does not matter here.
+                let number_f = *number as f64;
+                if low.is_some_and(|low| number_f < low) || high.is_some_and(|high| number_f > high) {
+                    let shown = if number.unsigned_abs() > u128::from(u64::MAX) {
+                        "too large".to_owned()
+                    } else {
+                        format!("{number}, out of range")
+                    };
+                    self.problems
+                        .push(Problem::at(path, format!("`{path}` is {shown}")).expected(self.describe(schema)));
+                }
+            }
+            Value::Float(text) => {
+                let number = Value::float(text);
+                let low = schema.get("minimum").and_then(Json::as_f64);
+                let high = schema.get("maximum").and_then(Json::as_f64);
+                let bounded = low.is_some() || high.is_some();
+                if bounded && number.is_nan()
+                    || low.is_some_and(|low| number < low)
+                    || high.is_some_and(|high| number > high)
+                {
+                    self.problems.push(
+                        Problem::at(path, format!("`{path}` is {text}, out of range")).expected(self.describe(schema)),
+                    );
+                }
+            }
+            Value::Bool(_) | Value::Datetime(_) => {}
+        }
+    }
+
+    fn table(&mut self, schema: &'static Json, table: &std::collections::BTreeMap<String, Node>, path: &str) {
+        static NONE: OnceLock<Map<String, Json>> = OnceLock::new();
+        let properties =
+            schema.get("properties").and_then(Json::as_object).unwrap_or_else(|| NONE.get_or_init(Map::new));
+        let others = schema.get("additionalProperties").filter(|others| others.is_object());
+        for (key, node) in table {
+            let inner = child(path, key);
+            if let Some(schema) = properties.get(key) {
+                self.value(schema, node, &inner);
+            } else if let Some(others) = others {
+                self.value(others, node, &inner);
+            } else {
+                let place = if path.is_empty() { "at the top level".to_owned() } else { format!("in `{path}`") };
+                let mut names: Vec<&str> = properties.keys().map(String::as_str).collect();
+                let mut problem =
+                    Problem::at_key(&inner, format!("unknown key `{key}` {place}")).nearest(key, names.iter().copied());
+                if problem.has_no_help() {
+                    problem = self.elsewhere(problem, key);
+                }
+                names.retain(|name| !table.contains_key(*name));
+                if !names.is_empty() {
+                    let names = names.iter().map(|name| format!("`{name}`"));
+                    problem = problem.expected(one_of(names));
+                }
+                self.problems.push(problem);
+            }
+        }
+        let required = schema.get("required").and_then(Json::as_array);
+        for key in required.into_iter().flatten().filter_map(Json::as_str) {
+            if !table.contains_key(key) {
+                let inner = child(path, key);
+                let expected = properties.get(key).map(|schema| self.describe(self.resolve(schema)));
+                let mut problem = Problem::at(&inner, format!("`{inner}` is missing"));
+                if let Some(expected) = expected {
+                    problem = problem.expected(expected);
+                }
+                self.problems.push(problem);
+            }
+        }
+    }
+
+    /// A key that is right but stands in the wrong table.
+    fn elsewhere(&self, problem: Problem, key: &str) -> Problem {
+        fn find(schema: &Json, key: &str, path: &str, found: &mut Vec<String>) {
+            if let Some(properties) = schema.get("properties").and_then(Json::as_object) {
+                for (name, inner) in properties {
+                    if name == key {
+                        found.push(if path.is_empty() {
+                            "at the top level".to_owned()
+                        } else {
+                            format!("in `{path}`")
+                        });
+                    }
+                    let inner = inner.get("items").unwrap_or(inner);
+                    find(inner, key, &child(path, name), found);
+                }
+            }
+        }
+        let mut found = Vec::new();
+        find(self.root, key, "", &mut found);
+        match found.as_slice() {
+            [] => problem,
+            places => problem.help(format!("there is a `{key}` {}", one_of(places))),
+        }
+    }
+
+    fn mismatch(&mut self, schema: &'static Json, node: &Node, path: &str) {
+        let (path, message) = match &node.value {
+            Value::String(text) => (path, format!("`{path}` is the string \"{text}\"")),
+            value => (path, format!("`{path}` is {}", value.kind())),
+        };
+        let mut problem = Problem::at(path, message).expected(self.describe(schema));
+        if let Value::String(text) = &node.value {
+            let choices = schema.get("anyOf").and_then(Json::as_array);
+            let words: Vec<&str> =
+                choices.into_iter().flatten().flat_map(|choice| words(self.resolve(choice))).collect();
+            problem = problem.nearest(text, words);
+        }
+        self.problems.push(problem);
+    }
+
+    /// What a schema allows, in words.
+    fn describe(&self, schema: &'static Json) -> String {
+        let schema = self.resolve(schema);
+        if let Some(choices) = schema.get("anyOf").and_then(Json::as_array) {
+            return one_of(choices.iter().map(|choice| self.describe(choice)));
+        }
+        let words = words(schema);
+        if !words.is_empty() {
+            return one_of(words.iter().map(|word| format!("\"{word}\"")));
+        }
+        let number = |key| schema.get(key).and_then(Json::as_f64).map(plain);
+        let range = match (number("minimum"), number("maximum")) {
+            (Some(low), Some(high)) => format!(" from {low} to {high}"),
+            (Some(low), None) => format!(" of {low} or more"),
+            (None, Some(high)) => format!(" up to {high}"),
+            (None, None) => String::new(),
+        };
+        match schema.get("type").and_then(Json::as_str) {
+            Some("integer") => format!("an integer{range}"),
+            Some("number") => format!("a number{range}"),
+            Some("boolean") => "`true` or `false`".to_owned(),
+            Some("string") => "a string in quotes".to_owned(),
+            Some("array") => {
+                let count = |key| schema.get(key).and_then(Json::as_u64);
+                let count = match (count("minItems"), count("maxItems")) {
+                    (Some(low), Some(high)) => format!(" of {low} to {high} elements"),
+                    (Some(low), None) => format!(" of {low} or more elements"),
+                    (None, Some(high)) => format!(" of up to {high} elements"),
+                    (None, None) => String::new(),
+                };
+                match schema.get("items") {
+                    Some(items) => format!("an array{count}, each {}", self.describe(items)),
+                    None => format!("an array{count}"),
+                }
+            }
+            Some("object") => match schema.get("properties").and_then(Json::as_object) {
+                Some(properties) if properties.len() <= 2 => {
+                    let keys: Vec<String> = properties.keys().map(|key| format!("{key} = …")).collect();
+                    format!("a table {{ {} }}", keys.join(", "))
+                }
+                _ => "a table".to_owned(),
+            },
+            _ => "something else".to_owned(),
+        }
+    }
+}
+
+/// A bound as people write it.
+fn plain(number: f64) -> String {
+    // The largest TOML integer has no exact float; every other bound has.
+    if number >= 9.2e18 {
+        return i64::MAX.to_string();
+    }
+    format!("{number}")
+}
+
+/// Whether a value has the type a schema asks for.
+fn fits(schema: &Json, value: &Value) -> bool {
+    let kind = schema.get("type").and_then(Json::as_str);
+    match (kind, value) {
+        (Some("object"), Value::Table(_))
+        | (Some("array"), Value::Array(_))
+        | (Some("string"), Value::String(_))
+        | (Some("integer"), Value::Integer(_))
+        | (Some("number"), Value::Integer(_) | Value::Float(_))
+        | (Some("boolean"), Value::Bool(_)) => true,
+        (None, Value::String(_)) => !words(schema).is_empty(),
+        _ => false,
+    }
+}
+
+fn is_word(schema: &Json, value: &Value) -> bool {
+    matches!(value, Value::String(text) if words(schema).contains(&text.as_str()))
+}
+
+/// The words a schema lists.
+fn words(schema: &Json) -> Vec<&str> {
+    if let Some(word) = schema.get("const").and_then(Json::as_str) {
+        return vec![word];
+    }
+    if let Some(list) = schema.get("enum").and_then(Json::as_array) {
+        return list.iter().filter_map(Json::as_str).collect();
+    }
+    let choices = schema.get("oneOf").and_then(Json::as_array);
+    choices.into_iter().flatten().filter_map(|choice| choice.get("const").and_then(Json::as_str)).collect()
+}

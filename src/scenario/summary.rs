@@ -1,0 +1,142 @@
+//! The result of a run for people, in about ten lines.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use super::config::{Scenario, Topology};
+use super::result::{CollectiveResult, Document, Outcome};
+
+/// A file that was written.
+#[derive(Debug, Clone)]
+pub struct Written {
+    what: &'static str,
+    path: PathBuf,
+}
+
+impl Written {
+    /// A file and what it is.
+    pub fn new(what: &'static str, path: PathBuf) -> Self {
+        Self { what, path }
+    }
+}
+
+/// Width of the column of labels.
+const LABEL: usize = 14;
+
+/// The summary.
+pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> String {
+    let mut out = String::new();
+    line(&mut out, &document.stamp.scenario, &headline(scenario, document));
+    for collective in &document.collectives {
+        describe_collective(&mut out, collective);
+    }
+    for traffic in &document.traffic {
+        let latency = match (traffic.mean_latency_cycles, traffic.max_latency_cycles) {
+            (Some(mean), Some(max)) => format!(", latency {mean:.1} cycles on average, {max} at most"),
+            _ => String::new(),
+        };
+        let text = format!(
+            "offered {:.3}, accepted {:.3} flits a cycle, {} packets{latency}",
+            traffic.offered, traffic.accepted, traffic.packets
+        );
+        line(&mut out, &format!("traffic {}", traffic.name), &text);
+    }
+    if let Some(link) = document.links.busiest.first() {
+        let text = format!(
+            "{} ({}): {} flits, busy {:.1} % of the time, {} stalls",
+            link.name,
+            link.level,
+            link.flits,
+            link.utilisation * 100.0,
+            link.stalls
+        );
+        line(&mut out, "busiest link", &text);
+    }
+    for rounding in &document.roundings {
+        line(&mut out, "rounded", &rounding.to_string());
+    }
+    checks(&mut out, document);
+    match document.outcome {
+        Outcome::Finished => {}
+        Outcome::Interrupted => line(&mut out, "outcome", "interrupted: this is what was done so far"),
+        Outcome::MaxCycles => line(&mut out, "outcome", "not finished: limits.max_cycles was reached"),
+        Outcome::Deadlock => line(&mut out, "outcome", "not finished: nothing moves any more"),
+    }
+    for file in written {
+        line(&mut out, file.what, &file.path.display().to_string());
+    }
+    out
+}
+
+fn line(out: &mut String, label: &str, text: &str) {
+    let mut lines = text.lines();
+    let _ = writeln!(out, "{label:LABEL$} {}", lines.next().unwrap_or(""));
+    for text in lines {
+        let _ = writeln!(out, "{:LABEL$} {text}", "");
+    }
+}
+
+fn headline(scenario: &Scenario, document: &Document) -> String {
+    let topology = &scenario.topology;
+    let shape = match topology {
+        Topology::Die { tiles, positions } => {
+            format!("die of {tiles} tiles x {positions} switches, {} cores", topology.end_points())
+        }
+        Topology::Mesh { size, .. } => {
+            let size: Vec<String> = size.iter().map(ToString::to_string).collect();
+            format!("mesh of {} switches, {} end points", size.join(" x "), topology.end_points())
+        }
+    };
+    format!("{shape}, {} MHz, {} cycles, seed {}", scenario.clock.frequency_mhz, document.cycles, document.stamp.seed)
+}
+
+fn describe_collective(out: &mut String, collective: &CollectiveResult) {
+    let CollectiveResult { name, kind, dtype, participants, elements, .. } = collective;
+    let what = match (kind.as_str(), collective.op.as_deref()) {
+        ("barrier", _) => format!("barrier of {participants} cores"),
+        ("broadcast", _) => format!("broadcast of {elements} {dtype} elements to {participants} cores"),
+        (_, op) => format!("{kind} ({}) of {elements} {dtype} elements over {participants} cores", op.unwrap_or("?")),
+    };
+    line(out, name, &what);
+    match (collective.latency_cycles, collective.latency_ns) {
+        (Some(cycles), Some(ns)) => {
+            let rate = match collective.elements_per_cycle {
+                Some(rate) if *elements > 0 => format!(", {rate:.3} elements per cycle"),
+                _ => String::new(),
+            };
+            line(out, "", &format!("{cycles} cycles = {} ns{rate}", rounded(ns)));
+        }
+        _ => line(out, "", "not finished"),
+    }
+    if let Some(exact) = collective.bit_exact {
+        let verdict = if exact { "yes" } else { "NO" };
+        let flags = if collective.flags.is_empty() { "none".to_owned() } else { collective.flags.join(", ") };
+        let exact = collective.exact_elements;
+        line(out, "", &format!("bit-exact: {verdict} ({exact} of {elements}), flags: {flags}"));
+    }
+    if let Some(difference) = &collective.first_difference {
+        let ulps = difference.ulps.map_or_else(String::new, |ulps| format!(", {ulps} ulps apart"));
+        let text = format!(
+            "first difference: element {} at end point {}: {} instead of {}{ulps}; they part at {}",
+            difference.element, difference.end_point, difference.got, difference.expected, difference.node
+        );
+        line(out, "", &text);
+    }
+}
+
+fn checks(out: &mut String, document: &Document) {
+    let (passed, failed): (Vec<_>, Vec<_>) = document.checks.iter().partition(|check| check.passed);
+    if !passed.is_empty() {
+        let names: Vec<&str> = passed.iter().map(|check| check.name.as_str()).collect();
+        line(out, "checks", &format!("{} passed: {}", passed.len(), names.join(", ")));
+    }
+    for check in failed {
+        line(out, "CHECK FAILED", &format!("{}: {}", check.name, check.detail));
+    }
+}
+
+/// A number of ns without a tail of zeros.
+fn rounded(ns: f64) -> String {
+    let text = format!("{ns:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
