@@ -200,6 +200,11 @@ where
         self.wires.moves
     }
 
+    /// Set-routed and point-to-point flits that end points and bumps took or sent so far.
+    pub fn served(&self) -> [u64; 2] {
+        self.wires.served
+    }
+
     /// The first breach of a rule that showed while running.
     pub fn fault(&self) -> Option<&str> {
         self.wires.fault.as_deref()
@@ -235,6 +240,21 @@ where
     /// The engines behind internal ports.
     pub fn joins(&self) -> &[J] {
         &self.joins
+    }
+
+    /// One engine behind an internal port, to change what it is to do before the run.
+    pub fn join_mut(&mut self, switch: u32) -> Option<&mut J> {
+        self.joins.get_mut(switch as usize)
+    }
+
+    /// Whether any flit is queued, under way, or in an engine behind an internal port; with `set_only`, only set-routed
+    /// ones count. Looks at every node.
+    pub fn has_flits(&self, set_only: bool) -> bool {
+        let last = if set_only { self.plan.vcs.set } else { self.plan.vcs.total() };
+        let wires = &self.wires;
+        wires.arrivals.iter(wires.now).any(|(_, arrival)| arrival.flit.tag.vc() < last)
+            || self.joins.iter().any(|join| !join.is_idle())
+            || wires.queues.chunks(1 << wires.vc_shift).any(|port| port[..usize::from(last)].iter().any(|q| q.len > 0))
     }
 
     /// Whether every credit is back where it began and nothing is under way (checked runs; true otherwise).

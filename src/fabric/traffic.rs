@@ -5,6 +5,8 @@
 //! counts from creation to the arrival of the tail. Drawing is by integer comparison and from a stream of the source's
 //! own, so neither the order of evaluation nor skipped cycles change what is drawn.
 //!
+//! A packet carries the number of its class (its traffic description) in the tag's id, so that sinks count by class.
+//!
 //! A sink takes whatever arrives at once and checks every flit: packets whole, words as sent, addressed to it. Its
 //! counters are the proof that nothing was lost.
 
@@ -149,7 +151,7 @@ pub struct Traffic {
     next_source: usize,
     next_vc: u8,
     arriving: Vec<Arriving>,
-    received: Received,
+    received: Vec<Received>,
     sent_flits: u64,
     /// Cycle from which the sink takes flits; before it, it blocks its port.
     consume_from: Cycle,
@@ -166,7 +168,7 @@ impl Traffic {
             next_source: 0,
             next_vc: 0,
             arriving: Vec::new(),
-            received: Received::default(),
+            received: Vec::new(),
             sent_flits: 0,
             consume_from: 0,
         }
@@ -177,14 +179,19 @@ impl Traffic {
         self.consume_from = cycle;
     }
 
-    /// What the sink counted.
-    pub fn received(&self) -> Received {
-        self.received
+    /// What the sink counted, by class of traffic.
+    pub fn received(&self) -> &[Received] {
+        &self.received
     }
 
-    /// Packets created and flits sent so far, by class of traffic.
-    pub fn created(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.sources.iter().map(|source| (source.cfg.class, source.created))
+    /// Class, packets created so far, and flits a packet, of every source.
+    pub fn created(&self) -> impl Iterator<Item = (usize, u64, u32)> + '_ {
+        self.sources.iter().map(|source| (source.cfg.class, source.created, source.cfg.packet_flits))
+    }
+
+    /// Whether every source has created its last packet and sent it.
+    pub fn is_drained(&self) -> bool {
+        self.waiting() == 0 && self.sources.iter().all(|source| source.due().is_none())
     }
 
     /// Flits that entered the network.
@@ -254,13 +261,18 @@ impl Traffic {
                     io.fail(|| format!("end point {end}: flit {index} of packet {} is damaged", flit.tag.seq()));
                 }
             }
-            self.received.flits += 1;
+            let class = usize::from(flit.tag.id());
+            if self.received.len() <= class {
+                self.received.resize(class + 1, Received::default());
+            }
+            let received = &mut self.received[class];
+            received.flits += 1;
             if flit.tag.tail() {
                 packet.open = false;
                 let latency = now - packet.created;
-                self.received.packets += 1;
-                self.received.latency_sum += latency;
-                self.received.latency_max = self.received.latency_max.max(latency);
+                received.packets += 1;
+                received.latency_sum += latency;
+                received.latency_max = received.latency_max.max(latency);
             }
         }
         if more { Wake::Next } else { Wake::OnInput }
@@ -289,7 +301,8 @@ impl Traffic {
         let packet = source.waiting[0];
         let word =
             if index == 0 { Flit::header(packet.dst, packet.created) } else { body_word(packet.seq, u64::from(index)) };
-        io.send(0, vc, Flit::part(0, vc, packet.seq & ((1 << 36) - 1), index, length, word));
+        let class = source.cfg.class as u16;
+        io.send(0, vc, Flit::part(class, vc, packet.seq & ((1 << 36) - 1), index, length, word));
         self.sent_flits += 1;
         self.entering = Some((s, vc, index + 1));
         if index + 1 == length {
@@ -309,8 +322,8 @@ impl Traffic {
         scope.scope("traffic", |scope| {
             scope.bits("waiting", 32, self.waiting() as u64);
             scope.bits("sent_flits", 48, self.sent_flits);
-            scope.bits("received_flits", 48, self.received.flits);
-            scope.bits("received_packets", 48, self.received.packets);
+            scope.bits("received_flits", 48, self.received.iter().map(|class| class.flits).sum());
+            scope.bits("received_packets", 48, self.received.iter().map(|class| class.packets).sum());
         });
     }
 }

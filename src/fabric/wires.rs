@@ -155,6 +155,9 @@ pub struct Wires {
     pub(super) sent: Option<Vec<Option<Sent>>>,
     /// Flits moved since cycle 0: the watchdog's pulse.
     pub(super) moves: u64,
+    /// Set-routed and point-to-point flits that blocks other than switches took or sent: the pulse that tells work
+    /// from going round in circles.
+    pub(super) served: [u64; 2],
     /// Completions that end points reported: the driver's pulse.
     pub(super) completions: u64,
     /// The first breach of a rule that only shows while running.
@@ -202,6 +205,7 @@ impl Wires {
             counts: vec![LinkCount::default(); ports],
             sent: None,
             moves: 0,
+            served: [0; 2],
             completions: 0,
             fault: None,
             front,
@@ -537,6 +541,7 @@ impl Io<'_> {
     #[inline]
     pub fn take(&mut self, port: u16, vc: u8) -> Flit {
         let port = self.wires.port(self.node, port);
+        self.wires.served[usize::from(!self.wires.vcs.is_set(vc))] += 1;
         self.wires.pop(self.node, port, vc).0
     }
 
@@ -571,6 +576,7 @@ impl Io<'_> {
         self.sent |= 1 << port;
         let port = self.wires.port(self.node, port);
         self.wires.send(port, vc, flit, 0, 0);
+        self.wires.served[usize::from(!self.wires.vcs.is_set(vc))] += 1;
         self.wires.moves += 1;
     }
 

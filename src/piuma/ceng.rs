@@ -59,11 +59,25 @@ impl CengCfg {
     }
 }
 
-/// A collective engine. Idle it is 24 bytes; what it holds exists only while it works.
+/// A collective engine. Idle it is 32 bytes; what it holds exists only while it works.
 #[derive(Clone, Debug)]
 pub struct Ceng {
     cfg: CengCfg,
     busy: Option<Box<Busy>>,
+    tap: Option<Box<Tap>>,
+}
+
+/// A tap on the engine's result port, for one element of one collective id: a test instrument, not hardware.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tap {
+    /// Collective id.
+    pub id: u16,
+    /// Number of the word in the stream.
+    pub seq: u64,
+    /// Bits to flip in it.
+    pub flip: u64,
+    /// The word that left, after flipping.
+    pub seen: Option<u64>,
 }
 
 /// The registers of a working engine.
@@ -89,7 +103,17 @@ static STATES: EnumTable = EnumTable { name: "ceng", names: &["IDLE", "GATHER", 
 impl Ceng {
     /// An idle engine.
     pub fn new(cfg: CengCfg) -> Ceng {
-        Ceng { cfg, busy: None }
+        Ceng { cfg, busy: None, tap: None }
+    }
+
+    /// Puts a tap on the result port.
+    pub fn set_tap(&mut self, tap: Tap) {
+        self.tap = Some(Box::new(tap));
+    }
+
+    /// The tap, if there is one.
+    pub fn tap(&self) -> Option<&Tap> {
+        self.tap.as_deref()
     }
 
     /// The parameters.
@@ -197,7 +221,12 @@ impl Join for Ceng {
             let root = cx.tables.is_root(cx.switch, tag.id());
             tag.set_vc(if root { RESPONSE } else { REQUEST });
             tag.set_flags(result.flags.bits());
-            Flit { tag, word: result.value }
+            let mut word = result.value;
+            if let Some(tap) = self.tap.as_mut().filter(|tap| (tap.id, tap.seq) == (tag.id(), tag.seq())) {
+                word ^= tap.flip;
+                tap.seen = Some(word);
+            }
+            Flit { tag, word }
         });
 
         if !busy.tree.is_empty() {

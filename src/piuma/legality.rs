@@ -51,8 +51,10 @@ pub struct Claim<'a> {
     pub id: u16,
     /// Places of those who send.
     pub senders: &'a [EndPlace],
-    /// Places of those who must receive.
-    pub receivers: &'a [EndPlace],
+    /// Places of those who must receive, exactly; `None`: at least one of the members.
+    pub receivers: Option<&'a [EndPlace]>,
+    /// Places of all who take part.
+    pub members: &'a [EndPlace],
     /// Whether the senders' packets are reduced (not: multicast from one).
     pub reduces: bool,
 }
@@ -66,6 +68,8 @@ pub struct Footprint {
     pub engines: BTreeSet<u32>,
     /// All switches it passes.
     pub switches: BTreeSet<u32>,
+    /// Places the result reaches.
+    pub reached: BTreeSet<EndPlace>,
     /// The switch where requests turn into responses.
     pub root: Option<u32>,
     /// The reduction as the engines do it; leaves are indices into the senders. `None` for a multicast.
@@ -83,8 +87,6 @@ struct Walk<'a> {
     fed_by: BTreeMap<At, At>,
     /// Inputs of engines that were reached.
     engine_inputs: BTreeMap<u32, u64>,
-    /// End points reached, by place.
-    reached: BTreeSet<(u32, u16)>,
     visited: BTreeSet<At>,
     footprint: Footprint,
 }
@@ -107,12 +109,12 @@ pub fn check(
         radix,
         fed_by: BTreeMap::new(),
         engine_inputs: BTreeMap::new(),
-        reached: BTreeSet::new(),
         visited: BTreeSet::new(),
         footprint: Footprint {
             links: BTreeSet::new(),
             engines: BTreeSet::new(),
             switches: BTreeSet::new(),
+            reached: BTreeSet::new(),
             root: None,
             tree: None,
         },
@@ -280,7 +282,7 @@ impl Walk<'_> {
             if far < self.registers.switches() {
                 work.push(At { switch: far, channel: at.channel, port: by });
             } else {
-                self.reached.insert((at.switch, port));
+                self.footprint.reached.insert(EndPlace { switch: at.switch, port });
             }
         }
         Ok(())
@@ -306,13 +308,19 @@ impl Walk<'_> {
 
     /// The result must reach exactly those who are to get it.
     fn delivered(&self) -> Result<(), Illegal> {
-        let wanted: BTreeSet<(u32, u16)> =
-            self.claim.receivers.iter().map(|place| (place.switch, place.port)).collect();
-        if let Some(&(switch, port)) = wanted.difference(&self.reached).next() {
-            let message = format!("the result does not reach port {port} of {}, which takes part", self.name(switch));
-            return self.illegal(None, message, "response registers that are the inverse of the request registers");
+        let reached = &self.footprint.reached;
+        let members: BTreeSet<EndPlace> = self.claim.receivers.unwrap_or(self.claim.members).iter().copied().collect();
+        let inverse = "response registers that are the inverse of the request registers";
+        if self.claim.receivers.is_some() {
+            if let Some(EndPlace { switch, port }) = members.difference(reached).next() {
+                let message =
+                    format!("the result does not reach port {port} of {}, which takes part", self.name(*switch));
+                return self.illegal(None, message, inverse);
+            }
+        } else if reached.is_empty() {
+            return self.illegal(None, "the result reaches nobody".into(), inverse);
         }
-        if let Some(&(switch, port)) = self.reached.difference(&wanted).next() {
+        if let Some(&EndPlace { switch, port }) = reached.difference(&members).next() {
             let message = format!("the result reaches port {port} of {}, where nobody waits for it", self.name(switch));
             let out = At { switch, channel: RESPONSE, port };
             let at = self.fed_by.get(&out).or_else(|| self.fed_by.get(&At { channel: REQUEST, ..out })).copied();

@@ -17,7 +17,7 @@ pub mod embed;
 pub mod legality;
 mod registers;
 
-pub use ceng::{Ceng, CengCfg};
+pub use ceng::{Ceng, CengCfg, Tap};
 pub use core::{Core, End, Job, JobKind, Memory, MemoryCfg};
 pub use registers::{AddressError, OpSelect, Registers, RegistersCfg};
 

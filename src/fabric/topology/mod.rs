@@ -35,7 +35,7 @@ pub struct Common {
 }
 
 /// Where an end point attaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EndPlace {
     /// The switch.
     pub switch: u32,
