@@ -147,6 +147,14 @@ impl Period {
         self.part_ps(cycle, 0, 1)
     }
 
+    /// The cycle in which a moment lies.
+    pub fn cycle_at(self, ps: u64) -> u64 {
+        // Rounding down can put the start of a cycle up to one picosecond early, so the quotient may be one short.
+        let cycle = u128::from(ps) * u128::from(self.denominator) / u128::from(self.numerator);
+        let cycle = u64::try_from(cycle).unwrap_or(u64::MAX);
+        if self.start_ps(cycle.saturating_add(1)) <= ps { cycle.saturating_add(1) } else { cycle }
+    }
+
     /// Start of part `part` of `parts` of a cycle in picoseconds, rounded down; saturates at `u64::MAX`.
     pub(crate) fn part_ps(self, cycle: u64, part: u32, parts: u32) -> u64 {
         // cycle x parts needs up to 96 bits, times the numerator up to 160; the numerator is at most 10^12 for any
@@ -157,6 +165,13 @@ impl Period {
             .map(|ps| ps / (u128::from(self.denominator) * u128::from(parts)))
             .and_then(|ps| u64::try_from(ps).ok())
             .unwrap_or(u64::MAX)
+    }
+}
+
+impl std::fmt::Display for Period {
+    /// Picoseconds as a fraction: `20000/17`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.numerator, self.denominator)
     }
 }
 
@@ -207,6 +222,8 @@ pub struct SignalDecl {
 /// All that was selected: what a sink needs for its header.
 #[derive(Debug, Default)]
 pub struct Declarations {
+    /// Length of a clock cycle.
+    pub period: Option<Period>,
     /// Scopes; a scope comes after the scope around it.
     pub scopes: Vec<ScopeDecl>,
     /// Signals in declaration order.
@@ -932,6 +949,7 @@ impl Tracer {
             .map(|(glob, _)| glob.to_owned())
             .collect();
         registry.declarations.make_names_unique();
+        registry.declarations.period = Some(self.period);
         self.sink.header(&registry.declarations)?;
         self.phase = Phase::Before;
         self.next_edge = self.selection.from_cycle();

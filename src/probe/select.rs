@@ -187,8 +187,8 @@ impl Selection {
             }
         }
         found.sort();
-        // Guesses much worse than the best one only confuse.
-        let limit = found.first().map_or(0, |(cost, _)| cost + 1);
+        // Guesses that are worse than the best one only confuse.
+        let limit = found.first().map_or(0, |(cost, _)| *cost);
         (found.into_iter().take(count)).filter(|(cost, _)| *cost <= limit).map(|(_, text)| text).collect()
     }
 }

@@ -139,6 +139,10 @@ impl VcdSink {
         if let Some(comment) = &self.comment {
             writer.comment(comment)?;
         }
+        if let Some(period) = declarations.period {
+            // For our own reader: with the period it shows cycles.
+            writer.comment(&format!("clock period {period} ps"))?;
+        }
         writer.timescale(1, vcd::TimescaleUnit::PS)?;
         // The tables met so far; a table's number in the file is its place here plus one.
         let mut tables: Vec<&'static EnumTable> = Vec::new();

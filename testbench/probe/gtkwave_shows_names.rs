@@ -1,1 +1,55 @@
-//! later
+//! W-VCD-1: the save file beside a waveform makes GTKWave show names of states.
+
+use std::fs;
+use std::path::PathBuf;
+
+use watershed::probe::{EnumTable, Selection, Tracer, VcdSink};
+
+use crate::support::{Block, mhz};
+
+static MANY: EnumTable = EnumTable {
+    name: "Engine State",
+    names: &["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "LAST ONE"],
+};
+static SAME_FILE_NAME: EnumTable = EnumTable { name: "Engine_State", names: &["NO", "YES", "PERHAPS"] };
+
+#[test]
+fn save_file_and_translations() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run.vcd");
+    let mut tracer = Tracer::new(mhz(1000), Selection::default(), Box::new(VcdSink::create(&path).unwrap()));
+    let block = Block::default();
+    tracer.declare("die0.tile0.engine", |s| block.probe(s));
+    tracer.declare("die0.tile0", |s| {
+        s.state("long", &MANY, 16);
+        s.state("short", &SAME_FILE_NAME, 1);
+    });
+    tracer.start().unwrap();
+    let summary = tracer.finish(3).unwrap();
+
+    let names: Vec<PathBuf> = summary.files.iter().map(|file| file.file_name().unwrap().into()).collect();
+    let expected =
+        ["run.vcd", "run.gtkw", "run.Engine_State.names", "run.Engine_State_2.names", "run.EngineState.names"];
+    assert_eq!(names, expected.map(PathBuf::from));
+    assert_eq!(summary.bytes, fs::metadata(&path).unwrap().len());
+
+    let mut shown = String::new();
+    for file in &summary.files[1..] {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        shown += &["--- ", &name, "\n", &fs::read_to_string(file).unwrap()].concat();
+    }
+    insta::with_settings!({snapshot_path => "../../golden/probe", prepend_module_to_snapshot => false}, {
+        insta::assert_snapshot!("gtkwave_files", shown);
+    });
+}
+
+#[test]
+fn it_can_be_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let sink = VcdSink::create(directory.path().join("run.vcd")).unwrap().without_save_file();
+    let mut tracer = Tracer::new(mhz(1000), Selection::default(), Box::new(sink));
+    tracer.declare("b", |s| Block::default().probe(s)).unwrap();
+    tracer.start().unwrap();
+    assert_eq!(tracer.finish(3).unwrap().files.len(), 1);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
