@@ -174,16 +174,14 @@ impl Format {
         let sign = (bits >> (self.exponent_bits + self.fraction_bits)) & 1 != 0;
         let exponent = (bits >> self.fraction_bits) & self.exponent_mask();
         let fraction = bits & self.fraction_mask();
-        let class = if exponent != self.exponent_mask() {
-            Class::Finite
-        } else {
-            match self.specials {
-                Specials::Ieee if fraction == 0 => Class::Infinite,
-                Specials::Ieee if fraction & self.quiet_bit() == 0 => Class::SignallingNan,
-                Specials::Ieee => Class::QuietNan,
-                Specials::NanOnly if fraction == self.fraction_mask() => Class::QuietNan,
-                Specials::NanOnly => Class::Finite,
-            }
+        let largest_exponent = exponent == self.exponent_mask();
+        let class = match self.specials {
+            _ if !largest_exponent => Class::Finite,
+            Specials::Ieee if fraction == 0 => Class::Infinite,
+            Specials::Ieee if fraction & self.quiet_bit() == 0 => Class::SignallingNan,
+            Specials::Ieee => Class::QuietNan,
+            Specials::NanOnly if fraction == self.fraction_mask() => Class::QuietNan,
+            Specials::NanOnly => Class::Finite,
         };
         let hidden = (exponent != 0) as u64;
         Unpacked {

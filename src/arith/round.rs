@@ -94,14 +94,25 @@ pub struct Packed {
     pub flags: Flags,
 }
 
+/// What the rounding decision looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail {
+    /// Last bit that is kept.
+    pub last: bool,
+    /// First bit that is not.
+    pub guard: bool,
+    /// Any bit below it.
+    pub rest: bool,
+}
+
 /// The rounding decision: whether the significand is incremented.
 #[inline]
-pub const fn increments(round: Round, sign: bool, last: bool, guard: bool, rest: bool) -> bool {
+pub const fn increments(round: Round, sign: bool, tail: Tail) -> bool {
     match round {
-        Round::NearestEven => guard && (last || rest),
+        Round::NearestEven => tail.guard && (tail.last || tail.rest),
         Round::TowardZero => false,
-        Round::Up => !sign && (guard || rest),
-        Round::Down => sign && (guard || rest),
+        Round::Up => !sign && (tail.guard || tail.rest),
+        Round::Down => sign && (tail.guard || tail.rest),
     }
 }
 
@@ -126,14 +137,16 @@ pub const fn round(format: &Format, mode: Mode, n: Normalised) -> Rounded {
     let below_guard = n.significand & 0b010 != 0;
     let sticky = n.significand & 0b001 != 0;
 
-    let up = increments(mode.round, n.sign, last, guard, below_guard || sticky);
+    let tail = Tail { last, guard, rest: below_guard || sticky };
+    let up = increments(mode.round, n.sign, tail);
     let sum = kept + up as u64;
     let carried = sum >> format.precision() != 0;
 
     // Below the hidden bit the result is tiny, unless it sits directly under the smallest normal number and the
     // same value, rounded one place further down (guard is then the last bit), carries into it.
     let all_ones = kept == hidden - 1 && guard;
-    let tiny = kept & hidden == 0 && !(all_ones && increments(mode.round, n.sign, true, below_guard, sticky));
+    let lower_tail = Tail { last: true, guard: below_guard, rest: sticky };
+    let tiny = kept & hidden == 0 && !(all_ones && increments(mode.round, n.sign, lower_tail));
 
     Rounded {
         special: n.special,
@@ -215,12 +228,13 @@ mod tests {
             ((false, true, true), [true, false, true, false]),
         ];
         for ((last, guard, rest), expected) in table {
+            let tail = Tail { last, guard, rest };
             for (mode, want) in [NearestEven, TowardZero, Up, Down].into_iter().zip(expected) {
-                assert_eq!(increments(mode, false, last, guard, rest), want, "{mode} {last} {guard} {rest}");
+                assert_eq!(increments(mode, false, tail), want, "{mode} {tail:?}");
             }
             // Mirrored for negative numbers: up and down change places.
-            assert_eq!(increments(Up, true, last, guard, rest), expected[3]);
-            assert_eq!(increments(Down, true, last, guard, rest), expected[2]);
+            assert_eq!(increments(Up, true, tail), expected[3]);
+            assert_eq!(increments(Down, true, tail), expected[2]);
         }
     }
 

@@ -188,8 +188,10 @@ impl DType {
 
 named_enum! {
     /// Rounding mode.
+    #[derive(Default)]
     pub enum Round, "rounding mode" {
         /// To the nearest, ties to the even significand.
+        #[default]
         NearestEven = "nearest-even" | "nearest_even" | "near_even" | "rnear_even" | "rne",
         /// Toward zero (truncate).
         TowardZero = "toward-zero" | "toward_zero" | "zero" | "minMag" | "rminMag" | "rtz",
@@ -200,26 +202,16 @@ named_enum! {
     }
 }
 
-impl Default for Round {
-    fn default() -> Self {
-        Self::NearestEven
-    }
-}
-
 named_enum! {
     /// What the result is when an operand is a NaN.
+    #[derive(Default)]
     pub enum NanPolicy, "NaN policy" {
         /// Every NaN result is the one default quiet NaN of the format: sign 0, only the quiet bit set.
+        #[default]
         DefaultQuiet = "default",
         /// The payload of an operand survives, quieted, with sign 0. Of two NaNs a signalling one wins over a
         /// quiet one; otherwise the operand of the lower port wins. *[chosen]*
         Propagate = "propagate",
-    }
-}
-
-impl Default for NanPolicy {
-    fn default() -> Self {
-        Self::DefaultQuiet
     }
 }
 

@@ -1,1 +1,48 @@
-//! oracle
+//! The golden side: what every result must be, bit for bit, found without the hardware model.
+//!
+//! ```text
+//!             f16, f32, f64      bf16, TF32, FP8        integers, gates, min/max
+//!            +-------------+    +----------------+     +------------------------+
+//!            |  SoftFloat  |    | rustc_apfloat  |     | plain integers and the |
+//!            |             |    | (values)       |     | text of the rules      |
+//!            +------+------+    +-------+--------+     +-----------+------------+
+//!                   |                   |                          |
+//!                   |     +-------------+-------------+            |
+//!                   |     | exact: big integers,      |            |
+//!                   |     | rounded by the definition |            |
+//!                   |     | (flags; second opinion)   |            |
+//!                   |     +-------------+-------------+            |
+//!                   +-------------------+--------------------------+
+//!                                       |
+//!                         pair: one operation on one lane
+//!                                       |
+//!                         tree: the same tree, walked untimed
+//!                                       |
+//!                         compare: first difference, ulps, node
+//! ```
+//!
+//! Independence is the point: nothing here uses a datapath, a format table, a lane packer or a tree of
+//! [`arith`](crate::arith). Shared are the *names* [`Op`](crate::arith::Op), [`DType`](crate::arith::DType),
+//! [`Mode`](crate::arith::Mode), [`Flags`](crate::arith::Flags) and what they are made of.
+//!
+//! Known deviations of the oracles, settled by [`exact`]:
+//!
+//! | oracle | deviation | what we take |
+//! |--------|-----------|--------------|
+//! | `rustc_apfloat` | no overflow flag when a directed mode stops at the largest finite number | flags of [`exact`] |
+//! | `rustc_apfloat` | underflow of a product that rounds up to the smallest normal number | flags of [`exact`] |
+//! | `rustc_apfloat` | E4M3 beyond 448 in a directed mode: NaN and 448 change places | value of [`exact`] |
+//! | `rustc_apfloat` | NaN payloads and signs are those of x86 | the rule text, in [`pair`] |
+//!
+//! Requirement: A-GOLD-1, A-VER-1 (`common.md`, section 1).
+
+pub mod compare;
+pub mod exact;
+pub mod pair;
+pub mod small;
+pub mod soft;
+pub mod tree;
+
+pub use compare::{Mismatch, Run, compare, ulp_distance};
+pub use pair::{lane_pair, word_pair};
+pub use tree::{Node, NotOnce, check_each_once, evaluate, evaluate_with};

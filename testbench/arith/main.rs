@@ -1,0 +1,11 @@
+//! The arithmetic against its oracles: values and flags, every format, every mode, every pipeline depth.
+//!
+//! Random tests print their seed in the message of a failure; `WATERSHED_SEED` sets another one.
+
+mod integers;
+mod pairs;
+mod pipeline;
+mod properties;
+mod special_values;
+mod tree;
+mod vectors;
