@@ -447,13 +447,13 @@ pub struct DataFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distribution {
-    /// Sum of twelve uniform numbers less six: mean 0, variance 1. Integers: the same times 1000.
+    /// Sum of twelve uniform numbers less six: mean 0, variance 1. Integers: the same times 1000, unsigned without its sign.
     Normal,
     /// Evenly from -1 up to, not including, 1. Integers: evenly over all values.
     Uniform,
     /// Whole numbers from -100 to 100, from 0 to 200 for unsigned types: sums are exact.
     Integers,
-    /// Random sign and significand, exponents from -60 to 60 (-12 to 12 in 16 bits): the order of additions matters.
+    /// Random sign and significand, exponents from -60 to 60 (fewer in small types): the order of additions matters.
     /// Integers: every bit length is as likely.
     Mixed,
     /// Any bit pattern: NaN, infinities and denormals included.

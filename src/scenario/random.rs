@@ -66,13 +66,13 @@ impl Stream {
             }
             (Distribution::Uniform | Distribution::Bits, Layout::Integer { .. }) => self.word() & layout.mask(),
             (Distribution::Normal, _) => {
-                let sum: u64 = (0..6).map(|_| self.word()).map(|word| (word >> 32) + (word & 0xffff_ffff)).sum();
+                let sum: u128 = (0..12).map(|_| u128::from(self.word())).sum();
                 // Twelve halves of a step make the mean exactly zero.
-                let step = i128::from(sum) + 6 - (6 << 32);
+                let step = sum as i128 + 6 - (6 << 64);
                 match layout {
-                    Layout::Float { .. } => scaled(step, -32, layout),
-                    Layout::Integer { signed: true, .. } => number::from_integer((step * 1000) >> 32, layout),
-                    Layout::Integer { signed: false, .. } => number::from_integer((step.abs() * 1000) >> 32, layout),
+                    Layout::Float { .. } => scaled(step, -64, layout),
+                    Layout::Integer { signed: true, .. } => number::from_integer((step * 1000) >> 64, layout),
+                    Layout::Integer { signed: false, .. } => number::from_integer((step.abs() * 1000) >> 64, layout),
                 }
             }
             (Distribution::Integers, _) => {

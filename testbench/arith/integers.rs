@@ -21,7 +21,7 @@ fn integer_operations_match_plain_integers() {
         let mut random = Random::new(seed);
         for op in [Op::Sum, Op::Prod, Op::Min, Op::Max] {
             let unit = Unit::of(op, dtype, Mode::default()).expect("has data");
-            let mut check = |a: u64, b: u64| {
+            let check = |a: u64, b: u64| {
                 let got = unit.evaluate(a, b);
                 let expected = lane_pair(op, dtype, Mode::default(), a, b);
                 assert_eq!((got.bits, got.flags), expected, "{op} {dtype} {a:#x} {b:#x} (seed {seed})");

@@ -1,1 +1,85 @@
-//! later
+//! Waveforms as text are the same every time and fit where they are told to.
+
+use watershed::probe::Selection;
+use watershed::probe::ascii::{DrawError, Options, Style, draw_bytes};
+
+use crate::support::{Block, mhz, small_run, tracer};
+
+fn picture(options: &Options) -> String {
+    draw_bytes(small_run(mhz(850), Selection::default()).bytes(), options).unwrap()
+}
+
+fn snapshot(name: &str, picture: &str) {
+    insta::with_settings!({snapshot_path => "../../golden/probe", prepend_module_to_snapshot => false}, {
+        insta::assert_snapshot!(name, picture);
+    });
+}
+
+#[test]
+fn every_kind_of_signal() {
+    snapshot("ascii_every_kind", &picture(&Options { columns_per_cycle: 6, ..Options::default() }));
+}
+
+#[test]
+fn chosen_signals_cycles_and_blocks() {
+    let selection = Selection::new(["**.state", "**.full"]).unwrap().with_window(3, Some(9)).unwrap();
+    let options = Options { selection, columns_per_cycle: 3, style: Style::Blocks, ..Options::default() };
+    snapshot("ascii_blocks", &picture(&options));
+}
+
+#[test]
+fn a_picture_is_never_too_wide() {
+    for max_columns in 20..90 {
+        let options = Options { max_columns, ..Options::default() };
+        for line in picture(&options).lines().filter(|line| !line.starts_with(['d', '('])) {
+            assert!(line.chars().count() <= max_columns, "{max_columns}: {line}");
+        }
+    }
+    let selection = Selection::new(["**.busy"]).unwrap().with_window(2, Some(12)).unwrap();
+    snapshot("ascii_no_room", &picture(&Options { selection, max_columns: 30, ..Options::default() }));
+}
+
+#[test]
+fn the_clock_shows() {
+    let (mut tracer, file) = tracer(mhz(850), Selection::default());
+    tracer.add_clock();
+    let mut block = Block::default();
+    let node = tracer.declare("b", |s| s.bits("count", 4, block.count)).unwrap();
+    tracer.start().unwrap();
+    for cycle in [2, 3, 6] {
+        block.count = cycle;
+        tracer.sample(node, cycle, |s| s.bits("count", 4, block.count));
+    }
+    tracer.finish(7).unwrap();
+    snapshot("ascii_clock", &draw_bytes(file.bytes(), &Options::default()).unwrap());
+}
+
+#[test]
+fn foreign_waveforms_need_a_period() {
+    let foreign = b"$timescale 1 ns $end $scope module top $end $var wire 1 ! clk $end $var wire 8 \" data [7:0] $end
+        $upscope $end $enddefinitions $end #0 0! bx \" #5 1! #6 b101 \" #10 0! #15 1! b1z \" #20 0! #25";
+    let bytes = || foreign.to_vec();
+    assert!(matches!(draw_bytes(bytes(), &Options::default()), Err(DrawError::NoPeriod)));
+    let options = Options { period: Some(mhz(100)), ..Options::default() };
+    let wave = draw_bytes(bytes(), &options).unwrap();
+    insta::assert_snapshot!(wave, @r"
+    cycle   0   1   2
+    top
+      clk   __/-\_/-\___
+      data  x |5  |b1z
+    ");
+}
+
+#[test]
+fn nothing_to_draw_is_an_error() {
+    let run = small_run(mhz(850), Selection::default()).bytes();
+    let error = |options: Options| draw_bytes(run.clone(), &options).unwrap_err().to_string();
+    assert_eq!(
+        error(Options { selection: Selection::new(["**.nothing"]).unwrap(), ..Options::default() }),
+        "no signal of the waveform matches `**.nothing`"
+    );
+    assert_eq!(
+        error(Options { max_columns: 8, ..Options::default() }),
+        "8 columns are too few, the names alone need 13"
+    );
+}
