@@ -223,7 +223,7 @@ impl<'a> Run<'a> {
         }
         self.ready.system.record(tracer).map_err(|error| match error {
             TraceError::Io(error) => write(error),
-            other => usage(&other),
+            nothing @ TraceError::NothingSelected(_) => usage(&nothing),
         })
     }
 
@@ -236,6 +236,7 @@ impl<'a> Run<'a> {
 
     // --------------------------------------------------------------------------------------------- the cycles
 
+    /// Runs until all is done, or the limit, the watchdog or the caller ends it.
     fn to_the_end(&mut self, options: &RunOptions<'_>) {
         let limits = &self.loaded.scenario.limits;
         let mut watchdog = Watchdog::new(limits.watchdog_cycles);
@@ -252,7 +253,7 @@ impl<'a> Run<'a> {
                 self.advance();
             } else if step == Step::Quiet {
                 // Nothing will ever happen again although work is left: the watchdog need not wait.
-                self.stuck(format!("cycle {}: nothing moves any more", self.ready.system.now()));
+                self.stuck(&format!("cycle {}: nothing moves any more", self.ready.system.now()));
                 break;
             }
             if self.ready.system.fault().is_some() {
@@ -262,7 +263,7 @@ impl<'a> Run<'a> {
             if look == LOOK {
                 look = 0;
                 if let Some(since) = watchdog.look(&self.ready.system, self.collectives_left()) {
-                    self.stuck(format!(
+                    self.stuck(&format!(
                         "cycle {}: no end point has taken or sent a flit since cycle {since}",
                         self.ready.system.now()
                     ));
@@ -310,7 +311,7 @@ impl<'a> Run<'a> {
     /// Packets created and packets received.
     fn traffic_totals(&self) -> (u64, u64) {
         let created = self.sources().flat_map(Traffic::created).map(|(_, packets, _)| packets).sum();
-        let received = self.sources().flat_map(|traffic| traffic.received()).map(|class| class.packets).sum();
+        let received = self.sources().flat_map(Traffic::received).map(|class| class.packets).sum();
         (created, received)
     }
 
@@ -357,7 +358,7 @@ impl<'a> Run<'a> {
         Progress { cycle: self.ready.system.now(), done, total }
     }
 
-    fn stuck(&mut self, what: String) {
+    fn stuck(&mut self, what: &str) {
         self.document.outcome = Outcome::Deadlock;
         let autopsy = self.ready.system.autopsy();
         let waiting: Vec<&str> = (0..self.state.len())
@@ -677,10 +678,9 @@ impl Watchdog {
     /// The cycle since which nothing was served, if that is too long ago and there are flits that want to be.
     fn look(&mut self, system: &System, collectives_left: bool) -> Option<u64> {
         let (now, served) = (system.now(), system.served());
-        for class in 0..2 {
-            if served[class] != self.seen[class] {
-                self.seen[class] = served[class];
-                self.since[class] = now;
+        for ((served, seen), since) in served.into_iter().zip(&mut self.seen).zip(&mut self.since) {
+            if served != *seen {
+                (*seen, *since) = (served, now);
             }
         }
         // Background traffic that flows must not hide a collective that stands.
