@@ -4,11 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use watershed::probe::Selection;
 use watershed::probe::diff::{Diff, DiffOptions, diff};
 
-use crate::support::{Block, mhz, small_run, tracer};
+use crate::support::{Block, mhz, seeded, small_run, tracer};
 
 /// Two files in a directory of their own, compared.
 fn compare(a: impl AsRef<[u8]>, b: impl AsRef<[u8]>, options: &DiffOptions) -> Diff {
@@ -157,16 +156,6 @@ fn errors_name_file_and_line() {
     assert!(error(Path::new("no/such.vcd"), good).starts_with("no/such.vcd: "));
     let options = DiffOptions { ignore: vec!["a..b".to_owned()], ..DiffOptions::default() };
     assert!(diff(good, good, &options).unwrap_err().to_string().contains("`a..b`"));
-}
-
-/// The same cases every time; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` ask for others.
-fn seeded() -> ProptestConfig {
-    let from_environment = ProptestConfig::default();
-    let rng_seed = match from_environment.rng_seed {
-        RngSeed::Random => RngSeed::Fixed(0x7761_7665),
-        fixed @ RngSeed::Fixed(_) => fixed,
-    };
-    ProptestConfig { rng_seed, failure_persistence: None, ..from_environment }
 }
 
 proptest! {
