@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use watershed::probe::Selection;
+use watershed::probe::ascii::{Options, draw_bytes};
 use watershed::probe::diff::{Diff, DiffOptions, diff};
 
 use crate::support::{Block, mhz, seeded, small_run, tracer};
@@ -188,6 +189,7 @@ proptest! {
         if let Ok(found) = diff(&b, &b, &DiffOptions::default()) {
             prop_assert!(found.is_equal());
         }
+        let _ = draw_bytes(bad, &Options::default());
     }
 
     /// A change of one value is found, wherever it is.
