@@ -100,11 +100,11 @@ impl Pipe {
         // From the last register to the first, so that each reads its predecessor's value of before the edge.
         for k in (1..=last).rev() {
             let before = self.registers[k - 1];
-            self.registers[k] = before.map(|(r, tag)| (self.unit.stage(ends[k - 1], ends[k], r), tag));
+            self.registers[k] = before.map(|(r, tag)| (self.unit.stage(ends[k] - ends[k - 1], r), tag));
         }
         self.registers[0] = input.map(|PipeIn { a, b, tag }| {
             let door = StageRegister::Operands { a, b };
-            (self.unit.stage(0, ends[0], door), tag)
+            (self.unit.stage(ends[0], door), tag)
         });
         output
     }

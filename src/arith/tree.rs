@@ -349,9 +349,7 @@ impl Wave {
         if let Some(unit) = self.unit {
             let from = if self.stage == 0 { 0 } else { ends[self.stage as usize - 1] };
             let to = ends[self.stage as usize];
-            for register in &mut self.registers {
-                *register = unit.stage(from, to, *register);
-            }
+            unit.clock(to - from, &mut self.registers);
         }
         self.stage += 1;
     }

@@ -25,7 +25,7 @@
 //! Requirements: A-PIPE-1, A-OP-1 (`common.md`, section 1); P-SW-3 (`piuma.md`).
 
 use super::comparator::{self, Keys, Ordered, Selection};
-use super::format::Format;
+use super::format::{Build, Format, builds};
 use super::integer::{self, Extended, Gate};
 use super::round::{self, Normalised, Packed, Rounded, Special};
 use super::types::{DType, Flags, Mode, Op};
@@ -104,6 +104,45 @@ impl Function {
             Op::Barrier => return None,
         })
     }
+}
+
+/// Leads from a floating-point type at run time to a datapath built for it.
+macro_rules! with_build {
+    ($dtype:expr, $build:ident => $body:expr) => {
+        match $dtype {
+            DType::F16 => {
+                type $build = builds::F16;
+                $body
+            }
+            DType::Bf16 => {
+                type $build = builds::Bf16;
+                $body
+            }
+            DType::Tf32 => {
+                type $build = builds::Tf32;
+                $body
+            }
+            DType::F32 => {
+                type $build = builds::F32;
+                $body
+            }
+            DType::F64 => {
+                type $build = builds::F64;
+                $body
+            }
+            DType::Fp8E4m3 => {
+                type $build = builds::Fp8E4m3;
+                $body
+            }
+            DType::Fp8E5m2 => {
+                type $build = builds::Fp8E5m2;
+                $body
+            }
+            DType::I32 | DType::U32 | DType::I64 | DType::U64 => {
+                panic!("an integer type in a floating-point datapath: Unit::new chose the wrong one")
+            }
+        }
+    };
 }
 
 /// Which datapath a function and a type lead to.
@@ -216,75 +255,72 @@ impl Unit {
     }
 
     /// One segment: from what one register holds to what the next one will hold.
-    #[inline]
-    pub const fn step(&self, register: StageRegister) -> StageRegister {
-        use StageRegister as R;
-        match register {
-            R::Operands { a, b } => match self.path {
-                Path::Adder { negate_b } => R::Compared(adder::compare(self.format, self.mode, a, b, negate_b)),
-                Path::Multiplier => R::Factored(multiplier::factor(self.format, self.mode, a, b)),
-                Path::FloatComparator(selection) => {
-                    R::Keys(comparator::float_keys(self.format, self.mode, selection, a, b))
-                }
-                Path::IntegerComparator(_) => R::Keys(comparator::integer_keys(self.dtype, a, b)),
-                Path::Integer(gate) => R::Extended(integer::extend(self.dtype, gate, a, b)),
-            },
-            R::Compared(r) => R::Aligned(adder::align(r)),
-            R::Aligned(r) => R::Summed(adder::add(self.mode, r)),
-            R::Summed(r) => R::Normalised(adder::normalise(self.format, r)),
-            R::Factored(r) => R::Partials(multiplier::multiply(self.format, r)),
-            R::Partials(r) => R::Product(multiplier::sum(self.format, r)),
-            R::Product(r) => R::Normalised(multiplier::normalise(self.format, r)),
-            R::Normalised(r) => R::Rounded(round::round(self.format, self.mode, r)),
-            R::Rounded(r) => R::Done(round::pack(self.format, self.mode, r)),
-            R::Keys(r) => R::Ordered(comparator::order(r)),
-            R::Ordered(r) => match self.path {
-                Path::FloatComparator(selection) | Path::IntegerComparator(selection) => {
-                    R::Done(comparator::select(selection, r))
-                }
-                _ => panic!("a comparator's register in another unit: registers of two units were mixed"),
-            },
-            R::Extended(r) => match self.path {
-                Path::Integer(gate) => R::IntegerPartials(integer::multiply(gate, r)),
-                _ => panic!("an integer register in another unit: registers of two units were mixed"),
-            },
-            R::IntegerPartials(r) => match self.path {
-                Path::Integer(gate) => R::Done(integer::finish(self.dtype, gate, r)),
-                _ => panic!("an integer register in another unit: registers of two units were mixed"),
-            },
-            R::Done(r) => R::Done(r),
-        }
+    pub fn step(&self, register: StageRegister) -> StageRegister {
+        self.stage(1, register)
     }
 
-    /// One clock stage: segments `from` to `to` (exclusive) in a row.
+    /// One clock stage of this many segments.
     #[inline]
-    pub const fn stage(&self, from: u8, to: u8, register: StageRegister) -> StageRegister {
-        let mut register = register;
-        let mut segment = from;
-        while segment < to {
-            register = self.step(register);
-            segment += 1;
-        }
-        register
+    pub fn stage(&self, segments: u8, register: StageRegister) -> StageRegister {
+        let mut registers = [register];
+        self.clock(segments, &mut registers);
+        registers[0]
     }
 
-    /// All segments without registers.
-    #[inline]
-    pub const fn evaluate(&self, a: u64, b: u64) -> Packed {
+    /// One clock stage of this many segments for many lanes at once. Function and format are looked at once; behind
+    /// that everything has fixed widths.
+    pub fn clock(&self, segments: u8, registers: &mut [StageRegister]) {
+        let mode = self.mode;
         match self.path {
-            Path::Adder { negate_b } => adder::evaluate(self.format, self.mode, a, b, negate_b),
-            Path::Multiplier => multiplier::evaluate(self.format, self.mode, a, b),
-            Path::FloatComparator(selection) | Path::IntegerComparator(selection) => {
-                comparator::evaluate(self.dtype, self.mode, selection, a, b)
+            Path::Adder { negate_b } => with_build!(self.dtype, B => {
+                for register in registers {
+                    *register = adder_stage::<B>(mode, negate_b, segments, *register);
+                }
+            }),
+            Path::Multiplier => with_build!(self.dtype, B => {
+                for register in registers {
+                    *register = multiplier_stage::<B>(mode, segments, *register);
+                }
+            }),
+            Path::FloatComparator(selection) => with_build!(self.dtype, B => {
+                for register in registers {
+                    let keys = |a, b| comparator::float_keys::<B>(mode, selection, a, b);
+                    *register = comparator_stage(keys, selection, segments, *register);
+                }
+            }),
+            Path::IntegerComparator(selection) => {
+                for register in registers {
+                    let keys = |a, b| comparator::integer_keys(self.dtype, a, b);
+                    *register = comparator_stage(keys, selection, segments, *register);
+                }
             }
+            Path::Integer(gate) => {
+                for register in registers {
+                    *register = integer_stage(self.dtype, gate, segments, *register);
+                }
+            }
+        }
+    }
+
+    /// All segments without registers, for one pair of lanes.
+    #[inline]
+    pub fn evaluate(&self, a: u64, b: u64) -> Packed {
+        let mode = self.mode;
+        match self.path {
+            Path::Adder { negate_b } => with_build!(self.dtype, B => adder::evaluate::<B>(mode, a, b, negate_b)),
+            Path::Multiplier => with_build!(self.dtype, B => multiplier::evaluate::<B>(mode, a, b)),
+            Path::FloatComparator(selection) => {
+                with_build!(self.dtype, B => comparator::evaluate_float::<B>(mode, selection, a, b))
+            }
+            Path::IntegerComparator(selection) => comparator::evaluate_integer(self.dtype, selection, a, b),
             Path::Integer(gate) => integer::evaluate(self.dtype, gate, a, b),
         }
     }
 
     /// The register that lies behind `segments` segments of this unit, holding zeros: its names and widths are right
     /// even while nothing is in the pipeline.
-    pub const fn blank(&self, segments: u8) -> StageRegister {
-        self.stage(0, segments, StageRegister::Operands { a: 0, b: 0 })
+    pub fn blank(&self, segments: u8) -> StageRegister {
+        self.stage(segments, StageRegister::Operands { a: 0, b: 0 })
     }
 
     /// Calls `sink` with name, width and value of every field of a register.
@@ -343,15 +379,15 @@ impl Unit {
                 put("sign", 1, r.sign as u128);
                 put("invalid", 1, invalid(r.flags));
                 put("exponent", exponent, signed(r.exponent));
-                put("lower", lane.max(significand + half), r.lower);
-                put("upper", significand + half, r.upper);
+                put("lower", lane.max(significand + half), r.lower.to_u128());
+                put("upper", significand + half, r.upper.to_u128());
             }
             R::Product(r) => {
                 put("special", 2, special_code(r.special));
                 put("sign", 1, r.sign as u128);
                 put("invalid", 1, invalid(r.flags));
                 put("exponent", exponent, signed(r.exponent));
-                put("product", lane.max(2 * significand), r.product);
+                put("product", lane.max(2 * significand), r.product.to_u128());
             }
             R::Normalised(r) => {
                 put("special", 2, special_code(r.special));
@@ -392,14 +428,184 @@ impl Unit {
             }
             R::IntegerPartials(r) => {
                 put("negative", 1, r.negative as u128);
-                put("lower", 96, r.lower);
-                put("upper", 96, r.upper);
+                put("lower", 96, r.lower.to_u128());
+                put("upper", 96, r.upper.to_u128());
             }
             R::Done(r) => {
                 put("lane", lane, r.bits as u128);
                 put("flags", 6, r.flags.bits() as u128);
             }
         }
+    }
+}
+
+// A clock stage runs through as many segments as it has, whatever register it starts from. Each function below is
+// one register and what follows it; they inline into one another, so that nothing between two registers is stored.
+
+#[inline]
+fn rounded_stage<B: Build>(mode: Mode, left: u8, r: Rounded) -> StageRegister {
+    if left == 0 {
+        return StageRegister::Rounded(r);
+    }
+    StageRegister::Done(round::pack::<B>(mode, r))
+}
+
+#[inline]
+fn normalised_stage<B: Build>(mode: Mode, left: u8, r: Normalised) -> StageRegister {
+    if left == 0 {
+        return StageRegister::Normalised(r);
+    }
+    rounded_stage::<B>(mode, left - 1, round::round::<B>(mode, r))
+}
+
+#[inline]
+fn summed_stage<B: Build>(mode: Mode, left: u8, r: adder::Summed) -> StageRegister {
+    if left == 0 {
+        return StageRegister::Summed(r);
+    }
+    normalised_stage::<B>(mode, left - 1, adder::normalise::<B>(r))
+}
+
+#[inline]
+fn aligned_stage<B: Build>(mode: Mode, left: u8, r: adder::Aligned) -> StageRegister {
+    if left == 0 {
+        return StageRegister::Aligned(r);
+    }
+    summed_stage::<B>(mode, left - 1, adder::add(mode, r))
+}
+
+#[inline]
+fn compared_stage<B: Build>(mode: Mode, left: u8, r: adder::Compared) -> StageRegister {
+    if left == 0 {
+        return StageRegister::Compared(r);
+    }
+    aligned_stage::<B>(mode, left - 1, adder::align(r))
+}
+
+#[inline]
+fn adder_stage<B: Build>(mode: Mode, negate_b: bool, left: u8, register: StageRegister) -> StageRegister {
+    use StageRegister as R;
+    if left == 0 {
+        return register;
+    }
+    match register {
+        R::Operands { a, b } => compared_stage::<B>(mode, left - 1, adder::compare::<B>(mode, a, b, negate_b)),
+        R::Compared(r) => compared_stage::<B>(mode, left, r),
+        R::Aligned(r) => aligned_stage::<B>(mode, left, r),
+        R::Summed(r) => summed_stage::<B>(mode, left, r),
+        R::Normalised(r) => normalised_stage::<B>(mode, left, r),
+        R::Rounded(r) => rounded_stage::<B>(mode, left, r),
+        R::Done(_) => register,
+        _ => panic!("a register of another unit in an adder: registers of two units were mixed"),
+    }
+}
+
+#[inline]
+fn product_stage<B: Build>(mode: Mode, left: u8, r: multiplier::Product) -> StageRegister {
+    if left == 0 {
+        return StageRegister::Product(r);
+    }
+    normalised_stage::<B>(mode, left - 1, multiplier::normalise::<B>(r))
+}
+
+#[inline]
+fn partials_stage<B: Build>(mode: Mode, left: u8, r: multiplier::Partials) -> StageRegister {
+    if left == 0 {
+        return StageRegister::Partials(r);
+    }
+    product_stage::<B>(mode, left - 1, multiplier::sum::<B>(r))
+}
+
+#[inline]
+fn factored_stage<B: Build>(mode: Mode, left: u8, r: multiplier::Factored) -> StageRegister {
+    if left == 0 {
+        return StageRegister::Factored(r);
+    }
+    partials_stage::<B>(mode, left - 1, multiplier::multiply::<B>(r))
+}
+
+#[inline]
+fn multiplier_stage<B: Build>(mode: Mode, left: u8, register: StageRegister) -> StageRegister {
+    use StageRegister as R;
+    if left == 0 {
+        return register;
+    }
+    match register {
+        R::Operands { a, b } => factored_stage::<B>(mode, left - 1, multiplier::factor::<B>(mode, a, b)),
+        R::Factored(r) => factored_stage::<B>(mode, left, r),
+        R::Partials(r) => partials_stage::<B>(mode, left, r),
+        R::Product(r) => product_stage::<B>(mode, left, r),
+        R::Normalised(r) => normalised_stage::<B>(mode, left, r),
+        R::Rounded(r) => rounded_stage::<B>(mode, left, r),
+        R::Done(_) => register,
+        _ => panic!("a register of another unit in a multiplier: registers of two units were mixed"),
+    }
+}
+
+#[inline]
+fn ordered_stage(selection: Selection, left: u8, r: Ordered) -> StageRegister {
+    if left == 0 {
+        return StageRegister::Ordered(r);
+    }
+    StageRegister::Done(comparator::select(selection, r))
+}
+
+#[inline]
+fn keys_stage(selection: Selection, left: u8, r: Keys) -> StageRegister {
+    if left == 0 {
+        return StageRegister::Keys(r);
+    }
+    ordered_stage(selection, left - 1, comparator::order(r))
+}
+
+#[inline]
+fn comparator_stage(
+    keys: impl Fn(u64, u64) -> Keys,
+    selection: Selection,
+    left: u8,
+    register: StageRegister,
+) -> StageRegister {
+    use StageRegister as R;
+    if left == 0 {
+        return register;
+    }
+    match register {
+        R::Operands { a, b } => keys_stage(selection, left - 1, keys(a, b)),
+        R::Keys(r) => keys_stage(selection, left, r),
+        R::Ordered(r) => ordered_stage(selection, left, r),
+        R::Done(_) => register,
+        _ => panic!("a register of another unit in a comparator: registers of two units were mixed"),
+    }
+}
+
+#[inline]
+fn int_partials_stage(dtype: DType, gate: Gate, left: u8, r: integer::Partials) -> StageRegister {
+    if left == 0 {
+        return StageRegister::IntegerPartials(r);
+    }
+    StageRegister::Done(integer::finish(dtype, gate, r))
+}
+
+#[inline]
+fn extended_stage(dtype: DType, gate: Gate, left: u8, r: Extended) -> StageRegister {
+    if left == 0 {
+        return StageRegister::Extended(r);
+    }
+    int_partials_stage(dtype, gate, left - 1, integer::multiply(gate, r))
+}
+
+#[inline]
+fn integer_stage(dtype: DType, gate: Gate, left: u8, register: StageRegister) -> StageRegister {
+    use StageRegister as R;
+    if left == 0 {
+        return register;
+    }
+    match register {
+        R::Operands { a, b } => extended_stage(dtype, gate, left - 1, integer::extend(dtype, gate, a, b)),
+        R::Extended(r) => extended_stage(dtype, gate, left, r),
+        R::IntegerPartials(r) => int_partials_stage(dtype, gate, left, r),
+        R::Done(_) => register,
+        _ => panic!("a register of another unit in an integer unit: registers of two units were mixed"),
     }
 }
 
@@ -474,7 +680,7 @@ mod tests {
                 for a in words {
                     for b in words {
                         let (a, b) = (a & dtype.lane_mask(), b & dtype.lane_mask());
-                        let stepped = unit.stage(0, SEGMENTS, StageRegister::Operands { a, b });
+                        let stepped = unit.stage(SEGMENTS, StageRegister::Operands { a, b });
                         assert_eq!(stepped.finished(), unit.evaluate(a, b), "{function:?} {dtype} {a:x} {b:x}");
                     }
                 }
