@@ -163,21 +163,27 @@ pub const fn add(mode: Mode, a: Aligned) -> Summed {
 }
 
 /// Stage 3: count leading zeros and normalise; the left shift stops at the smallest exponent (denormals).
+///
+/// The count starts at the carry position, so that a carry is a shift by nothing and needs no path of its own; the
+/// result is then taken one place further down.
 #[inline]
 pub const fn normalise<B: Build>(s: Summed) -> Normalised {
     let format = &B::FORMAT;
-    let (exponent, significand) = if !matches!(s.special, Special::Number) {
-        (s.exponent, s.sum)
-    } else if s.sum >> (format.precision() + EXTRA_BITS) != 0 {
-        (s.exponent + 1, shift_right_sticky(s.sum, 1))
-    } else {
-        let zeros = s.sum.leading_zeros() - (64 - format.precision() - EXTRA_BITS);
-        let room = s.exponent as u32 - 1;
-        let shift = if zeros < room { zeros } else { room };
-        // A zero sum counts all its zeros; its exponent means nothing and is set to the smallest.
-        if s.sum == 0 { (1, 0) } else { (s.exponent - shift as i32, s.sum << shift) }
-    };
-    Normalised { special: s.special, sign: s.sign, flags: s.flags, exponent, significand }
+    if !matches!(s.special, Special::Number) {
+        let Summed { special, sign, flags, exponent, sum } = s;
+        return Normalised { special, sign, flags, exponent, significand: sum };
+    }
+    let zeros = s.sum.leading_zeros() - (63 - format.precision() - EXTRA_BITS);
+    let room = s.exponent as u32;
+    let shift = if zeros < room { zeros } else { room };
+    Normalised {
+        special: s.special,
+        sign: s.sign,
+        flags: s.flags,
+        // The exponent of a zero means nothing and is the smallest.
+        exponent: if s.sum == 0 { 1 } else { s.exponent + 1 - shift as i32 },
+        significand: shift_right_sticky(s.sum << shift, 1),
+    }
 }
 
 /// The whole unit without registers: the same stage functions, composed.

@@ -15,12 +15,14 @@
 //! | [`unit`] | the function table, the stage registers, the cut into clock stages |
 //! | [`lanes`] | how lanes lie in a 64-bit word |
 //! | [`pipe`] | one pipelined unit |
+//! | `bank` | the registers of many lanes at once, for the tree |
 //! | [`tree`] | the pipelined reduction tree |
 //!
 //! Nothing here calls the host's floating point, and nothing here is used by [`oracle`](crate::oracle) except the
 //! names in [`types`].
 
 pub mod adder;
+mod bank;
 pub mod comparator;
 pub mod format;
 pub mod integer;

@@ -30,13 +30,9 @@ pub const EXTRA_BITS: u32 = 3;
 /// Shifts right and ORs every bit that falls out into the lowest one (the sticky bit).
 #[inline]
 pub(super) const fn shift_right_sticky(value: u64, distance: u32) -> u64 {
-    if distance == 0 {
-        value
-    } else if distance < 64 {
-        (value >> distance) | (value << (64 - distance) != 0) as u64
-    } else {
-        (value != 0) as u64
-    }
+    // 63 places move everything into the sticky bit: farther is the same.
+    let distance = if distance < 63 { distance } else { 63 };
+    (value >> distance) | (value & ((1 << distance) - 1) != 0) as u64
 }
 
 /// Whether a result goes around the significand path.

@@ -25,7 +25,7 @@
 //! Requirements: A-PIPE-1, A-OP-1 (`common.md`, section 1); P-SW-3 (`piuma.md`).
 
 use super::comparator::{self, Keys, Ordered, Selection};
-use super::format::{Build, Format, builds};
+use super::format::{Format, builds};
 use super::integer::{self, Extended, Gate};
 use super::round::{self, Normalised, Packed, Rounded, Special};
 use super::types::{DType, Flags, Mode, Op};
@@ -106,6 +106,18 @@ impl Function {
     }
 }
 
+/// Whether a register lies behind each of the six segments, for this many clock stages: [`cut`] as a mask.
+pub(super) const fn register_behind(stages: u8) -> [bool; SEGMENTS as usize] {
+    let ends = cut(stages);
+    let mut behind = [false; SEGMENTS as usize];
+    let mut k = 0;
+    while k < ends.len() {
+        behind[ends[k] as usize - 1] = true;
+        k += 1;
+    }
+    behind
+}
+
 /// Leads from a floating-point type at run time to a datapath built for it.
 macro_rules! with_build {
     ($dtype:expr, $build:ident => $body:expr) => {
@@ -145,9 +157,11 @@ macro_rules! with_build {
     };
 }
 
+pub(super) use with_build;
+
 /// Which datapath a function and a type lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Path {
+pub(super) enum Path {
     Adder { negate_b: bool },
     Multiplier,
     FloatComparator(Selection),
@@ -158,9 +172,9 @@ enum Path {
 /// A unit with its function, type and mode selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
-    path: Path,
-    dtype: DType,
-    mode: Mode,
+    pub(super) path: Path,
+    pub(super) dtype: DType,
+    pub(super) mode: Mode,
     format: &'static Format,
 }
 
@@ -256,50 +270,49 @@ impl Unit {
 
     /// One segment: from what one register holds to what the next one will hold.
     pub fn step(&self, register: StageRegister) -> StageRegister {
-        self.stage(1, register)
-    }
-
-    /// One clock stage of this many segments.
-    #[inline]
-    pub fn stage(&self, segments: u8, register: StageRegister) -> StageRegister {
-        let mut registers = [register];
-        self.clock(segments, &mut registers);
-        registers[0]
-    }
-
-    /// One clock stage of this many segments for many lanes at once. Function and format are looked at once; behind
-    /// that everything has fixed widths.
-    pub fn clock(&self, segments: u8, registers: &mut [StageRegister]) {
+        use StageRegister as R;
         let mode = self.mode;
-        match self.path {
-            Path::Adder { negate_b } => with_build!(self.dtype, B => {
-                for register in registers {
-                    *register = adder_stage::<B>(mode, negate_b, segments, *register);
-                }
-            }),
-            Path::Multiplier => with_build!(self.dtype, B => {
-                for register in registers {
-                    *register = multiplier_stage::<B>(mode, segments, *register);
-                }
-            }),
-            Path::FloatComparator(selection) => with_build!(self.dtype, B => {
-                for register in registers {
-                    let keys = |a, b| comparator::float_keys::<B>(mode, selection, a, b);
-                    *register = comparator_stage(keys, selection, segments, *register);
-                }
-            }),
-            Path::IntegerComparator(selection) => {
-                for register in registers {
-                    let keys = |a, b| comparator::integer_keys(self.dtype, a, b);
-                    *register = comparator_stage(keys, selection, segments, *register);
-                }
+        match (register, self.path) {
+            (R::Operands { a, b }, Path::Adder { negate_b }) => {
+                with_build!(self.dtype, B => R::Compared(adder::compare::<B>(mode, a, b, negate_b)))
             }
-            Path::Integer(gate) => {
-                for register in registers {
-                    *register = integer_stage(self.dtype, gate, segments, *register);
-                }
+            (R::Compared(r), _) => R::Aligned(adder::align(r)),
+            (R::Aligned(r), _) => R::Summed(adder::add(mode, r)),
+            (R::Summed(r), _) => with_build!(self.dtype, B => R::Normalised(adder::normalise::<B>(r))),
+
+            (R::Operands { a, b }, Path::Multiplier) => {
+                with_build!(self.dtype, B => R::Factored(multiplier::factor::<B>(mode, a, b)))
+            }
+            (R::Factored(r), _) => with_build!(self.dtype, B => R::Partials(multiplier::multiply::<B>(r))),
+            (R::Partials(r), _) => with_build!(self.dtype, B => R::Product(multiplier::sum::<B>(r))),
+            (R::Product(r), _) => with_build!(self.dtype, B => R::Normalised(multiplier::normalise::<B>(r))),
+
+            (R::Normalised(r), _) => with_build!(self.dtype, B => R::Rounded(round::round::<B>(mode, r))),
+            (R::Rounded(r), _) => with_build!(self.dtype, B => R::Done(round::pack::<B>(mode, r))),
+
+            (R::Operands { a, b }, Path::FloatComparator(selection)) => {
+                with_build!(self.dtype, B => R::Keys(comparator::float_keys::<B>(mode, selection, a, b)))
+            }
+            (R::Operands { a, b }, Path::IntegerComparator(_)) => R::Keys(comparator::integer_keys(self.dtype, a, b)),
+            (R::Keys(r), _) => R::Ordered(comparator::order(r)),
+            (R::Ordered(r), Path::FloatComparator(selection) | Path::IntegerComparator(selection)) => {
+                R::Done(comparator::select(selection, r))
+            }
+
+            (R::Operands { a, b }, Path::Integer(gate)) => R::Extended(integer::extend(self.dtype, gate, a, b)),
+            (R::Extended(r), Path::Integer(gate)) => R::IntegerPartials(integer::multiply(gate, r)),
+            (R::IntegerPartials(r), Path::Integer(gate)) => R::Done(integer::finish(self.dtype, gate, r)),
+
+            (R::Done(r), _) => R::Done(r),
+            (R::Ordered(_) | R::Extended(_) | R::IntegerPartials(_), _) => {
+                panic!("a register of one unit in another: registers of two units were mixed")
             }
         }
+    }
+
+    /// This many segments in a row.
+    pub fn steps(&self, segments: u8, register: StageRegister) -> StageRegister {
+        (0..segments).fold(register, |register, _| self.step(register))
     }
 
     /// All segments without registers, for one pair of lanes.
@@ -320,7 +333,7 @@ impl Unit {
     /// The register that lies behind `segments` segments of this unit, holding zeros: its names and widths are right
     /// even while nothing is in the pipeline.
     pub fn blank(&self, segments: u8) -> StageRegister {
-        self.stage(segments, StageRegister::Operands { a: 0, b: 0 })
+        self.steps(segments, StageRegister::Operands { a: 0, b: 0 })
     }
 
     /// Calls `sink` with name, width and value of every field of a register.
@@ -439,176 +452,6 @@ impl Unit {
     }
 }
 
-// A clock stage runs through as many segments as it has, whatever register it starts from. Each function below is
-// one register and what follows it; they inline into one another, so that nothing between two registers is stored.
-
-#[inline]
-fn rounded_stage<B: Build>(mode: Mode, left: u8, r: Rounded) -> StageRegister {
-    if left == 0 {
-        return StageRegister::Rounded(r);
-    }
-    StageRegister::Done(round::pack::<B>(mode, r))
-}
-
-#[inline]
-fn normalised_stage<B: Build>(mode: Mode, left: u8, r: Normalised) -> StageRegister {
-    if left == 0 {
-        return StageRegister::Normalised(r);
-    }
-    rounded_stage::<B>(mode, left - 1, round::round::<B>(mode, r))
-}
-
-#[inline]
-fn summed_stage<B: Build>(mode: Mode, left: u8, r: adder::Summed) -> StageRegister {
-    if left == 0 {
-        return StageRegister::Summed(r);
-    }
-    normalised_stage::<B>(mode, left - 1, adder::normalise::<B>(r))
-}
-
-#[inline]
-fn aligned_stage<B: Build>(mode: Mode, left: u8, r: adder::Aligned) -> StageRegister {
-    if left == 0 {
-        return StageRegister::Aligned(r);
-    }
-    summed_stage::<B>(mode, left - 1, adder::add(mode, r))
-}
-
-#[inline]
-fn compared_stage<B: Build>(mode: Mode, left: u8, r: adder::Compared) -> StageRegister {
-    if left == 0 {
-        return StageRegister::Compared(r);
-    }
-    aligned_stage::<B>(mode, left - 1, adder::align(r))
-}
-
-#[inline]
-fn adder_stage<B: Build>(mode: Mode, negate_b: bool, left: u8, register: StageRegister) -> StageRegister {
-    use StageRegister as R;
-    if left == 0 {
-        return register;
-    }
-    match register {
-        R::Operands { a, b } => compared_stage::<B>(mode, left - 1, adder::compare::<B>(mode, a, b, negate_b)),
-        R::Compared(r) => compared_stage::<B>(mode, left, r),
-        R::Aligned(r) => aligned_stage::<B>(mode, left, r),
-        R::Summed(r) => summed_stage::<B>(mode, left, r),
-        R::Normalised(r) => normalised_stage::<B>(mode, left, r),
-        R::Rounded(r) => rounded_stage::<B>(mode, left, r),
-        R::Done(_) => register,
-        _ => panic!("a register of another unit in an adder: registers of two units were mixed"),
-    }
-}
-
-#[inline]
-fn product_stage<B: Build>(mode: Mode, left: u8, r: multiplier::Product) -> StageRegister {
-    if left == 0 {
-        return StageRegister::Product(r);
-    }
-    normalised_stage::<B>(mode, left - 1, multiplier::normalise::<B>(r))
-}
-
-#[inline]
-fn partials_stage<B: Build>(mode: Mode, left: u8, r: multiplier::Partials) -> StageRegister {
-    if left == 0 {
-        return StageRegister::Partials(r);
-    }
-    product_stage::<B>(mode, left - 1, multiplier::sum::<B>(r))
-}
-
-#[inline]
-fn factored_stage<B: Build>(mode: Mode, left: u8, r: multiplier::Factored) -> StageRegister {
-    if left == 0 {
-        return StageRegister::Factored(r);
-    }
-    partials_stage::<B>(mode, left - 1, multiplier::multiply::<B>(r))
-}
-
-#[inline]
-fn multiplier_stage<B: Build>(mode: Mode, left: u8, register: StageRegister) -> StageRegister {
-    use StageRegister as R;
-    if left == 0 {
-        return register;
-    }
-    match register {
-        R::Operands { a, b } => factored_stage::<B>(mode, left - 1, multiplier::factor::<B>(mode, a, b)),
-        R::Factored(r) => factored_stage::<B>(mode, left, r),
-        R::Partials(r) => partials_stage::<B>(mode, left, r),
-        R::Product(r) => product_stage::<B>(mode, left, r),
-        R::Normalised(r) => normalised_stage::<B>(mode, left, r),
-        R::Rounded(r) => rounded_stage::<B>(mode, left, r),
-        R::Done(_) => register,
-        _ => panic!("a register of another unit in a multiplier: registers of two units were mixed"),
-    }
-}
-
-#[inline]
-fn ordered_stage(selection: Selection, left: u8, r: Ordered) -> StageRegister {
-    if left == 0 {
-        return StageRegister::Ordered(r);
-    }
-    StageRegister::Done(comparator::select(selection, r))
-}
-
-#[inline]
-fn keys_stage(selection: Selection, left: u8, r: Keys) -> StageRegister {
-    if left == 0 {
-        return StageRegister::Keys(r);
-    }
-    ordered_stage(selection, left - 1, comparator::order(r))
-}
-
-#[inline]
-fn comparator_stage(
-    keys: impl Fn(u64, u64) -> Keys,
-    selection: Selection,
-    left: u8,
-    register: StageRegister,
-) -> StageRegister {
-    use StageRegister as R;
-    if left == 0 {
-        return register;
-    }
-    match register {
-        R::Operands { a, b } => keys_stage(selection, left - 1, keys(a, b)),
-        R::Keys(r) => keys_stage(selection, left, r),
-        R::Ordered(r) => ordered_stage(selection, left, r),
-        R::Done(_) => register,
-        _ => panic!("a register of another unit in a comparator: registers of two units were mixed"),
-    }
-}
-
-#[inline]
-fn int_partials_stage(dtype: DType, gate: Gate, left: u8, r: integer::Partials) -> StageRegister {
-    if left == 0 {
-        return StageRegister::IntegerPartials(r);
-    }
-    StageRegister::Done(integer::finish(dtype, gate, r))
-}
-
-#[inline]
-fn extended_stage(dtype: DType, gate: Gate, left: u8, r: Extended) -> StageRegister {
-    if left == 0 {
-        return StageRegister::Extended(r);
-    }
-    int_partials_stage(dtype, gate, left - 1, integer::multiply(gate, r))
-}
-
-#[inline]
-fn integer_stage(dtype: DType, gate: Gate, left: u8, register: StageRegister) -> StageRegister {
-    use StageRegister as R;
-    if left == 0 {
-        return register;
-    }
-    match register {
-        R::Operands { a, b } => extended_stage(dtype, gate, left - 1, integer::extend(dtype, gate, a, b)),
-        R::Extended(r) => extended_stage(dtype, gate, left, r),
-        R::IntegerPartials(r) => int_partials_stage(dtype, gate, left, r),
-        R::Done(_) => register,
-        _ => panic!("a register of another unit in an integer unit: registers of two units were mixed"),
-    }
-}
-
 const fn special_code(special: Special) -> u128 {
     match special {
         Special::Number => 0,
@@ -641,19 +484,6 @@ impl StageRegister {
             Self::Done(_) => "done",
         }
     }
-
-    /// The finished lane.
-    ///
-    /// # Panics
-    ///
-    /// If the last segment has not been passed yet; that is a fault of the pipeline around the unit.
-    #[inline]
-    pub const fn finished(&self) -> Packed {
-        match self {
-            Self::Done(packed) => *packed,
-            _ => panic!("a lane left its unit before the last stage: run every stage of `cut` first"),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -680,8 +510,12 @@ mod tests {
                 for a in words {
                     for b in words {
                         let (a, b) = (a & dtype.lane_mask(), b & dtype.lane_mask());
-                        let stepped = unit.stage(SEGMENTS, StageRegister::Operands { a, b });
-                        assert_eq!(stepped.finished(), unit.evaluate(a, b), "{function:?} {dtype} {a:x} {b:x}");
+                        let stepped = unit.steps(SEGMENTS, StageRegister::Operands { a, b });
+                        assert_eq!(
+                            stepped,
+                            StageRegister::Done(unit.evaluate(a, b)),
+                            "{function:?} {dtype} {a:x} {b:x}"
+                        );
                     }
                 }
             }
