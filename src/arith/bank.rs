@@ -19,7 +19,7 @@ use super::integer::{self, Extended, Gate};
 use super::multiplier::{self, Factored, Partials, Product};
 use super::round::{self, Normalised, Packed, Rounded};
 use super::types::{DType, Mode};
-use super::unit::{Path, SEGMENTS, StageRegister, Unit, with_build};
+use super::unit::{Path, StageRegister, Unit, with_build};
 
 /// A pair of lanes at the door of a unit.
 pub(super) type Pair = (u64, u64);
@@ -53,6 +53,12 @@ fn pass<S: Copy, D>(from: &mut Vec<S>, to: &mut Vec<D>, stage: impl Fn(S) -> D) 
     from.clear();
 }
 
+/// Round and pack without a register between them.
+#[inline]
+fn finish<B: Build>(mode: Mode, r: Normalised) -> Packed {
+    round::pack::<B>(mode, round::round::<B>(mode, r))
+}
+
 impl Bank {
     /// Forgets the last level and opens the door for the operands of the next.
     pub(super) fn open(&mut self) -> &mut Vec<Pair> {
@@ -82,49 +88,122 @@ impl Bank {
         }
     }
 
+    // Neighbouring segments without a register between them are composed where a common cut asks for it; that saves
+    // writing what no register holds. Every other cut goes segment by segment, through the same functions.
+
     fn adder<B: Build>(&mut self, mode: Mode, negate_b: bool, to: u8) {
-        if (self.segment, to) == (0, SEGMENTS) {
-            // One clock stage for the whole unit: the same functions, no register between them.
-            pass(&mut self.operands, &mut self.done, |(a, b)| adder::evaluate::<B>(mode, a, b, negate_b));
-            self.segment = to;
-        }
+        let compare = |(a, b)| adder::compare::<B>(mode, a, b, negate_b);
+        let add = |r| adder::add(mode, r);
         while self.segment < to {
-            match self.segment {
-                0 => {
-                    let compare = |(a, b)| adder::compare::<B>(mode, a, b, negate_b);
-                    pass(&mut self.operands, &mut self.compared, compare);
+            let taken = to - self.segment;
+            let passed = match (self.segment, taken) {
+                (0, 6) => {
+                    pass(&mut self.operands, &mut self.done, |(a, b)| adder::evaluate::<B>(mode, a, b, negate_b));
+                    6
                 }
-                1 => pass(&mut self.compared, &mut self.aligned, adder::align),
-                2 => pass(&mut self.aligned, &mut self.summed, |r| adder::add(mode, r)),
-                3 => pass(&mut self.summed, &mut self.normalised, adder::normalise::<B>),
-                _ => self.tail::<B>(mode),
-            }
-            self.segment += 1;
+                (0, 3) => {
+                    pass(&mut self.operands, &mut self.summed, |pair| add(adder::align(compare(pair))));
+                    3
+                }
+                (0, 2) => {
+                    pass(&mut self.operands, &mut self.aligned, |pair| adder::align(compare(pair)));
+                    2
+                }
+                (2, 2) => {
+                    pass(&mut self.aligned, &mut self.normalised, |r| adder::normalise::<B>(add(r)));
+                    2
+                }
+                (3, 3) => {
+                    pass(&mut self.summed, &mut self.done, |r| finish::<B>(mode, adder::normalise::<B>(r)));
+                    3
+                }
+                (0, _) => {
+                    pass(&mut self.operands, &mut self.compared, compare);
+                    1
+                }
+                (1, _) => {
+                    pass(&mut self.compared, &mut self.aligned, adder::align);
+                    1
+                }
+                (2, _) => {
+                    pass(&mut self.aligned, &mut self.summed, add);
+                    1
+                }
+                (3, _) => {
+                    pass(&mut self.summed, &mut self.normalised, adder::normalise::<B>);
+                    1
+                }
+                _ => self.tail::<B>(mode, taken),
+            };
+            self.segment += passed;
         }
     }
 
     fn multiplier<B: Build>(&mut self, mode: Mode, to: u8) {
-        if (self.segment, to) == (0, SEGMENTS) {
-            pass(&mut self.operands, &mut self.done, |(a, b)| multiplier::evaluate::<B>(mode, a, b));
-            self.segment = to;
-        }
+        let factor = |(a, b)| multiplier::factor::<B>(mode, a, b);
+        let multiply = |pair| multiplier::multiply::<B>(factor(pair));
         while self.segment < to {
-            match self.segment {
-                0 => pass(&mut self.operands, &mut self.factored, |(a, b)| multiplier::factor::<B>(mode, a, b)),
-                1 => pass(&mut self.factored, &mut self.partials, multiplier::multiply::<B>),
-                2 => pass(&mut self.partials, &mut self.product, multiplier::sum::<B>),
-                3 => pass(&mut self.product, &mut self.normalised, multiplier::normalise::<B>),
-                _ => self.tail::<B>(mode),
-            }
-            self.segment += 1;
+            let taken = to - self.segment;
+            let passed = match (self.segment, taken) {
+                (0, 6) => {
+                    pass(&mut self.operands, &mut self.done, |(a, b)| multiplier::evaluate::<B>(mode, a, b));
+                    6
+                }
+                (0, 3) => {
+                    pass(&mut self.operands, &mut self.product, |pair| multiplier::sum::<B>(multiply(pair)));
+                    3
+                }
+                (0, 2) => {
+                    pass(&mut self.operands, &mut self.partials, multiply);
+                    2
+                }
+                (2, 2) => {
+                    let normalise = |r| multiplier::normalise::<B>(multiplier::sum::<B>(r));
+                    pass(&mut self.partials, &mut self.normalised, normalise);
+                    2
+                }
+                (3, 3) => {
+                    let normalise = multiplier::normalise::<B>;
+                    pass(&mut self.product, &mut self.done, |r| finish::<B>(mode, normalise(r)));
+                    3
+                }
+                (0, _) => {
+                    pass(&mut self.operands, &mut self.factored, factor);
+                    1
+                }
+                (1, _) => {
+                    pass(&mut self.factored, &mut self.partials, multiplier::multiply::<B>);
+                    1
+                }
+                (2, _) => {
+                    pass(&mut self.partials, &mut self.product, multiplier::sum::<B>);
+                    1
+                }
+                (3, _) => {
+                    pass(&mut self.product, &mut self.normalised, multiplier::normalise::<B>);
+                    1
+                }
+                _ => self.tail::<B>(mode, taken),
+            };
+            self.segment += passed;
         }
     }
 
-    fn tail<B: Build>(&mut self, mode: Mode) {
-        if self.segment == 4 {
-            pass(&mut self.normalised, &mut self.rounded, |r| round::round::<B>(mode, r));
-        } else {
-            pass(&mut self.rounded, &mut self.done, |r| round::pack::<B>(mode, r));
+    /// The segments adder and multiplier share; returns how many were passed.
+    fn tail<B: Build>(&mut self, mode: Mode, taken: u8) -> u8 {
+        match (self.segment, taken) {
+            (4, 2) => {
+                pass(&mut self.normalised, &mut self.done, |r| finish::<B>(mode, r));
+                2
+            }
+            (4, _) => {
+                pass(&mut self.normalised, &mut self.rounded, |r| round::round::<B>(mode, r));
+                1
+            }
+            _ => {
+                pass(&mut self.rounded, &mut self.done, |r| round::pack::<B>(mode, r));
+                1
+            }
         }
     }
 

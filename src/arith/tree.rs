@@ -217,41 +217,53 @@ pub struct TreeOut {
 }
 
 /// The tree without registers: the same stage functions, composed.
+///
+/// # Panics
+///
+/// If an operand lies on a port the tree was not built with.
 pub fn eval(cfg: TreeCfg, input: &TreeIn) -> TreeOut {
+    check_ports(cfg, &input.operands);
     let mut flags = input.flags;
-    let mut value = 0;
-    if let Some(unit) = Unit::of(input.op, input.dtype, input.mode) {
-        check_ports(cfg, &input.operands);
-        let mut present = input.operands.present;
-        let mut words = [0; MAX_RADIX as usize];
-        for (port, word) in words.iter_mut().enumerate().take(cfg.radix as usize) {
-            *word = input.operands.word(port);
-        }
-        for level in 0..cfg.levels() {
-            let mut above = 0;
-            for node in 0..cfg.nodes(level) as usize {
-                let (a, b) = (words[2 * node], words.get(2 * node + 1).copied().unwrap_or(0));
-                words[node] = match present >> (2 * node) & 3 {
-                    0 => continue,
-                    1 => a,
-                    2 => b,
-                    _ => {
-                        let mut word = 0;
-                        for k in 0..unit.dtype().lanes() {
-                            let lane = unit.evaluate(lane(unit.dtype(), a, k), lane(unit.dtype(), b, k));
-                            word |= lane.bits << (k * unit.dtype().bits());
-                            flags |= lane.flags;
-                        }
-                        word
-                    }
-                };
-                above |= 1 << node;
-            }
-            present = above;
-        }
-        value = if present == 0 { 0 } else { words[0] };
-    }
+    let value = match Unit::of(input.op, input.dtype, input.mode) {
+        None => 0,
+        Some(unit) if cfg.radix <= 16 => eval_words::<16>(cfg, &unit, &input.operands, &mut flags),
+        Some(unit) => eval_words::<{ MAX_RADIX as usize }>(cfg, &unit, &input.operands, &mut flags),
+    };
     TreeOut { value, flags, tag: input.tag }
+}
+
+/// Level by level over at most `N` words.
+fn eval_words<const N: usize>(cfg: TreeCfg, unit: &Unit, operands: &Operands, flags: &mut Flags) -> u64 {
+    let dtype = unit.dtype();
+    let mut present = operands.present;
+    let mut words = [0; N];
+    for (port, word) in words.iter_mut().enumerate().take(cfg.radix as usize) {
+        *word = operands.word(port);
+    }
+    for level in 0..cfg.levels() {
+        let mut above = 0;
+        for node in 0..cfg.nodes(level) as usize {
+            // The last node of an odd level has no upper port; nothing is present there, so the word does not count.
+            let (a, b) = (words[2 * node], words[(2 * node + 1) % N]);
+            words[node] = match present >> (2 * node) & 3 {
+                0 => continue,
+                1 => a,
+                2 => b,
+                _ => {
+                    let mut word = 0;
+                    for k in 0..dtype.lanes() {
+                        let done = unit.evaluate(lane(dtype, a, k), lane(dtype, b, k));
+                        word |= done.bits << (k * dtype.bits());
+                        *flags |= done.flags;
+                    }
+                    word
+                }
+            };
+            above |= 1 << node;
+        }
+        present = above;
+    }
+    if present == 0 { 0 } else { words[0] }
 }
 
 fn check_ports(cfg: TreeCfg, operands: &Operands) {
@@ -381,7 +393,9 @@ impl Wave {
 struct Pipeline {
     /// Oldest first.
     waves: VecDeque<Box<Wave>>,
-    /// Waves that left: their buffers serve the next ones, so that a stream allocates nothing.
+    /// Waves that left: their buffers serve the next ones, so that a stream allocates nothing. A box moves between
+    /// the two lists; the wave does not.
+    #[allow(clippy::vec_box)]
     spare: Vec<Box<Wave>>,
 }
 
