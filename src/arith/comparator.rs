@@ -18,7 +18,7 @@
 //!
 //! Both operands are mapped to integer keys in the order of their values, so that one integer comparator serves all
 //! formats. Min and max are IEEE 754-2019's `minimum` and `maximum`. The selected operand passes unchanged:
-//! flush-to-zero does not touch it. *[chosen]* TF32 results have their pad cleared like every other TF32 result.
+//! flush-to-zero does not touch it. *\[chosen\]* TF32 results have their pad cleared like every other TF32 result.
 //!
 //! Parameters and timing: as the [adder](super::adder).
 //!

@@ -19,10 +19,10 @@
 //!
 //! Limitations and choices:
 //!
-//! - TF32 has no storage form of its own in its source. *[chosen]* It travels as the upper 19 bits of a 32-bit lane,
+//! - TF32 has no storage form of its own in its source. *\[chosen\]* It travels as the upper 19 bits of a 32-bit lane,
 //!   so that an f32 whose low 13 fraction bits are zero is the same number. The units ignore the low 13 bits of an
 //!   operand and write them as zero. An f32 NaN whose payload lies only in those bits reads as an infinity.
-//! - E4M3 cannot say infinity. *[chosen]* A result that an IEEE format would turn into an infinity becomes the NaN
+//! - E4M3 cannot say infinity. *\[chosen\]* A result that an IEEE format would turn into an infinity becomes the NaN
 //!   (the OCP document's non-saturating behaviour); directed modes still stop at the largest finite number, 448.
 //! - E4M3's NaN is quiet.
 //!
@@ -195,7 +195,7 @@ impl Format {
     /// The NaN that a pair with at least one NaN gives (exponent and fraction), and the flags it raises.
     ///
     /// A signalling operand raises invalid. With [`NanPolicy::Propagate`] a signalling operand's payload wins over
-    /// a quiet one's, and `a` (the lower port) wins between equals. *[chosen]*
+    /// a quiet one's, and `a` (the lower port) wins between equals. *\[chosen\]*
     pub const fn nan_of_pair(&self, a: &Unpacked, b: &Unpacked, policy: NanPolicy) -> (u64, Flags) {
         let a_signals = matches!(a.class, Class::SignallingNan);
         let b_signals = matches!(b.class, Class::SignallingNan);

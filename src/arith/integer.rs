@@ -12,7 +12,7 @@
 //!
 //! | operation | result | int_overflow |
 //! |-----------|--------|--------------|
-//! | add, subtract | modulo 2^width | signed: the exact result does not fit; unsigned: carry or borrow out *[chosen]* |
+//! | add, subtract | modulo 2^width | signed: the exact result does not fit; unsigned: carry or borrow out *\[chosen\]* |
 //! | multiply | modulo 2^width | the exact product does not fit |
 //! | AND, OR, XOR, NAND, NOR, XNOR | every bit on its own | never |
 //!

@@ -12,7 +12,7 @@
 //! | [`format`](mod@format) | one description of a floating-point format, unpacking |
 //! | [`adder`], [`multiplier`], [`comparator`], [`integer`] | the datapaths, stage by stage |
 //! | [`round`] | rounding and packing, shared by adder and multiplier |
-//! | [`unit`] | the function table, the stage registers, the cut into clock stages |
+//! | [`unit`](mod@unit) | the function table, the stage registers, the cut into clock stages |
 //! | [`lanes`] | how lanes lie in a 64-bit word |
 //! | [`pipe`] | one pipelined unit |
 //! | `bank` | the registers of many lanes at once, for the tree |

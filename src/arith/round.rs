@@ -17,7 +17,7 @@
 //! that decision needs only the three bits guard, round and sticky, so no register carries it separately.
 //!
 //! Flush-to-zero looks at the packed result: what rounds up to the smallest normal number is not flushed. A flushed
-//! result raises underflow and inexact. *[chosen]* The requirement names inexact; underflow is what happened.
+//! result raises underflow and inexact. *\[chosen\]* The requirement names inexact; underflow is what happened.
 //!
 //! Requirements: A-PIPE-1, A-MODE-1, A-FLAG-1 (`common.md`, section 1); R-AR-4 (`armed.md`).
 

@@ -33,7 +33,7 @@
 //!
 //! A **lone operand passes unchanged**, bit for bit: NaN payloads, signalling NaNs, denormals under flush-to-zero and
 //! the pad of TF32 included. With one operand the whole tree is a wire (with registers), and raises no flag.
-//! No operand at all gives a zero word. A barrier gives a zero word whatever its operands. *[chosen]*
+//! No operand at all gives a zero word. A barrier gives a zero word whatever its operands. *\[chosen\]*
 //!
 //! Storage: an idle tree is a few bytes; everything else exists only while waves are in flight.
 //!
