@@ -33,7 +33,7 @@
 //!
 //! Requirements: A-PIPE-1, A-MODE-1 (`common.md`, section 1); IEEE 754-2019, 6.3 for the sign of zero.
 
-use super::format::{Class, Format};
+use super::format::{Build, Class};
 use super::round::{EXTRA_BITS, Normalised, Packed, Special, pack, round, shift_right_sticky};
 use super::types::{Flags, Mode, Round};
 
@@ -94,7 +94,8 @@ pub struct Summed {
 
 /// Stage 0: unpack both operands, sort them by magnitude, find the alignment distance and the special cases.
 #[inline]
-pub const fn compare(format: &Format, mode: Mode, a: u64, b: u64, negate_b: bool) -> Compared {
+pub const fn compare<B: Build>(mode: Mode, a: u64, b: u64, negate_b: bool) -> Compared {
+    let format = &B::FORMAT;
     let x = format.unpack(a);
     let mut y = format.unpack(b);
     y.sign ^= negate_b;
@@ -162,36 +163,43 @@ pub const fn add(mode: Mode, a: Aligned) -> Summed {
 }
 
 /// Stage 3: count leading zeros and normalise; the left shift stops at the smallest exponent (denormals).
+///
+/// The count starts at the carry position, so that a carry is a shift by nothing and needs no path of its own; the
+/// result is then taken one place further down.
 #[inline]
-pub const fn normalise(format: &Format, s: Summed) -> Normalised {
-    let (exponent, significand) = if !matches!(s.special, Special::Number) {
-        (s.exponent, s.sum)
-    } else if s.sum >> (format.precision() + EXTRA_BITS) != 0 {
-        (s.exponent + 1, shift_right_sticky(s.sum, 1))
-    } else {
-        let zeros = s.sum.leading_zeros() - (64 - format.precision() - EXTRA_BITS);
-        let room = s.exponent as u32 - 1;
-        let shift = if zeros < room { zeros } else { room };
-        // A zero sum counts all its zeros; its exponent means nothing and is set to the smallest.
-        if s.sum == 0 { (1, 0) } else { (s.exponent - shift as i32, s.sum << shift) }
-    };
-    Normalised { special: s.special, sign: s.sign, flags: s.flags, exponent, significand }
+pub const fn normalise<B: Build>(s: Summed) -> Normalised {
+    let format = &B::FORMAT;
+    if !matches!(s.special, Special::Number) {
+        let Summed { special, sign, flags, exponent, sum } = s;
+        return Normalised { special, sign, flags, exponent, significand: sum };
+    }
+    let zeros = s.sum.leading_zeros() - (63 - format.precision() - EXTRA_BITS);
+    let room = s.exponent as u32;
+    let shift = if zeros < room { zeros } else { room };
+    Normalised {
+        special: s.special,
+        sign: s.sign,
+        flags: s.flags,
+        // The exponent of a zero means nothing and is the smallest.
+        exponent: if s.sum == 0 { 1 } else { s.exponent + 1 - shift as i32 },
+        significand: shift_right_sticky(s.sum << shift, 1),
+    }
 }
 
 /// The whole unit without registers: the same stage functions, composed.
 #[inline]
-pub const fn evaluate(format: &Format, mode: Mode, a: u64, b: u64, negate_b: bool) -> Packed {
-    let compared = compare(format, mode, a, b, negate_b);
-    let summed = add(mode, align(compared));
-    pack(format, mode, round(format, mode, normalise(format, summed)))
+pub const fn evaluate<B: Build>(mode: Mode, a: u64, b: u64, negate_b: bool) -> Packed {
+    let summed = add(mode, align(compare::<B>(mode, a, b, negate_b)));
+    pack::<B>(mode, round::<B>(mode, normalise::<B>(summed)))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::format::builds::{F16, F32, F64};
     use super::*;
 
     fn f32_add(a: u32, b: u32) -> (u64, Flags) {
-        let p = evaluate(&Format::F32, Mode::default(), a as u64, b as u64, false);
+        let p = evaluate::<F32>(Mode::default(), a as u64, b as u64, false);
         (p.bits, p.flags)
     }
 
@@ -208,13 +216,12 @@ mod tests {
     #[test]
     fn sign_of_zero() {
         let down = Mode::rounding(Round::Down);
-        let f = &Format::F64;
         let minus_zero = 1u64 << 63;
-        assert_eq!(evaluate(f, down, 0, minus_zero, false).bits, minus_zero);
-        assert_eq!(evaluate(f, Mode::default(), 0, minus_zero, false).bits, 0);
-        assert_eq!(evaluate(f, Mode::default(), minus_zero, minus_zero, false).bits, minus_zero);
-        assert_eq!(evaluate(f, down, 0, 0, false).bits, 0);
-        assert_eq!(evaluate(f, down, 0, 0, true).bits, minus_zero);
+        assert_eq!(evaluate::<F64>(down, 0, minus_zero, false).bits, minus_zero);
+        assert_eq!(evaluate::<F64>(Mode::default(), 0, minus_zero, false).bits, 0);
+        assert_eq!(evaluate::<F64>(Mode::default(), minus_zero, minus_zero, false).bits, minus_zero);
+        assert_eq!(evaluate::<F64>(down, 0, 0, false).bits, 0);
+        assert_eq!(evaluate::<F64>(down, 0, 0, true).bits, minus_zero);
     }
 
     #[test]
@@ -228,10 +235,10 @@ mod tests {
     #[test]
     fn normalise_counts_zeros_and_stops_at_the_smallest_exponent() {
         let s = Summed { exponent: 3, sum: 1 << 4, ..Summed::default() };
-        let n = normalise(&Format::F16, s);
+        let n = normalise::<F16>(s);
         assert_eq!((n.exponent, n.significand), (1, 1 << 6));
         let s = Summed { exponent: 10, sum: 1 << 12, ..Summed::default() };
-        let n = normalise(&Format::F16, s);
+        let n = normalise::<F16>(s);
         assert_eq!((n.exponent, n.significand), (9, 1 << 13));
     }
 

@@ -18,13 +18,13 @@
 //!
 //! Both operands are mapped to integer keys in the order of their values, so that one integer comparator serves all
 //! formats. Min and max are IEEE 754-2019's `minimum` and `maximum`. The selected operand passes unchanged:
-//! flush-to-zero does not touch it. *[chosen]* TF32 results have their pad cleared like every other TF32 result.
+//! flush-to-zero does not touch it. *\[chosen\]* TF32 results have their pad cleared like every other TF32 result.
 //!
 //! Parameters and timing: as the [adder](super::adder).
 //!
 //! Requirements: A-OP-1 (`common.md`, section 1); R-AR-3 (`armed.md`) for NaNs.
 
-use super::format::Format;
+use super::format::{Build, Format};
 use super::round::Packed;
 use super::types::{DType, Flags, Mode};
 
@@ -79,7 +79,8 @@ pub struct Ordered {
 
 /// Stage 0 for floating-point lanes.
 #[inline]
-pub const fn float_keys(format: &Format, mode: Mode, selection: Selection, a: u64, b: u64) -> Keys {
+pub const fn float_keys<B: Build>(mode: Mode, selection: Selection, a: u64, b: u64) -> Keys {
+    let format = &B::FORMAT;
     let x = format.unpack(a);
     let y = format.unpack(b);
     let predicate = !matches!(selection, Selection::Min | Selection::Max);
@@ -175,23 +176,26 @@ pub const fn select(selection: Selection, o: Ordered) -> Packed {
     Packed { bits, flags: o.flags }
 }
 
-/// The whole unit without registers.
+/// The whole unit without registers, for floating-point lanes.
 #[inline]
-pub const fn evaluate(dtype: DType, mode: Mode, selection: Selection, a: u64, b: u64) -> Packed {
-    let keys = match dtype.format() {
-        Some(format) => float_keys(format, mode, selection, a, b),
-        None => integer_keys(dtype, a, b),
-    };
-    select(selection, order(keys))
+pub const fn evaluate_float<B: Build>(mode: Mode, selection: Selection, a: u64, b: u64) -> Packed {
+    select(selection, order(float_keys::<B>(mode, selection, a, b)))
+}
+
+/// The whole unit without registers, for integer lanes.
+#[inline]
+pub const fn evaluate_integer(dtype: DType, selection: Selection, a: u64, b: u64) -> Packed {
+    select(selection, order(integer_keys(dtype, a, b)))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::format::builds::{F16, F32};
     use super::*;
     use crate::arith::types::NanPolicy;
 
-    fn run(dtype: DType, selection: Selection, a: u64, b: u64) -> (u64, Flags) {
-        let p = evaluate(dtype, Mode::default(), selection, a, b);
+    fn run<B: Build>(selection: Selection, a: u64, b: u64) -> (u64, Flags) {
+        let p = evaluate_float::<B>(Mode::default(), selection, a, b);
         (p.bits, p.flags)
     }
 
@@ -199,11 +203,11 @@ mod tests {
     fn minus_zero_is_below_plus_zero_but_equal_to_it() {
         let minus = 0x8000_0000;
         for (a, b) in [(0, minus), (minus, 0)] {
-            assert_eq!(run(DType::F32, Selection::Min, a, b), (minus, Flags::NONE));
-            assert_eq!(run(DType::F32, Selection::Max, a, b), (0, Flags::NONE));
-            assert_eq!(run(DType::F32, Selection::Equal, a, b).0, 1);
-            assert_eq!(run(DType::F32, Selection::Less, a, b).0, 0);
-            assert_eq!(run(DType::F32, Selection::LessOrEqual, a, b).0, 1);
+            assert_eq!(run::<F32>(Selection::Min, a, b), (minus, Flags::NONE));
+            assert_eq!(run::<F32>(Selection::Max, a, b), (0, Flags::NONE));
+            assert_eq!(run::<F32>(Selection::Equal, a, b).0, 1);
+            assert_eq!(run::<F32>(Selection::Less, a, b).0, 0);
+            assert_eq!(run::<F32>(Selection::LessOrEqual, a, b).0, 1);
         }
     }
 
@@ -212,12 +216,12 @@ mod tests {
         let one = 0x3f80_0000;
         let quiet = 0xffc0_0001;
         let signalling = 0xff80_0001;
-        assert_eq!(run(DType::F32, Selection::Min, one, quiet), (0x7fc0_0000, Flags::NONE));
-        assert_eq!(run(DType::F32, Selection::Max, signalling, one), (0x7fc0_0000, Flags::INVALID));
-        assert_eq!(run(DType::F32, Selection::Equal, quiet, quiet), (0, Flags::NONE));
-        assert_eq!(run(DType::F32, Selection::Less, quiet, one), (0, Flags::INVALID));
+        assert_eq!(run::<F32>(Selection::Min, one, quiet), (0x7fc0_0000, Flags::NONE));
+        assert_eq!(run::<F32>(Selection::Max, signalling, one), (0x7fc0_0000, Flags::INVALID));
+        assert_eq!(run::<F32>(Selection::Equal, quiet, quiet), (0, Flags::NONE));
+        assert_eq!(run::<F32>(Selection::Less, quiet, one), (0, Flags::INVALID));
         let mode = Mode { nan: NanPolicy::Propagate, ..Mode::default() };
-        let p = evaluate(DType::F32, mode, Selection::Min, quiet, signalling);
+        let p = evaluate_float::<F32>(mode, Selection::Min, quiet, signalling);
         assert_eq!((p.bits, p.flags), (0x7fc0_0001, Flags::INVALID));
     }
 
@@ -225,17 +229,17 @@ mod tests {
     fn infinities_bound_everything() {
         let (plus, minus) = (0x7c00, 0xfc00);
         for lane in [0, 0x8000, 0x0001, 0x8001, 0x7bff, 0xfbff, plus, minus] {
-            assert_eq!(run(DType::F16, Selection::Max, lane, plus).0, plus);
-            assert_eq!(run(DType::F16, Selection::Min, minus, lane).0, minus);
+            assert_eq!(run::<F16>(Selection::Max, lane, plus).0, plus);
+            assert_eq!(run::<F16>(Selection::Min, minus, lane).0, minus);
         }
     }
 
     #[test]
     fn signed_and_unsigned_integers_differ() {
         let m1 = 0xffff_ffff;
-        assert_eq!(run(DType::I32, Selection::Min, m1, 1).0, m1);
-        assert_eq!(run(DType::U32, Selection::Min, m1, 1).0, 1);
-        assert_eq!(run(DType::I64, Selection::Max, u64::MAX, 1).0, 1);
-        assert_eq!(run(DType::U64, Selection::Max, u64::MAX, 1).0, u64::MAX);
+        assert_eq!(evaluate_integer(DType::I32, Selection::Min, m1, 1).bits, m1);
+        assert_eq!(evaluate_integer(DType::U32, Selection::Min, m1, 1).bits, 1);
+        assert_eq!(evaluate_integer(DType::I64, Selection::Max, u64::MAX, 1).bits, 1);
+        assert_eq!(evaluate_integer(DType::U64, Selection::Max, u64::MAX, 1).bits, u64::MAX);
     }
 }

@@ -12,15 +12,17 @@
 //! | [`format`](mod@format) | one description of a floating-point format, unpacking |
 //! | [`adder`], [`multiplier`], [`comparator`], [`integer`] | the datapaths, stage by stage |
 //! | [`round`] | rounding and packing, shared by adder and multiplier |
-//! | [`unit`] | the function table, the stage registers, the cut into clock stages |
+//! | [`unit`](mod@unit) | the function table, the stage registers, the cut into clock stages |
 //! | [`lanes`] | how lanes lie in a 64-bit word |
 //! | [`pipe`] | one pipelined unit |
+//! | `bank` | the registers of many lanes at once, for the tree |
 //! | [`tree`] | the pipelined reduction tree |
 //!
 //! Nothing here calls the host's floating point, and nothing here is used by [`oracle`](crate::oracle) except the
 //! names in [`types`].
 
 pub mod adder;
+mod bank;
 pub mod comparator;
 pub mod format;
 pub mod integer;

@@ -103,13 +103,6 @@ impl Op {
     pub const fn is_bitwise(self) -> bool {
         matches!(self, Self::And | Self::Or | Self::Xor | Self::Nand | Self::Nor | Self::Xnor)
     }
-
-    /// True if the operands of a pair may be exchanged without changing a bit of the result.
-    ///
-    /// With [`NanPolicy::Propagate`] the payload of a NaN may still depend on the order.
-    pub const fn is_commutative(self) -> bool {
-        true
-    }
 }
 
 named_enum! {
@@ -210,7 +203,7 @@ named_enum! {
         #[default]
         DefaultQuiet = "default",
         /// The payload of an operand survives, quieted, with sign 0. Of two NaNs a signalling one wins over a
-        /// quiet one; otherwise the operand of the lower port wins. *[chosen]*
+        /// quiet one; otherwise the operand of the lower port wins. *\[chosen\]*
         Propagate = "propagate",
     }
 }
@@ -223,7 +216,7 @@ pub struct Mode {
     /// Rounding mode of sums and products.
     pub round: Round,
     /// A sum or product whose rounded result is denormal becomes a zero of the same sign; underflow and inexact
-    /// are raised. Values that are only selected (minimum, maximum) or passed on are not touched. *[chosen]*
+    /// are raised. Values that are only selected (minimum, maximum) or passed on are not touched. *\[chosen\]*
     pub flush_to_zero: bool,
     /// What NaN results look like.
     pub nan: NanPolicy,
