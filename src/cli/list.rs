@@ -1,5 +1,7 @@
 //! `watershed list`: the scenarios that come with the program.
 
+use std::fmt::Write;
+
 use clap::Args;
 use serde::Serialize;
 
@@ -72,7 +74,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                 text.push_str(family);
                 text.push('\n');
             }
-            text.push_str(&format!("  {:width$}  {}\n", entry.name, entry.about));
+            let _ = writeln!(text, "  {:width$}  {}", entry.name, entry.about);
         }
         text.push_str("\nRun one with `watershed run NAME`.\n");
         print(&text);
