@@ -31,6 +31,11 @@ pub(super) fn find(name: &str) -> Option<(&'static str, &'static str)> {
     SHIPPED.iter().copied().find(|(path, _)| *path == name || stem(path) == name)
 }
 
+/// The names of all shipped scenarios.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    SHIPPED.iter().map(|(path, _)| stem(path))
+}
+
 fn stem(path: &str) -> &str {
     let file = path.rsplit('/').next().unwrap_or(path);
     file.strip_suffix(".toml").unwrap_or(file)

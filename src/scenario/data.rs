@@ -230,8 +230,9 @@ mod tests {
     fn npy_comes_back_in_every_type() {
         for &(name, dtype) in DType::NAMES {
             let mask = layout(dtype).mask();
-            let rows: Rows =
-                (0..3u64).map(|row| (0..5u64).map(|element| (row << 20 | element * 0x0101) & mask).collect()).collect();
+            let rows: Rows = (0..3u64)
+                .map(|row| (0..5u64).map(|element| ((row << 20) | (element * 0x0101)) & mask).collect())
+                .collect();
             let (_folder, path) = file("x.npy", b"");
             save_npy(&path, dtype, &rows).unwrap();
             assert_eq!(read(&path, dtype, 3, 5), Ok(rows), "{name}");

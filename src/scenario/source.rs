@@ -225,7 +225,7 @@ impl Source {
         let number = self.line_number(span);
         let place = match number {
             Some(number) => format!("{}:{number}:{column}", self.name),
-            None => "--set".to_owned(),
+            None => "command line".to_owned(),
         };
         let number = number.map_or_else(String::new, |number| number.to_string());
         let _ = writeln!(out, "{:gutter$}{arrow} {place}", "");

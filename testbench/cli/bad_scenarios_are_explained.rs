@@ -60,14 +60,23 @@ fn no_golden_error_is_left_over() {
 fn a_missing_scenario_is_named() {
     let output = watershed(["run", "testbench/piuma/nothing-here.toml"]);
     assert_eq!(output.status, 2);
-    insta::assert_snapshot!(output.stderr, @"");
+    insta::assert_snapshot!(output.stderr, @"
+    error: there is no such scenario file
+     --> testbench/piuma/nothing-here.toml
+      = help: `watershed list` shows the scenarios that come with the program
+    ");
 }
 
 #[test]
 fn a_misspelt_shipped_scenario_is_recognised() {
     let output = watershed(["run", "alreduce-die"]);
     assert_eq!(output.status, 2);
-    insta::assert_snapshot!(output.stderr, @"");
+    insta::assert_snapshot!(output.stderr, @"
+    error: there is no such scenario file
+     --> alreduce-die
+      = help: did you mean `allreduce-die`?
+      = help: `watershed list` shows the scenarios that come with the program
+    ");
 }
 
 #[test]

@@ -95,7 +95,94 @@ fn keys_and_types_are_those_of_the_version() {
     assert_eq!(document.schema_version, SCHEMA_VERSION);
     let mut lines = Vec::new();
     shape(&serde_json::to_value(&document).unwrap(), "", &mut lines);
-    insta::assert_snapshot!(lines.join("\n"), @"");
+    insta::assert_snapshot!(lines.join("\n"), @"
+    : object
+    schema_version: integer
+    stamp: object
+    stamp.program: string
+    stamp.version: string
+    stamp.commit: string
+    stamp.scenario: string
+    stamp.config_hash: string
+    stamp.overrides: array
+    stamp.overrides[]: string
+    stamp.seed: integer
+    outcome: string
+    cycles: integer
+    collectives: array
+    collectives[]: object
+    collectives[].name: string
+    collectives[].kind: string
+    collectives[].id: integer
+    collectives[].op: string
+    collectives[].dtype: string
+    collectives[].participants: integer
+    collectives[].elements: integer
+    collectives[].start_cycle: integer
+    collectives[].end_cycle: integer
+    collectives[].latency_cycles: integer
+    collectives[].latency_ns: number
+    collectives[].elements_per_cycle: number
+    collectives[].results: array
+    collectives[].results[]: string
+    collectives[].oracle: array
+    collectives[].oracle[]: string
+    collectives[].bit_exact: boolean
+    collectives[].exact_elements: integer
+    collectives[].flags: array
+    collectives[].flags[]: string
+    collectives[].oracle_flags: array
+    collectives[].oracle_flags[]: string
+    collectives[].first_difference: object
+    collectives[].first_difference.element: integer
+    collectives[].first_difference.end_point: integer
+    collectives[].first_difference.got: string
+    collectives[].first_difference.expected: string
+    collectives[].first_difference.ulps: integer
+    collectives[].first_difference.node: string
+    links: object
+    links.levels: array
+    links.levels[]: object
+    links.levels[].level: string
+    links.levels[].links: integer
+    links.levels[].flits: integer
+    links.levels[].utilisation_mean: number
+    links.levels[].utilisation_max: number
+    links.busiest: array
+    links.busiest[]: object
+    links.busiest[].name: string
+    links.busiest[].level: string
+    links.busiest[].flits: integer
+    links.busiest[].stalls: integer
+    links.busiest[].utilisation: number
+    links.all: array
+    links.all[]: object
+    links.all[].name: string
+    links.all[].level: string
+    links.all[].flits: integer
+    links.all[].stalls: integer
+    links.all[].utilisation: number
+    traffic: array
+    traffic[]: object
+    traffic[].name: string
+    traffic[].offered: number
+    traffic[].accepted: number
+    traffic[].packets: integer
+    traffic[].mean_latency_cycles: number
+    traffic[].max_latency_cycles: integer
+    checks: array
+    checks[]: object
+    checks[].name: string
+    checks[].passed: boolean
+    checks[].detail: string
+    roundings: array
+    roundings[]: object
+    roundings[].key: string
+    roundings[].given_ns: number
+    roundings[].cycles: integer
+    roundings[].effective_ns: number
+    config: object
+    ");
 }
 
 #[test]
@@ -117,7 +204,20 @@ fn fields_that_later_versions_add_do_not_hurt() {
 fn the_summary_says_it_in_a_dozen_lines() {
     let (loaded, document) = full();
     let written = [summary::Written::new("result", "out/allreduce-die.json".into())];
-    insta::assert_snapshot!(summary::text(&loaded.scenario, &document, &written), @"");
+    insta::assert_snapshot!(summary::text(&loaded.scenario, &document, &written), @"
+    allreduce-die  die of 4 tiles x 4 switches, 8 cores, 850 MHz, 2620 cycles, seed 1
+    sum            allreduce (sum) of 1024 f64 elements over 8 cores
+                   2600 cycles = 3058.824 ns, 0.394 elements per cycle
+                   bit-exact: NO (1023 of 1024), flags: inexact
+                   first difference: element 7 at end point 3: 3ff0000000000001 instead of 3ff0000000000000, 1 ulp apart; they part at sw4
+    traffic others offered 0.950, accepted 0.949 flits a cycle, 9500 packets, latency 12.5 cycles on average, 40 at most
+    busiest link   core0.P5 -> sw0.P6 (inter-tile): 1024 flits, busy 39.1 % of the time, 3 stalls
+    rounded        link.latency_ns = 5 ns is rounded up to 5 cycles = 5.882 ns
+    checks         1 passed: credits
+    CHECK FAILED   oracle: sum differs
+                   in element 7
+    result         out/allreduce-die.json
+    ");
 }
 
 #[test]

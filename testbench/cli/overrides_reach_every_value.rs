@@ -94,7 +94,72 @@ fn a_wrong_override_is_shown_as_it_was_typed() {
     .into_iter()
     .map(|argument| load(SCENARIO, &[argument]).unwrap_err())
     .collect();
-    insta::assert_snapshot!(errors.join("\n\n"), @"");
+    insta::assert_snapshot!(errors.join("\n\n"), @r#"
+    error: `switch.ceng.stages` is the string "x"
+     --> command line
+      |
+      | switch.ceng.stages=x
+      |                    ^
+      = expected: an integer from 1 to 6
+
+    error: unknown key `stage` in `switch.ceng`
+     --> command line
+      |
+      | switch.ceng.stage=4
+      |             ^^^^^
+      = expected: `stages`, `radix`, `operand_slots` or `result_slots`
+      = help: did you mean `stages`?
+
+    error: unknown key `swich` at the top level
+     --> command line
+      |
+      | swich.ceng.stages=4
+      | ^^^^^
+      = expected: `name`, `about`, `seed`, `clock`, `switch`, `memory`, `limits`, `checks`, `traffic` or `wave`
+      = help: did you mean `switch`?
+
+    error: there is no element 2 in this array
+     --> command line
+      |
+      | collective.2.elements=1
+      |            ^
+      = expected: an index from 0 to 1
+
+    error: there is no end point 9
+     --> command line
+      |
+      | collective.0.participants=[0, 9]
+      |                               ^
+      = expected: an end point from 0 to 7
+
+    error: `link.latency_ns` is -1, out of range
+     --> command line
+      |
+      | link.latency_ns=-1
+      |                 ^^
+      = expected: a number from 0 to 1000000000
+
+    error: `seed` is a table
+     --> command line
+      |
+      | seed.x=1
+      | ^^^^
+      = expected: an integer of 0 or more
+
+    error: `--set` needs a value
+     --> command line
+      |
+      | seed
+      | ^^^^
+      = expected: PATH=VALUE, for example switch.ceng.stages=4
+
+    error: unclosed array
+     --> command line
+      |
+      | wave.signals=[1
+      |                ^
+      = expected: `]`
+    "#);
 }
 
 #[test]

@@ -46,7 +46,11 @@ fn show_draws_the_selected_signals() {
     let (_folder, a, _) = files();
     let output = watershed(["wave", "show", &a, "--period-ns", "1", "--window", "0..3"]);
     assert_eq!(output.status, 0, "{}", output.stderr);
-    insta::assert_snapshot!(output.stdout, @"");
+    insta::assert_snapshot!(output.stdout, @"
+    cycle   0   1   2   3
+    top
+      busy  ________/-------
+    ");
     for wrong in [&["--signals", "[", "--period-ns", "1"][..], &["--signals", "none"], &["--period-ns", "0"], &[]] {
         let arguments = [&["wave", "show", a.as_str()], wrong].concat();
         assert_eq!(watershed(arguments).status, 2, "{wrong:?}");
