@@ -60,6 +60,32 @@ pub(super) struct Arguments {
     /// Leave out link monitors and the golden evaluation
     #[arg(long)]
     no_checks: bool,
+    /// Flip the bits of MASK in word WORD of collective ID as it leaves SWITCH's engine, to see that the checks see it
+    #[arg(long, value_name = "SWITCH:ID:WORD:MASK", value_parser = fault)]
+    flip: Option<Fault>,
+}
+
+/// A deliberate fault, as the command line names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fault {
+    switch: String,
+    id: u16,
+    word: u64,
+    mask: u64,
+}
+
+/// Reads `SWITCH:ID:WORD:MASK`; the mask may be hexadecimal with `0x`.
+fn fault(text: &str) -> Result<Fault, String> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let [switch, id, word, mask] = parts[..] else {
+        return Err("a fault is SWITCH:ID:WORD:MASK, for example core0:0:17:0x1".to_owned());
+    };
+    let number = |text: &str, what: &str| {
+        let (digits, radix) = text.strip_prefix("0x").map_or((text, 10), |digits| (digits, 16));
+        u64::from_str_radix(digits, radix).map_err(|_| format!("{what} \"{text}\" is not a number"))
+    };
+    let id = u16::try_from(number(id, "collective id")?).map_err(|_| format!("there is no collective id {id}"))?;
+    Ok(Fault { switch: switch.to_owned(), id, word: number(word, "word")?, mask: number(mask, "mask")? })
 }
 
 /// Which scenario, and what is changed in it.
@@ -153,6 +179,12 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
         no_skip: arguments.no_skip,
         no_checks: arguments.no_checks,
         all_links: arguments.all_links,
+        flip: arguments.flip.as_ref().map(|fault| run::Flip {
+            switch: &fault.switch,
+            id: fault.id,
+            word: fault.word,
+            mask: fault.mask,
+        }),
         hook: Some(&hook),
     };
     let outcome = run::run(&loaded, &options);

@@ -1,1 +1,42 @@
-//! fabric
+//! The fabric: switches, buffers, credits, virtual channels, arbiters, links, routing, topologies, background traffic,
+//! and the two forms in which an engine joins.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`flit`](Flit) | what a link carries in a cycle |
+//! | [`portset`](PortSet) | sets of ports |
+//! | [`plan`](Plan) | a system before it is built: nodes, links, levels |
+//! | [`topology`] | meshes and the PIUMA die |
+//! | [`routing`] | point-to-point routes and their deadlock proof |
+//! | [`wires`](Wires) | the arenas: queues, credits, links, what is under way |
+//! | [`switch`](Pipeline) | a switch is only wiring between the next two |
+//! | `forward` | set-routed packets: lock step, wormhole, independent copies |
+//! | `unicast` | point-to-point packets: route computation, channel and switch allocation |
+//! | [`arbiter`] | one file a policy |
+//! | [`join`](Join) | the two forms in which an engine joins |
+//! | [`monitor`](SwitchCfg) | link monitors of checked runs |
+//! | [`network`](Network) | the loop that clocks it all, waves, the watchdog's view |
+//! | [`traffic`] | point-to-point sources and sinks |
+
+pub mod arbiter;
+mod flit;
+mod forward;
+mod join;
+mod monitor;
+mod network;
+mod plan;
+mod portset;
+pub mod routing;
+mod switch;
+pub mod topology;
+pub mod traffic;
+mod unicast;
+mod wires;
+
+pub use flit::{Flit, MAX_ENDS, MAX_IDS, Tag};
+pub use join::{Block, Join, JoinCx, JoinOut, NoBump, NoJoin, pass_through};
+pub use network::{Blocks, Evaluation, LinkLoad, Network, Step, SwitchCfg, Tables};
+pub use plan::{NodeKind, Plan, PlanLink, PlanNode, Vcs};
+pub use portset::PortSet;
+pub use switch::Pipeline;
+pub use wires::{Depths, Io, LinkCount, Phase, Wires, credit_round_trip};

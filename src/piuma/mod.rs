@@ -1,1 +1,32 @@
-//! piuma
+//! The PIUMA family: configuration-register collectives.
+//!
+//! Sources: "In-network multicast operations" (US 12388712 B2) and "Accelerating Allreduce with in-network reduction on
+//! Intel PIUMA".
+//!
+//! | file | what |
+//! |---|---|
+//! | [`registers`](Registers) | configuration registers per port, collective id and channel; address map |
+//! | [`ceng`](Ceng) | the collective engine: operand slots, pipelined tree |
+//! | [`core`](Core) | the memory end point: fragmenter, bandwidth, element counter |
+//! | [`embed`] | the built-in embedding: it writes registers, nothing else |
+//! | [`legality`] | what is checked of a configuration before cycle 0, and the tree read back from it |
+
+mod ceng;
+mod core;
+pub mod embed;
+pub mod legality;
+mod registers;
+
+pub use ceng::{Ceng, CengCfg, Tap};
+pub use core::{Core, End, Job, JobKind, Memory, MemoryCfg};
+pub use registers::{AddressError, OpSelect, Registers, RegistersCfg};
+
+/// The request channel: inputs and partial results climb on it.
+pub const REQUEST: u8 = 0;
+/// The response channel: results descend on it. It has priority over requests.
+pub const RESPONSE: u8 = 1;
+/// Number of collective channels.
+pub const CHANNELS: u8 = 2;
+
+/// A PIUMA system: registers, a CENG in every switch, nothing in the wire, cores at the end.
+pub type System = crate::fabric::Network<Registers, Ceng, crate::fabric::NoBump<Registers>, End, 1>;

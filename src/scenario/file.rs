@@ -331,11 +331,14 @@ pub struct ChecksFile {
     pub monitors: bool,
     /// Compare every result with the golden evaluation, bit for bit.
     pub oracle: bool,
+    /// Let collectives of different ids that meet at a switch run one after the other, claiming all their switches at
+    /// once. Without it they run into each other, which may deadlock.
+    pub claims: bool,
 }
 
 impl Default for ChecksFile {
     fn default() -> Self {
-        Self { monitors: true, oracle: true }
+        Self { monitors: true, oracle: true, claims: true }
     }
 }
 

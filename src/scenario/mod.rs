@@ -29,6 +29,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+pub mod build;
 pub mod config;
 pub mod data;
 pub mod file;

@@ -2,8 +2,20 @@
 
 use std::path::PathBuf;
 
-use super::result::{Document, ResultData};
+use super::build::{BuildOptions, Ready, build, operation, oracle_tree};
+use super::config::CollectiveKind;
+use super::result::{
+    Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
+    hex,
+};
 use super::{Loaded, Problems};
+use crate::arith::{self, Flags};
+use crate::fabric::traffic::{Received, Traffic};
+use crate::fabric::{Evaluation, Step};
+use crate::oracle;
+use crate::piuma::{Job, System, Tap};
+use crate::probe::{Period, Selection, TraceError, Tracer, VcdSink};
+use std::collections::HashMap;
 
 /// What to write into a waveform.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +54,19 @@ pub enum Control {
     Stop,
 }
 
+/// A deliberate fault: bits of one word that leaves one switch's engine are flipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flip<'a> {
+    /// Name of the switch.
+    pub switch: &'a str,
+    /// Collective id.
+    pub id: u16,
+    /// Number of the word in the stream.
+    pub word: u64,
+    /// The bits.
+    pub mask: u64,
+}
+
 /// How to run.
 #[derive(Clone, Copy, Default)]
 pub struct RunOptions<'a> {
@@ -55,6 +80,8 @@ pub struct RunOptions<'a> {
     pub no_checks: bool,
     /// Report every link.
     pub all_links: bool,
+    /// Flip bits in one word of one engine's result, to see that the checks see it.
+    pub flip: Option<Flip<'a>>,
     /// Called now and then, about ten times a second of real time.
     pub hook: Option<&'a dyn Fn(Progress) -> Control>,
 }
@@ -103,7 +130,8 @@ pub enum RunError {
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn check(_loaded: &Loaded) -> Result<(), RunError> {
+pub fn check(loaded: &Loaded) -> Result<(), RunError> {
+    build(loaded, BuildOptions::default())?;
     Ok(())
 }
 
@@ -111,6 +139,553 @@ pub fn check(_loaded: &Loaded) -> Result<(), RunError> {
 ///
 /// # Errors
 /// See [`RunError`].
-pub fn run(loaded: &Loaded, _options: &RunOptions<'_>) -> Result<RunResult, RunError> {
-    Ok(RunResult { document: Document::new(loaded), data: Vec::new() })
+pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks })?;
+    let mut run = Run::new(loaded, ready);
+    run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
+    if let Some(wave) = options.wave {
+        run.record(wave)?;
+    }
+    if let Some(flip) = options.flip {
+        run.flip(flip)?;
+    }
+    run.to_the_end(options);
+    if let Some(wave) = options.wave {
+        run.close(wave)?;
+    }
+    Ok(run.result(options))
+}
+
+/// A run under way.
+struct Run<'a> {
+    loaded: &'a Loaded,
+    ready: Ready,
+    document: Document,
+    /// Whether each collective may start, and is complete.
+    state: Vec<State>,
+    /// Completions the system has reported and the run has looked at.
+    seen: u64,
+    deadlock: Option<String>,
+}
+
+/// Where a collective stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It waits for collectives it meets.
+    Claiming,
+    Running,
+    Complete,
+}
+
+/// Cycles between two looks at the clock on the wall and the watchdog.
+const LOOK: u32 = 1024;
+
+impl<'a> Run<'a> {
+    fn new(loaded: &'a Loaded, mut ready: Ready) -> Run<'a> {
+        let mut document = Document::new(loaded);
+        for (key, value) in std::mem::take(&mut ready.derived) {
+            document.derive(&key, value);
+        }
+        let state = ready
+            .collectives
+            .iter()
+            .map(|built| if built.after.is_empty() { State::Running } else { State::Claiming })
+            .collect();
+        Run { loaded, ready, document, state, seen: 0, deadlock: None }
+    }
+
+    fn flip(&mut self, flip: Flip<'_>) -> Result<(), RunError> {
+        let Flip { switch, id, word, mask } = flip;
+        let named = self.ready.system.plan().nodes.iter().position(|node| node.name == switch);
+        let engine = named.and_then(|at| self.ready.system.join_mut(at as u32));
+        let engine =
+            engine.ok_or_else(|| RunError::Usage(format!("there is no switch \"{switch}\" with an engine")))?;
+        engine.set_tap(Tap { id, seq: word, flip: mask, seen: None });
+        Ok(())
+    }
+
+    // ------------------------------------------------------------------------------------------------- waves
+
+    fn record(&mut self, wave: &WaveOptions) -> Result<(), RunError> {
+        let usage = |error: &dyn std::fmt::Display| RunError::Usage(error.to_string());
+        let mut selection = Selection::new(&wave.signals).map_err(|error| usage(&error))?;
+        if let Some(depth) = wave.depth {
+            selection = selection.with_depth(depth as usize).map_err(|error| usage(&error))?;
+        }
+        let selection = selection.with_window(wave.from_cycle, wave.to_cycle).map_err(|error| usage(&error))?;
+        let period = Period::from_hz(self.loaded.scenario.clock.frequency_hz)
+            .ok_or_else(|| RunError::Usage("a waveform needs a clock of at most 1 THz".into()))?;
+        let write = |error| RunError::Write { path: wave.path.clone(), error };
+        let sink = VcdSink::create(&wave.path).map_err(write)?;
+        let mut tracer = Tracer::new(period, selection, Box::new(sink));
+        if wave.clock {
+            tracer.add_clock();
+        }
+        self.ready.system.record(tracer).map_err(|error| match error {
+            TraceError::Io(error) => write(error),
+            other => usage(&other),
+        })
+    }
+
+    fn close(&mut self, wave: &WaveOptions) -> Result<(), RunError> {
+        let last = self.ready.system.now();
+        let Some(tracer) = self.ready.system.stop_recording() else { return Ok(()) };
+        tracer.finish(last).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
+        Ok(())
+    }
+
+    // --------------------------------------------------------------------------------------------- the cycles
+
+    fn to_the_end(&mut self, options: &RunOptions<'_>) {
+        let limits = &self.loaded.scenario.limits;
+        let mut watchdog = Watchdog::new(limits.watchdog_cycles);
+        let mut look = 0;
+        let mut looked = std::time::Instant::now();
+        while !self.is_done() {
+            if self.ready.system.now() >= limits.max_cycles {
+                self.document.outcome = Outcome::MaxCycles;
+                break;
+            }
+            let step = self.ready.system.step();
+            if self.ready.system.completions() != self.seen {
+                self.seen = self.ready.system.completions();
+                self.advance();
+            } else if step == Step::Quiet {
+                // Nothing will ever happen again although work is left: the watchdog need not wait.
+                self.stuck(format!("cycle {}: nothing moves any more", self.ready.system.now()));
+                break;
+            }
+            if self.ready.system.fault().is_some() {
+                break;
+            }
+            look += 1;
+            if look == LOOK {
+                look = 0;
+                if let Some(since) = watchdog.look(&self.ready.system, self.collectives_left()) {
+                    self.stuck(format!(
+                        "cycle {}: no end point has taken or sent a flit since cycle {since}",
+                        self.ready.system.now()
+                    ));
+                    break;
+                }
+                if let Some(hook) = options.hook
+                    && looked.elapsed().as_millis() >= 100
+                {
+                    looked = std::time::Instant::now();
+                    if hook(self.progress()) == Control::Stop {
+                        self.document.outcome = Outcome::Interrupted;
+                        break;
+                    }
+                }
+            }
+        }
+        self.document.cycles = self.ready.system.now();
+    }
+
+    fn collectives_left(&self) -> bool {
+        self.state.iter().any(|state| *state != State::Complete)
+    }
+
+    fn is_done(&self) -> bool {
+        if self.collectives_left() {
+            return false;
+        }
+        // Traffic that ends is waited for; endless traffic ends with the last collective, or at the cycle limit.
+        let endless = self.loaded.scenario.traffic.iter().any(|traffic| traffic.stop_cycle.is_none());
+        if self.loaded.scenario.traffic.is_empty() || (endless && !self.state.is_empty()) {
+            return true;
+        }
+        !endless && self.drained()
+    }
+
+    fn drained(&self) -> bool {
+        let (created, received) = self.traffic_totals();
+        created == received && self.sources().all(Traffic::is_drained)
+    }
+
+    fn sources(&self) -> impl Iterator<Item = &Traffic> {
+        self.ready.system.ends().iter().filter_map(|end| end.traffic.as_deref())
+    }
+
+    /// Packets created and packets received.
+    fn traffic_totals(&self) -> (u64, u64) {
+        let created = self.sources().flat_map(Traffic::created).map(|(_, packets, _)| packets).sum();
+        let received = self.sources().flat_map(|traffic| traffic.received()).map(|class| class.packets).sum();
+        (created, received)
+    }
+
+    /// Looks who is complete, and lets those start that waited for nobody else.
+    fn advance(&mut self) {
+        for index in 0..self.state.len() {
+            if self.state[index] == State::Running && self.jobs(index).all(|job| job.end().is_some()) {
+                self.state[index] = State::Complete;
+            }
+        }
+        for index in 0..self.state.len() {
+            let built = &self.ready.collectives[index];
+            let free = built.after.iter().all(|&before| self.state[before] == State::Complete);
+            if self.state[index] != State::Claiming || !free {
+                continue;
+            }
+            self.state[index] = State::Running;
+            let collective = &self.loaded.scenario.collectives[index];
+            let claimed = self.ready.system.now().max(collective.start_cycle);
+            for (participant, (end, job)) in built.jobs.clone().into_iter().enumerate() {
+                let start = claimed + collective.delays.get(participant).copied().unwrap_or(0);
+                if let Some(core) = &mut self.ready.system.end_mut(end).core {
+                    core.job_mut(job).release(start);
+                }
+            }
+        }
+    }
+
+    fn jobs(&self, collective: usize) -> impl Iterator<Item = &Job> {
+        let ends = self.ready.system.ends();
+        let jobs = self.ready.collectives[collective].jobs.iter();
+        jobs.filter_map(|&(end, job)| ends[end].core.as_ref().map(|core| &core.jobs()[job]))
+    }
+
+    fn progress(&self) -> Progress {
+        let (mut done, mut total) = (0, 0);
+        for (index, collective) in self.loaded.scenario.collectives.iter().enumerate() {
+            let lanes = u64::from(collective.dtype.lanes());
+            for job in self.jobs(index).filter(|job| job.kind().receives) {
+                done += (job.landed() * lanes).min(collective.elements);
+                total += collective.elements;
+            }
+        }
+        Progress { cycle: self.ready.system.now(), done, total }
+    }
+
+    fn stuck(&mut self, what: String) {
+        self.document.outcome = Outcome::Deadlock;
+        let autopsy = self.ready.system.autopsy();
+        let waiting: Vec<&str> = (0..self.state.len())
+            .filter(|&index| self.state[index] != State::Complete)
+            .map(|index| self.loaded.scenario.collectives[index].name.as_str())
+            .collect();
+        let left = if waiting.is_empty() { String::new() } else { format!("\nnot complete: {}", waiting.join(", ")) };
+        self.deadlock = Some(format!("{what}\n{autopsy}{left}").trim_end().to_string());
+    }
+
+    // ------------------------------------------------------------------------------------------------ results
+
+    fn result(mut self, options: &RunOptions<'_>) -> RunResult {
+        let scenario = &self.loaded.scenario;
+        let mut data = Vec::new();
+        let check = scenario.checks.oracle && !options.no_checks;
+        for index in 0..scenario.collectives.len() {
+            let (result, rows) = self.collective(index, check);
+            self.document.collectives.push(result);
+            data.push(rows);
+        }
+        self.links(options.all_links);
+        self.traffic();
+        self.checks(check, scenario.checks.monitors && !options.no_checks);
+        RunResult { document: self.document, data }
+    }
+
+    fn collective(&self, index: usize, check: bool) -> (CollectiveResult, ResultData) {
+        let collective = &self.loaded.scenario.collectives[index];
+        let built = &self.ready.collectives[index];
+        let mut result = CollectiveResult::new(collective);
+        let start = self.jobs(index).map(Job::start).filter(|&start| start != u64::MAX).min();
+        result.start_cycle = start.filter(|&start| start < self.ready.system.now());
+        if let (Some(start), Some(end)) = (start, self.jobs(index).map(Job::end).max().flatten())
+            && self.state[index] == State::Complete
+        {
+            result.set_times(self.loaded, start, end);
+        }
+        let elements = if collective.kind == CollectiveKind::Barrier { 0 } else { collective.elements as usize };
+        let unpack = |words: &[u64]| -> Vec<u64> {
+            let lanes = words.iter().flat_map(|&word| arith::unpack_lanes(collective.dtype, word));
+            lanes.take(elements).collect()
+        };
+        let rows: Vec<(usize, Vec<u64>)> = built
+            .jobs
+            .iter()
+            .zip(self.jobs(index))
+            .filter(|(_, job)| job.kind().receives)
+            .map(|(&(end, _), job)| (end, unpack(job.output())))
+            .collect();
+        let flags = self.jobs(index).fold(Flags::NONE, |flags, job| flags | Flags::from_bits(job.flags()));
+        result.flags = flags.names().map(String::from).collect();
+        if let Some((_, first)) = rows.first() {
+            result.results = hex(collective.dtype, first);
+        }
+        if check {
+            let (words, oracle_flags) = self.golden(index);
+            let expected = unpack(&words);
+            result.oracle = hex(collective.dtype, &expected);
+            result.oracle_flags = oracle_flags.names().map(String::from).collect();
+            let exact = |row: &[u64]| row.iter().zip(&expected).filter(|(got, expected)| got == expected).count();
+            result.exact_elements = rows.iter().map(|(_, row)| exact(row)).min().unwrap_or(0) as u64;
+            let whole = rows.iter().all(|(_, row)| *row == expected);
+            result.bit_exact =
+                Some(whole && !rows.is_empty() && flags == oracle_flags && self.state[index] == State::Complete);
+            result.first_difference = rows.iter().find_map(|(end, row)| {
+                let at = row.iter().zip(&expected).position(|(got, expected)| got != expected)?;
+                Some(self.difference(index, *end, at, row[at], expected[at]))
+            });
+        }
+        let rows = rows.into_iter().map(|(_, row)| row).collect();
+        (result, ResultData { name: collective.name.clone(), dtype: collective.dtype, rows })
+    }
+
+    /// The untimed evaluation of a collective: words and sticky flags.
+    fn golden(&self, index: usize) -> (Vec<u64>, Flags) {
+        let collective = &self.loaded.scenario.collectives[index];
+        let built = &self.ready.collectives[index];
+        let tree = oracle_tree(built);
+        let mode = arith::Mode::rounding(collective.round);
+        let mut flags = Flags::NONE;
+        let words = (0..built.words as usize)
+            .map(|word| {
+                let contribution =
+                    |row: usize| built.input.get(row * built.words as usize + word).copied().unwrap_or(0);
+                let (value, raised) =
+                    oracle::evaluate(&tree, operation(collective), collective.dtype, mode, &contribution);
+                flags |= raised;
+                value
+            })
+            .collect();
+        (words, flags)
+    }
+
+    /// Describes a differing element. The run is repeated with the engines' results kept, to say where it parts.
+    fn difference(&self, index: usize, end: usize, element: usize, got: u64, expected: u64) -> Difference {
+        let collective = &self.loaded.scenario.collectives[index];
+        let one = |bits: u64| hex(collective.dtype, &[bits]).pop().unwrap_or_default();
+        let word = element / collective.dtype.lanes() as usize;
+        Difference {
+            element: element as u64,
+            end_point: end as u64,
+            got: one(got),
+            expected: one(expected),
+            ulps: oracle::ulp_distance(collective.dtype, got, expected),
+            node: self.parting(index, word).unwrap_or_else(|| "after the last engine".into()),
+        }
+    }
+
+    /// The first engine, children before parents, whose result for a word is not the oracle's. Runs are deterministic,
+    /// so a second one with the engines' results kept sees the same.
+    fn parting(&self, index: usize, word: usize) -> Option<String> {
+        let collective = &self.loaded.scenario.collectives[index];
+        let built = &self.ready.collectives[index];
+        let again = build(self.loaded, BuildOptions { no_monitors: true }).ok()?;
+        let mut run = Run::new(self.loaded, again);
+        let (id, seq) = (collective.id as u16, word as u64);
+        for (switch, engine) in self.ready.system.joins().iter().enumerate() {
+            let flip = engine.tap().filter(|tap| (tap.id, tap.seq) == (id, seq)).map_or(0, |tap| tap.flip);
+            run.ready.system.join_mut(switch as u32)?.set_tap(Tap { id, seq, flip, seen: None });
+        }
+        run.to_the_end(&RunOptions::default());
+        let plan = run.ready.system.plan();
+        let seen: HashMap<String, u64> = (plan.nodes.iter().zip(run.ready.system.joins()))
+            .filter_map(|(node, engine)| Some((format!("{}.ceng", node.name), engine.tap()?.seen?)))
+            .collect();
+        let mut parted = None;
+        let contribution = |row: usize| built.input.get(row * built.words as usize + word).copied().unwrap_or(0);
+        oracle::evaluate_with(
+            &oracle_tree(built),
+            operation(collective),
+            collective.dtype,
+            arith::Mode::rounding(collective.round),
+            &contribution,
+            &mut |name, value, _| {
+                if parted.is_none() && seen.get(name).is_some_and(|&seen| seen != value) {
+                    parted = Some(name.to_owned());
+                }
+            },
+        );
+        parted
+    }
+
+    fn links(&mut self, all: bool) {
+        const BUSIEST: usize = 8;
+        let cycles = self.document.cycles.max(1);
+        let levels = &self.ready.system.plan().levels;
+        let mut by_level: Vec<LinkLevel> = levels
+            .iter()
+            .map(|level| LinkLevel {
+                level: level.clone(),
+                links: 0,
+                flits: 0,
+                utilisation_mean: 0.0,
+                utilisation_max: 0.0,
+            })
+            .collect();
+        let mut list: Vec<LinkResult> = Vec::new();
+        for load in self.ready.system.link_loads() {
+            let flits = load.count.set + load.count.unicast;
+            let busy = (flits * u64::from(load.cycles_per_flit)).min(cycles);
+            let utilisation = busy as f64 / cycles as f64;
+            let level = &mut by_level[usize::from(load.level)];
+            level.links += 1;
+            level.flits += flits;
+            level.utilisation_max = level.utilisation_max.max(utilisation);
+            // A mean of exact integers: the sum of flits is divided once at the end.
+            level.utilisation_mean += busy as f64;
+            if all || flits > 0 {
+                list.push(LinkResult {
+                    name: format!("{} -> {}", load.from, load.to),
+                    level: level.level.clone(),
+                    flits,
+                    stalls: load.count.waited,
+                    utilisation,
+                });
+            }
+        }
+        for level in &mut by_level {
+            level.utilisation_mean /= (level.links.max(1) * cycles) as f64;
+        }
+        let mut busiest = list.clone();
+        busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
+        busiest.retain(|link| link.flits > 0);
+        busiest.truncate(BUSIEST);
+        self.document.links = Links { levels: by_level, busiest, all: all.then_some(list) };
+    }
+
+    fn traffic(&mut self) {
+        let cycles = self.document.cycles;
+        for (class, traffic) in self.loaded.scenario.traffic.iter().enumerate() {
+            let (mut nodes, mut created) = (0u64, 0u64);
+            for (of, packets, flits) in self.sources().flat_map(Traffic::created) {
+                if of == class {
+                    nodes += 1;
+                    created += packets * u64::from(flits);
+                }
+            }
+            let mut received = Received::default();
+            for part in self.sources().filter_map(|traffic| traffic.received().get(class)) {
+                received.packets += part.packets;
+                received.flits += part.flits;
+                received.latency_sum += part.latency_sum;
+                received.latency_max = received.latency_max.max(part.latency_max);
+            }
+            let window = traffic.stop_cycle.unwrap_or(cycles).min(cycles).saturating_sub(traffic.start_cycle);
+            let share =
+                |flits: u64| if window == 0 || nodes == 0 { 0.0 } else { flits as f64 / (window * nodes) as f64 };
+            let some = received.packets > 0;
+            self.document.traffic.push(TrafficResult {
+                name: traffic.name.clone(),
+                offered: share(created),
+                accepted: share(received.flits),
+                packets: received.packets,
+                mean_latency_cycles: some.then(|| received.latency_sum as f64 / received.packets as f64),
+                max_latency_cycles: some.then_some(received.latency_max),
+            });
+        }
+    }
+
+    fn checks(&mut self, oracle: bool, monitors: bool) {
+        let mut checks = Vec::new();
+        match (&self.document.outcome, &self.deadlock, self.ready.system.fault()) {
+            (_, _, Some(fault)) => checks.push(Check::failed("rules", fault)),
+            (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
+            (Outcome::MaxCycles, ..)
+                if !self.state.is_empty() || self.loaded.scenario.traffic.iter().all(|t| t.stop_cycle.is_some()) =>
+            {
+                let limit = self.loaded.scenario.limits.max_cycles;
+                checks.push(Check::failed("progress", format!("not done after limits.max_cycles = {limit}")));
+            }
+            (Outcome::MaxCycles, ..) => {
+                // Endless traffic alone has no end of its own: the limit is its end.
+                self.document.outcome = Outcome::Finished;
+                checks.push(Check::passed("progress", "ran to limits.max_cycles under endless traffic"));
+            }
+            (Outcome::Interrupted, ..) => checks.push(Check::failed("progress", "stopped by the user")),
+            _ => checks.push(Check::passed("progress", "everything that was started has ended")),
+        }
+        if oracle {
+            for (index, (built, result)) in self.ready.collectives.iter().zip(&self.document.collectives).enumerate() {
+                let collective = &self.loaded.scenario.collectives[index];
+                if let Some(exact) = result.bit_exact {
+                    let detail = match &result.first_difference {
+                        None if exact => {
+                            format!(
+                                "{} of {} elements and all flags are the oracle's",
+                                result.exact_elements, result.elements
+                            )
+                        }
+                        None if result.end_cycle.is_none() => "it did not end".to_string(),
+                        None => {
+                            format!("flags {}; the oracle has {}", listed(&result.flags), listed(&result.oracle_flags))
+                        }
+                        Some(at) => format!(
+                            "element {} at end point {}: got {}, the oracle has {}{}; they part at {}",
+                            at.element,
+                            at.end_point,
+                            at.got,
+                            at.expected,
+                            at.ulps.map_or_else(String::new, |ulps| format!(", {ulps} ulps apart")),
+                            at.node
+                        ),
+                    };
+                    let name = format!("bit-exact: {}", collective.name);
+                    checks.push(Check { name, passed: exact, detail });
+                }
+                if let Some(tree) = &built.footprint.tree {
+                    let name = format!("every contribution once: {}", collective.name);
+                    checks.push(match oracle::check_each_once(tree, result.participants as usize) {
+                        Ok(()) => Check::passed(name, format!("{} contributions in the tree", result.participants)),
+                        Err(error) => Check::failed(name, error.to_string()),
+                    });
+                }
+            }
+        }
+        let finite = self.loaded.scenario.traffic.iter().all(|traffic| traffic.stop_cycle.is_some());
+        if finite && self.document.outcome == Outcome::Finished {
+            if !self.loaded.scenario.traffic.is_empty() {
+                let (created, received) = self.traffic_totals();
+                let detail = format!("{received} of {created} packets arrived whole");
+                checks.push(Check { name: "nothing lost".into(), passed: created == received, detail });
+            }
+            // Whatever is still on its way now are credits.
+            while self.ready.system.fault().is_none() && self.ready.system.step() != Step::Quiet {}
+            let live = self.ready.system.live_flits();
+            let detail =
+                if live == 0 { "no flit is left in the network".into() } else { format!("{live} flits are left") };
+            checks.push(Check { name: "network empty".into(), passed: live == 0, detail });
+        }
+        if monitors {
+            let rest = !finite || self.document.outcome != Outcome::Finished || self.ready.system.at_rest();
+            let detail = if rest { "order and credits held on every link" } else { "credits are missing at the end" };
+            checks.push(Check { name: "links".into(), passed: rest, detail: detail.into() });
+        }
+        self.document.checks = checks;
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+/// Sees when work stops although some is left (requirement K-WD-1).
+struct Watchdog {
+    patience: u64,
+    seen: [u64; 2],
+    /// Cycle in which set-routed and point-to-point flits were last served.
+    since: [u64; 2],
+}
+
+impl Watchdog {
+    fn new(patience: u64) -> Watchdog {
+        Watchdog { patience, seen: [0; 2], since: [0; 2] }
+    }
+
+    /// The cycle since which nothing was served, if that is too long ago and there are flits that want to be.
+    fn look(&mut self, system: &System, collectives_left: bool) -> Option<u64> {
+        let (now, served) = (system.now(), system.served());
+        for class in 0..2 {
+            if served[class] != self.seen[class] {
+                self.seen[class] = served[class];
+                self.since[class] = now;
+            }
+        }
+        // Background traffic that flows must not hide a collective that stands.
+        let since = if collectives_left { self.since[0] } else { self.since[1] };
+        let late = self.patience > 0 && now.saturating_sub(since) > self.patience;
+        (late && system.has_flits(collectives_left)).then_some(since)
+    }
 }

@@ -1,0 +1,268 @@
+//! Set-routed forwarding: what moves packets whose output ports are a set (configuration registers, multicast tables).
+//!
+//! ```text
+//!   input queue of (port, vc) ──▶ route: a set of outputs ──┬─ one flit:   all outputs at once, or not at all
+//!                                                          ├─ one output: wormhole, the output channel is held
+//!                                                          └─ several flits and outputs: independent copies
+//! ```
+//!
+//! | rule | why |
+//! |---|---|
+//! | channels from the highest down, all before point-to-point | strict priority (P-SW-4); responses drain before requests *chosen* |
+//! | a one-flit packet moves only when *all* its outputs are free and have a credit | lock step (P-SW-6) |
+//! | a longer multicast makes a copy per output, each at its own pace; a flit leaves the buffer when every copy has read it | lock step over many flits can deadlock; the buffer must hold a whole frame (K-PIPE-1) |
+//! | an input port feeds the crossbar one flit a cycle; the copies of one frame count once each *chosen* | the buffer has a read port per copy |
+//! | every link takes one flit a cycle | |
+//!
+//! Who goes first among inputs that want the same output is the arbiter's choice. Losing or being blocked changes no
+//! register.
+
+use super::network::Tables;
+use super::switch::{Cx, Fork};
+use super::wires::{NONE, Phase};
+use super::{Flit, Join, PortSet};
+use crate::kernel::Wake;
+
+/// Why a packet did not move; tells the switch when to look again.
+enum Blocked {
+    /// Only an arriving credit or flit can change it, or another move in this switch.
+    Waits,
+    /// At a known cycle (a front stage, a narrow link).
+    Until(u64),
+}
+
+/// Serves every set-routed channel of a switch for one cycle.
+pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
+    for vc in (0..cx.wires.vcs.set).rev() {
+        let mut left: PortSet<W> = cx.wires.occupied(cx.node, vc);
+        if left.is_empty() {
+            continue;
+        }
+        let arbiter = cx.node as usize * usize::from(cx.wires.vcs.set) + usize::from(vc);
+        let mut winner = None;
+        while let Some(port) = cx.arbiters.set.pick(arbiter, &left) {
+            left.remove(port);
+            match try_move(cx, port, vc) {
+                Ok(()) => winner = winner.or(Some(port)),
+                Err(Blocked::Waits) => {}
+                Err(Blocked::Until(cycle)) => cx.wake = cx.wake.or(Wake::At(cycle)),
+            }
+        }
+        if let Some(port) = winner {
+            cx.arbiters.set.granted(arbiter, port);
+            cx.changed = true;
+        }
+    }
+}
+
+fn try_move<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
+    cx: &mut Cx<'_, T, J, W>,
+    port: u16,
+    vc: u8,
+) -> Result<(), Blocked> {
+    let q = cx.wires.queue(cx.base + u32::from(port), vc);
+    let Some((flit, ready)) = cx.wires.head(q) else { return Err(Blocked::Waits) };
+    if cx.taken_in.contains(port) {
+        return Err(Blocked::Waits);
+    }
+    match cx.wires.queues[q].phase {
+        Phase::Idle => {
+            ready.map_err(Blocked::Until)?;
+            let targets = cx.tables.outputs(cx.node, port, &flit);
+            if targets.is_empty() {
+                let tables = cx.tables;
+                let node = cx.node;
+                cx.wires.fail(|| tables.no_route(node, port, &flit));
+                return Err(Blocked::Waits);
+            }
+            if flit.tag.tail() {
+                lock_step(cx, port, vc, targets)
+            } else if targets.len() == 1 {
+                let out = targets.first().expect("one target");
+                worm(cx, port, vc, q, out)
+            } else {
+                fork(cx, port, vc, q, targets);
+                advance(cx, port, vc, q)
+            }
+        }
+        Phase::Fork => advance(cx, port, vc, q),
+        Phase::Active | Phase::Routed => {
+            ready.map_err(Blocked::Until)?;
+            let out = cx.wires.queues[q].out_port;
+            worm(cx, port, vc, q, out)
+        }
+    }
+}
+
+/// Whether output `out` can take a flit of the packet with owner number `owner` (0: the channel must be free).
+fn available<T, J: Join<Tables = T>, const W: usize>(
+    cx: &Cx<'_, T, J, W>,
+    out: u16,
+    port: u16,
+    vc: u8,
+    owner: u16,
+) -> Result<(), Blocked> {
+    if cx.taken_out.contains(out) {
+        return Err(Blocked::Waits);
+    }
+    let at = cx.base + u32::from(out);
+    let channel = cx.wires.out[cx.wires.queue(at, vc)];
+    if channel.owner != owner {
+        return Err(Blocked::Waits);
+    }
+    if cx.is_engine(out) {
+        return if cx.join.room(port, vc) { Ok(()) } else { Err(Blocked::Waits) };
+    }
+    if channel.credits == 0 {
+        return Err(Blocked::Waits);
+    }
+    cx.wires.is_free(at).map_err(Blocked::Until)
+}
+
+/// Puts one flit on one output.
+fn emit<T, J: Join<Tables = T>, const W: usize>(
+    cx: &mut Cx<'_, T, J, W>,
+    port: u16,
+    vc: u8,
+    out: u16,
+    flit: Flit,
+    waited: u32,
+) {
+    if cx.is_engine(out) {
+        let visible = cx.wires.now + u64::from(cx.wires.post) + 1;
+        cx.join.put(port, vc, flit, visible);
+        cx.wake = cx.wake.or(Wake::At(visible));
+    } else {
+        cx.wires.send(cx.base + u32::from(out), vc, flit, cx.wires.post, waited);
+        cx.taken_out.insert(out);
+    }
+}
+
+/// A packet of one flit: all outputs at once.
+fn lock_step<T, J: Join<Tables = T>, const W: usize>(
+    cx: &mut Cx<'_, T, J, W>,
+    port: u16,
+    vc: u8,
+    targets: PortSet<W>,
+) -> Result<(), Blocked> {
+    for out in targets.iter() {
+        available(cx, out, port, vc, 0)?;
+    }
+    let (flit, waited) = cx.wires.pop(cx.node, cx.base + u32::from(port), vc);
+    cx.taken_in.insert(port);
+    for out in targets.iter() {
+        emit(cx, port, vc, out, flit, waited);
+    }
+    Ok(())
+}
+
+/// A longer packet with one output: it holds the output channel from head to tail.
+fn worm<T, J: Join<Tables = T>, const W: usize>(
+    cx: &mut Cx<'_, T, J, W>,
+    port: u16,
+    vc: u8,
+    q: usize,
+    out: u16,
+) -> Result<(), Blocked> {
+    let me = cx.owner_number(port, vc);
+    let holds = cx.wires.queues[q].phase == Phase::Active;
+    available(cx, out, port, vc, if holds { me } else { 0 })?;
+    let (flit, waited) = cx.wires.pop(cx.node, cx.base + u32::from(port), vc);
+    cx.taken_in.insert(port);
+    let channel = cx.wires.queue(cx.base + u32::from(out), vc);
+    let queue = &mut cx.wires.queues[q];
+    if flit.tag.tail() {
+        queue.phase = Phase::Idle;
+        cx.wires.out[channel].owner = 0;
+    } else {
+        queue.phase = Phase::Active;
+        queue.out_port = out;
+        cx.wires.out[channel].owner = me;
+    }
+    emit(cx, port, vc, out, flit, waited);
+    Ok(())
+}
+
+/// Starts independent copies of a longer multicast.
+fn fork<T, J: Join<Tables = T>, const W: usize>(
+    cx: &mut Cx<'_, T, J, W>,
+    _port: u16,
+    _vc: u8,
+    q: usize,
+    targets: PortSet<W>,
+) {
+    let record = cx.forks.open(targets.iter());
+    let queue = &mut cx.wires.queues[q];
+    queue.phase = Phase::Fork;
+    queue.out_port = record;
+}
+
+/// Moves each copy of a forked packet on by at most one flit, and frees what all copies have read.
+fn advance<T, J: Join<Tables = T>, const W: usize>(
+    cx: &mut Cx<'_, T, J, W>,
+    port: u16,
+    vc: u8,
+    q: usize,
+) -> Result<(), Blocked> {
+    let me = cx.owner_number(port, vc);
+    let record = cx.wires.queues[q].out_port;
+    let Fork { mut branches, popped } = cx.forks.take(record);
+    let mut moved = false;
+    let mut until = None;
+    for branch in &mut branches {
+        if branch.done {
+            continue;
+        }
+        // The next flit of this copy: the head of the queue if it has read all that left, else what follows its last.
+        let next = if branch.sent == popped {
+            if cx.wires.queues[q].len == 0 { NONE } else { cx.wires.queues[q].head }
+        } else {
+            cx.wires.pool[branch.last as usize].next
+        };
+        if next == NONE {
+            continue;
+        }
+        let slot = cx.wires.pool[next as usize];
+        let wait = slot.ready.wrapping_sub(cx.wires.now as u32) as i32;
+        if wait > 0 {
+            until = Some(cx.wires.now + wait as u64);
+            continue;
+        }
+        match available(cx, branch.port, port, vc, if branch.sent == 0 { 0 } else { me }) {
+            Ok(()) => {}
+            Err(Blocked::Waits) => continue,
+            Err(Blocked::Until(cycle)) => {
+                until = Some(until.map_or(cycle, |u: u64| u.min(cycle)));
+                continue;
+            }
+        }
+        let channel = cx.wires.queue(cx.base + u32::from(branch.port), vc);
+        cx.wires.out[channel].owner = if slot.flit.tag.tail() { 0 } else { me };
+        branch.done = slot.flit.tag.tail();
+        branch.last = next;
+        branch.sent += 1;
+        emit(cx, port, vc, branch.port, slot.flit, 0);
+        moved = true;
+    }
+    let read_by_all = branches.iter().map(|branch| branch.sent).min().unwrap_or(0);
+    let mut popped = popped;
+    let mut closed = false;
+    while popped < read_by_all {
+        let (flit, _) = cx.wires.pop(cx.node, cx.base + u32::from(port), vc);
+        popped += 1;
+        closed = flit.tag.tail();
+    }
+    if closed {
+        cx.wires.queues[q].phase = Phase::Idle;
+        cx.forks.close(record);
+    } else {
+        cx.forks.put(record, Fork { branches, popped });
+    }
+    if moved {
+        cx.taken_in.insert(port);
+        cx.changed = true;
+        Ok(())
+    } else {
+        Err(until.map_or(Blocked::Waits, Blocked::Until))
+    }
+}

@@ -1,0 +1,159 @@
+//! The two forms in which an engine joins the fabric.
+//!
+//! ```text
+//!  internal crossbar port, with a join               credit-terminated bump in the wire
+//!
+//!   in 0 ─┬─▶ ┌──────────┐ ─▶ out 0                  ┌────────┐ credits  ┌──────┐ credits  ┌────────┐
+//!   in 1 ─┼─▶ │ crossbar │ ─▶ out 1                  │ switch │◀────────▶│ bump │◀────────▶│ switch │
+//!    …    │   └──────────┘                           └────────┘  flits   └──────┘  flits   └────────┘
+//!         ▼      ▲   engine's result = one                    port 0 of the bump  port 1
+//!       slots    │   extra crossbar input
+//!         └▶ ┌────────┐
+//!            │ engine │
+//!            └────────┘
+//! ```
+//!
+//! **Internal port** ([`Join`]): the last port of a switch. A flit that is routed to it lands in the operand slot of
+//! the port it came in by; the engine takes slots when it likes and its results enter the crossbar through the input
+//! side of the same port. Timing: a flit granted in cycle t is visible in its slot at t + post + 1; a result that
+//! `tick` returns in cycle t can be granted in cycle t + front. So a packet that passes an engine of latency T spends
+//! 2 x pipeline + T cycles in the switch instead of pipeline.
+//!
+//! **Bump in the wire** ([`Block`] with two ports): a node between two link halves. It ends the credit loop of one side
+//! and starts its own on the other, so it may absorb, replace, hold or inject; the flow control a neighbour sees is
+//! what the bump grants. Timing: what arrives in the queue at the start of cycle t can be sent on in cycle t.
+
+use super::wires::Io;
+use super::{Flit, Vcs};
+use crate::kernel::{Cycle, Wake};
+
+/// What an engine behind an internal crossbar port sees in a cycle.
+#[derive(Debug)]
+pub struct JoinCx<'a, T> {
+    /// The family's tables.
+    pub tables: &'a T,
+    /// The switch the engine sits in.
+    pub switch: u32,
+    /// The present cycle.
+    pub now: Cycle,
+    /// Results that stand in the queue of the engine's crossbar input, all channels together.
+    pub queued: usize,
+}
+
+/// What an engine answers.
+#[derive(Clone, Debug)]
+pub struct JoinOut {
+    /// A result that enters the crossbar's engine input in this cycle.
+    pub result: Option<Flit>,
+    /// Whether any of the engine's registers changed.
+    pub changed: bool,
+    /// When the engine must be ticked again.
+    pub wake: Wake,
+    /// A breach of a rule that the engine noticed; the run ends with a failed check.
+    pub fault: Option<Box<str>>,
+}
+
+/// An engine behind an internal crossbar port of a switch.
+pub trait Join {
+    /// The family's tables.
+    type Tables;
+
+    /// Whether the operand slot of input port `port` can take a flit that is granted in this cycle.
+    fn room(&self, port: u16, vc: u8) -> bool;
+
+    /// Puts a granted flit into the slot of its input port; it is visible from cycle `visible` on.
+    fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle);
+
+    /// One clock.
+    fn tick(&mut self, cx: &JoinCx<'_, Self::Tables>) -> JoinOut;
+
+    /// Whether nothing is in the engine.
+    fn is_idle(&self) -> bool;
+
+    /// Whether tick has nothing to do and may be left out: no register would change.
+    fn asleep(&self) -> bool {
+        self.is_idle()
+    }
+
+    /// For the watchdog: the input ports (with channel and a reason) without which the engine cannot go on, or `None`
+    /// if it waits for its own result to leave.
+    fn waits_for(&self, tables: &Self::Tables, switch: u32) -> Vec<(u16, u8, String)>;
+
+    /// Describes the engine's registers to a wave.
+    fn probe(&self, scope: &mut crate::probe::Scope<'_>);
+}
+
+/// A block with ports of its own: an end point (one port) or a bump in the wire (two).
+pub trait Block {
+    /// The family's tables.
+    type Tables;
+
+    /// One clock: reads its registers and what its queues hold, sends, and says when it must be ticked again. A tick
+    /// in which nothing arrived and nothing was due must change nothing.
+    fn tick(&mut self, io: &mut Io<'_>, tables: &Self::Tables) -> Wake;
+
+    /// For the watchdog: work that is still open, in words, or `None`.
+    fn open(&self) -> Option<String>;
+
+    /// Describes the block's registers to a wave.
+    fn probe(&self, scope: &mut crate::probe::Scope<'_>);
+}
+
+/// The engine of switches that have none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoJoin<T>(std::marker::PhantomData<T>);
+
+impl<T> Join for NoJoin<T> {
+    type Tables = T;
+    fn room(&self, _: u16, _: u8) -> bool {
+        false
+    }
+    fn put(&mut self, _: u16, _: u8, _: Flit, _: Cycle) {}
+    fn tick(&mut self, _: &JoinCx<'_, T>) -> JoinOut {
+        JoinOut { result: None, changed: false, wake: Wake::OnInput, fault: None }
+    }
+    fn is_idle(&self) -> bool {
+        true
+    }
+    fn waits_for(&self, _: &T, _: u32) -> Vec<(u16, u8, String)> {
+        Vec::new()
+    }
+    fn probe(&self, _: &mut crate::probe::Scope<'_>) {}
+}
+
+/// The bump of families that have none.
+#[derive(Clone, Copy, Debug)]
+pub struct NoBump<T>(std::marker::PhantomData<T>);
+
+impl<T> Block for NoBump<T> {
+    type Tables = T;
+    fn tick(&mut self, _: &mut Io<'_>, _: &T) -> Wake {
+        Wake::OnInput
+    }
+    fn open(&self) -> Option<String> {
+        None
+    }
+    fn probe(&self, _: &mut crate::probe::Scope<'_>) {}
+}
+
+/// Moves what can move from one side of a two-port block to the other, a flit a direction and cycle, the highest
+/// channel first: what a bump does with traffic that is not its own.
+///
+/// `take` decides for every flit that could move: `true` passes it on, `false` leaves it to the bump (which then takes
+/// it from the queue itself). Returns whether anything moved.
+pub fn pass_through(io: &mut Io<'_>, mut passes: impl FnMut(u16, &Flit) -> bool) -> bool {
+    let Vcs { set, unicast } = io.vcs();
+    let mut moved = false;
+    for (from, to) in [(0, 1), (1, 0)] {
+        for vc in (0..set).rev().chain(set..set + unicast) {
+            let Some(flit) = io.head(from, vc) else { continue };
+            if io.can_send(to, vc) && passes(from, &flit) {
+                io.take(from, vc);
+                io.send(to, vc, flit);
+                moved = true;
+                break;
+            }
+        }
+    }
+    moved
+}

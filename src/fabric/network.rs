@@ -1,0 +1,598 @@
+//! A whole system: arenas, switches, engines and end points, and the loop that clocks them.
+//!
+//! A cycle has three parts, in this order:
+//!
+//! 1. *commit*: what the channels deliver enters queues and credit counters, and wakes whom it reaches;
+//! 2. *sample*: waves read the registers of the nodes that were touched;
+//! 3. *tick*: every awake node is evaluated, in any order.
+//!
+//! With skipping on (the default) cycles in which nobody is awake are jumped over; with skipping off every node is
+//! evaluated in every cycle. The results and the waveform are the same byte for byte, and so they are in any order of
+//! evaluation (K-CLK-1, K-CLK-2; [`Evaluation`]).
+
+use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
+use super::wires::{Depths, Io, LinkCount, NONE, Phase, Wires};
+use super::{Block, Flit, Join, NodeKind, Plan, PortSet, arbiter::Policy};
+use crate::kernel::{Autopsy, Cycle, Rng, WaitFor};
+use crate::probe::{EnumTable, NodeHandle, Scope, Tracer};
+
+/// What the switches of a family look up: configuration registers, multicast tables, routes.
+pub trait Tables<const W: usize> {
+    /// The outputs of a set-routed packet whose head flit came in by `port`; the internal engine port may be among
+    /// them. An empty set is a breach of the configuration and stops the run.
+    fn outputs(&self, switch: u32, port: u16, flit: &Flit) -> PortSet<W>;
+
+    /// The output port of a point-to-point packet.
+    fn unicast(&self, switch: u32, port: u16, flit: &Flit) -> u16;
+
+    /// What to tell the user when [`Tables::outputs`] is empty.
+    fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String;
+}
+
+/// The parameters of all switches of a system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwitchCfg {
+    /// Pipeline depth.
+    pub pipeline: Pipeline,
+    /// Arbitration policy.
+    pub policy: Policy,
+    /// Whether link monitors check every event.
+    pub monitors: bool,
+}
+
+/// How a run evaluates its blocks; none of it may change a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evaluation {
+    /// Evaluates every node in every cycle instead of only those that are awake.
+    pub no_skip: bool,
+    /// Evaluates the nodes of a cycle, and commits what arrives in it, in an order shuffled with this seed.
+    pub shuffle: Option<u64>,
+}
+
+/// What a call of [`Network::step`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A cycle was simulated.
+    Ran,
+    /// Nothing is under way, nobody is awake and no alarm is set: nothing will ever happen again.
+    Quiet,
+}
+
+/// Traffic and place of one direction of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkLoad {
+    /// Sending node and port, as `core0.P5`.
+    pub from: String,
+    /// Receiving node and port.
+    pub to: String,
+    /// Level of the link.
+    pub level: u8,
+    /// What it carried.
+    pub count: LinkCount,
+    /// Cycles one flit keeps it busy.
+    pub cycles_per_flit: u16,
+}
+
+struct Waves {
+    tracer: Tracer,
+    handles: Vec<Option<NodeHandle>>,
+    /// Nodes whose registers may have changed at the last edge, and those that may still show a flit as just sent.
+    due: Vec<u32>,
+    last_awake: Vec<u32>,
+}
+
+/// A whole system. `T` are the family's tables, `J` the engine behind the internal port, `B` the engine in the wire,
+/// `E` the end point, `W` the words of a port set.
+pub struct Network<T, J, B, E, const W: usize> {
+    plan: Plan,
+    wires: Wires,
+    arbiters: Arbiters<W>,
+    forks: Forks,
+    scratch: Scratch<W>,
+    cfg: SwitchCfg,
+    evaluation: Evaluation,
+    order: Option<Rng>,
+    /// The family's tables; constant while a cycle runs.
+    pub tables: T,
+    joins: Vec<J>,
+    idle_join: J,
+    bumps: Vec<B>,
+    ends: Vec<E>,
+    switches: u32,
+    awake: Vec<u32>,
+    waves: Option<Waves>,
+    vc_names: Vec<String>,
+}
+
+/// The blocks of a system that are not switches.
+#[derive(Clone, Debug)]
+pub struct Blocks<J, B, E> {
+    /// The engine of every switch that has an internal port, in switch order; empty if none has.
+    pub joins: Vec<J>,
+    /// What stands for the engine of a switch without one.
+    pub no_join: J,
+    /// Engines in the wire.
+    pub bumps: Vec<B>,
+    /// End points.
+    pub ends: Vec<E>,
+}
+
+impl<T, J, B, E, const W: usize> Network<T, J, B, E, W>
+where
+    T: Tables<W>,
+    J: Join<Tables = T>,
+    B: Block<Tables = T>,
+    E: Block<Tables = T>,
+{
+    /// Builds the arenas of a plan. `depths` gives the buffer depth of a link and channel, `vc_names` the channels'
+    /// names in waves and reports.
+    ///
+    /// # Panics
+    /// If the plan and the blocks do not fit each other.
+    pub fn new(
+        plan: Plan,
+        tables: T,
+        blocks: Blocks<J, B, E>,
+        cfg: SwitchCfg,
+        depths: Depths<'_>,
+        vc_names: Vec<String>,
+    ) -> Self {
+        let wires = Wires::new(&plan, depths, cfg.pipeline.front(), cfg.pipeline.post(), cfg.monitors);
+        let switches = plan.count(NodeKind::Switch);
+        let widest = plan.nodes.iter().map(|node| usize::from(node.ports)).max().unwrap_or(1);
+        assert_eq!(vc_names.len(), usize::from(plan.vcs.total()), "one name for every channel");
+        assert_eq!(blocks.bumps.len(), plan.count(NodeKind::Bump), "one block for every bump of the plan");
+        assert_eq!(blocks.ends.len(), plan.count(NodeKind::End), "one block for every end point of the plan");
+        assert!(blocks.joins.is_empty() || blocks.joins.len() == switches, "an engine for every switch or for none");
+        let arbiters = Arbiters::new(
+            cfg.policy,
+            switches,
+            wires.links.len(),
+            widest,
+            usize::from(plan.vcs.set),
+            usize::from(plan.vcs.total()),
+        );
+        let nodes = plan.nodes.len();
+        let mut network = Network {
+            arbiters,
+            forks: Forks::default(),
+            scratch: Scratch::new(widest),
+            cfg,
+            evaluation: Evaluation::default(),
+            order: None,
+            tables,
+            joins: blocks.joins,
+            idle_join: blocks.no_join,
+            bumps: blocks.bumps,
+            ends: blocks.ends,
+            switches: switches as u32,
+            awake: Vec::new(),
+            waves: None,
+            vc_names,
+            wires,
+            plan,
+        };
+        // Every block but the switches is asked once at the start; switches wait for their first flit.
+        for node in switches..nodes {
+            network.wires.wake.insert(node as u32);
+        }
+        network
+    }
+
+    /// Chooses how blocks are evaluated; before the first cycle.
+    pub fn evaluate(&mut self, how: Evaluation) {
+        self.evaluation = how;
+        self.order = how.shuffle.map(|seed| Rng::new(seed, 0x0de5));
+    }
+
+    /// The present cycle: the one the next [`Network::step`] simulates.
+    pub fn now(&self) -> Cycle {
+        self.wires.now
+    }
+
+    /// Completions that end points have reported.
+    pub fn completions(&self) -> u64 {
+        self.wires.completions
+    }
+
+    /// Flits moved so far, by anybody.
+    pub fn moves(&self) -> u64 {
+        self.wires.moves
+    }
+
+    /// Set-routed and point-to-point flits that end points and bumps took or sent so far.
+    pub fn served(&self) -> [u64; 2] {
+        self.wires.served
+    }
+
+    /// The first breach of a rule that showed while running.
+    pub fn fault(&self) -> Option<&str> {
+        self.wires.fault.as_deref()
+    }
+
+    /// Flits that are queued or under way.
+    pub fn live_flits(&self) -> usize {
+        self.wires.live_flits()
+    }
+
+    /// The plan the system was built from.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The end points.
+    pub fn ends(&self) -> &[E] {
+        &self.ends
+    }
+
+    /// One end point, to change what it is to do; it is asked again in the next cycle.
+    pub fn end_mut(&mut self, end: usize) -> &mut E {
+        let node = self.plan.nodes.len() - self.ends.len() + end;
+        self.wires.wake.insert(node as u32);
+        &mut self.ends[end]
+    }
+
+    /// The engines in the wire.
+    pub fn bumps(&self) -> &[B] {
+        &self.bumps
+    }
+
+    /// The engines behind internal ports.
+    pub fn joins(&self) -> &[J] {
+        &self.joins
+    }
+
+    /// One engine behind an internal port, to change what it is to do before the run.
+    pub fn join_mut(&mut self, switch: u32) -> Option<&mut J> {
+        self.joins.get_mut(switch as usize)
+    }
+
+    /// Whether any flit is queued, under way, or in an engine behind an internal port; with `set_only`, only set-routed
+    /// ones count. Looks at every node.
+    pub fn has_flits(&self, set_only: bool) -> bool {
+        let last = if set_only { self.plan.vcs.set } else { self.plan.vcs.total() };
+        let wires = &self.wires;
+        wires.arrivals.iter(wires.now).any(|(_, arrival)| arrival.flit.tag.vc() < last)
+            || self.joins.iter().any(|join| !join.is_idle())
+            || wires.queues.chunks(1 << wires.vc_shift).any(|port| port[..usize::from(last)].iter().any(|q| q.len > 0))
+    }
+
+    /// Whether every credit is back where it began and nothing is under way (checked runs; true otherwise).
+    pub fn at_rest(&self) -> bool {
+        self.wires.monitor.as_ref().is_none_or(|monitor| monitor.at_rest(&self.wires.out))
+    }
+
+    /// Simulates one cycle, or jumps to the next one in which something happens and simulates that.
+    pub fn step(&mut self) -> Step {
+        let recording = self.waves.as_ref().is_some_and(|waves| !waves.due.is_empty() || !waves.last_awake.is_empty());
+        if !self.evaluation.no_skip && !recording && self.wires.wake.is_empty() {
+            match self.wires.next_event() {
+                Some(cycle) => self.wires.now = cycle.max(self.wires.now),
+                None => return Step::Quiet,
+            }
+        }
+        self.awake.clear();
+        let before = (self.wires.arrivals.under_way(), self.wires.returns.under_way(), self.wires.moves);
+        self.wires.commit(&mut self.awake, self.order.as_mut());
+        let any_awake = !self.awake.is_empty();
+        if self.evaluation.no_skip {
+            self.awake.clear();
+            self.awake.extend(0..self.plan.nodes.len() as u32);
+        }
+        if let Some(rng) = &mut self.order {
+            rng.shuffle(&mut self.awake);
+        }
+        self.sample();
+        let awake = std::mem::take(&mut self.awake);
+        for &node in &awake {
+            self.tick(node);
+        }
+        self.awake = awake;
+        self.wires.now += 1;
+        let alive = any_awake || before != (0, 0, self.wires.moves) || !self.wires.wake.is_empty();
+        if self.evaluation.no_skip && !alive && self.wires.next_event().is_none() { Step::Quiet } else { Step::Ran }
+    }
+
+    #[inline]
+    fn tick(&mut self, node: u32) {
+        let wake = if node < self.switches {
+            let info = self.wires.nodes[node as usize];
+            let join = if info.engine { &mut self.joins[node as usize] } else { &mut self.idle_join };
+            super::switch::tick(Cx {
+                wires: &mut self.wires,
+                arbiters: &mut self.arbiters,
+                forks: &mut self.forks,
+                scratch: &mut self.scratch,
+                join,
+                tables: &self.tables,
+                node,
+                base: info.port_base,
+                engine: if info.engine { info.ports - 1 } else { u16::MAX },
+                stages: self.cfg.pipeline.stages(),
+                taken_in: PortSet::EMPTY,
+                taken_out: PortSet::EMPTY,
+                changed: false,
+                wake: crate::kernel::Wake::OnInput,
+            })
+        } else {
+            let mut io = Io { wires: &mut self.wires, node, sent: 0 };
+            let block = (node - self.switches) as usize;
+            if block < self.bumps.len() {
+                self.bumps[block].tick(&mut io, &self.tables)
+            } else {
+                self.ends[block - self.bumps.len()].tick(&mut io, &self.tables)
+            }
+        };
+        self.wires.book(node, wake);
+    }
+
+    /// Traffic of every direction of every link, in the order of the plan.
+    pub fn link_loads(&self) -> impl Iterator<Item = LinkLoad> + '_ {
+        self.plan.links.iter().flat_map(move |link| {
+            [(link.a, link.b), (link.b, link.a)].map(|(from, to)| LinkLoad {
+                from: self.port_name(from.0, from.1),
+                to: self.port_name(to.0, to.1),
+                level: link.level,
+                count: self.wires.counts[self.wires.port(from.0, from.1) as usize],
+                cycles_per_flit: link.cycles_per_flit,
+            })
+        })
+    }
+
+    fn port_name(&self, node: u32, port: u16) -> String {
+        let node = &self.plan.nodes[node as usize];
+        if node.kind == NodeKind::End { node.name.clone() } else { format!("{}.P{port}", node.name) }
+    }
+
+    /// Bytes of state per switch, idle, all arenas together (engines without what they allocate when they work).
+    pub fn idle_bytes_per_switch(&self) -> usize {
+        let Some(info) = self.wires.nodes.first() else { return 0 };
+        let ports = usize::from(info.ports);
+        let queues = ports << self.wires.vc_shift;
+        let per_port = size_of::<super::wires::Link>() + size_of::<LinkCount>() + 2;
+        let arbiters = ports * (self.arbiters.input.bytes_each() + self.arbiters.output.bytes_each());
+        queues * (size_of::<super::wires::Queue>() + size_of::<super::wires::OutVc>())
+            + ports * per_port
+            + arbiters
+            + size_of::<super::wires::NodeInfo>()
+            + queues.div_ceil(64) * 8
+            + if self.joins.is_empty() { 0 } else { size_of::<J>() }
+    }
+
+    // ---------------------------------------------------------------------------------------------------- waves
+
+    /// Declares every node to a tracer and records from the present cycle on.
+    ///
+    /// # Errors
+    /// Whatever the tracer says when it starts: nothing selected, or the file cannot be written.
+    pub fn record(&mut self, mut tracer: Tracer) -> Result<(), crate::probe::TraceError> {
+        self.wires.sent = Some(vec![None; self.wires.links.len()]);
+        let mut handles = Vec::with_capacity(self.plan.nodes.len());
+        for node in 0..self.plan.nodes.len() as u32 {
+            let path = self.plan.nodes[node as usize].path.clone();
+            handles.push(tracer.declare(&path, |scope| self.probe(node, scope)));
+        }
+        tracer.start()?;
+        self.waves = Some(Waves { tracer, handles, due: Vec::new(), last_awake: Vec::new() });
+        Ok(())
+    }
+
+    /// Ends the recording and hands the tracer back.
+    pub fn stop_recording(&mut self) -> Option<Tracer> {
+        // The registers as the last edge left them.
+        self.awake.clear();
+        self.sample();
+        self.waves.take().map(|waves| waves.tracer)
+    }
+
+    fn sample(&mut self) {
+        let Some(mut waves) = self.waves.take() else { return };
+        waves.due.extend_from_slice(&self.awake);
+        waves.due.extend_from_slice(&waves.last_awake);
+        waves.due.sort_unstable();
+        waves.due.dedup();
+        let now = self.wires.now;
+        for &node in &waves.due {
+            if let Some(handle) = waves.handles[node as usize] {
+                waves.tracer.sample(handle, now, |scope| self.probe(node, scope));
+            }
+        }
+        // Next cycle: whoever is ticked now has new registers, and whoever sent in the last cycle shows it for one
+        // cycle only.
+        waves.due.clear();
+        std::mem::swap(&mut waves.due, &mut waves.last_awake);
+        waves.last_awake.extend_from_slice(&self.awake);
+        self.waves = Some(waves);
+    }
+
+    fn probe(&self, node: u32, scope: &mut Scope<'_>) {
+        if node < self.switches {
+            self.probe_ports(node, scope);
+            if self.wires.nodes[node as usize].engine {
+                self.joins[node as usize].probe(scope);
+            }
+            return;
+        }
+        let block = (node - self.switches) as usize;
+        if block < self.bumps.len() {
+            self.probe_ports(node, scope);
+            self.bumps[block].probe(scope);
+        } else {
+            self.ends[block - self.bumps.len()].probe(scope);
+        }
+    }
+
+    /// The signals every port has: queues and phases by channel, credits, and the output register.
+    fn probe_ports(&self, node: u32, scope: &mut Scope<'_>) {
+        let info = self.wires.nodes[node as usize];
+        let now = self.wires.now;
+        for port in 0..info.ports {
+            let gp = info.port_base + u32::from(port);
+            let engine = info.engine && port + 1 == info.ports;
+            let linked = self.wires.links[gp as usize].to_port != NONE;
+            if !linked && !engine {
+                continue;
+            }
+            scope.indexed("in", usize::from(port), |scope| {
+                for vc in 0..self.plan.vcs.total() {
+                    scope.indexed("vc", usize::from(vc), |scope| {
+                        let q = self.wires.queue(gp, vc);
+                        let queue = &self.wires.queues[q];
+                        let head = self.wires.head(q).map(|(flit, _)| flit);
+                        scope.bits("flits", 16, u64::from(queue.len));
+                        scope.state("phase", &PHASES, queue.phase as u64);
+                        scope.valid("head_id", 12, head.map(|flit| u64::from(flit.tag.id())));
+                        scope.valid("head_seq", 36, head.map(|flit| flit.tag.seq()));
+                        scope.valid("head_word", 64, head.map(|flit| flit.word));
+                    });
+                }
+            });
+            if !linked {
+                continue;
+            }
+            scope.indexed("out", usize::from(port), |scope| {
+                let sent = self.wires.sent.as_ref().and_then(|sent| sent[gp as usize].as_ref());
+                // The output register holds the flit in the cycle after it was granted and left the pipeline.
+                let flit = sent.filter(|sent| sent.cycle + 1 == now).map(|sent| sent.flit);
+                scope.bit("valid", flit.is_some());
+                scope.valid("vc", 5, flit.map(|flit| u64::from(flit.tag.vc())));
+                scope.valid("id", 12, flit.map(|flit| u64::from(flit.tag.id())));
+                scope.valid("seq", 36, flit.map(|flit| flit.tag.seq()));
+                scope.valid("word", 64, flit.map(|flit| flit.word));
+                for vc in 0..self.plan.vcs.total() {
+                    scope.indexed("credits", usize::from(vc), |scope| {
+                        let out = &self.wires.out[self.wires.queue(gp, vc)];
+                        scope.bits("count", 16, u64::from(out.credits));
+                        scope.bit("held", out.owner != 0);
+                    });
+                }
+            });
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- watchdog
+
+    /// Says who waits for whom (requirement K-WD-1). Meant for a system that does not move any more.
+    pub fn autopsy(&self) -> Autopsy {
+        let mut waits = Vec::new();
+        for node in 0..self.plan.nodes.len() as u32 {
+            if node < self.switches {
+                self.switch_waits(node, &mut waits);
+            } else {
+                self.block_waits(node, &mut waits);
+            }
+        }
+        Autopsy::new(waits)
+    }
+
+    fn queue_name(&self, node: u32, port: u16, vc: u8) -> String {
+        let plan = &self.plan.nodes[node as usize];
+        let channel = &self.vc_names[usize::from(vc)];
+        if plan.kind == NodeKind::End {
+            format!("{} {channel}", plan.name)
+        } else {
+            format!("{}.I{port} {channel}", plan.name)
+        }
+    }
+
+    /// The queue at the far end of a port, or a name for its absence.
+    fn far_queue_name(&self, node: u32, port: u16, vc: u8) -> String {
+        let link = self.wires.links[self.wires.port(node, port) as usize];
+        if link.to_port == NONE {
+            return format!("nothing (port {port} of {} has no link)", self.plan.nodes[node as usize].name);
+        }
+        let base = self.wires.nodes[link.to_node as usize].port_base;
+        self.queue_name(link.to_node, (link.to_port - base) as u16, vc)
+    }
+
+    fn switch_waits(&self, node: u32, waits: &mut Vec<WaitFor>) {
+        let info = self.wires.nodes[node as usize];
+        let name = &self.plan.nodes[node as usize].name;
+        let engine_name = format!("{name} engine");
+        for port in 0..info.ports {
+            for vc in 0..self.plan.vcs.total() {
+                let q = self.wires.queue(info.port_base + u32::from(port), vc);
+                let Some((flit, _)) = self.wires.head(q) else { continue };
+                let who = self.queue_name(node, port, vc);
+                let queue = &self.wires.queues[q];
+                let (outs, out_vc): (Vec<u16>, u8) = match queue.phase {
+                    Phase::Idle if self.plan.vcs.is_set(vc) => {
+                        (self.tables.outputs(node, port, &flit).iter().collect(), vc)
+                    }
+                    Phase::Idle => (vec![self.tables.unicast(node, port, &flit)], self.plan.vcs.set),
+                    Phase::Routed => (vec![queue.out_port], self.plan.vcs.set),
+                    Phase::Active => (vec![queue.out_port], if self.plan.vcs.is_set(vc) { vc } else { queue.out_vc }),
+                    Phase::Fork => {
+                        let fork = self.forks.get(queue.out_port);
+                        (fork.branches.iter().filter(|branch| !branch.done).map(|branch| branch.port).collect(), vc)
+                    }
+                };
+                for out in outs {
+                    let at = self.wires.port(node, out);
+                    let channel = self.wires.out[self.wires.queue(at, out_vc)];
+                    let me = (port << self.wires.vc_shift | u16::from(vc)) + 1;
+                    let (whom, why) = if info.engine && out + 1 == info.ports {
+                        if self.joins[node as usize].room(port, vc) {
+                            continue;
+                        }
+                        (engine_name.clone(), format!("the operand slot of port {port} is full"))
+                    } else if channel.owner != 0 && channel.owner != me {
+                        let local = channel.owner - 1;
+                        let holder = (local >> self.wires.vc_shift, (local & ((1 << self.wires.vc_shift) - 1)) as u8);
+                        (self.queue_name(node, holder.0, holder.1), format!("its packet holds output P{out}"))
+                    } else if channel.credits == 0 {
+                        (self.far_queue_name(node, out, out_vc), format!("no credit on output P{out}"))
+                    } else {
+                        continue;
+                    };
+                    waits.push(WaitFor { who: who.clone(), whom, why });
+                }
+            }
+        }
+        if info.engine {
+            for (port, vc, why) in self.joins[node as usize].waits_for(&self.tables, node) {
+                let q = self.wires.queue(info.port_base + u32::from(port), vc);
+                let whom = if self.wires.queues[q].len > 0 || port + 1 == info.ports {
+                    self.queue_name(node, port, vc)
+                } else {
+                    let link = self.wires.links[(info.port_base + u32::from(port)) as usize];
+                    match self.plan.nodes.get(link.to_node as usize) {
+                        Some(peer) => format!("{} to send over P{port}", peer.name),
+                        None => format!("port {port}, which has no link"),
+                    }
+                };
+                waits.push(WaitFor { who: engine_name.clone(), whom, why });
+            }
+        }
+    }
+
+    fn block_waits(&self, node: u32, waits: &mut Vec<WaitFor>) {
+        let info = self.wires.nodes[node as usize];
+        let name = &self.plan.nodes[node as usize].name;
+        let block = (node - self.switches) as usize;
+        let open = if block < self.bumps.len() {
+            self.bumps[block].open()
+        } else {
+            self.ends[block - self.bumps.len()].open()
+        };
+        for port in 0..info.ports {
+            for vc in 0..self.plan.vcs.total() {
+                let q = self.wires.queue(info.port_base + u32::from(port), vc);
+                if self.wires.queues[q].len > 0 {
+                    let why = open.clone().unwrap_or_else(|| "it takes nothing more".into());
+                    waits.push(WaitFor { who: self.queue_name(node, port, vc), whom: name.clone(), why });
+                }
+                if open.is_some()
+                    && self.wires.links[(info.port_base + u32::from(port)) as usize].to_port != NONE
+                    && self.wires.out[q].credits == 0
+                {
+                    let whom = self.far_queue_name(node, port, vc);
+                    waits.push(WaitFor { who: name.clone(), whom, why: "no credit".into() });
+                }
+            }
+        }
+    }
+}
+
+/// Names of [`Phase`] in waves.
+static PHASES: EnumTable = EnumTable { name: "phase", names: &["IDLE", "ROUTED", "ACTIVE", "FORK"] };

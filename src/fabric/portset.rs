@@ -1,0 +1,209 @@
+//! Sets of ports: a small fixed array of words.
+//!
+//! A PIUMA switch has 11 ports and one word is enough; switches of the armed and PBV families have hundreds. The
+//! number of words is a constant of the family, so a set of a small switch costs what a `u64` costs.
+
+use std::fmt;
+use std::ops::{BitAnd, BitOr, Not};
+
+/// A set of port numbers below `64 * W`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PortSet<const W: usize>([u64; W]);
+
+impl<const W: usize> Default for PortSet<W> {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl<const W: usize> PortSet<W> {
+    /// No port.
+    pub const EMPTY: Self = PortSet([0; W]);
+    /// How many ports can be named.
+    pub const CAPACITY: usize = 64 * W;
+
+    /// The set of one port.
+    #[inline]
+    pub fn one(port: u16) -> Self {
+        let mut set = Self::EMPTY;
+        set.insert(port);
+        set
+    }
+
+    /// Ports 0 to 63 from a word.
+    #[inline]
+    pub fn from_word(word: u64) -> Self {
+        let mut set = Self::EMPTY;
+        set.0[0] = word;
+        set
+    }
+
+    /// Adds a port.
+    #[inline]
+    pub fn insert(&mut self, port: u16) {
+        self.0[usize::from(port >> 6)] |= 1 << (port & 63);
+    }
+
+    /// Removes a port.
+    #[inline]
+    pub fn remove(&mut self, port: u16) {
+        self.0[usize::from(port >> 6)] &= !(1 << (port & 63));
+    }
+
+    /// Whether a port is in the set.
+    #[inline]
+    pub fn contains(&self, port: u16) -> bool {
+        self.0[usize::from(port >> 6)] >> (port & 63) & 1 == 1
+    }
+
+    /// Whether no port is in the set.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    /// How many ports are in the set.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Whether the two sets share a port.
+    #[inline]
+    pub fn intersects(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+
+    /// The lowest port of the set.
+    #[inline]
+    pub fn first(&self) -> Option<u16> {
+        self.0
+            .iter()
+            .enumerate()
+            .find(|(_, word)| **word != 0)
+            .map(|(i, word)| (i as u32 * 64 + word.trailing_zeros()) as u16)
+    }
+
+    /// The lowest port at or after `from`, or else the lowest port of all: the pick of a round-robin arbiter.
+    #[inline]
+    pub fn next_from(&self, from: u16) -> Option<u16> {
+        let word = usize::from(from >> 6);
+        if word < W {
+            let rest = self.0[word] & (u64::MAX << (from & 63));
+            if rest != 0 {
+                return Some((word as u32 * 64 + rest.trailing_zeros()) as u16);
+            }
+            for (i, &bits) in self.0.iter().enumerate().skip(word + 1) {
+                if bits != 0 {
+                    return Some((i as u32 * 64 + bits.trailing_zeros()) as u16);
+                }
+            }
+        }
+        self.first()
+    }
+
+    /// The ports in ascending order.
+    #[inline]
+    pub fn iter(&self) -> Ports<W> {
+        Ports { set: *self }
+    }
+}
+
+/// Iterator over the ports of a set, ascending.
+#[derive(Clone, Debug)]
+pub struct Ports<const W: usize> {
+    set: PortSet<W>,
+}
+
+impl<const W: usize> Iterator for Ports<W> {
+    type Item = u16;
+
+    #[inline]
+    fn next(&mut self) -> Option<u16> {
+        for (i, word) in self.set.0.iter_mut().enumerate() {
+            if *word != 0 {
+                let bit = word.trailing_zeros();
+                *word &= *word - 1;
+                return Some((i as u32 * 64 + bit) as u16);
+            }
+        }
+        None
+    }
+}
+
+impl<const W: usize> FromIterator<u16> for PortSet<W> {
+    fn from_iter<I: IntoIterator<Item = u16>>(ports: I) -> Self {
+        let mut set = Self::EMPTY;
+        for port in ports {
+            set.insert(port);
+        }
+        set
+    }
+}
+
+impl<const W: usize> BitOr for PortSet<W> {
+    type Output = Self;
+    #[inline]
+    fn bitor(mut self, other: Self) -> Self {
+        for (a, b) in self.0.iter_mut().zip(other.0) {
+            *a |= b;
+        }
+        self
+    }
+}
+
+impl<const W: usize> BitAnd for PortSet<W> {
+    type Output = Self;
+    #[inline]
+    fn bitand(mut self, other: Self) -> Self {
+        for (a, b) in self.0.iter_mut().zip(other.0) {
+            *a &= b;
+        }
+        self
+    }
+}
+
+impl<const W: usize> Not for PortSet<W> {
+    type Output = Self;
+    #[inline]
+    fn not(mut self) -> Self {
+        for a in &mut self.0 {
+            *a = !*a;
+        }
+        self
+    }
+}
+
+impl<const W: usize> fmt::Debug for PortSet<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_spans_its_words() {
+        let set: PortSet<4> = [0, 63, 64, 200, 255].into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 63, 64, 200, 255]);
+        assert_eq!(set.len(), 5);
+        assert_eq!(set.next_from(65), Some(200));
+        assert_eq!(set.next_from(1), Some(63));
+        let low: PortSet<4> = [3, 5].into_iter().collect();
+        assert_eq!(low.next_from(6), Some(3), "the search wraps");
+        assert!(!set.intersects(&low) && set.intersects(&PortSet::one(200)));
+        assert_eq!((set & PortSet::one(64)).first(), Some(64));
+        assert_eq!(PortSet::<4>::EMPTY.next_from(255), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn next_from_is_the_rotated_minimum(ports in proptest::collection::btree_set(0u16..128, 0..20), from in 0u16..128) {
+            let set: PortSet<2> = ports.iter().copied().collect();
+            let expected = ports.iter().copied().min_by_key(|&p| (p < from, p));
+            proptest::prop_assert_eq!(set.next_from(from), expected);
+        }
+    }
+}

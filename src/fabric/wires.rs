@@ -1,0 +1,592 @@
+//! The arenas of a system: buffers, credits and links of every port of every node, and what is under way.
+//!
+//! ```text
+//!   node n ──┬─ port p ──┬─ vc v:  input queue ◀── Arrival ◀── link ◀── peer      q = (port_base(n)+p) << vc_shift | v
+//!            │           └─ vc v:  credits + owner ──▶ link ──▶ peer              the same index, output side
+//!            └─ occupancy words: one bit a queue
+//! ```
+//!
+//! All state lives in flat arrays indexed by (node, port, channel), because a system may have millions of idle
+//! switches: an idle input queue is 20 bytes and holds no buffer. Flits that are queued anywhere stand in one pool as
+//! linked lists; memory follows the number of live flits, not the number of buffers, and the pool's last freed entry
+//! is the next one used, so a small system runs in the first-level cache.
+//!
+//! Timing (requirements K-CLK-1, P-SW-6): what a block sends in cycle t on a link of latency L is committed to the
+//! far queue at the start of t + L + 1 (cycle t + L is the cycle in which the channel delivers). A credit travels the
+//! same way back. From the send to the cycle in which the returned credit can be spent again, a switch that takes the
+//! flit at once needs [`credit_round_trip`] cycles.
+
+use super::{Flit, NodeKind, Plan, PortSet, Vcs};
+use crate::kernel::{Alarms, Cycle, Wake, WakeSet, Wheel};
+
+/// No port, no pool entry.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Cycles from sending a flit to being able to spend its credit again, when the receiver takes it at once.
+///
+/// `front` is the number of pipeline stages of the receiver before switch allocation (see
+/// [`Pipeline`](super::Pipeline)). A buffer of this depth sustains one flit a cycle; with depth d below it the rate
+/// is d / round trip, exactly.
+pub fn credit_round_trip(latency: u16, cycles_per_flit: u16, front: u16) -> u64 {
+    2 * u64::from(latency) + 2 + u64::from(front) + u64::from(cycles_per_flit) - 1
+}
+
+/// What the packet at the head of an input queue is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// No packet, or its head has not been looked at.
+    Idle,
+    /// Its output port is known.
+    Routed,
+    /// It holds an output virtual channel.
+    Active,
+    /// A multicast of several flits: independent copies are under way.
+    Fork,
+}
+
+/// One input queue: a list in the pool and the state of the packet at its head. 20 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue {
+    pub head: u32,
+    pub tail: u32,
+    /// Low bits of the cycle in which the last flit left.
+    pub last_pop: u32,
+    pub len: u16,
+    /// Output port of the packet at the head; in [`Phase::Fork`] the number of its fork record.
+    pub out_port: u16,
+    pub out_vc: u8,
+    pub phase: Phase,
+}
+
+/// One flit in the pool.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub flit: Flit,
+    pub next: u32,
+    /// Low bits of the first cycle in which switch allocation may serve the flit.
+    pub ready: u32,
+}
+
+/// One output virtual channel. 4 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OutVc {
+    pub credits: u16,
+    /// Local number of the input queue whose packet holds the channel, plus one; 0 if it is free.
+    pub owner: u16,
+}
+
+/// The sending side of a link. Links are pairs, so the peer of an output is also the upstream of the input of the
+/// same port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link {
+    pub to_port: u32,
+    pub to_node: u32,
+    pub latency: u16,
+    pub cycles_per_flit: u16,
+}
+
+/// Where a node's ports and occupancy words begin.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeInfo {
+    pub port_base: u32,
+    pub occ_base: u32,
+    pub ports: u16,
+    pub engine: bool,
+}
+
+/// A flit that reaches an input queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub port: u32,
+    pub node: u32,
+    pub flit: Flit,
+}
+
+/// A credit that reaches an output virtual channel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Return {
+    pub queue: u32,
+    pub node: u32,
+}
+
+/// Traffic of one direction of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCount {
+    /// Flits of set-routed (collective) channels.
+    pub set: u64,
+    /// Flits of point-to-point channels.
+    pub unicast: u64,
+    /// Cycles that flits stood at the head of a queue before they could leave over this link.
+    pub waited: u64,
+}
+
+/// Buffer depths: one function of the link and the channel, given when the arenas are made.
+pub type Depths<'a> = &'a dyn Fn(&super::PlanLink, u8) -> u16;
+
+/// The last flit each port sent, for waves only.
+#[derive(Clone, Debug)]
+pub(super) struct Sent {
+    pub cycle: Cycle,
+    pub flit: Flit,
+}
+
+/// The arenas; see the module's text.
+#[derive(Clone, Debug)]
+pub struct Wires {
+    pub(super) now: Cycle,
+    pub(super) vcs: Vcs,
+    pub(super) vc_shift: u32,
+    pub(super) nodes: Vec<NodeInfo>,
+    pub(super) queues: Vec<Queue>,
+    pub(super) pool: Vec<Slot>,
+    free: u32,
+    pub(super) out: Vec<OutVc>,
+    pub(super) links: Vec<Link>,
+    /// Until when a port narrower than a flit is busy; empty if all links take a flit a cycle.
+    busy_until: Vec<Cycle>,
+    pub(super) occ: Vec<u64>,
+    pub(super) arrivals: Wheel<Arrival>,
+    pub(super) returns: Wheel<Return>,
+    pub(super) alarms: Alarms,
+    pub(super) wake: WakeSet,
+    pub(super) monitor: Option<Box<super::monitor::Monitor>>,
+    pub(super) counts: Vec<LinkCount>,
+    pub(super) sent: Option<Vec<Option<Sent>>>,
+    /// Flits moved since cycle 0: the watchdog's pulse.
+    pub(super) moves: u64,
+    /// Set-routed and point-to-point flits that blocks other than switches took or sent: the pulse that tells work
+    /// from going round in circles.
+    pub(super) served: [u64; 2],
+    /// Completions that end points reported: the driver's pulse.
+    pub(super) completions: u64,
+    /// The first breach of a rule that only shows while running.
+    pub(super) fault: Option<String>,
+    /// Cycle the front stages of a switch's pipeline add before switch allocation.
+    pub(super) front: u16,
+    /// Cycles after switch allocation until the flit is on the link.
+    pub(super) post: u16,
+    pub(super) first_switchless_node: u32,
+}
+
+impl Wires {
+    pub(super) fn new(plan: &Plan, depths: Depths<'_>, front: u16, post: u16, checked: bool) -> Wires {
+        if let Some(fault) = plan.fault() {
+            panic!("unsound plan: {fault}");
+        }
+        let vc_shift = u32::from(plan.vcs.total()).next_power_of_two().trailing_zeros();
+        let mut nodes = Vec::with_capacity(plan.nodes.len());
+        let (mut port_base, mut occ_base) = (0u32, 0u32);
+        for node in &plan.nodes {
+            nodes.push(NodeInfo { port_base, occ_base, ports: node.ports, engine: node.engine });
+            port_base += u32::from(node.ports);
+            occ_base += (u32::from(node.ports) << vc_shift).div_ceil(64);
+        }
+        let ports = port_base as usize;
+        let idle = Queue { head: NONE, tail: NONE, last_pop: 0, len: 0, out_port: 0, out_vc: 0, phase: Phase::Idle };
+        let unlinked = Link { to_port: NONE, to_node: NONE, latency: 0, cycles_per_flit: 1 };
+        let mut wires = Wires {
+            now: 0,
+            vcs: plan.vcs,
+            vc_shift,
+            nodes,
+            queues: vec![idle; ports << vc_shift],
+            pool: Vec::new(),
+            free: NONE,
+            out: vec![OutVc::default(); ports << vc_shift],
+            links: vec![unlinked; ports],
+            busy_until: Vec::new(),
+            occ: vec![0; occ_base as usize],
+            arrivals: Wheel::new(0),
+            returns: Wheel::new(0),
+            alarms: Alarms::default(),
+            wake: WakeSet::new(plan.nodes.len()),
+            monitor: None,
+            counts: vec![LinkCount::default(); ports],
+            sent: None,
+            moves: 0,
+            served: [0; 2],
+            completions: 0,
+            fault: None,
+            front,
+            post,
+            first_switchless_node: plan.count(NodeKind::Switch) as u32,
+        };
+        let mut longest = 1;
+        for link in &plan.links {
+            for (from, to) in [(link.a, link.b), (link.b, link.a)] {
+                let (from, to_port) = (wires.port(from.0, from.1), wires.port(to.0, to.1));
+                wires.links[from as usize] =
+                    Link { to_port, to_node: to.0, latency: link.latency, cycles_per_flit: link.cycles_per_flit };
+                for vc in 0..plan.vcs.total() {
+                    let queue = wires.queue(from, vc);
+                    wires.out[queue].credits = depths(link, vc);
+                }
+                longest = longest.max(u64::from(link.latency) + u64::from(link.cycles_per_flit) + u64::from(post) + 2);
+                if link.cycles_per_flit > 1 {
+                    wires.busy_until.resize(ports, 0);
+                }
+            }
+        }
+        wires.arrivals = Wheel::new(longest);
+        wires.returns = Wheel::new(longest);
+        if checked {
+            wires.monitor = Some(Box::new(super::monitor::Monitor::new(&wires.out)));
+        }
+        wires
+    }
+
+    /// The system-wide number of a node's port.
+    #[inline]
+    pub(super) fn port(&self, node: u32, port: u16) -> u32 {
+        self.nodes[node as usize].port_base + u32::from(port)
+    }
+
+    /// The number of a queue, which is also that of the output virtual channel of the same port.
+    #[inline]
+    pub(super) fn queue(&self, port: u32, vc: u8) -> usize {
+        (port as usize) << self.vc_shift | usize::from(vc)
+    }
+
+    /// The input ports of a node that have something queued on channel `vc`.
+    #[inline]
+    pub(super) fn occupied<const W: usize>(&self, node: u32, vc: u8) -> PortSet<W> {
+        let info = &self.nodes[node as usize];
+        let mut set = PortSet::EMPTY;
+        // Every 2^shift-th bit of the occupancy words belongs to this channel.
+        let per_word = 64u32 >> self.vc_shift;
+        let stride = channel_mask(self.vc_shift) << vc;
+        let words = (u32::from(info.ports) << self.vc_shift).div_ceil(64);
+        for w in 0..words {
+            let mut bits = self.occ[(info.occ_base + w) as usize] & stride;
+            while bits != 0 {
+                set.insert((w * per_word + (bits.trailing_zeros() >> self.vc_shift)) as u16);
+                bits &= bits - 1;
+            }
+        }
+        set
+    }
+
+    /// Whether anything is queued at a node.
+    #[inline]
+    pub(super) fn is_occupied(&self, node: u32) -> bool {
+        let info = &self.nodes[node as usize];
+        let words = (u32::from(info.ports) << self.vc_shift).div_ceil(64);
+        self.occ[info.occ_base as usize..(info.occ_base + words) as usize].iter().any(|&word| word != 0)
+    }
+
+    #[inline]
+    fn occ_bit(&self, node: u32, port: u32, vc: u8) -> (usize, u64) {
+        let info = &self.nodes[node as usize];
+        let bit = (port - info.port_base) << self.vc_shift | u32::from(vc);
+        ((info.occ_base + (bit >> 6)) as usize, 1 << (bit & 63))
+    }
+
+    /// Appends a flit to an input queue; `ready` is the first cycle in which switch allocation may serve it.
+    #[inline]
+    pub(super) fn push(&mut self, node: u32, port: u32, flit: Flit, ready: Cycle) {
+        let vc = flit.tag.vc();
+        let slot = Slot { flit, next: NONE, ready: ready as u32 };
+        let entry = if self.free == NONE {
+            self.pool.push(slot);
+            self.pool.len() as u32 - 1
+        } else {
+            let entry = self.free;
+            self.free = self.pool[entry as usize].next;
+            self.pool[entry as usize] = slot;
+            entry
+        };
+        let q = self.queue(port, vc);
+        let queue = &mut self.queues[q];
+        if queue.len == 0 {
+            queue.head = entry;
+        } else {
+            self.pool[queue.tail as usize].next = entry;
+        }
+        queue.tail = entry;
+        queue.len += 1;
+        let (word, bit) = self.occ_bit(node, port, vc);
+        self.occ[word] |= bit;
+    }
+
+    /// The flit at the head of a queue, and whether it may be served in this cycle (or else from when on).
+    #[inline]
+    pub(super) fn head(&self, q: usize) -> Option<(Flit, Result<(), Cycle>)> {
+        let queue = &self.queues[q];
+        if queue.len == 0 {
+            return None;
+        }
+        let slot = &self.pool[queue.head as usize];
+        // Both are low bits of cycles close to each other, so the wrapping difference is exact.
+        let wait = slot.ready.wrapping_sub(self.now as u32) as i32;
+        Some((slot.flit, if wait <= 0 { Ok(()) } else { Err(self.now + wait as Cycle) }))
+    }
+
+    /// Takes the flit at the head of a queue out and sends the credit back. Returns the flit and how many cycles it
+    /// stood at the head although it was ready.
+    #[inline]
+    pub(super) fn pop(&mut self, node: u32, port: u32, vc: u8) -> (Flit, u32) {
+        let q = self.queue(port, vc);
+        let now = self.now as u32;
+        let queue = &mut self.queues[q];
+        debug_assert!(queue.len > 0, "pop from an empty queue: look at head() first");
+        let entry = queue.head;
+        let slot = self.pool[entry as usize];
+        let after_ready = now.wrapping_sub(slot.ready);
+        let after_pop = now.wrapping_sub(queue.last_pop).wrapping_sub(1);
+        let waited = after_ready.min(after_pop);
+        queue.last_pop = now;
+        queue.head = slot.next;
+        queue.len -= 1;
+        if queue.len == 0 {
+            let (word, bit) = self.occ_bit(node, port, vc);
+            self.occ[word] &= !bit;
+        }
+        self.pool[entry as usize].next = self.free;
+        self.free = entry;
+        let link = self.links[port as usize];
+        if link.to_port != NONE {
+            let upstream = self.queue(link.to_port, vc);
+            self.returns.push(
+                self.now,
+                u64::from(link.latency) + 1,
+                Return { queue: upstream as u32, node: link.to_node },
+            );
+            if let Some(monitor) = &mut self.monitor {
+                monitor.credit_sent(upstream);
+            }
+        }
+        self.moves += 1;
+        (slot.flit, waited)
+    }
+
+    /// Whether a port's link can take a flit in this cycle.
+    #[inline]
+    pub(super) fn is_free(&self, port: u32) -> Result<(), Cycle> {
+        match self.busy_until.get(port as usize) {
+            Some(&until) if until > self.now => Err(until),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends a flit that leaves over `port` on channel `vc`: spends the credit and enters it into the link.
+    ///
+    /// # Panics
+    /// If there is no credit: whoever allocates must look at it first.
+    #[inline]
+    pub(super) fn send(&mut self, port: u32, vc: u8, flit: Flit, pipeline: u16, waited: u32) {
+        let q = self.queue(port, vc);
+        let link = self.links[port as usize];
+        let out = &mut self.out[q];
+        assert!(out.credits > 0, "a flit was sent without a credit: allocation must check the credit count first");
+        out.credits -= 1;
+        let flit = flit.on(vc);
+        self.arrivals.push(
+            self.now,
+            u64::from(pipeline) + u64::from(link.latency) + u64::from(link.cycles_per_flit),
+            Arrival { port: link.to_port, node: link.to_node, flit },
+        );
+        if link.cycles_per_flit > 1 {
+            self.busy_until[port as usize] = self.now + u64::from(link.cycles_per_flit);
+        }
+        let count = &mut self.counts[port as usize];
+        if vc < self.vcs.set {
+            count.set += 1;
+        } else {
+            count.unicast += 1;
+        }
+        count.waited += u64::from(waited);
+        if let Some(monitor) = &mut self.monitor {
+            monitor.flit_sent(q, &flit);
+        }
+        if let Some(sent) = &mut self.sent {
+            sent[port as usize] = Some(Sent { cycle: self.now, flit });
+        }
+    }
+
+    /// The start of a cycle: commits what the channels deliver, wakes whom it reaches, and puts the awake nodes into
+    /// `list`, ascending.
+    pub(super) fn commit(&mut self, list: &mut Vec<u32>, shuffle: Option<&mut crate::kernel::Rng>) {
+        let now = self.now;
+        let mut arrivals = self.arrivals.take(now);
+        let mut returns = self.returns.take(now);
+        if let Some(rng) = shuffle {
+            rng.shuffle(&mut arrivals);
+            rng.shuffle(&mut returns);
+        }
+        for arrival in &arrivals {
+            // Only a switch has stages before allocation, and only set-routed flits spend them waiting here:
+            // point-to-point packets walk through route computation and channel allocation one by one.
+            let front = if arrival.node < self.first_switchless_node && arrival.flit.tag.vc() < self.vcs.set {
+                u64::from(self.front)
+            } else {
+                0
+            };
+            if let Some(monitor) = &mut self.monitor {
+                let link = self.links[arrival.port as usize];
+                let sender = (link.to_port as usize) << self.vc_shift | usize::from(arrival.flit.tag.vc());
+                monitor.flit_arrived(sender);
+            }
+            self.push(arrival.node, arrival.port, arrival.flit, now + front);
+            self.wake.insert(arrival.node);
+        }
+        for back in &returns {
+            self.out[back.queue as usize].credits += 1;
+            if let Some(monitor) = &mut self.monitor {
+                monitor.credit_arrived(back.queue as usize, &self.out, &self.queues, &self.links, self.vc_shift);
+            }
+            self.wake.insert(back.node);
+        }
+        self.arrivals.recycle(now, arrivals);
+        self.returns.recycle(now, returns);
+        while let Some(node) = self.alarms.due(now) {
+            self.wake.insert(node);
+        }
+        self.wake.drain_into(list);
+    }
+
+    /// The next cycle in which anything happens, if nobody is awake.
+    pub(super) fn next_event(&self) -> Option<Cycle> {
+        let next = [self.arrivals.next(self.now), self.returns.next(self.now), self.alarms.next()];
+        next.into_iter().flatten().min()
+    }
+
+    /// Books a node's answer.
+    #[inline]
+    pub(super) fn book(&mut self, node: u32, wake: Wake) {
+        match wake {
+            Wake::OnInput => {}
+            Wake::Next => self.wake.insert(node),
+            Wake::At(cycle) => {
+                if cycle <= self.now + 1 {
+                    self.wake.insert(node);
+                } else {
+                    self.alarms.set(cycle, node);
+                }
+            }
+        }
+    }
+
+    /// Records the first breach of a rule.
+    pub(super) fn fail(&mut self, text: impl FnOnce() -> String) {
+        if self.fault.is_none() {
+            self.fault = Some(text());
+        }
+    }
+
+    /// The present cycle.
+    pub fn now(&self) -> Cycle {
+        self.now
+    }
+
+    /// Flits that stand in queues or are under way.
+    pub fn live_flits(&self) -> usize {
+        let mut free = 0;
+        let mut entry = self.free;
+        while entry != NONE {
+            free += 1;
+            entry = self.pool[entry as usize].next;
+        }
+        self.pool.len() - free + self.arrivals.under_way()
+    }
+}
+
+/// A word with bit 0 of every group of 2^shift bits set.
+#[inline]
+fn channel_mask(shift: u32) -> u64 {
+    u64::MAX / ((1u64 << (1 << shift)) - 1).max(1)
+}
+
+/// What a block between links or at the end of one sees of its ports in a cycle.
+///
+/// A block reads the heads of its input queues as they were at the start of the cycle, may take each head once, and
+/// may send at most one flit a port. What it sends in cycle t is in the far queue at the start of t + latency + 1.
+#[derive(Debug)]
+pub struct Io<'a> {
+    pub(super) wires: &'a mut Wires,
+    pub(super) node: u32,
+    pub(super) sent: u8,
+}
+
+impl Io<'_> {
+    /// The present cycle.
+    #[inline]
+    pub fn now(&self) -> Cycle {
+        self.wires.now
+    }
+
+    /// The virtual channels.
+    #[inline]
+    pub fn vcs(&self) -> Vcs {
+        self.wires.vcs
+    }
+
+    /// The flit at the head of an input queue.
+    #[inline]
+    pub fn head(&self, port: u16, vc: u8) -> Option<Flit> {
+        let q = self.wires.queue(self.wires.port(self.node, port), vc);
+        self.wires.head(q).map(|(flit, _)| flit)
+    }
+
+    /// How many flits are queued at an input.
+    #[inline]
+    pub fn queued(&self, port: u16, vc: u8) -> usize {
+        usize::from(self.wires.queues[self.wires.queue(self.wires.port(self.node, port), vc)].len)
+    }
+
+    /// Takes the flit at the head of an input queue; its credit travels back.
+    ///
+    /// # Panics
+    /// In debug builds, if the queue is empty.
+    #[inline]
+    pub fn take(&mut self, port: u16, vc: u8) -> Flit {
+        let port = self.wires.port(self.node, port);
+        self.wires.served[usize::from(!self.wires.vcs.is_set(vc))] += 1;
+        self.wires.pop(self.node, port, vc).0
+    }
+
+    /// Whether a flit can be sent in this cycle: a credit is there, the link is free, and this port has not sent yet.
+    #[inline]
+    pub fn can_send(&self, port: u16, vc: u8) -> bool {
+        let at = self.wires.port(self.node, port);
+        self.sent >> port & 1 == 0
+            && self.wires.out[self.wires.queue(at, vc)].credits > 0
+            && self.wires.is_free(at).is_ok()
+    }
+
+    /// From when on the link of a port is free again, if it is busy.
+    #[inline]
+    pub fn busy_until(&self, port: u16) -> Option<Cycle> {
+        self.wires.is_free(self.wires.port(self.node, port)).err()
+    }
+
+    /// Credits of an output channel.
+    #[inline]
+    pub fn credits(&self, port: u16, vc: u8) -> u16 {
+        self.wires.out[self.wires.queue(self.wires.port(self.node, port), vc)].credits
+    }
+
+    /// Sends a flit.
+    ///
+    /// # Panics
+    /// If [`Io::can_send`] is false.
+    #[inline]
+    pub fn send(&mut self, port: u16, vc: u8, flit: Flit) {
+        assert!(self.can_send(port, vc), "port {port} cannot send on channel {vc} now: ask can_send() first");
+        self.sent |= 1 << port;
+        let port = self.wires.port(self.node, port);
+        self.wires.send(port, vc, flit, 0, 0);
+        self.wires.served[usize::from(!self.wires.vcs.is_set(vc))] += 1;
+        self.wires.moves += 1;
+    }
+
+    /// Tells the driver that one unit of work is complete.
+    pub fn complete(&mut self) {
+        self.wires.completions += 1;
+    }
+
+    /// Reports a breach of a rule; the run ends with a failed check.
+    pub fn fail(&mut self, text: impl FnOnce() -> String) {
+        self.wires.fail(text);
+    }
+}

@@ -1,0 +1,297 @@
+//! The collective engine (CENG) of a switch (requirements P-SW-2, P-SW-3; "Accelerating Allreduce with in-network
+//! reduction on Intel PIUMA", section "Collective Engine").
+//!
+//! ```text
+//!             ┌─────────────────────────── CENG ───────────────────────────┐
+//!   from I0 ─▶│ slot 0 ─┐                                                  │
+//!   from I1 ─▶│ slot 1 ─┼─▶ all ports with the engine's bit ─▶ tree of     │
+//!      …      │    …    │   in the register of this id          two-input  ├─▶ crossbar input 10:
+//!   from I9 ─▶│ slot 9 ─┘   have an operand                     units      │   request, or at the root response
+//!             └────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! | port | direction | what |
+//! |---|---|---|
+//! | slot n | in | requests that came in by port n and whose register has the engine's bit |
+//! | result | out | the reduction, into the queue of the engine's crossbar input |
+//!
+//! | parameter | default | unit | range | effect on cycles | effect on storage |
+//! |---|---|---|---|---|---|
+//! | `tree.radix` | the switch's ports | ports | 1 to 64 | ceil(log2 radix) levels | radix - 1 units |
+//! | `tree.unit_stages` | 3 | cycles a level | 1 to 6 | latency = levels x stages | registers |
+//! | `operand_slots` | 2 | flits a port | from 1 | 1 halves the rate of switches of 2 or more stages | slots x ports |
+//! | `result_slots` | enough | flits | from 1 | below latency + front + 1 the rate falls | slots |
+//!
+//! Timing: an operand granted in cycle t is visible in its slot at t + post + 1. In a cycle in which every configured
+//! port of an id has a visible operand and a result place is free, all are taken together; the result is at the crossbar's
+//! engine input `tree.latency` cycles later. One reduction a cycle, whatever the radix and the stages.
+//!
+//! The order of reduction is the order of the ports, fixed by the tree; it depends neither on arrival nor on which ports
+//! are configured, so a result is repeatable bit for bit. Exception flags of the operands and of the operation travel
+//! with the result.
+//!
+//! *Chosen*: a slot that is emptied in a cycle may be granted in the same cycle. A result reserves its place when its
+//! operands are taken, so the tree never has to stop. If operands of several ids wait, the id at the lowest port goes
+//! first. Limitations: one operand a flit; no scan.
+
+use super::{REQUEST, RESPONSE, Registers};
+use crate::arith::{Flags, Operands, Tree, TreeCfg, TreeIn};
+use crate::fabric::{Flit, Join, JoinCx, JoinOut, Tag};
+use crate::kernel::{Cycle, Wake};
+use crate::probe::{EnumTable, Scope};
+
+/// Parameters of a CENG; see the module's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CengCfg {
+    /// The reduction tree.
+    pub tree: TreeCfg,
+    /// Operands a port can hold.
+    pub operand_slots: u32,
+    /// Results that can be in the tree and in the queue behind it.
+    pub result_slots: u32,
+}
+
+impl CengCfg {
+    /// The number of result places that sustains one reduction a cycle in a switch with `front` stages before switch
+    /// allocation.
+    pub fn enough_result_slots(tree: TreeCfg, front: u16) -> u32 {
+        tree.latency_cycles() as u32 + u32::from(front) + 2
+    }
+}
+
+/// A collective engine. Idle it is 32 bytes; what it holds exists only while it works.
+#[derive(Clone, Debug)]
+pub struct Ceng {
+    cfg: CengCfg,
+    busy: Option<Box<Busy>>,
+    tap: Option<Box<Tap>>,
+}
+
+/// A tap on the engine's result port, for one element of one collective id: a test instrument, not hardware.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tap {
+    /// Collective id.
+    pub id: u16,
+    /// Number of the word in the stream.
+    pub seq: u64,
+    /// Bits to flip in it.
+    pub flip: u64,
+    /// The word that left, after flipping.
+    pub seen: Option<u64>,
+}
+
+/// The registers of a working engine.
+#[derive(Clone, Debug)]
+struct Busy {
+    /// Operand slots of all ports together, oldest first.
+    operands: Vec<Operand>,
+    tree: Tree,
+    /// For waves: the operation in the tree.
+    select: super::OpSelect,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Operand {
+    port: u16,
+    flit: Flit,
+    visible: Cycle,
+}
+
+/// The engine's state in waves.
+static STATES: EnumTable = EnumTable { name: "ceng", names: &["IDLE", "GATHER", "REDUCE"] };
+
+impl Ceng {
+    /// An idle engine.
+    pub fn new(cfg: CengCfg) -> Ceng {
+        Ceng { cfg, busy: None, tap: None }
+    }
+
+    /// Puts a tap on the result port.
+    pub fn set_tap(&mut self, tap: Tap) {
+        self.tap = Some(Box::new(tap));
+    }
+
+    /// The tap, if there is one.
+    pub fn tap(&self) -> Option<&Tap> {
+        self.tap.as_deref()
+    }
+
+    /// The parameters.
+    pub fn cfg(&self) -> CengCfg {
+        self.cfg
+    }
+}
+
+impl Busy {
+    fn oldest(&self, port: u16, now: Cycle) -> Option<&Operand> {
+        self.operands.iter().find(|operand| operand.port == port).filter(|operand| operand.visible <= now)
+    }
+
+    /// The id whose operands are all there, if any: the lowest port decides among several.
+    fn complete_id(&self, registers: &Registers, switch: u32, now: Cycle) -> Option<(u16, u64)> {
+        let mut heads: u64 = 0;
+        for operand in &self.operands {
+            if self.oldest(operand.port, now).is_some() {
+                heads |= 1 << operand.port;
+            }
+        }
+        let mut candidates = heads;
+        while candidates != 0 {
+            let id = self.oldest(candidates.trailing_zeros() as u16, now)?.flit.tag.id();
+            let needed = registers.engine_inputs(switch, id);
+            let same = |port: u16| self.oldest(port, now).is_some_and(|operand| operand.flit.tag.id() == id);
+            if needed & !heads == 0 && ports(needed).all(same) {
+                return Some((id, needed));
+            }
+            candidates &= candidates - 1;
+        }
+        None
+    }
+
+    /// Takes the operands of `needed` ports together.
+    fn gather(&mut self, registers: &Registers, switch: u32, id: u16, needed: u64) -> Result<TreeIn, Box<str>> {
+        let select = registers.select(switch, id);
+        let mut tag = Tag(0);
+        let (mut flags, mut words) = (Flags::NONE, Operands::new());
+        let mut seq = None;
+        for port in ports(needed) {
+            let at = self.operands.iter().position(|operand| operand.port == port).expect("the port has an operand");
+            let Operand { flit, .. } = self.operands.remove(at);
+            if *seq.get_or_insert(flit.tag.seq()) != flit.tag.seq() {
+                return Err(format!(
+                    "{}: the CENG was to join element {} of port {port} with element {} of another port (collective id {id})",
+                    registers.name(switch),
+                    flit.tag.seq(),
+                    seq.unwrap_or_default()
+                )
+                .into());
+            }
+            flags |= Flags::from_bits(flit.tag.flags());
+            words.set(port as u8, flit.word);
+        }
+        self.select = select;
+        tag.set_head(true);
+        tag.set_tail(true);
+        tag.set_id(id);
+        tag.set_seq(seq.unwrap_or_default());
+        Ok(TreeIn { op: select.op, dtype: select.dtype, mode: select.mode, operands: words, flags, tag: tag.0 })
+    }
+}
+
+impl Join for Ceng {
+    type Tables = Registers;
+
+    #[inline]
+    fn room(&self, port: u16, vc: u8) -> bool {
+        let held = |busy: &Busy| busy.operands.iter().filter(|operand| operand.port == port).count();
+        vc == REQUEST && self.busy.as_ref().is_none_or(|busy| held(busy) < self.cfg.operand_slots as usize)
+    }
+
+    fn put(&mut self, port: u16, _: u8, flit: Flit, visible: Cycle) {
+        let cfg = self.cfg;
+        let busy = self.busy.get_or_insert_with(|| {
+            Box::new(Busy { operands: Vec::new(), tree: Tree::new(cfg.tree), select: super::OpSelect::default() })
+        });
+        busy.operands.push(Operand { port, flit, visible });
+    }
+
+    fn tick(&mut self, cx: &JoinCx<'_, Registers>) -> JoinOut {
+        let mut out = JoinOut { result: None, changed: false, wake: Wake::OnInput, fault: None };
+        let Some(busy) = &mut self.busy else { return out };
+
+        // Operands in: a result place is reserved before they are taken.
+        let reserved = busy.tree.in_flight() + cx.queued;
+        let mut wave = None;
+        if reserved < self.cfg.result_slots as usize
+            && let Some((id, needed)) = busy.complete_id(cx.tables, cx.switch, cx.now)
+        {
+            match busy.gather(cx.tables, cx.switch, id, needed) {
+                Ok(operands) => wave = Some(operands),
+                Err(fault) => out.fault = Some(fault),
+            }
+        }
+
+        // Tree: one clock.
+        out.changed = wave.is_some() || !busy.tree.is_empty();
+        let result = if out.changed { busy.tree.tick(wave) } else { None };
+
+        // Result out: a request on its way up, a response at the root.
+        out.result = result.map(|result| {
+            let mut tag = Tag(result.tag);
+            let root = cx.tables.is_root(cx.switch, tag.id());
+            tag.set_vc(if root { RESPONSE } else { REQUEST });
+            tag.set_flags(result.flags.bits());
+            let mut word = result.value;
+            if let Some(tap) = self.tap.as_mut().filter(|tap| (tap.id, tap.seq) == (tag.id(), tag.seq())) {
+                word ^= tap.flip;
+                tap.seen = Some(word);
+            }
+            Flit { tag, word }
+        });
+
+        if !busy.tree.is_empty() {
+            out.wake = Wake::Next;
+        } else if let Some(visible) =
+            busy.operands.iter().map(|operand| operand.visible).filter(|&at| at > cx.now).min()
+        {
+            out.wake = Wake::At(visible);
+        } else if busy.operands.is_empty() {
+            self.busy = None;
+        }
+        out
+    }
+
+    fn is_idle(&self) -> bool {
+        self.busy.is_none()
+    }
+
+    fn waits_for(&self, registers: &Registers, switch: u32) -> Vec<(u16, u8, String)> {
+        let Some(busy) = &self.busy else { return Vec::new() };
+        let engine = registers.engine_port();
+        let mut waits = Vec::new();
+        for operand in &busy.operands {
+            let (id, seq) = (operand.flit.tag.id(), operand.flit.tag.seq());
+            let missing: Vec<u16> = ports(registers.engine_inputs(switch, id))
+                .filter(|&port| busy.oldest(port, Cycle::MAX).is_none_or(|held| held.flit.tag.id() != id))
+                .collect();
+            for &port in &missing {
+                waits.push((
+                    port,
+                    REQUEST,
+                    format!("element {seq} of collective id {id} has no operand from port {port}"),
+                ));
+            }
+            if missing.is_empty() {
+                let channel = if registers.is_root(switch, id) { RESPONSE } else { REQUEST };
+                waits.push((engine, channel, "all result places are taken".to_string()));
+            }
+        }
+        waits
+    }
+
+    fn probe(&self, scope: &mut Scope<'_>) {
+        let busy = self.busy.as_deref();
+        scope.scope("ceng", |scope| {
+            let in_flight = busy.map_or(0, |busy| busy.tree.in_flight());
+            let held = busy.map_or(0, |busy| busy.operands.len());
+            let state = if in_flight > 0 { 2 } else { u64::from(held > 0) };
+            scope.state("state", &STATES, state);
+            scope.bits("operands", 8, held as u64);
+            scope.bits("in_flight", 8, in_flight as u64);
+            for port in 0..u16::from(self.cfg.tree.radix) {
+                scope.indexed("slot", usize::from(port), |scope| {
+                    let oldest = busy.and_then(|busy| busy.operands.iter().find(|operand| operand.port == port));
+                    scope.bit("valid", oldest.is_some());
+                    scope.valid("id", 12, oldest.map(|operand| u64::from(operand.flit.tag.id())));
+                    scope.valid("seq", 36, oldest.map(|operand| operand.flit.tag.seq()));
+                    scope.valid("word", 64, oldest.map(|operand| operand.flit.word));
+                });
+            }
+        });
+    }
+}
+
+/// The ports of a vector, ascending.
+fn ports(vector: u64) -> impl Iterator<Item = u16> {
+    (0..64).filter(move |port| vector >> port & 1 == 1)
+}

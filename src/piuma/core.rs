@@ -1,0 +1,551 @@
+//! The core's end of a collective: fragmenter, memory with limited bandwidth, element counter (requirements P-AR-1,
+//! P-AR-2; "Accelerating Allreduce …", sections "In-network Allreduce on PIUMA" and "Throughput").
+//!
+//! ```text
+//!            ┌──────────────────────── core end point ────────────────────────┐
+//!            │          read           ┌────────────┐   request               │
+//!            │ memory ────────────────▶│ fragmenter │─────────────────────────┼──▶ port 7 of the switch
+//!            │   ▲   bandwidth shared  └────────────┘                         │
+//!            │   └──── write ◀── counter of landed words ◀── response ────────┼◀── port 7
+//!            └────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! | parameter | default | unit | effect on cycles |
+//! |---|---|---|---|
+//! | bandwidth | 51.2 | Gb/s | reads and writes together; an all-reduce of f64 moves 128 bits an element |
+//! | read latency | 0 | cycles | from granting a read to the word being at the fragmenter |
+//! | write latency | 0 | cycles | from granting a write to the counter |
+//!
+//! Timing: with read latency 0 a word is read and sent in one cycle; a word that arrives in the queue at the start of a
+//! cycle can be written in it. At most one read and one write are granted a cycle, as far as the bandwidth goes. When it
+//! suffices for only one of the two, they take turns *chosen*. A barrier moves one empty packet and no data.
+//!
+//! A word is 64 bits and holds as many elements (lanes) as fit. The counter counts words; when all have landed, and all
+//! of the core's own have left, the core is told.
+
+use super::{REQUEST, RESPONSE, Registers};
+use crate::fabric::traffic::Traffic;
+use crate::fabric::{Block, Flit, Io};
+use crate::kernel::{Cycle, Wake};
+use crate::probe::{EnumTable, Scope};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Parameters of a core's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryCfg {
+    /// Bits the memory earns per cycle, times `scale`; `None` never limits.
+    pub bandwidth: Option<u64>,
+    /// The scale: a word costs 64 times this. With bandwidth in bit/s and a clock in hertz it is the clock.
+    pub scale: u64,
+    /// Cycles from granting a read to the data.
+    pub read_latency: u64,
+    /// Cycles from granting a write to the counter.
+    pub write_latency: u64,
+}
+
+/// The bandwidth account of a memory: it earns every cycle and pays for every word.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    cfg: MemoryCfg,
+    /// Balance as of cycle `counted`; never above the price of a word plus one cycle's earnings, so that an idle memory
+    /// saves nothing up.
+    balance_q: u64,
+    counted: Cycle,
+}
+
+impl Memory {
+    /// A rested memory.
+    pub fn new(cfg: MemoryCfg) -> Memory {
+        let mut memory = Memory { cfg, balance_q: 0, counted: 0 };
+        memory.balance_q = memory.most();
+        memory
+    }
+
+    fn price(&self) -> u64 {
+        64 * self.cfg.scale
+    }
+
+    fn most(&self) -> u64 {
+        self.price().saturating_add(self.cfg.bandwidth.unwrap_or(0))
+    }
+
+    /// Credits the cycles up to `now`.
+    fn settle(&mut self, now: Cycle) {
+        let earned = u128::from(self.cfg.bandwidth.unwrap_or(0)) * u128::from(now - self.counted);
+        self.balance_q = (u128::from(self.balance_q) + earned).min(u128::from(self.most())) as u64;
+        self.counted = now;
+    }
+
+    /// Pays for one word if the balance suffices.
+    pub fn grant(&mut self, now: Cycle) -> bool {
+        if self.cfg.bandwidth.is_none() {
+            return true;
+        }
+        self.settle(now);
+        let price = self.price();
+        let enough = self.balance_q >= price;
+        if enough {
+            self.balance_q -= price;
+        }
+        enough
+    }
+
+    /// The first cycle from the next one on in which a word can be paid.
+    pub fn next_grant(&mut self, now: Cycle) -> Cycle {
+        let Some(bandwidth) = self.cfg.bandwidth else { return now + 1 };
+        self.settle(now);
+        now + self.price().saturating_sub(self.balance_q).div_ceil(bandwidth).max(1)
+    }
+}
+
+/// What a core does in a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobKind {
+    /// It sends its vector.
+    pub sends: bool,
+    /// It receives the result.
+    pub receives: bool,
+    /// Words are data: they cost memory bandwidth. False for a barrier.
+    pub data: bool,
+}
+
+/// One collective as one core takes part in it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    id: u16,
+    kind: JobKind,
+    /// Words of the vector.
+    words: u64,
+    input: Arc<[u64]>,
+    /// First word of this core in `input`.
+    offset: usize,
+    /// Cycle in which the core calls the collective; `Cycle::MAX` while it may not yet.
+    start: Cycle,
+    read_q: u64,
+    sent_q: u64,
+    received_q: u64,
+    landed_q: u64,
+    /// Words that were read and wait to be sent, by the cycle in which they are there.
+    at_fragmenter: VecDeque<Cycle>,
+    /// Words being written, by the cycle in which they land.
+    landing: VecDeque<Cycle>,
+    output: Vec<u64>,
+    flags: u8,
+    end: Option<Cycle>,
+    /// First and last word landed, for the steady state.
+    first_landed: Option<Cycle>,
+    /// The cycle in which each word landed, if somebody asked to keep them.
+    landed_at: Option<Vec<Cycle>>,
+}
+
+/// The states of a job in waves.
+static STATES: EnumTable = EnumTable { name: "core", names: &["IDLE", "SEND", "RECEIVE", "DONE"] };
+
+impl Job {
+    /// A job of `words` words; `input` holds this core's words from `offset` on (or nothing, if it only receives).
+    pub fn new(id: u16, kind: JobKind, words: u64, input: Arc<[u64]>, offset: usize, start: Cycle) -> Job {
+        Job {
+            id,
+            kind,
+            words,
+            input,
+            offset,
+            start,
+            read_q: 0,
+            sent_q: 0,
+            received_q: 0,
+            landed_q: 0,
+            at_fragmenter: VecDeque::new(),
+            landing: VecDeque::new(),
+            output: Vec::new(),
+            flags: 0,
+            end: None,
+            first_landed: None,
+            landed_at: None,
+        }
+    }
+
+    /// Keeps the cycle in which each word lands.
+    pub fn keep_times(&mut self) {
+        self.landed_at = Some(Vec::new());
+    }
+
+    /// The cycle in which each word landed, if kept.
+    pub fn landed_at(&self) -> &[Cycle] {
+        self.landed_at.as_deref().unwrap_or_default()
+    }
+
+    /// Lets the core call the collective in cycle `start`.
+    pub fn release(&mut self, start: Cycle) {
+        self.start = start;
+    }
+
+    /// The collective id.
+    pub fn id(&self) -> u16 {
+        self.id
+    }
+
+    /// What the core does.
+    pub fn kind(&self) -> JobKind {
+        self.kind
+    }
+
+    /// Cycle in which the core was to call the collective.
+    pub fn start(&self) -> Cycle {
+        self.start
+    }
+
+    /// Cycle in which the collective was complete for this core.
+    pub fn end(&self) -> Option<Cycle> {
+        self.end
+    }
+
+    /// Words that landed.
+    pub fn landed(&self) -> u64 {
+        self.landed_q
+    }
+
+    /// The words that were received, in order.
+    pub fn output(&self) -> &[u64] {
+        &self.output
+    }
+
+    /// The union of the exception flags that came with the results.
+    pub fn flags(&self) -> u8 {
+        self.flags
+    }
+
+    fn is_active(&self, now: Cycle) -> bool {
+        self.end.is_none() && self.start <= now
+    }
+
+    fn sends_done(&self) -> bool {
+        !self.kind.sends || self.sent_q == self.words
+    }
+
+    fn receives_done(&self) -> bool {
+        !self.kind.receives || self.landed_q == self.words
+    }
+
+    /// Whether a read could be granted: words are left and the fragmenter has a place for one more in its pipeline.
+    fn wants_read(&self, read_latency: u64) -> bool {
+        self.kind.sends && self.read_q < self.words && (self.at_fragmenter.len() as u64) < read_latency + 2
+    }
+
+    fn state(&self) -> u64 {
+        if self.end.is_some() {
+            3
+        } else if self.read_q == 0 && self.received_q == 0 {
+            0
+        } else if !self.sends_done() {
+            1
+        } else {
+            2
+        }
+    }
+}
+
+/// A core's end point: its memory and its part in any number of collectives.
+#[derive(Clone, Debug)]
+pub struct Core {
+    memory: Memory,
+    jobs: Vec<Job>,
+    /// Whether the last word granted was a read: the other side goes first next time.
+    read_last_q: bool,
+    next_job_q: usize,
+    /// Cycle from which the core takes responses; before it, it blocks its port.
+    consume_from: Cycle,
+}
+
+impl Core {
+    /// A core with no jobs.
+    pub fn new(cfg: MemoryCfg) -> Core {
+        Core { memory: Memory::new(cfg), jobs: Vec::new(), read_last_q: false, next_job_q: 0, consume_from: 0 }
+    }
+
+    /// Gives the core a part in a collective.
+    pub fn add(&mut self, job: Job) {
+        self.jobs.push(job);
+    }
+
+    /// Its parts in collectives, in the order they were given.
+    pub fn jobs(&self) -> &[Job] {
+        &self.jobs
+    }
+
+    /// One of them, to release it.
+    pub fn job_mut(&mut self, job: usize) -> &mut Job {
+        &mut self.jobs[job]
+    }
+
+    /// Lets the core take nothing before `cycle`: a blocked consumer.
+    pub fn block_until(&mut self, cycle: Cycle) {
+        self.consume_from = cycle;
+    }
+
+    /// One clock on port 0.
+    pub fn tick(&mut self, io: &mut Io<'_>) -> Wake {
+        let now = io.now();
+        let mut wake = Wake::OnInput;
+        let arriving = if now >= self.consume_from {
+            self.arriving(io)
+        } else {
+            if io.head(0, RESPONSE).is_some() || io.head(0, REQUEST).is_some() {
+                wake = Wake::At(self.consume_from);
+            }
+            None
+        };
+        let reading = self.reading(now);
+
+        // Memory: up to one write and one read; the side that was served last yields when there is only enough for one.
+        let writes_first = self.read_last_q;
+        for write in [writes_first, !writes_first] {
+            let granted = match (write, arriving, reading) {
+                (true, Some((job, vc)), _) => self.write(io, job, vc),
+                (false, _, Some(job)) => self.read(now, job),
+                _ => continue,
+            };
+            if !granted {
+                wake = wake.or(Wake::At(self.memory.next_grant(now)));
+            }
+        }
+
+        self.land(io);
+        self.send(io);
+        wake.or(self.next_wake(io))
+    }
+
+    /// The job and channel of the packet that could be written now.
+    fn arriving(&mut self, io: &mut Io<'_>) -> Option<(usize, u8)> {
+        for vc in [RESPONSE, REQUEST] {
+            let Some(flit) = io.head(0, vc) else { continue };
+            let job = self
+                .jobs
+                .iter()
+                .position(|job| job.id == flit.tag.id() && job.is_active(io.now()) && job.kind.receives);
+            let Some(job) = job else {
+                // A participant that is late has not called the collective yet; its results wait in the network.
+                if !self.jobs.iter().any(|job| job.id == flit.tag.id() && job.end.is_none()) {
+                    io.fail(|| {
+                        format!("a core got a packet of collective id {} that it has no part in", flit.tag.id())
+                    });
+                }
+                continue;
+            };
+            if flit.tag.seq() != self.jobs[job].received_q {
+                let expected = self.jobs[job].received_q;
+                io.fail(|| format!("a core got element {} where {expected} comes next", flit.tag.seq()));
+            }
+            return Some((job, vc));
+        }
+        None
+    }
+
+    /// The job whose word would be read next: in turn.
+    fn reading(&self, now: Cycle) -> Option<usize> {
+        let count = self.jobs.len();
+        (0..count)
+            .map(|i| (self.next_job_q + i) % count)
+            .find(|&j| self.jobs[j].is_active(now) && self.jobs[j].wants_read(self.memory.cfg.read_latency))
+    }
+
+    fn read(&mut self, now: Cycle, job: usize) -> bool {
+        let data = self.jobs[job].kind.data;
+        if data && !self.memory.grant(now) {
+            return false;
+        }
+        let ready = if data { now + self.memory.cfg.read_latency } else { now };
+        self.jobs[job].read_q += 1;
+        self.jobs[job].at_fragmenter.push_back(ready);
+        self.read_last_q = true;
+        self.next_job_q = job + 1;
+        true
+    }
+
+    fn write(&mut self, io: &mut Io<'_>, job: usize, vc: u8) -> bool {
+        let now = io.now();
+        let data = self.jobs[job].kind.data;
+        if data && !self.memory.grant(now) {
+            return false;
+        }
+        let flit = io.take(0, vc);
+        let job = &mut self.jobs[job];
+        job.received_q += 1;
+        job.output.push(flit.word);
+        job.flags |= flit.tag.flags();
+        job.landing.push_back(if data { now + self.memory.cfg.write_latency } else { now });
+        self.read_last_q = false;
+        true
+    }
+
+    /// Counts what lands in this cycle and tells the core when all is done.
+    fn land(&mut self, io: &mut Io<'_>) {
+        let now = io.now();
+        for job in &mut self.jobs {
+            while job.landing.front().is_some_and(|&at| at <= now) {
+                job.landing.pop_front();
+                job.landed_q += 1;
+                job.first_landed.get_or_insert(now);
+                if let Some(times) = &mut job.landed_at {
+                    times.push(now);
+                }
+            }
+        }
+    }
+
+    /// Sends at most one word that is at the fragmenter.
+    fn send(&mut self, io: &mut Io<'_>) {
+        let now = io.now();
+        for job in &mut self.jobs {
+            if job.at_fragmenter.front().is_some_and(|&at| at <= now) && io.can_send(0, REQUEST) {
+                job.at_fragmenter.pop_front();
+                let word = job.input.get(job.offset + job.sent_q as usize).copied().unwrap_or(0);
+                io.send(0, REQUEST, Flit::collective(job.id, REQUEST, job.sent_q, word));
+                job.sent_q += 1;
+                break;
+            }
+        }
+        for job in &mut self.jobs {
+            if job.is_active(now) && job.sends_done() && job.receives_done() {
+                job.end = Some(now);
+                io.complete();
+            }
+        }
+    }
+
+    fn next_wake(&mut self, io: &mut Io<'_>) -> Wake {
+        let now = io.now();
+        let mut wake = Wake::OnInput;
+        for job in &self.jobs {
+            if job.end.is_some() {
+                continue;
+            }
+            if job.start > now {
+                if job.start != Cycle::MAX {
+                    wake = wake.or(Wake::At(job.start));
+                }
+                continue;
+            }
+            if let Some(&at) = job.at_fragmenter.front() {
+                if at > now {
+                    wake = wake.or(Wake::At(at));
+                } else if io.credits(0, REQUEST) > 0 {
+                    wake = wake.or(io.busy_until(0).map_or(Wake::Next, Wake::At));
+                }
+            }
+            if let Some(&at) = job.landing.front() {
+                wake = wake.or(Wake::At(at));
+            }
+        }
+        let reading = self.reading(now).is_some_and(|job| self.jobs[job].kind.data);
+        let unpaid = self.reading(now).is_some() && !reading;
+        let arriving = now >= self.consume_from && (io.head(0, RESPONSE).is_some() || io.head(0, REQUEST).is_some());
+        if unpaid {
+            wake = wake.or(Wake::Next);
+        }
+        if reading || (arriving && self.jobs.iter().any(|job| job.is_active(now))) {
+            wake = wake.or(Wake::At(self.memory.next_grant(now)));
+        }
+        wake
+    }
+
+    /// Work that is left, in words.
+    pub fn open(&self, now_blocked: bool) -> Option<String> {
+        let job = self.jobs.iter().find(|job| job.end.is_none())?;
+        let blocked = if now_blocked { ", and takes nothing for now" } else { "" };
+        Some(format!(
+            "collective id {}: {} of {} words sent, {} landed{blocked}",
+            job.id,
+            job.sent_q,
+            if job.kind.sends { job.words } else { 0 },
+            job.landed_q
+        ))
+    }
+
+    /// Describes the jobs to a wave.
+    pub fn probe(&self, scope: &mut Scope<'_>) {
+        for (number, job) in self.jobs.iter().enumerate() {
+            scope.indexed("job", number, |scope| {
+                scope.state("state", &STATES, job.state());
+                scope.bits("read", 36, job.read_q);
+                scope.bits("sent", 36, job.sent_q);
+                scope.bits("received", 36, job.received_q);
+                scope.bits("landed", 36, job.landed_q);
+            });
+        }
+    }
+}
+
+/// An end point of a PIUMA system: a core, traffic, or both at one port.
+#[derive(Clone, Debug, Default)]
+pub struct End {
+    /// The core, if there is one. Its collective packets go before traffic on the shared port.
+    pub core: Option<Box<Core>>,
+    /// Background traffic.
+    pub traffic: Option<Box<Traffic>>,
+}
+
+impl Block for End {
+    type Tables = Registers;
+
+    fn tick(&mut self, io: &mut Io<'_>, _: &Registers) -> Wake {
+        let mut wake = Wake::OnInput;
+        if let Some(core) = &mut self.core {
+            wake = wake.or(core.tick(io));
+        }
+        if let Some(traffic) = &mut self.traffic {
+            wake = wake.or(traffic.tick(io));
+        }
+        wake
+    }
+
+    fn open(&self) -> Option<String> {
+        let core = self.core.as_ref().and_then(|core| core.open(core.consume_from > 0));
+        core.or_else(|| self.traffic.as_ref().and_then(|traffic| traffic.open()))
+    }
+
+    fn probe(&self, scope: &mut Scope<'_>) {
+        if let Some(core) = &self.core {
+            core.probe(scope);
+        }
+        if let Some(traffic) = &self.traffic {
+            traffic.probe(scope);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn granted(bandwidth: Option<u64>, scale: u64, cycles: Cycle) -> u64 {
+        let mut memory = Memory::new(MemoryCfg { bandwidth, scale, read_latency: 0, write_latency: 0 });
+        (0..cycles).map(|now| u64::from(memory.grant(now))).sum()
+    }
+
+    #[test]
+    fn a_busy_memory_moves_exactly_its_bandwidth() {
+        // 51.2 Gb/s at 1 GHz: 0.8 words a cycle. The rested memory's first word comes on top.
+        assert_eq!(granted(Some(51_200_000_000), 1_000_000_000, 100_000), 80_001);
+        assert_eq!(granted(Some(64), 1, 1000), 1000, "a word a cycle");
+        assert_eq!(granted(Some(1), 1, 64_000), 1001, "a bit a cycle");
+        assert_eq!(granted(None, 1, 1000), 1000);
+    }
+
+    #[test]
+    fn an_idle_memory_saves_nothing_up() {
+        let mut memory = Memory::new(MemoryCfg { bandwidth: Some(32), scale: 1, read_latency: 0, write_latency: 0 });
+        let grants: Vec<bool> = (1_000_000..1_000_006).map(|now| memory.grant(now)).collect();
+        assert_eq!(grants, [true, true, false, true, false, true]);
+    }
+
+    #[test]
+    fn the_next_grant_is_the_first_cycle_that_pays() {
+        let mut memory = Memory::new(MemoryCfg { bandwidth: Some(10), scale: 1, read_latency: 0, write_latency: 0 });
+        assert!(memory.grant(0));
+        let next = memory.next_grant(0);
+        assert!(!memory.grant(next - 1), "the cycle before is still blocked");
+        assert!(memory.grant(next));
+    }
+}

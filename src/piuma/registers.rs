@@ -1,0 +1,377 @@
+//! Configuration registers (requirements P-SW-1, P-SW-9; "In-network multicast operations", paragraphs 13, 14 and 34).
+//!
+//! Per switch, collective id, channel (request, response) and input port there is one register: a bit vector of the
+//! output ports, bit n = port n. The bit of the engine port (10 on a die) hands the packet to the CENG. Per switch and
+//! collective id one more register selects the CENG's operation.
+//!
+//! ```text
+//!   address of a register, 64 bits wide, byte address
+//!   ┌────────────────┬──────────────┬────┬──────────────────┬───┐
+//!   │ switch  47:24  │  id  23:12   │ op │ channel  port    │000│
+//!   └────────────────┴──────────────┴─11─┴───10─────9:3─────┴2:0┘
+//! ```
+//!
+//! | offset in an id's page | register | bits |
+//! |---|---|---|
+//! | 0x000 + 8 x port | request vector of input `port` | n: output port n |
+//! | 0x400 + 8 x port | response vector of input `port` | n: output port n |
+//! | 0x800 | operation select | 7:0 operation, 15:8 data type, 17:16 rounding, 18 flush to zero |
+//!
+//! The codes of operation, data type and rounding are their places in [`Op::ALL`], [`DType::ALL`] and [`Round::ALL`].
+//! All registers are zero at reset, can be read back, and are written by [`Registers::store`] only *chosen: the sources
+//! give no map*. An engine whose request register (of the engine port) is empty while its response register is not is the
+//! root of its id: the result turns into a response there.
+
+use super::{CHANNELS, REQUEST, RESPONSE};
+use crate::arith::{DType, Mode, Op, Round};
+use crate::fabric::routing::Routes;
+use crate::fabric::{Flit, PortSet, Tables};
+
+/// The size of a register file.
+#[derive(Clone, Debug)]
+pub struct RegistersCfg {
+    /// Number of switches.
+    pub switches: u32,
+    /// Register sets: collective ids 0 to `ids` - 1.
+    pub ids: u16,
+    /// External ports of a switch; the engine port follows them.
+    pub external_ports: u16,
+}
+
+/// What the CENG does for one collective id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpSelect {
+    /// Operation.
+    pub op: Op,
+    /// Data type of the lanes.
+    pub dtype: DType,
+    /// Rounding and flushing.
+    pub mode: Mode,
+}
+
+impl Default for OpSelect {
+    fn default() -> OpSelect {
+        OpSelect { op: Op::Sum, dtype: DType::F64, mode: Mode::default() }
+    }
+}
+
+impl OpSelect {
+    /// The register's value.
+    pub fn encode(self) -> u64 {
+        let place = |found: Option<usize>| found.expect("every name is in its list") as u64;
+        place(Op::ALL.iter().position(|&op| op == self.op))
+            | place(DType::ALL.iter().position(|&dtype| dtype == self.dtype)) << 8
+            | place(Round::ALL.iter().position(|&round| round == self.mode.round)) << 16
+            | u64::from(self.mode.flush_to_zero) << 18
+    }
+
+    /// What a register's value means; `None` if a field names nothing or an unused bit is set.
+    pub fn decode(value: u64) -> Option<OpSelect> {
+        if value >> 19 != 0 {
+            return None;
+        }
+        let round = *Round::ALL.get((value >> 16 & 3) as usize)?;
+        Some(OpSelect {
+            op: *Op::ALL.get((value & 0xff) as usize)?,
+            dtype: *DType::ALL.get((value >> 8 & 0xff) as usize)?,
+            mode: Mode { flush_to_zero: value >> 18 & 1 == 1, ..Mode::rounding(round) },
+        })
+    }
+}
+
+/// Why a load or store of a register failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// There is no register at this address.
+    #[error("no register at {0:#014x}")]
+    Unmapped(u64),
+    /// The address is not a multiple of 8.
+    #[error("register address {0:#014x} is not a multiple of 8")]
+    Unaligned(u64),
+    /// A bit is set for a port the switch does not have.
+    #[error("value {value:#x} for {address:#014x} names a port above {last_port}")]
+    NoSuchPort {
+        /// The address.
+        address: u64,
+        /// What was to be stored.
+        value: u64,
+        /// The highest port there is: the engine's.
+        last_port: u16,
+    },
+    /// The operation select register was given a code that means nothing.
+    #[error("value {value:#x} for {address:#014x} is no operation")]
+    NoSuchOperation {
+        /// The address.
+        address: u64,
+        /// What was to be stored.
+        value: u64,
+    },
+}
+
+/// The register files of all switches, and the point-to-point routes beside them.
+#[derive(Clone, Debug)]
+pub struct Registers {
+    cfg: RegistersCfg,
+    /// By (switch, id, channel, port).
+    vectors: Vec<u64>,
+    /// By (switch, id).
+    selects: Vec<OpSelect>,
+    /// By (switch, id): input ports whose request vector has the engine's bit; kept with every store.
+    engine_inputs: Vec<u64>,
+    names: Vec<String>,
+    /// Point-to-point routes.
+    pub routes: Routes,
+}
+
+/// Where a register lies in the arrays.
+enum Place {
+    Vector(usize, usize, u16, u8),
+    Select(usize),
+}
+
+impl Registers {
+    /// All registers zero. `names` are the switches' names, for messages.
+    ///
+    /// # Panics
+    /// If a port set of one word is too small; scenario checks refuse that before.
+    pub fn new(cfg: RegistersCfg, names: Vec<String>, routes: Routes) -> Registers {
+        assert!(cfg.external_ports < 64, "a register is one word: at most 63 ports and the engine");
+        let sets = cfg.switches as usize * usize::from(cfg.ids);
+        Registers {
+            vectors: vec![0; sets * usize::from(CHANNELS) * usize::from(cfg.external_ports + 1)],
+            selects: vec![OpSelect::default(); sets],
+            engine_inputs: vec![0; sets],
+            names,
+            routes,
+            cfg,
+        }
+    }
+
+    /// The engine's port number.
+    pub fn engine_port(&self) -> u16 {
+        self.cfg.external_ports
+    }
+
+    /// Number of collective ids.
+    pub fn ids(&self) -> u16 {
+        self.cfg.ids
+    }
+
+    /// Number of switches.
+    pub fn switches(&self) -> u32 {
+        self.cfg.switches
+    }
+
+    /// The name of a switch.
+    pub fn name(&self, switch: u32) -> &str {
+        &self.names[switch as usize]
+    }
+
+    /// The address of a port vector.
+    pub fn vector_address(switch: u32, id: u16, channel: u8, port: u16) -> u64 {
+        u64::from(switch) << 24 | u64::from(id) << 12 | u64::from(channel) << 10 | u64::from(port) << 3
+    }
+
+    /// The address of an operation select register.
+    pub fn select_address(switch: u32, id: u16) -> u64 {
+        u64::from(switch) << 24 | u64::from(id) << 12 | 0x800
+    }
+
+    fn place(&self, address: u64) -> Result<Place, AddressError> {
+        if address & 7 != 0 {
+            return Err(AddressError::Unaligned(address));
+        }
+        let unmapped = AddressError::Unmapped(address);
+        let (switch, id) = (address >> 24, address >> 12 & 0xfff);
+        if switch >= u64::from(self.cfg.switches) || id >= u64::from(self.cfg.ids) {
+            return Err(unmapped);
+        }
+        let set = (switch * u64::from(self.cfg.ids) + id) as usize;
+        let offset = address & 0xfff;
+        if offset == 0x800 {
+            return Ok(Place::Select(set));
+        }
+        let (channel, port) = (offset >> 10, (offset >> 3 & 0x7f) as u16);
+        if channel >= u64::from(CHANNELS) || port > self.cfg.external_ports {
+            return Err(unmapped);
+        }
+        let index = self.vector_index(set, channel as u8, port);
+        Ok(Place::Vector(index, set, port, channel as u8))
+    }
+
+    #[inline]
+    fn vector_index(&self, set: usize, channel: u8, port: u16) -> usize {
+        (set * usize::from(CHANNELS) + usize::from(channel)) * usize::from(self.cfg.external_ports + 1)
+            + usize::from(port)
+    }
+
+    /// Reads a register.
+    ///
+    /// # Errors
+    /// If there is none at the address.
+    pub fn load(&self, address: u64) -> Result<u64, AddressError> {
+        Ok(match self.place(address)? {
+            Place::Vector(index, ..) => self.vectors[index],
+            Place::Select(set) => self.selects[set].encode(),
+        })
+    }
+
+    /// Writes a register.
+    ///
+    /// # Errors
+    /// If there is none at the address, or the value has no meaning there; nothing is changed then.
+    pub fn store(&mut self, address: u64, value: u64) -> Result<(), AddressError> {
+        match self.place(address)? {
+            Place::Vector(index, set, port, channel) => {
+                let last_port = self.engine_port();
+                if value >> last_port > 1 {
+                    return Err(AddressError::NoSuchPort { address, value, last_port });
+                }
+                self.vectors[index] = value;
+                if channel == REQUEST {
+                    self.engine_inputs[set] &= !(1 << port);
+                    self.engine_inputs[set] |= (value >> last_port & 1) << port;
+                }
+            }
+            Place::Select(set) => {
+                self.selects[set] = OpSelect::decode(value).ok_or(AddressError::NoSuchOperation { address, value })?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn set(&self, switch: u32, id: u16) -> usize {
+        switch as usize * usize::from(self.cfg.ids) + usize::from(id)
+    }
+
+    /// The vector of an input port.
+    #[inline]
+    pub fn vector(&self, switch: u32, id: u16, channel: u8, port: u16) -> u64 {
+        self.vectors[self.vector_index(self.set(switch, id), channel, port)]
+    }
+
+    /// What the CENG of a switch does for an id.
+    #[inline]
+    pub fn select(&self, switch: u32, id: u16) -> OpSelect {
+        self.selects[self.set(switch, id)]
+    }
+
+    /// The input ports whose requests the CENG of a switch joins for an id.
+    #[inline]
+    pub fn engine_inputs(&self, switch: u32, id: u16) -> u64 {
+        self.engine_inputs[self.set(switch, id)]
+    }
+
+    /// Whether a switch is the root of an id: its engine's result turns into a response.
+    #[inline]
+    pub fn is_root(&self, switch: u32, id: u16) -> bool {
+        let engine = self.engine_port();
+        self.vector(switch, id, REQUEST, engine) == 0 && self.vector(switch, id, RESPONSE, engine) != 0
+    }
+}
+
+impl Tables<1> for Registers {
+    #[inline]
+    fn outputs(&self, switch: u32, port: u16, flit: &Flit) -> PortSet<1> {
+        let id = flit.tag.id();
+        if id >= self.cfg.ids {
+            return PortSet::EMPTY;
+        }
+        PortSet::from_word(self.vector(switch, id, flit.tag.vc(), port))
+    }
+
+    #[inline]
+    fn unicast(&self, switch: u32, _: u16, flit: &Flit) -> u16 {
+        self.routes.port(switch, flit.dst())
+    }
+
+    fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String {
+        let channel = if flit.tag.vc() == REQUEST { "request" } else { "response" };
+        format!(
+            "{}: a {channel} of collective id {} came in by port {port}, whose {channel} register is empty",
+            self.name(switch),
+            flit.tag.id()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::routing::Routing;
+    use crate::fabric::topology::Die;
+
+    fn registers() -> Registers {
+        let cfg = RegistersCfg { switches: 3, ids: 5, external_ports: 10 };
+        let routes = Routes { routing: Routing::Die(Die::default()), ends: Vec::new() };
+        Registers::new(cfg, vec!["a".into(), "b".into(), "c".into()], routes)
+    }
+
+    #[test]
+    fn every_register_reads_back_and_none_aliases() {
+        let mut registers = registers();
+        let mut written = Vec::new();
+        for switch in 0..3 {
+            for id in 0..5 {
+                for channel in [REQUEST, RESPONSE] {
+                    for port in 0..=10 {
+                        let address = Registers::vector_address(switch, id, channel, port);
+                        let value = written.len() as u64 % 0x7ff;
+                        assert_eq!(registers.load(address), Ok(0), "zero at reset");
+                        registers.store(address, value).unwrap();
+                        written.push((address, value));
+                    }
+                }
+                let select = OpSelect { op: Op::Max, dtype: DType::F32, mode: Mode::rounding(Round::Down) };
+                registers.store(Registers::select_address(switch, id), select.encode()).unwrap();
+                assert_eq!(registers.select(switch, id), select);
+                written.push((Registers::select_address(switch, id), select.encode()));
+            }
+        }
+        for (address, value) in written {
+            assert_eq!(registers.load(address), Ok(value), "{address:#x}");
+        }
+    }
+
+    #[test]
+    fn addresses_without_a_register_and_values_without_a_meaning_are_refused() {
+        let mut registers = registers();
+        let good = Registers::vector_address(2, 4, RESPONSE, 10);
+        assert_eq!(
+            registers.store(good, 1 << 11),
+            Err(AddressError::NoSuchPort { address: good, value: 1 << 11, last_port: 10 })
+        );
+        assert_eq!(registers.load(good), Ok(0), "a refused store changes nothing");
+        for bad in [
+            Registers::vector_address(3, 0, REQUEST, 0),
+            Registers::vector_address(0, 5, REQUEST, 0),
+            Registers::vector_address(0, 0, REQUEST, 11),
+            Registers::vector_address(0, 0, 2, 0) + 8,
+            u64::MAX & !7,
+        ] {
+            assert_eq!(registers.store(bad, 0), Err(AddressError::Unmapped(bad)));
+        }
+        assert_eq!(registers.load(good + 4), Err(AddressError::Unaligned(good + 4)));
+        let select = Registers::select_address(1, 1);
+        for value in [0xff, 0xff00, 1 << 19] {
+            assert_eq!(registers.store(select, value), Err(AddressError::NoSuchOperation { address: select, value }));
+        }
+    }
+
+    #[test]
+    fn the_engine_bit_and_the_root_are_derived_from_the_vectors() {
+        let mut registers = registers();
+        for port in [2, 3, 7] {
+            registers.store(Registers::vector_address(1, 2, REQUEST, port), 1 << 10).unwrap();
+        }
+        assert_eq!(registers.engine_inputs(1, 2), 0b1000_1100);
+        assert!(!registers.is_root(1, 2));
+        registers.store(Registers::vector_address(1, 2, RESPONSE, 10), 1 << 7).unwrap();
+        assert!(registers.is_root(1, 2));
+        registers.store(Registers::vector_address(1, 2, REQUEST, 10), 1 << 5).unwrap();
+        assert!(!registers.is_root(1, 2));
+        registers.store(Registers::vector_address(1, 2, REQUEST, 3), 0).unwrap();
+        assert_eq!(registers.engine_inputs(1, 2), 0b1000_0100);
+    }
+}
