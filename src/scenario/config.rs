@@ -3,6 +3,7 @@
 //! This is what a simulation is built from and what the result document prints as `config`.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::ops::Deref;
 use std::path::PathBuf;
 
@@ -200,7 +201,7 @@ impl Topology {
                 let cores = self.end_points() - 1;
                 let mut text = format!("core0 to core{cores}");
                 if *tiles > 2 {
-                    text.push_str(&format!(", sw0 to sw{}", (tiles - 2) * positions - 1));
+                    let _ = write!(text, ", sw0 to sw{}", (tiles - 2) * positions - 1);
                 }
                 text
             }
@@ -281,6 +282,8 @@ pub struct Memory {
     pub write_latency: Latency,
 }
 
+// The signature is serde's.
+#[allow(clippy::ref_option)]
 fn unlimited<S: Serializer>(bandwidth: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
     match bandwidth {
         Some(rate) => serializer.serialize_u64(*rate),

@@ -98,7 +98,7 @@ impl Default for ClockFile {
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct TopologyFile {
-    /// The shape.
+    /// The shape of the network.
     pub kind: TopologyKind,
     /// die: tiles in the row; the first and the last are core tiles, those between have switches only. Default: 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -371,7 +371,7 @@ pub struct CollectiveFile {
     pub round: Option<String>,
     /// Elements of the vector; 0 for a barrier only. Default: 1, and 0 for a barrier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_i64))]
+    #[schemars(range(min = 0, max = 268_435_456))]
     pub elements: Option<u64>,
     /// Who takes part: "all", or a list of end points.
     #[serde(default)]
@@ -860,8 +860,7 @@ fn to_toml(node: &Node, key: &str) -> toml::Value {
         Value::Bool(flag) => toml::Value::Boolean(*flag),
         Value::Integer(number) => toml::Value::Integer(i64::try_from(*number).unwrap_or(i64::MAX)),
         Value::Float(text) => toml::Value::Float(Value::float(text)),
-        Value::String(text) => toml::Value::String(text.clone()),
-        Value::Datetime(text) => toml::Value::String(text.clone()),
+        Value::String(text) | Value::Datetime(text) => toml::Value::String(text.clone()),
         // Numbers that are data keep their text: they are rounded once, when their type is known.
         Value::Array(rows) if key == "values" => toml::Value::Array(rows.iter().map(texts).collect()),
         Value::Array(items) => toml::Value::Array(items.iter().map(|item| to_toml(item, "")).collect()),

@@ -97,8 +97,8 @@ pub fn load_file(path: &Path, overrides: &[String]) -> Result<Loaded, Problems> 
     let bytes = std::fs::read(path).map_err(|error| fail(format!("cannot read the scenario: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count();
-        fail(format!("the file is not UTF-8 text, from line {} on", line + 1))
+        let line = error.as_bytes()[..valid].split(|byte| *byte == b'\n').count();
+        fail(format!("the file is not UTF-8 text, from line {line} on"))
     })?;
     let base = path.parent().unwrap_or(Path::new(""));
     let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());

@@ -515,13 +515,6 @@ impl Resolver<'_> {
             self.report(Problem::at(elements_path, "only a barrier has no elements").expected("1 or more"));
             return 1;
         }
-        if elements > limits::ELEMENTS {
-            self.report(
-                Problem::at(elements_path, format!("{elements} elements are too many"))
-                    .expected(format!("up to {}", limits::ELEMENTS)),
-            );
-            return 1;
-        }
         elements
     }
 
@@ -607,9 +600,7 @@ impl Resolver<'_> {
                 } else {
                     format!("{rows}, one a participant")
                 };
-                self.report(
-                    Problem::at(&values_path, format!("{} rows of values", values.len())).expected(format!("{who}")),
-                );
+                self.report(Problem::at(&values_path, format!("{} rows of values", values.len())).expected(who));
             }
             for (index, row) in values.iter().enumerate() {
                 let row_path = format!("{values_path}[{index}]");
@@ -696,7 +687,11 @@ impl Resolver<'_> {
             // Names of a big system are regular: its first ones are enough to find a slip.
             let known: Vec<String> =
                 (0..topology.switches().min(4096)).map(|switch| topology.switch_name(switch)).collect();
-            self.report(problem.expected(topology.switch_names()).nearest(name, known.iter().map(String::as_str)));
+            let problem = problem.expected(topology.switch_names());
+            // A wrong number behind the right word is no slip of spelling.
+            let word = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_').to_owned();
+            let spelt = known.iter().any(|known| word(known) == word(name));
+            self.report(if spelt { problem } else { problem.nearest(name, known.iter().map(String::as_str)) });
         }
         switch
     }

@@ -115,7 +115,11 @@ fn describe_collective(out: &mut String, collective: &CollectiveResult) {
         line(out, "", &format!("bit-exact: {verdict} ({exact} of {elements}), flags: {flags}"));
     }
     if let Some(difference) = &collective.first_difference {
-        let ulps = difference.ulps.map_or_else(String::new, |ulps| format!(", {ulps} ulps apart"));
+        let ulps = match difference.ulps {
+            None => String::new(),
+            Some(1) => ", 1 ulp apart".to_owned(),
+            Some(ulps) => format!(", {ulps} ulps apart"),
+        };
         let text = format!(
             "first difference: element {} at end point {}: {} instead of {}{ulps}; they part at {}",
             difference.element, difference.end_point, difference.got, difference.expected, difference.node
