@@ -149,7 +149,7 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     if let Some(flip) = options.flip {
         run.flip(flip)?;
     }
-    run.to_the_end(options);
+    run.drive(options);
     if let Some(wave) = options.wave {
         run.close(wave)?;
     }
@@ -237,7 +237,7 @@ impl<'a> Run<'a> {
     // --------------------------------------------------------------------------------------------- the cycles
 
     /// Runs until all is done, or the limit, the watchdog or the caller ends it.
-    fn to_the_end(&mut self, options: &RunOptions<'_>) {
+    fn drive(&mut self, options: &RunOptions<'_>) {
         let limits = &self.loaded.scenario.limits;
         let mut watchdog = Watchdog::new(limits.watchdog_cycles);
         let mut look = 0;
@@ -480,7 +480,7 @@ impl<'a> Run<'a> {
             let flip = engine.tap().filter(|tap| (tap.id, tap.seq) == (id, seq)).map_or(0, |tap| tap.flip);
             run.ready.system.join_mut(switch as u32)?.set_tap(Tap { id, seq, flip, seen: None });
         }
-        run.to_the_end(&RunOptions::default());
+        run.drive(&RunOptions::default());
         let plan = run.ready.system.plan();
         let seen: HashMap<String, u64> = (plan.nodes.iter().zip(run.ready.system.joins()))
             .filter_map(|(node, engine)| Some((format!("{}.ceng", node.name), engine.tap()?.seen?)))
