@@ -25,11 +25,11 @@ test: cmake ## check everything CI checks: format, lints, documentation, all tes
 	@$(CARGO) test --quiet --doc
 	@$(RUN_TESTS)
 
-golden: cmake ## show how the expected files under golden/ differ from what comes out now, then accept what comes out
+golden: cmake ## show what differs from golden/ and from the README's outputs, then accept what comes out now
 	@if [ -n "$$CI" ]; then echo "make golden: CI accepts nothing; run it yourself and commit what it writes" >&2; exit 1; fi
 	@WATERSHED_GOLDEN=accept INSTA_UPDATE=always $(CARGO) test --quiet --no-fail-fast \
-		--test golden --test cli --test probe -- --nocapture
-	@git status --short golden
+		--test golden --test cli --test probe --test project -- --nocapture
+	@git status --short golden README.md
 
 bench: cmake ## measure what simulating costs (about a minute)
 	@$(CARGO) bench --quiet --bench cost
