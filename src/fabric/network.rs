@@ -495,6 +495,12 @@ where
         }
     }
 
+    /// The sending side of an end point. It is a place of its own: what an end point takes never waits for what it
+    /// sends, so a chain that ends at a consumer must not go on through its sender.
+    fn sender_name(&self, node: u32, vc: u8) -> String {
+        format!("{} to send a {}", self.plan.nodes[node as usize].name, self.vc_names[usize::from(vc)])
+    }
+
     /// The queue at the far end of a port, or a name for its absence.
     fn far_queue_name(&self, node: u32, port: u16, vc: u8) -> String {
         let link = self.wires.links[self.wires.port(node, port) as usize];
@@ -557,6 +563,7 @@ where
                 } else {
                     let link = self.wires.links[(info.port_base + u32::from(port)) as usize];
                     match self.plan.nodes.get(link.to_node as usize) {
+                        Some(peer) if peer.kind == NodeKind::End => self.sender_name(link.to_node, vc),
                         Some(peer) => format!("{} to send over P{port}", peer.name),
                         None => format!("port {port}, which has no link"),
                     }
@@ -587,7 +594,12 @@ where
                     && self.wires.out[q].credits == 0
                 {
                     let whom = self.far_queue_name(node, port, vc);
-                    waits.push(WaitFor { who: name.clone(), whom, why: "no credit".into() });
+                    let who = if self.plan.nodes[node as usize].kind == NodeKind::End {
+                        self.sender_name(node, vc)
+                    } else {
+                        name.clone()
+                    };
+                    waits.push(WaitFor { who, whom, why: "no credit".into() });
                 }
             }
         }
