@@ -82,12 +82,11 @@ fn with_packets_of_every_length_in_routers_of_every_depth() {
         for packet in [1, 11, 33] {
             // Packets are made at random: the longer they are, the longer it takes until the least loaded of eighteen links
             // has seen its share.
-            let start = if packet == 1 { 4000 } else { 24_000 };
+            let start = 4000 * packet;
             for (rate, least) in [(0.55, 0.5), (1.0, 0.95)] {
                 let mut set = router.clone();
                 set.extend(sets!["traffic[0].packet_flits={packet}"; "collective[0].start_cycle={start}"]);
                 let (loaded, load) = one(rate, &set);
-                println!("pipeline {pipeline}, packets of {packet}, rate {rate}: {load:.4}");
                 assert_eq!(loaded, quiet, "pipeline {pipeline}, packets of {packet}, rate {rate}");
                 assert!(load >= least, "pipeline {pipeline}, packets of {packet}: {load} at rate {rate}");
             }
