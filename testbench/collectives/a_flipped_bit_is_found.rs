@@ -12,7 +12,7 @@ fn flipped(text: &str, sets: &[String], switch: &str, word: u64, mask: u64) -> w
 
 #[test]
 fn in_every_engine_of_the_flagship() {
-    let rows = vec!["[1, 2, 4, 8, 16, 32]"; 8].join(", ");
+    let rows = ["[1, 2, 4, 8, 16, 32]"; 8].join(", ");
     let set =
         sets!["collective[0].elements=6"; "collective[0].dtype=\"i64\""; "collective[0].data={{ values = [{rows}] }}"];
     for (switch, word, bit) in [("core0", 0, 0), ("core4", 5, 17), ("sw4", 3, 40)] {

@@ -1,5 +1,7 @@
 //! Point-to-point packets on a collective's own links leave its cycle count as it is, to the cycle (P-SW-4, K-ARB-1).
 
+use std::fmt::Write as _;
+
 use watershed::scenario::result::Document;
 
 use crate::sets;
@@ -139,8 +141,8 @@ fn on_the_memory_links_that_cores_share_with_traffic() {
     // Every core sends to the free port of its own switch and gets as much from there, over the link its collective uses.
     let mut flows = String::new();
     for core in 0..8 {
-        flows += &format!("{{ from = \"core{core}.P7\", to = \"core{core}.P1\", rate = 0.95 }},\n");
-        flows += &format!("{{ from = \"core{core}.P1\", to = \"core{core}.P7\", rate = 0.95 }},\n");
+        let _ = writeln!(flows, "{{ from = \"core{core}.P7\", to = \"core{core}.P1\", rate = 0.95 }},");
+        let _ = writeln!(flows, "{{ from = \"core{core}.P1\", to = \"core{core}.P7\", rate = 0.95 }},");
     }
     let with = scenario(0.0) + &format!("[[traffic]]\npattern = \"flows\"\nflows = [\n{flows}]\n");
     for elements in [1, 200] {

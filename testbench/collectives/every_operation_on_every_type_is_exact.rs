@@ -60,7 +60,7 @@ fn one_element_and_odd_numbers_fill_their_lanes() {
 #[test]
 fn the_padding_of_a_half_filled_word_raises_no_flag() {
     // One f32 in a word: the other lane is +0 everywhere, and zero plus zero is exact.
-    let rows = vec!["[\"0x3f800000\"]"; 8].join(", ");
+    let rows = ["[\"0x3f800000\"]"; 8].join(", ");
     let set =
         sets!["collective[0].dtype=\"f32\""; "collective[0].elements=1"; "collective[0].data={{ values = [{rows}] }}"];
     let document = pass(&die(ONE), &set);
@@ -72,7 +72,7 @@ fn the_padding_of_a_half_filled_word_raises_no_flag() {
 fn sums_are_what_ordinary_arithmetic_says() {
     // An oracle beside the oracle: wrapping integer sums do not depend on the tree.
     let rows: Vec<Vec<u64>> =
-        (0..8u64).map(|row| (0..5u64).map(|at| (row + 1) * 0x1234_5678_9abc_def1 ^ at << 40).collect()).collect();
+        (0..8u64).map(|row| (0..5u64).map(|at| ((row + 1) * 0x1234_5678_9abc_def1) ^ (at << 40)).collect()).collect();
     let text = rows
         .iter()
         .map(|row| format!("[{}]", row.iter().map(|word| format!("\"{word:#x}\"")).collect::<Vec<_>>().join(", ")));

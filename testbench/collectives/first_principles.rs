@@ -21,10 +21,10 @@ pub enum Ground {
 pub struct Times {
     pub link: u64,
     pub local: u64,
-    pub pipeline: u64,
-    pub stages: u64,
-    pub radix: u64,
     pub cycles_per_flit: u64,
+    pub stages: u64,
+    pub pipeline: u64,
+    pub radix: u64,
 }
 
 impl Default for Times {
@@ -36,7 +36,7 @@ impl Default for Times {
 
 impl Times {
     pub fn levels(&self) -> u64 {
-        (0..).find(|&levels| 1u64 << levels >= self.radix).unwrap()
+        (0..64).find(|&levels| 1u64 << levels >= self.radix).unwrap()
     }
 
     pub fn engine(&self) -> u64 {
@@ -65,11 +65,11 @@ impl Ground {
     pub fn home(&self, end: usize) -> Place {
         match self {
             Ground::Die => vec![end as i64 % 4, if end < 4 { 0 } else { 3 }],
-            Ground::Mesh { size, concentration } => self.place(size, end / concentration),
+            Ground::Mesh { size, concentration } => Ground::place(size, end / concentration),
         }
     }
 
-    fn place(&self, size: &[i64], switch: usize) -> Place {
+    fn place(size: &[i64], switch: usize) -> Place {
         let mut rest = switch as i64;
         size.iter()
             .map(|side| {
@@ -91,7 +91,7 @@ impl Ground {
         match self {
             Ground::Die => (0..16).map(|switch| vec![switch % 4, switch / 4]).collect(),
             Ground::Mesh { size, .. } => {
-                (0..size.iter().product::<i64>() as usize).map(|switch| self.place(size, switch)).collect()
+                (0..size.iter().product::<i64>() as usize).map(|switch| Ground::place(size, switch)).collect()
             }
         }
     }

@@ -2,6 +2,7 @@
 //! system, printed and loaded again (P-EMB-3, P-SW-1, P-SW-9).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use watershed::fabric::routing::{Routes, Routing};
 use watershed::fabric::topology::Die;
@@ -72,7 +73,7 @@ fn printed(registers: &Registers, id: u16) -> String {
                 })
                 .collect();
             if !vectors.is_empty() {
-                text += &format!("{}.{name} = {{ {} }}\n", registers.name(switch), vectors.join(", "));
+                let _ = writeln!(text, "{}.{name} = {{ {} }}", registers.name(switch), vectors.join(", "));
             }
         }
     }

@@ -20,7 +20,7 @@ pub const UNLIMITED: &str = r#"memory.bandwidth_gbps="unlimited""#;
 #[macro_export]
 macro_rules! sets {
     ($($format:literal $(, $argument:expr)*);* $(;)?) => {
-        vec![$(format!($format $(, $argument)*)),*]
+        Vec::from([$(format!($format $(, $argument)*)),*])
     };
 }
 

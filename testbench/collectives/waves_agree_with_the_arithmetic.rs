@@ -107,7 +107,7 @@ fn engines_work_and_results_leave_in_the_cycles_of_the_arithmetic() {
         let mut wave = Wave::of(
             &sets!["collective[0].elements=1"; "switch.pipeline_stages={pipeline}"; "switch.ceng.stages={stages}"],
         );
-        let at = expected(Times { pipeline, stages, ..Times::default() });
+        let at = expected(Times { stages, pipeline, ..Times::default() });
         let ps = |cycle: u64| cycle * 1000;
         for (switch, arrived, port) in [(CORE0, at.core0, 5), (ROOT, at.root, 6)] {
             let state = format!("{switch}.ceng.state");

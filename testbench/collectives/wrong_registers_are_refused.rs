@@ -107,41 +107,56 @@ fn an_engine_that_waits_for_nobody() {
 
 #[test]
 fn circles() {
+    // A packet cannot enter a circle but by an output that the circle feeds as well: that is where it is seen.
     // A response that comes back to where it was.
     refused(
         &on_die(
-            &(edit(DIE, "core0.response = { I10 = [2, 7] }", "core0.response = { I10 = [2, 7], I4 = [2] }")
-                .replace("core1.response = { I2 = [7] }", "core1.response = { I2 = [7, 4] }")
-                + "core2.response = { I4 = [2] }\ncore3.response = { I2 = [4] }\n"),
+            "core1.request = { I7 = [2] }\ncore0.request = { I2 = [10], I7 = [10] }\n\
+             core0.response = { I10 = [2, 7], I3 = [2] }\ncore1.response = { I2 = [7, 3] }\n\
+             core3.response = { I3 = [2] }\ncore2.response = { I2 = [3] }\n",
         ),
-        &["core0"],
+        &["I10 and I3 of core0 both forward to port 2"],
     );
     // Requests that run round a tile and never reach an engine.
     refused(
         &on_die(
-            "core1.request = { I7 = [2] }\ncore0.request = { I2 = [3], I7 = [10] }\ncore2.request = { I3 = [4] }\ncore1.response = { I2 = [7] }\n",
+            "core1.request = { I7 = [2], I4 = [2] }\ncore0.request = { I2 = [3], I7 = [10] }\ncore2.request = { I3 = [4] }\n",
         ),
-        &["core1", "I4"],
+        &["I7 and I4 of core1 both forward to port 2"],
     );
-    // A circle of three switches that somebody feeds: the second round meets its own first.
+    // A multicast that comes back.
     refused(
-        &on_die(
-            "core0.request = { I7 = [2, 10] }\ncore1.request = { I2 = [4], I7 = [3] }\ncore2.request = { I4 = [3] }\n",
-        ),
-        &["core"],
+        &die("[[collective]]\nkind = \"broadcast\"\nparticipants = [1, 0]\n[collective.registers]\n\
+             core1.request = { I7 = [2], I4 = [2] }\ncore0.request = { I2 = [7, 3] }\ncore2.request = { I3 = [4] }\n"),
+        &["I7 and I4 of core1 both forward to port 2"],
     );
     // An engine that waits for its own result to come back.
     refused(
         &on_die(
-            "core1.request = { I7 = [2] }\ncore0.request = { I2 = [10], I3 = [10], I7 = [10], I10 = [3] }\ncore2.request = { I3 = [3] }\n",
+            "core1.request = { I7 = [2] }\ncore0.request = { I2 = [10], I3 = [10], I7 = [10], I10 = [3] }\n\
+             core2.request = { I3 = [3] }\n",
         ),
         &["engine of core0", "port 3", "for ever"],
     );
+    // Two engines that wait for each other's results, on a line.
     refused(
         &on_line(
-            "s0.request = { I2 = [0], I0 = [0] }\ns1.request = { I1 = [3], I2 = [3], I0 = [3], I3 = [0] }\ns2.request = { I1 = [1], I2 = [1] }\n",
+            "s0.request = { I2 = [3], I0 = [3], I3 = [0] }\ns1.request = { I1 = [3], I2 = [3], I0 = [3], I3 = [1] }\n\
+             s2.request = { I2 = [1] }\n",
         ),
-        &["s"],
+        &["the engine of s0 would wait for port 0 for ever"],
+    );
+    // A response that runs round a square of four switches.
+    refused(
+        &mesh(
+            &[2, 2],
+            1,
+            "[[collective]]\nkind = \"allreduce\"\n[collective.registers]\ns1_0.request = { I4 = [1] }\n\
+             s1_1.request = { I4 = [1] }\ns0_1.request = { I0 = [5], I4 = [5], I5 = [3] }\n\
+             s0_0.request = { I0 = [5], I2 = [5], I4 = [5] }\ns0_0.response = { I5 = [0, 4], I2 = [0] }\n\
+             s1_0.response = { I1 = [2, 4] }\ns1_1.response = { I3 = [1, 4] }\ns0_1.response = { I0 = [3, 4] }\n",
+        ),
+        &["I5 and I2 of s0_0 both forward to port 0"],
     );
 }
 
@@ -157,7 +172,7 @@ fn no_root() {
         &on_die(
             "core1.request = { I7 = [2] }\ncore0.request = { I2 = [7], I7 = [2] }\ncore1.response = { I2 = [7] }\n",
         ),
-        &["core"],
+        &["a request enters core1 by port 2, whose request register is empty"],
     );
 }
 
@@ -236,7 +251,7 @@ fn a_broadcast_with_an_engine() {
     );
     refused(
         &text("core1.request = { I7 = [2, 3] }\ncore0.request = { I2 = [7] }\ncore3.request = { I3 = [7] }\n"),
-        &["core3"],
+        &["reaches port 7 of core3", "nobody waits"],
     );
 }
 
@@ -246,7 +261,7 @@ fn a_reduction_that_reaches_nobody() {
         "[[collective]]\nkind = \"reduce\"\nparticipants = [0, 1]\n[collective.registers]\ncore1.request = { I7 = [2] }\n\
         core0.request = { I2 = [10], I7 = [10] }\ncore0.response = { I10 = [3] }\ncore2.response = { I3 = [7] }\n",
     );
-    refused(&text, &["the result reaches"]);
+    refused(&text, &["the result reaches port 7 of core2", "nobody waits"]);
 }
 
 #[test]
