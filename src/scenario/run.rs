@@ -243,18 +243,21 @@ impl<'a> Run<'a> {
         let mut look = 0;
         let mut looked = std::time::Instant::now();
         while !self.is_done() {
-            if self.ready.system.now() >= limits.max_cycles {
+            // A jump over idle cycles must not jump over the limit.
+            let step = self.ready.system.step_before(limits.max_cycles);
+            if step == Step::End {
                 self.document.outcome = Outcome::MaxCycles;
                 break;
             }
-            let step = self.ready.system.step();
             if self.ready.system.completions() != self.seen {
                 self.seen = self.ready.system.completions();
                 self.advance();
             } else if step == Step::Quiet {
                 // Nothing will ever happen again although work is left: the watchdog need not wait.
-                self.stuck(&format!("cycle {}: nothing moves any more", self.ready.system.now()));
-                break;
+                let since = self.ready.system.alive_until();
+                self.stuck(&format!("cycle {since}: nothing moves any more"));
+                self.document.cycles = since;
+                return;
             }
             if self.ready.system.fault().is_some() {
                 break;
