@@ -33,7 +33,7 @@
 //!
 //! Requirements: A-PIPE-1, A-MODE-1 (`common.md`, section 1); IEEE 754-2019, 6.3 for the sign of zero.
 
-use super::format::{Build, Class};
+use super::format::{Build, Class, Fault};
 use super::round::{EXTRA_BITS, Normalised, Packed, Special, pack, round, shift_right_sticky};
 use super::types::{Flags, Mode, Round};
 
@@ -103,11 +103,12 @@ pub const fn compare<B: Build>(mode: Mode, a: u64, b: u64, negate_b: bool) -> Co
 
     if x.class.is_nan() || y.class.is_nan() {
         let (nan, flags) = format.nan_of_pair(&x, &y, mode.nan);
-        return special(Special::Nan, false, flags, nan);
+        let seen = !matches!(B::FAULT, Fault::SignalNotSeen);
+        return special(Special::Nan, false, if seen { flags } else { Flags::NONE }, nan);
     }
     let x_infinite = matches!(x.class, Class::Infinite);
     let y_infinite = matches!(y.class, Class::Infinite);
-    if x_infinite && y_infinite && subtract {
+    if x_infinite && y_infinite && subtract && !matches!(B::FAULT, Fault::InfinitiesNeverCancel) {
         return special(Special::Nan, false, Flags::INVALID, format.default_nan());
     }
     if x_infinite || y_infinite {
@@ -115,7 +116,8 @@ pub const fn compare<B: Build>(mode: Mode, a: u64, b: u64, negate_b: bool) -> Co
         return special(Special::Infinity, sign, Flags::NONE, 0);
     }
 
-    let swap = x.exponent < y.exponent || (x.exponent == y.exponent && x.significand < y.significand);
+    let sorts = !matches!(B::FAULT, Fault::SortByExponentOnly);
+    let swap = x.exponent < y.exponent || (sorts && x.exponent == y.exponent && x.significand < y.significand);
     let (larger, smaller) = if swap { (y, x) } else { (x, y) };
     Compared {
         special: Special::Number,
@@ -135,7 +137,13 @@ const fn special(special: Special, sign: bool, flags: Flags, magnitude: u64) -> 
 
 /// Stage 1: move the smaller significand under the larger one, keeping guard, round and sticky.
 #[inline]
-pub const fn align(c: Compared) -> Aligned {
+pub const fn align<B: Build>(c: Compared) -> Aligned {
+    let smaller = match B::FAULT {
+        Fault::DropSticky if c.distance > 63 => 0,
+        Fault::DropSticky => (c.smaller << EXTRA_BITS) >> c.distance,
+        Fault::AlignShort => shift_right_sticky(c.smaller << EXTRA_BITS, c.distance.saturating_sub(1)),
+        _ => shift_right_sticky(c.smaller << EXTRA_BITS, c.distance),
+    };
     let is_number = matches!(c.special, Special::Number);
     Aligned {
         special: c.special,
@@ -144,18 +152,29 @@ pub const fn align(c: Compared) -> Aligned {
         flags: c.flags,
         exponent: c.exponent,
         larger: if is_number { c.larger << EXTRA_BITS } else { c.larger },
-        smaller: shift_right_sticky(c.smaller << EXTRA_BITS, c.distance),
+        smaller,
     }
 }
 
 /// Stage 2: add or subtract; an exact zero difference gets its sign here.
 #[inline]
-pub const fn add(mode: Mode, a: Aligned) -> Summed {
-    let sum = if a.subtract { a.larger - a.smaller } else { a.larger + a.smaller };
+pub const fn add<B: Build>(mode: Mode, a: Aligned) -> Summed {
+    let sum = match B::FAULT {
+        // A negative difference, in a register as wide as the sum.
+        Fault::SortByExponentOnly if a.subtract => {
+            a.larger.wrapping_sub(a.smaller) & (u64::MAX >> (60 - B::FORMAT.precision()))
+        }
+        _ if a.subtract => a.larger - a.smaller,
+        _ => a.larger + a.smaller,
+    };
     let cancelled = a.subtract && sum == 0;
     Summed {
         special: a.special,
-        sign: if cancelled { matches!(mode.round, Round::Down) } else { a.sign },
+        sign: if cancelled {
+            matches!(mode.round, Round::Down) && !matches!(B::FAULT, Fault::ZeroAlwaysPositive)
+        } else {
+            a.sign
+        },
         flags: a.flags,
         exponent: a.exponent,
         sum,
@@ -175,7 +194,12 @@ pub const fn normalise<B: Build>(s: Summed) -> Normalised {
     }
     let zeros = s.sum.leading_zeros() - (63 - format.precision() - EXTRA_BITS);
     let room = s.exponent as u32;
-    let shift = if zeros < room { zeros } else { room };
+    let shift = match B::FAULT {
+        Fault::SkipNormalise if zeros > 1 => 1,
+        Fault::DenormalsNormalised => zeros,
+        _ if zeros < room => zeros,
+        _ => room,
+    };
     Normalised {
         special: s.special,
         sign: s.sign,
@@ -189,7 +213,7 @@ pub const fn normalise<B: Build>(s: Summed) -> Normalised {
 /// The whole unit without registers: the same stage functions, composed.
 #[inline]
 pub const fn evaluate<B: Build>(mode: Mode, a: u64, b: u64, negate_b: bool) -> Packed {
-    let summed = add(mode, align(compare::<B>(mode, a, b, negate_b)));
+    let summed = add::<B>(mode, align::<B>(compare::<B>(mode, a, b, negate_b)));
     pack::<B>(mode, round::<B>(mode, normalise::<B>(summed)))
 }
 
@@ -228,7 +252,7 @@ mod tests {
     fn alignment_keeps_guard_round_and_sticky() {
         let c = Compared { distance: 4, larger: 0x80_0000, smaller: 0x80_0009, ..Compared::default() };
         // 0x800009 << 3 = 0x4000048; >> 4 = 0x400004 with 8 falling out: sticky
-        let a = align(c);
+        let a = align::<F32>(c);
         assert_eq!((a.larger, a.smaller), (0x400_0000, 0x40_0005));
     }
 

@@ -93,7 +93,8 @@ impl Bank {
 
     fn adder<B: Build>(&mut self, mode: Mode, negate_b: bool, to: u8) {
         let compare = |(a, b)| adder::compare::<B>(mode, a, b, negate_b);
-        let add = |r| adder::add(mode, r);
+        let add = |r| adder::add::<B>(mode, r);
+        let align = adder::align::<B>;
         while self.segment < to {
             let taken = to - self.segment;
             let passed = match (self.segment, taken) {
@@ -102,11 +103,11 @@ impl Bank {
                     6
                 }
                 (0, 3) => {
-                    pass(&mut self.operands, &mut self.summed, |pair| add(adder::align(compare(pair))));
+                    pass(&mut self.operands, &mut self.summed, |pair| add(align(compare(pair))));
                     3
                 }
                 (0, 2) => {
-                    pass(&mut self.operands, &mut self.aligned, |pair| adder::align(compare(pair)));
+                    pass(&mut self.operands, &mut self.aligned, |pair| align(compare(pair)));
                     2
                 }
                 (2, 2) => {
@@ -122,7 +123,7 @@ impl Bank {
                     1
                 }
                 (1, _) => {
-                    pass(&mut self.compared, &mut self.aligned, adder::align);
+                    pass(&mut self.compared, &mut self.aligned, align);
                     1
                 }
                 (2, _) => {

@@ -13,6 +13,7 @@
 //! | operation | NaN operand | zeros | flags |
 //! |-----------|-------------|-------|-------|
 //! | min, max  | gives a NaN (mode's policy), quieted, sign 0 | -0 is below +0 | invalid for a signalling NaN |
+//! | minnum, maxnum | the number wins; two NaNs give a NaN; a signalling NaN against a number: [`SignalPolicy`] | as min | invalid for a signalling NaN |
 //! | eq        | false | equal | invalid for a signalling NaN |
 //! | le, lt    | false | equal | invalid for any NaN |
 //!
@@ -24,9 +25,9 @@
 //!
 //! Requirements: A-OP-1 (`common.md`, section 1); R-AR-3 (`armed.md`) for NaNs.
 
-use super::format::{Build, Format};
+use super::format::{Build, Class, Fault, Unpacked};
 use super::round::Packed;
-use super::types::{DType, Flags, Mode};
+use super::types::{DType, Flags, Mode, SignalPolicy};
 
 /// What the comparator delivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,6 +36,10 @@ pub enum Selection {
     Min,
     /// The larger operand.
     Max,
+    /// The smaller operand; a number wins over a quiet NaN.
+    MinNum,
+    /// The larger operand; a number wins over a quiet NaN.
+    MaxNum,
     /// 1 if the operands are equal, else 0.
     Equal,
     /// 1 if a <= b, else 0.
@@ -54,7 +59,7 @@ pub struct Keys {
     pub a_key: i64,
     /// Order key of b.
     pub b_key: i64,
-    /// Lane a; if unordered, the NaN to deliver.
+    /// Lane a; if unordered, the lane to deliver: a NaN, or the number that wins over one.
     pub a: u64,
     /// Lane b.
     pub b: u64,
@@ -71,7 +76,7 @@ pub struct Ordered {
     pub less: bool,
     /// a = b.
     pub equal: bool,
-    /// Lane a; if unordered, the NaN to deliver.
+    /// Lane a; if unordered, the lane to deliver: a NaN, or the number that wins over one.
     pub a: u64,
     /// Lane b.
     pub b: u64,
@@ -83,9 +88,15 @@ pub const fn float_keys<B: Build>(mode: Mode, selection: Selection, a: u64, b: u
     let format = &B::FORMAT;
     let x = format.unpack(a);
     let y = format.unpack(b);
-    let predicate = !matches!(selection, Selection::Min | Selection::Max);
+    let predicate = matches!(selection, Selection::Equal | Selection::LessOrEqual | Selection::Less);
     if x.class.is_nan() || y.class.is_nan() {
         let (nan, flags) = format.nan_of_pair(&x, &y, mode.nan);
+        let flags = if matches!(B::FAULT, Fault::SignalNotSeen) { Flags::NONE } else { flags };
+        if number_wins(mode, selection, &x, &y) {
+            let number = if x.class.is_nan() { b } else { a };
+            let lane = (number >> format.pad_bits) << format.pad_bits;
+            return Keys { unordered: true, flags, a_key: 0, b_key: 0, a: lane, b: 0 };
+        }
         let ordered_predicate = matches!(selection, Selection::LessOrEqual | Selection::Less);
         return Keys {
             unordered: true,
@@ -99,20 +110,30 @@ pub const fn float_keys<B: Build>(mode: Mode, selection: Selection, a: u64, b: u
     Keys {
         unordered: false,
         flags: Flags::NONE,
-        a_key: float_key(format, a, predicate),
-        b_key: float_key(format, b, predicate),
+        a_key: float_key::<B>(a, predicate),
+        b_key: float_key::<B>(b, predicate),
         a: (a >> format.pad_bits) << format.pad_bits,
         b: (b >> format.pad_bits) << format.pad_bits,
     }
 }
 
+/// Whether the number of a pair with a NaN is what the operation delivers.
+const fn number_wins(mode: Mode, selection: Selection, x: &Unpacked, y: &Unpacked) -> bool {
+    let prefers_numbers = matches!(selection, Selection::MinNum | Selection::MaxNum);
+    let both = x.class.is_nan() && y.class.is_nan();
+    let signals = matches!(x.class, Class::SignallingNan) || matches!(y.class, Class::SignallingNan);
+    prefers_numbers && !both && !(signals && matches!(mode.signal, SignalPolicy::Ieee))
+}
+
 /// Exponent and fraction are already in order as an integer; the sign mirrors them. One below the mirror image puts
 /// -0 under +0; without it the two zeros are equal.
-const fn float_key(format: &Format, lane: u64, zeros_equal: bool) -> i64 {
+const fn float_key<B: Build>(lane: u64, zeros_equal: bool) -> i64 {
+    let format = &B::FORMAT;
+    let zeros_equal = zeros_equal || matches!(B::FAULT, Fault::ZerosEqual);
     let bits = lane >> format.pad_bits;
     let sign_position = format.exponent_bits + format.fraction_bits;
     let magnitude = (bits & ((1 << sign_position) - 1)) as i64;
-    if bits >> sign_position == 0 {
+    if bits >> sign_position == 0 || matches!(B::FAULT, Fault::NegativesByMagnitude) {
         magnitude
     } else if zeros_equal {
         -magnitude
@@ -154,15 +175,15 @@ pub const fn order(k: Keys) -> Ordered {
 #[inline]
 pub const fn select(selection: Selection, o: Ordered) -> Packed {
     let bits = match selection {
-        Selection::Min | Selection::Max if o.unordered => o.a,
-        Selection::Min => {
+        Selection::Min | Selection::Max | Selection::MinNum | Selection::MaxNum if o.unordered => o.a,
+        Selection::Min | Selection::MinNum => {
             if o.less || o.equal {
                 o.a
             } else {
                 o.b
             }
         }
-        Selection::Max => {
+        Selection::Max | Selection::MaxNum => {
             if o.less {
                 o.b
             } else {
@@ -223,6 +244,23 @@ mod tests {
         let mode = Mode { nan: NanPolicy::Propagate, ..Mode::default() };
         let p = evaluate_float::<F32>(mode, Selection::Min, quiet, signalling);
         assert_eq!((p.bits, p.flags), (0x7fc0_0001, Flags::INVALID));
+    }
+
+    #[test]
+    fn numbers_win_over_nans_in_minnum() {
+        let (one, quiet, signalling) = (0x3f80_0000, 0xffc0_0001, 0xff80_0001);
+        let ieee = Mode { signal: SignalPolicy::Ieee, ..Mode::default() };
+        let min = |mode, a, b| {
+            let p = evaluate_float::<F32>(mode, Selection::MinNum, a, b);
+            (p.bits, p.flags)
+        };
+        for mode in [Mode::default(), ieee] {
+            assert_eq!(min(mode, one, quiet), (one, Flags::NONE));
+            assert_eq!(min(mode, quiet, quiet), (0x7fc0_0000, Flags::NONE));
+            assert_eq!(min(mode, quiet, signalling), (0x7fc0_0000, Flags::INVALID));
+        }
+        assert_eq!(min(Mode::default(), signalling, one), (one, Flags::INVALID));
+        assert_eq!(min(ieee, signalling, one), (0x7fc0_0000, Flags::INVALID));
     }
 
     #[test]

@@ -232,6 +232,66 @@ impl Format {
 pub trait Build {
     /// The format of operands and results.
     const FORMAT: Format;
+    /// A fault built in on purpose; nothing is left of the question in a sound datapath.
+    const FAULT: Fault = Fault::None;
+}
+
+/// A seeded fault of a datapath: a mistake that a designer could make. The mutation check builds faulty datapaths and
+/// shows that the checks see every one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// Sound.
+    None,
+    /// Adder: the alignment shifter loses what falls out.
+    DropSticky,
+    /// Adder: the smaller operand is aligned one place short.
+    AlignShort,
+    /// Adder: operands of equal exponent are not sorted, so that a difference can be negative.
+    SortByExponentOnly,
+    /// Adder: an exact zero difference is +0 in every rounding mode.
+    ZeroAlwaysPositive,
+    /// Adder: infinity minus infinity is an infinity.
+    InfinitiesNeverCancel,
+    /// Adder and multiplier: no shift to the left after cancellation.
+    SkipNormalise,
+    /// Adder: the left shift does not stop at the smallest exponent.
+    DenormalsNormalised,
+    /// Multiplier: the lower partial product is lost.
+    DropPartial,
+    /// Multiplier: bits below the product's guard bits are not collected.
+    DropProductTail,
+    /// Multiplier: zero times infinity is an infinity.
+    ZeroTimesInfinity,
+    /// Rounding: up acts as toward zero for positive numbers.
+    UpTruncates,
+    /// Rounding: ties go away from zero.
+    TieAway,
+    /// Rounding: a carry out of the significand does not reach the exponent.
+    LoseCarry,
+    /// Rounding: tininess is detected before rounding.
+    TinyBeforeRounding,
+    /// Pack: overflow goes to infinity in every mode.
+    AlwaysInfinity,
+    /// Pack: no overflow flag.
+    NoOverflowFlag,
+    /// Pack: flush-to-zero forgets the sign.
+    FlushLosesSign,
+    /// Unpack: a signalling NaN is taken for a quiet one.
+    SignalNotSeen,
+    /// Comparator: -0 and +0 are equal in minimum and maximum.
+    ZerosEqual,
+    /// Comparator: negative numbers are ordered by magnitude.
+    NegativesByMagnitude,
+    /// Locator: of equal values the first operand's index is kept.
+    TieKeepsFirst,
+    /// Locator: indices are compared as signed numbers.
+    SignedIndex,
+    /// Reproducible sum: a carry passes from word to word.
+    RepCarries,
+    /// Reproducible sum: a part of a dropped word is added to the word above it.
+    RepKeepsDropped,
+    /// Reproducible sum: dropping a word is not reported.
+    RepForgetsInexact,
 }
 
 /// A type for every format, to build datapaths with.

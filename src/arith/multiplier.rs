@@ -25,7 +25,7 @@
 //!
 //! Requirements: A-PIPE-1, A-MODE-1 (`common.md`, section 1).
 
-use super::format::{Build, Class, Format};
+use super::format::{Build, Class, Fault, Format};
 use super::round::{EXTRA_BITS, Normalised, Packed, Special, pack, round};
 use super::types::{Flags, Mode};
 
@@ -115,13 +115,14 @@ pub const fn factor<B: Build>(mode: Mode, a: u64, b: u64) -> Factored {
     let sign = x.sign != y.sign;
     if x.class.is_nan() || y.class.is_nan() {
         let (nan, flags) = format.nan_of_pair(&x, &y, mode.nan);
-        return special(Special::Nan, false, flags, nan);
+        let seen = !matches!(B::FAULT, Fault::SignalNotSeen);
+        return special(Special::Nan, false, if seen { flags } else { Flags::NONE }, nan);
     }
     let x_infinite = matches!(x.class, Class::Infinite);
     let y_infinite = matches!(y.class, Class::Infinite);
     if x_infinite || y_infinite {
         let zero = (!x_infinite && x.significand == 0) || (!y_infinite && y.significand == 0);
-        return if zero {
+        return if zero && !matches!(B::FAULT, Fault::ZeroTimesInfinity) {
             special(Special::Nan, false, Flags::INVALID, format.default_nan())
         } else {
             special(Special::Infinity, sign, Flags::NONE, 0)
@@ -165,12 +166,14 @@ pub const fn multiply<B: Build>(f: Factored) -> Partials {
 /// Stage 2: add the partial products.
 #[inline]
 pub const fn sum<B: Build>(p: Partials) -> Product {
+    let dropped = matches!(B::FAULT, Fault::DropPartial) && matches!(p.special, Special::Number);
+    let lower = if dropped { 0 } else { p.lower.to_u128() };
     Product {
         special: p.special,
         sign: p.sign,
         flags: p.flags,
         exponent: p.exponent,
-        product: Wide::from_u128(p.lower.to_u128() + (p.upper.to_u128() << split(&B::FORMAT))),
+        product: Wide::from_u128(lower + (p.upper.to_u128() << split(&B::FORMAT))),
     }
 }
 
@@ -183,7 +186,10 @@ pub const fn normalise<B: Build>(p: Product) -> Normalised {
         (1, product as u64)
     } else {
         // The product of two hidden bits lies at 2 x fraction_bits: that is where `exponent` points.
-        let top = 127 - product.leading_zeros() as i32;
+        let top = match B::FAULT {
+            Fault::SkipNormalise => 2 * format.fraction_bits as i32,
+            _ => 127 - product.leading_zeros() as i32,
+        };
         let exponent = p.exponent + top - 2 * format.fraction_bits as i32;
         let below = if exponent < 1 { 1 - exponent } else { 0 };
         let target = (format.fraction_bits + EXTRA_BITS) as i32;
@@ -192,7 +198,7 @@ pub const fn normalise<B: Build>(p: Product) -> Normalised {
             (product as u64) << -right
         } else if right < 128 {
             let lost = product & ((1 << right) - 1) != 0;
-            (product >> right) as u64 | lost as u64
+            (product >> right) as u64 | (lost && !matches!(B::FAULT, Fault::DropProductTail)) as u64
         } else {
             1
         };

@@ -112,8 +112,8 @@ impl Registers {
     fn adder<B: Build>(&mut self, cut: Cut, mode: Mode, negate_b: bool, input: Slot<(u64, u64)>) -> Slot<Packed> {
         let compared = logic(input, |(a, b)| adder::compare::<B>(mode, a, b, negate_b));
         let compared = place(cut[0], &mut self.compared, compared);
-        let aligned = place(cut[1], &mut self.aligned, logic(compared, adder::align));
-        let summed = place(cut[2], &mut self.summed, logic(aligned, |r| adder::add(mode, r)));
+        let aligned = place(cut[1], &mut self.aligned, logic(compared, adder::align::<B>));
+        let summed = place(cut[2], &mut self.summed, logic(aligned, |r| adder::add::<B>(mode, r)));
         let normalised = place(cut[3], &mut self.normalised, logic(summed, adder::normalise::<B>));
         self.tail::<B>(cut, mode, normalised)
     }

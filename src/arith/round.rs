@@ -21,7 +21,7 @@
 //!
 //! Requirements: A-PIPE-1, A-MODE-1, A-FLAG-1 (`common.md`, section 1); R-AR-4 (`armed.md`).
 
-use super::format::{Build, Format, Specials};
+use super::format::{Build, Fault, Format, Specials};
 use super::types::{Flags, Mode, Round};
 
 /// Bits kept below the significand: guard, round, sticky.
@@ -135,7 +135,11 @@ pub const fn round<B: Build>(mode: Mode, n: Normalised) -> Rounded {
     let sticky = n.significand & 0b001 != 0;
 
     let tail = Tail { last, guard, rest: below_guard || sticky };
-    let up = increments(mode.round, n.sign, tail);
+    let up = match B::FAULT {
+        Fault::UpTruncates if matches!(mode.round, Round::Up) && !n.sign => false,
+        Fault::TieAway if matches!(mode.round, Round::NearestEven) => guard,
+        _ => increments(mode.round, n.sign, tail),
+    };
     let sum = kept + up as u64;
     let carried = sum >> format.precision() != 0;
 
@@ -143,13 +147,14 @@ pub const fn round<B: Build>(mode: Mode, n: Normalised) -> Rounded {
     // same value, rounded one place further down (guard is then the last bit), carries into it.
     let all_ones = kept == hidden - 1 && guard;
     let lower_tail = Tail { last: true, guard: below_guard, rest: sticky };
-    let tiny = kept & hidden == 0 && !(all_ones && increments(mode.round, n.sign, lower_tail));
+    let rounds_out = all_ones && increments(mode.round, n.sign, lower_tail);
+    let tiny = kept & hidden == 0 && (!rounds_out || matches!(B::FAULT, Fault::TinyBeforeRounding));
 
     Rounded {
         special: n.special,
         sign: n.sign,
         flags: n.flags,
-        exponent: n.exponent + carried as i32,
+        exponent: n.exponent + (carried && !matches!(B::FAULT, Fault::LoseCarry)) as i32,
         significand: if carried { sum >> 1 } else { sum },
         inexact: guard || below_guard || sticky,
         tiny,
@@ -169,14 +174,18 @@ pub const fn pack<B: Build>(mode: Mode, r: Rounded) -> Packed {
             let exponent = if normal { r.exponent as u64 } else { 0 };
             let magnitude = (exponent << format.fraction_bits) | fraction;
             if magnitude > format.largest_finite() {
+                let round = if matches!(B::FAULT, Fault::AlwaysInfinity) { Round::NearestEven } else { mode.round };
                 return Packed {
-                    bits: overflowed(format, mode.round, r.sign),
-                    flags: r.flags.union(Flags::OVERFLOW).union(Flags::INEXACT),
+                    bits: overflowed(format, round, r.sign),
+                    flags: r
+                        .flags
+                        .with_if(Flags::OVERFLOW, !matches!(B::FAULT, Fault::NoOverflowFlag))
+                        .union(Flags::INEXACT),
                 };
             }
             if mode.flush_to_zero && !normal && fraction != 0 {
                 return Packed {
-                    bits: format.join(r.sign, 0),
+                    bits: format.join(r.sign && !matches!(B::FAULT, Fault::FlushLosesSign), 0),
                     flags: r.flags.union(Flags::UNDERFLOW).union(Flags::INEXACT),
                 };
             }

@@ -35,6 +35,9 @@
 //! the pad of TF32 included. With one operand the whole tree is a wire (with registers), and raises no flag.
 //! No operand at all gives a zero word. A barrier gives a zero word whatever its operands. *\[chosen\]*
 //!
+//! Limitation: the [wide](Op::is_wide) operations, whose operand is four words, are refused; see
+//! [`quad`](super::quad).
+//!
 //! Storage: an idle tree is a few bytes; everything else exists only while waves are in flight.
 //!
 //! Requirements: P-SW-2, P-SW-3 (`piuma.md`); A-PIPE-1, A-FLAG-1 (`common.md`, section 1).
@@ -220,9 +223,9 @@ pub struct TreeOut {
 ///
 /// # Panics
 ///
-/// If an operand lies on a port the tree was not built with.
+/// If an operand lies on a port the tree was not built with, or the operation is a [wide](Op::is_wide) one.
 pub fn eval(cfg: TreeCfg, input: &TreeIn) -> TreeOut {
-    check_ports(cfg, &input.operands);
+    check(cfg, input);
     let mut flags = input.flags;
     let value = match Unit::of(input.op, input.dtype, input.mode) {
         None => 0,
@@ -266,7 +269,9 @@ fn eval_words<const N: usize>(cfg: TreeCfg, unit: &Unit, operands: &Operands, fl
     if present == 0 { 0 } else { words[0] }
 }
 
-fn check_ports(cfg: TreeCfg, operands: &Operands) {
+fn check(cfg: TreeCfg, input: &TreeIn) {
+    assert!(!input.op.is_wide(), "{} takes four words an operand: it needs a QuadUnit, not a tree of words", input.op);
+    let operands = &input.operands;
     let legal = u64::MAX >> (MAX_RADIX - cfg.radix);
     assert!(
         operands.present & !legal == 0,
@@ -462,7 +467,7 @@ impl Tree {
     ///
     /// # Panics
     ///
-    /// If an operand lies on a port the tree was not built with.
+    /// If an operand lies on a port the tree was not built with, or the operation is a [wide](Op::is_wide) one.
     pub fn tick(&mut self, input: Option<TreeIn>) -> Option<TreeOut> {
         if self.cfg.levels() == 0 {
             return input.map(|input| eval(self.cfg, &input));
@@ -494,7 +499,7 @@ impl Tree {
 
         // operands in
         if let Some(input) = input {
-            check_ports(self.cfg, &input.operands);
+            check(self.cfg, &input);
             let mut wave = pipeline.spare.pop().unwrap_or_default();
             wave.load(self.cfg, &input);
             wave.advance(ends);

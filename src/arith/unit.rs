@@ -67,6 +67,10 @@ pub enum Function {
     Min,
     /// Larger operand.
     Max,
+    /// Smaller operand; a number wins over a quiet NaN.
+    MinNum,
+    /// Larger operand; a number wins over a quiet NaN.
+    MaxNum,
     /// 1 if a = b.
     Equal,
     /// 1 if a <= b.
@@ -88,7 +92,8 @@ pub enum Function {
 }
 
 impl Function {
-    /// The function a reduction's operation needs; `None` for the barrier, which has no data.
+    /// The function a reduction's operation needs of each lane; `None` for the barrier, which has no data, and for
+    /// the [wide](Op::is_wide) operations, which have a unit of their own.
     pub const fn of(op: Op) -> Option<Self> {
         Some(match op {
             Op::Sum => Self::Add,
@@ -101,7 +106,9 @@ impl Function {
             Op::Nand => Self::Nand,
             Op::Nor => Self::Nor,
             Op::Xnor => Self::Xnor,
-            Op::Barrier => return None,
+            Op::MinNum => Self::MinNum,
+            Op::MaxNum => Self::MaxNum,
+            Op::Barrier | Op::MinMaxLoc | Op::MinMaxNumLoc | Op::RepSum => return None,
         })
     }
 }
@@ -242,6 +249,8 @@ impl Unit {
             Function::Xnor => Path::Integer(Gate::Xnor),
             Function::Min => Self::comparator(is_float, Selection::Min),
             Function::Max => Self::comparator(is_float, Selection::Max),
+            Function::MinNum => Self::comparator(is_float, Selection::MinNum),
+            Function::MaxNum => Self::comparator(is_float, Selection::MaxNum),
             Function::Equal => Self::comparator(is_float, Selection::Equal),
             Function::LessOrEqual => Self::comparator(is_float, Selection::LessOrEqual),
             Function::Less => Self::comparator(is_float, Selection::Less),
@@ -254,7 +263,7 @@ impl Unit {
     }
 
     /// The unit a reduction needs. Bitwise operations do not see lanes: the whole word is one 64-bit lane.
-    /// `None` for the barrier.
+    /// `None` for the barrier and the [wide](Op::is_wide) operations.
     pub const fn of(op: Op, dtype: DType, mode: Mode) -> Option<Self> {
         let dtype = if op.is_bitwise() { DType::U64 } else { dtype };
         match Function::of(op) {
@@ -276,8 +285,8 @@ impl Unit {
             (R::Operands { a, b }, Path::Adder { negate_b }) => {
                 with_build!(self.dtype, B => R::Compared(adder::compare::<B>(mode, a, b, negate_b)))
             }
-            (R::Compared(r), _) => R::Aligned(adder::align(r)),
-            (R::Aligned(r), _) => R::Summed(adder::add(mode, r)),
+            (R::Compared(r), _) => with_build!(self.dtype, B => R::Aligned(adder::align::<B>(r))),
+            (R::Aligned(r), _) => with_build!(self.dtype, B => R::Summed(adder::add::<B>(mode, r))),
             (R::Summed(r), _) => with_build!(self.dtype, B => R::Normalised(adder::normalise::<B>(r))),
 
             (R::Operands { a, b }, Path::Multiplier) => {
@@ -502,9 +511,13 @@ mod tests {
 
     #[test]
     fn stepping_equals_evaluating() {
-        use Function::{Add, And, Equal, Less, LessOrEqual, Max, Min, Mul, Nand, Nor, Or, Sub, Xnor, Xor};
+        use Function::{
+            Add, And, Equal, Less, LessOrEqual, Max, MaxNum, Min, MinNum, Mul, Nand, Nor, Or, Sub, Xnor, Xor,
+        };
         let words = [0, 1, 0x7f, 0x80, 0x3f80_0001, 0x7fc0_0001, 0xbff0_0000_0000_0001, u64::MAX];
-        for function in [Add, Sub, Mul, Min, Max, Equal, LessOrEqual, Less, And, Or, Xor, Nand, Nor, Xnor] {
+        for function in
+            [Add, Sub, Mul, Min, Max, MinNum, MaxNum, Equal, LessOrEqual, Less, And, Or, Xor, Nand, Nor, Xnor]
+        {
             for &dtype in DType::ALL {
                 let unit = Unit::new(function, dtype, Mode::default());
                 for a in words {
