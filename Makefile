@@ -41,10 +41,12 @@ wave: run ## run the flagship and say how to look at its waveform
 	@echo "terminal:  $(PROGRAM) wave show out/allreduce-die.vcd --signals '**.sw4.switch.ceng.*' --window 25..50"
 
 soak: cmake ## run the tests that take minutes
-	@$(CARGO) test --release --quiet -- --ignored --skip exhaustive
+	@$(CARGO) test --release --quiet --no-fail-fast -- --ignored --skip tracing_cost
 
-exhaustive: cmake ## compare arithmetic with SoftFloat over all pairs of a format (hours)
-	@$(CARGO) test --release --quiet -- --ignored exhaustive
+exhaustive: program ## compare the arithmetic with SoftFloat on all pairs of f16 and bf16, resumable (hours)
+	@$(PROGRAM) exhaustive --help >/dev/null 2>&1 || \
+	{ echo "make exhaustive: this version has no 'watershed exhaustive'; it comes with the arithmetic" >&2; exit 1; }
+	@mkdir -p out && $(PROGRAM) exhaustive --resume out/exhaustive.txt && $(PROGRAM) exhaustive --random 10000000
 
 plan: cmake ## print the names of all tests as testbench/testplan.toml writes them (needs cargo-nextest)
 	@$(CARGO) nextest list --message-format oneline
