@@ -391,6 +391,11 @@ pub struct CollectiveFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 4_194_303))]
     pub source: Option<u32>,
+    /// reduce: the end point that gets the result; it need not take part. Default: the participant at the root, or the
+    /// first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 4_194_303))]
+    pub receiver: Option<u32>,
     /// What the participants contribute. Default: random = "normal", or "integers" for integer types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataFile>,
