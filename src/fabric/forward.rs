@@ -102,6 +102,10 @@ fn available<T, J: Join<Tables = T>, const W: usize>(
     vc: u8,
     owner: u16,
 ) -> Result<(), Blocked> {
+    // An engine has a slot for every input port: nothing of it is shared, so nothing of it is held.
+    if cx.is_engine(out) {
+        return if cx.join.room(port, vc) { Ok(()) } else { Err(Blocked::Waits) };
+    }
     if cx.taken_out.contains(out) {
         return Err(Blocked::Waits);
     }
@@ -110,13 +114,18 @@ fn available<T, J: Join<Tables = T>, const W: usize>(
     if channel.owner != owner {
         return Err(Blocked::Waits);
     }
-    if cx.is_engine(out) {
-        return if cx.join.room(port, vc) { Ok(()) } else { Err(Blocked::Waits) };
-    }
     if channel.credits == 0 {
         return Err(Blocked::Waits);
     }
     cx.wires.is_free(at).map_err(Blocked::Until)
+}
+
+/// Lets the packet with owner number `owner` hold an output channel (0 frees it). Slots of an engine are not held.
+fn hold<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, vc: u8, owner: u16) {
+    if !cx.is_engine(out) {
+        let channel = cx.wires.queue(cx.base + u32::from(out), vc);
+        cx.wires.out[channel].owner = owner;
+    }
 }
 
 /// Puts one flit on one output.
@@ -169,16 +178,14 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
     available(cx, out, port, vc, if holds { me } else { 0 })?;
     let (flit, waited) = cx.wires.pop(cx.node, cx.base + u32::from(port), vc);
     cx.taken_in.insert(port);
-    let channel = cx.wires.queue(cx.base + u32::from(out), vc);
     let queue = &mut cx.wires.queues[q];
     if flit.tag.tail() {
         queue.phase = Phase::Idle;
-        cx.wires.out[channel].owner = 0;
     } else {
         queue.phase = Phase::Active;
         queue.out_port = out;
-        cx.wires.out[channel].owner = me;
     }
+    hold(cx, out, vc, if flit.tag.tail() { 0 } else { me });
     emit(cx, port, vc, out, flit, waited);
     Ok(())
 }
@@ -236,8 +243,7 @@ fn advance<T, J: Join<Tables = T>, const W: usize>(
                 continue;
             }
         }
-        let channel = cx.wires.queue(cx.base + u32::from(branch.port), vc);
-        cx.wires.out[channel].owner = if slot.flit.tag.tail() { 0 } else { me };
+        hold(cx, branch.port, vc, if slot.flit.tag.tail() { 0 } else { me });
         branch.done = slot.flit.tag.tail();
         branch.last = next;
         branch.sent += 1;
