@@ -14,8 +14,10 @@
 //! | an input port feeds the crossbar one flit a cycle; the copies of one frame count once each *chosen* | the buffer has a read port per copy |
 //! | every link takes one flit a cycle | |
 //!
-//! Who goes first among inputs that want the same output is the arbiter's choice. Losing or being blocked changes no
-//! register.
+//! Who goes first among inputs that want the same output is the arbiter's choice; there is one arbiter a channel and
+//! switch, because a packet may want many outputs. A matrix shares each output equally. A round-robin cursor starves
+//! nobody and shares equally among inputs that want the same outputs, but inputs that want different ones move the
+//! cursor for each other, and then shares are not equal. Losing or being blocked changes no register.
 
 use super::network::Tables;
 use super::switch::{Cx, Fork};
@@ -39,19 +41,23 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
             continue;
         }
         let arbiter = cx.node as usize * usize::from(cx.wires.vcs.set) + usize::from(vc);
-        let mut winner = None;
+        let mut moved = false;
         while let Some(port) = cx.arbiters.set.pick(arbiter, &left) {
             left.remove(port);
             match try_move(cx, port, vc) {
-                Ok(()) => winner = winner.or(Some(port)),
+                Ok(()) => {
+                    if moved {
+                        cx.arbiters.set.also_granted(arbiter, port);
+                    } else {
+                        cx.arbiters.set.granted(arbiter, port);
+                    }
+                    moved = true;
+                }
                 Err(Blocked::Waits) => {}
                 Err(Blocked::Until(cycle)) => cx.wake = cx.wake.or(Wake::At(cycle)),
             }
         }
-        if let Some(port) = winner {
-            cx.arbiters.set.granted(arbiter, port);
-            cx.changed = true;
-        }
+        cx.changed |= moved;
     }
 }
 
