@@ -505,6 +505,28 @@ where
         self.queue_name(link.to_node, (link.to_port - base) as u16, vc)
     }
 
+    /// Where the next flit of a channel comes from: the queue upstream that holds the channel, or the block there.
+    fn upstream_name(&self, node: u32, port: u16, vc: u8) -> String {
+        let link = self.wires.links[self.wires.port(node, port) as usize];
+        if link.to_port == NONE {
+            return format!("{} engine", self.plan.nodes[node as usize].name);
+        }
+        let owner = self.wires.out[self.wires.queue(link.to_port, vc)].owner;
+        if owner != 0 {
+            let local = owner - 1;
+            let holder = (local >> self.wires.vc_shift, (local & ((1 << self.wires.vc_shift) - 1)) as u8);
+            return self.queue_name(link.to_node, holder.0, holder.1);
+        }
+        let far = &self.plan.nodes[link.to_node as usize];
+        let other = 1 - (link.to_port - self.wires.nodes[link.to_node as usize].port_base).min(1) as u16;
+        if far.kind == NodeKind::Bump
+            && self.wires.queues[self.wires.queue(self.wires.port(link.to_node, other), vc)].len > 0
+        {
+            return self.queue_name(link.to_node, other, vc);
+        }
+        far.name.clone()
+    }
+
     fn switch_waits(&self, node: u32, waits: &mut Vec<WaitFor>) {
         let info = self.wires.nodes[node as usize];
         let name = &self.plan.nodes[node as usize].name;
@@ -512,9 +534,16 @@ where
         for port in 0..info.ports {
             for vc in 0..self.plan.vcs.total() {
                 let q = self.wires.queue(info.port_base + u32::from(port), vc);
-                let Some((flit, _)) = self.wires.head(q) else { continue };
-                let who = self.queue_name(node, port, vc);
                 let queue = &self.wires.queues[q];
+                let who = || self.queue_name(node, port, vc);
+                let Some((flit, _)) = self.wires.head(q) else {
+                    // An empty queue in the middle of a packet holds its output for flits that are still upstream.
+                    if matches!(queue.phase, Phase::Active | Phase::Fork) {
+                        let whom = self.upstream_name(node, port, vc);
+                        waits.push(WaitFor { who: who(), whom, why: "the rest of its packet has not come".into() });
+                    }
+                    continue;
+                };
                 let (outs, out_vc): (Vec<u16>, u8) = match queue.phase {
                     Phase::Idle if self.plan.vcs.is_set(vc) => {
                         (self.tables.outputs(node, port, &flit).iter().collect(), vc)
@@ -545,7 +574,7 @@ where
                     } else {
                         continue;
                     };
-                    waits.push(WaitFor { who: who.clone(), whom, why });
+                    waits.push(WaitFor { who: who(), whom, why });
                 }
             }
         }
@@ -579,8 +608,17 @@ where
             for vc in 0..self.plan.vcs.total() {
                 let q = self.wires.queue(info.port_base + u32::from(port), vc);
                 if self.wires.queues[q].len > 0 {
-                    let why = open.clone().unwrap_or_else(|| "it takes nothing more".into());
-                    waits.push(WaitFor { who: self.queue_name(node, port, vc), whom: name.clone(), why });
+                    let who = self.queue_name(node, port, vc);
+                    // A bump that passes things on waits for the credits of its other side.
+                    if info.ports == 2
+                        && self.wires.out[self.wires.queue(info.port_base + 1 - u32::from(port), vc)].credits == 0
+                    {
+                        let whom = self.far_queue_name(node, 1 - port, vc);
+                        waits.push(WaitFor { who, whom, why: "no credit on the other side".into() });
+                    } else {
+                        let why = open.clone().unwrap_or_else(|| "it takes nothing more".into());
+                        waits.push(WaitFor { who, whom: name.clone(), why });
+                    }
                 }
                 if open.is_some()
                     && self.wires.links[(info.port_base + u32::from(port)) as usize].to_port != NONE
