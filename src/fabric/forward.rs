@@ -86,8 +86,12 @@ fn try_move<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
             } else if targets.len() == 1 {
                 let out = targets.first().expect("one target");
                 worm(cx, port, vc, q, out)
+            } else if cx.tables.longest_multicast(vc) < 2 {
+                let node = cx.node;
+                cx.wires.fail(|| format!("switch {node}: a multicast of several flits came in by port {port} on channel {vc}, and the tables declare none (Tables::longest_multicast)"));
+                Err(Blocked::Waits)
             } else {
-                fork(cx, port, vc, q, targets);
+                fork(cx, q, targets);
                 advance(cx, port, vc, q)
             }
         }
@@ -197,13 +201,7 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
 }
 
 /// Starts independent copies of a longer multicast.
-fn fork<T, J: Join<Tables = T>, const W: usize>(
-    cx: &mut Cx<'_, T, J, W>,
-    _port: u16,
-    _vc: u8,
-    q: usize,
-    targets: PortSet<W>,
-) {
+fn fork<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, q: usize, targets: PortSet<W>) {
     let record = cx.forks.open(targets.iter());
     let queue = &mut cx.wires.queues[q];
     queue.phase = Phase::Fork;
@@ -211,13 +209,14 @@ fn fork<T, J: Join<Tables = T>, const W: usize>(
 }
 
 /// Moves each copy of a forked packet on by at most one flit, and frees what all copies have read.
-fn advance<T, J: Join<Tables = T>, const W: usize>(
+fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
     cx: &mut Cx<'_, T, J, W>,
     port: u16,
     vc: u8,
     q: usize,
 ) -> Result<(), Blocked> {
     let me = cx.owner_number(port, vc);
+    let longest = cx.tables.longest_multicast(vc);
     let record = cx.wires.queues[q].out_port;
     let Fork { mut branches, popped } = cx.forks.take(record);
     let mut moved = false;
@@ -253,6 +252,10 @@ fn advance<T, J: Join<Tables = T>, const W: usize>(
         branch.done = slot.flit.tag.tail();
         branch.last = next;
         branch.sent += 1;
+        if u32::from(branch.sent) == longest && !branch.done {
+            let node = cx.node;
+            cx.wires.fail(|| format!("switch {node}: a multicast frame on channel {vc} that came in by port {port} has more than the {longest} flits the tables declare (Tables::longest_multicast)"));
+        }
         emit(cx, port, vc, branch.port, slot.flit, 0);
         moved = true;
     }

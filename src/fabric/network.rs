@@ -10,6 +10,7 @@
 //! evaluated in every cycle. The results and the waveform are the same byte for byte, and so they are in any order of
 //! evaluation (K-CLK-1, K-CLK-2; [`Evaluation`]).
 
+use super::frames::check_buffers;
 use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::wires::{Depths, Io, LinkCount, NONE, Phase, Wires};
 use super::{Block, Flit, Join, NodeKind, Plan, PortSet, arbiter::Policy};
@@ -21,6 +22,17 @@ pub trait Tables<const W: usize> {
     /// The outputs of a set-routed packet whose head flit came in by `port`; the internal engine port may be among
     /// them. An empty set is a breach of the configuration and stops the run.
     fn outputs(&self, switch: u32, port: u16, flit: &Flit) -> PortSet<W>;
+
+    /// Flits of the longest frame on set-routed channel `vc` that may have several outputs.
+    ///
+    /// Copies of a long frame are independent, and a flit leaves the buffer when every copy has read it, so a buffer
+    /// that cannot hold the frame whole would tie the copies to each other's pace (requirement K-PIPE-1).
+    /// [`check_buffers`](super::check_buffers) refuses such a system before cycle 0; a frame longer than what is
+    /// declared here stops the run. The default suits families whose multicasts are single flits.
+    fn longest_multicast(&self, vc: u8) -> u32 {
+        let _ = vc;
+        1
+    }
 
     /// The output port of a point-to-point packet.
     fn unicast(&self, switch: u32, port: u16, flit: &Flit) -> u16;
@@ -107,7 +119,7 @@ pub struct Network<T, J, B, E, const W: usize> {
 /// The blocks of a system that are not switches.
 #[derive(Clone, Debug)]
 pub struct Blocks<J, B, E> {
-    /// The engine of every switch that has an internal port, in switch order; empty if none has.
+    /// An engine for every switch, in switch order; empty if no switch has an internal port.
     pub joins: Vec<J>,
     /// What stands for the engine of a switch without one.
     pub no_join: J,
@@ -128,7 +140,8 @@ where
     /// names in waves and reports.
     ///
     /// # Panics
-    /// If the plan and the blocks do not fit each other.
+    /// If the plan and the blocks do not fit each other, or if a buffer is too short for a multicast frame: ask
+    /// [`check_buffers`](super::check_buffers) first where users choose depths.
     pub fn new(
         plan: Plan,
         tables: T,
@@ -137,6 +150,9 @@ where
         depths: Depths<'_>,
         vc_names: Vec<String>,
     ) -> Self {
+        if let Err(short) = check_buffers::<T, W>(&plan, &tables, depths) {
+            panic!("{short}");
+        }
         let wires = Wires::new(&plan, depths, cfg.pipeline.front(), cfg.pipeline.post(), cfg.monitors);
         let switches = plan.count(NodeKind::Switch);
         let widest = plan.nodes.iter().map(|node| usize::from(node.ports)).max().unwrap_or(1);

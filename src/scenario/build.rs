@@ -147,8 +147,7 @@ impl Builder<'_> {
             }
         };
         for (key, params) in [("link", common.link), ("local_link", common.local)] {
-            let trip =
-                credit_round_trip(params.latency, params.cycles_per_flit, pipeline.post(), pipeline.front());
+            let trip = credit_round_trip(params.latency, params.cycles_per_flit, pipeline.post(), pipeline.front());
             self.derived.push((format!("{key}_credit_round_trip_cycles"), trip));
         }
         let switch = SwitchCfg {
