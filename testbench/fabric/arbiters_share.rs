@@ -12,7 +12,7 @@ fn served(policy: Policy, vc: u8, ports: u16, flits: u32, window: u64) -> Vec<u6
     lab.policy = policy;
     let to = ports - 1;
     for port in 0..to {
-        for seq in 0..window / u64::from(flits) + 1 {
+        for seq in 0..=window / u64::from(flits) {
             let seq = u64::from(port) * 10_000 + seq;
             lab.players[usize::from(port)].send(Packet::new(vc, to, seq, flits).to(u32::from(to)));
         }

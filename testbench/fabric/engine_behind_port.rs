@@ -146,3 +146,20 @@ fn a_multicast_may_have_the_engine_among_its_outputs() {
         assert_eq!(net.ends()[1].packets(0, false), [(10, 10 + last, 0, 1, flits)]);
     }
 }
+
+#[test]
+fn an_engine_may_answer_point_to_point() {
+    // Its packets walk through the stages of the second crossing like any other, and no stage twice.
+    for stages in 1..=4 {
+        let mut lab = lab(4, stages, Role::Answer { dst: 2 }, 40);
+        lab.tables.to(0, 2, 2);
+        lab.players[0].send(Packet::new(0, 0, 6, 1));
+        for seq in 0..20 {
+            lab.players[0].send(Packet::new(0, 0, 7 + seq, 1).at(100));
+        }
+        let net = lab.run::<1>();
+        let landed = &net.ends()[2].landed;
+        assert_eq!((landed.len(), landed[0].0), (21, 2 * 2 + 2 * u64::from(stages) + 1), "{stages} stages");
+        assert_eq!(landed[1].0, 100 + landed[0].0);
+    }
+}

@@ -137,9 +137,12 @@ fn frames_fan_out_over_a_tree_of_switches() {
     }
 }
 
+/// What an end is to get: id, number, flits.
+type Frame = (u16, u64, u32);
+
 /// A random star of up to 80 ports in which several sources multicast frames to random sets, with consumers that open
 /// late.
-fn random(rng: &mut Rng) -> (Lab, Vec<Vec<(u16, u64, u32)>>) {
+fn random(rng: &mut Rng) -> (Lab, Vec<Vec<Frame>>) {
     let more = if rng.below(3) == 0 { 78 } else { 10 };
     let ports = 3 + rng.below(more) as u16;
     let mut lab = Lab::star(1, 0, ports, false, 1 + rng.below(3) as u16);

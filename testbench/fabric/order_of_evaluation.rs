@@ -75,7 +75,7 @@ fn random(rng: &mut Rng) -> Lab {
         lab.tables.to(0, u32::from(port), port);
         for seq in 0..8 {
             let vc = rng.below(4) as u8;
-            let (id, flits) = (if vc == 0 { 0 } else { 1 }, [1, 3, 11, 33][rng.below(4) as usize]);
+            let (id, flits) = (u16::from(vc != 0), [1, 3, 11, 33][rng.below(4) as usize]);
             let packet = Packet::new(vc, id, seq, flits).to(rng.below(u64::from(ports)) as u32);
             lab.players[usize::from(port)].send(packet.at(rng.below(150)));
         }

@@ -233,6 +233,8 @@ pub enum Role {
     Pass { latency: u64 },
     /// Swallows everything.
     Absorb,
+    /// Answers every flit with a point-to-point packet of one flit to this end point, on channel 1.
+    Answer { dst: u32 },
     /// Takes a flit of each of these ports together and returns their sum on the first one's header.
     Gather { ports: Vec<u16> },
 }
@@ -288,6 +290,13 @@ impl Join for Engine {
                         self.take(port);
                         out.changed = true;
                     }
+                }
+            }
+            Role::Answer { dst } => {
+                if self.visible(0, cx.now).is_some() {
+                    let seq = self.take(0).tag.seq();
+                    out.result = Some(Flit::part(0, 1, seq, 0, 1, Flit::header(dst, cx.now)));
+                    out.changed = true;
                 }
             }
             Role::Pass { latency } => {
@@ -602,8 +611,11 @@ pub fn earliest<const W: usize>(net: &mut Net<W>, cycle: Cycle, ready: impl Fn(&
     assert!(ready(net), "ready in cycle {cycle}");
 }
 
+/// Counts of every link, and what landed at every end point.
+pub type Trace = (Vec<(u64, u64, u64)>, Vec<Vec<(Cycle, Flit)>>);
+
 /// Everything a run leaves behind, for comparing two of them.
-pub fn trace<const W: usize>(net: &Net<W>) -> (Vec<(u64, u64, u64)>, Vec<Vec<(Cycle, Flit)>>) {
+pub fn trace<const W: usize>(net: &Net<W>) -> Trace {
     let counts = net.link_loads().map(|load| (load.count.set, load.count.unicast, load.count.waited)).collect();
     (counts, net.ends().iter().map(|end| end.landed.clone()).collect())
 }
