@@ -841,7 +841,7 @@ enum Default {
 }
 
 /// Cycles of one link or memory, at most.
-const MAX_LATENCY: u64 = 1 << 20;
+const MAX_LATENCY: u64 = 1 << 14;
 
 /// The number in `I7` or `P7`.
 fn port_number(text: &str, letter: char) -> Option<u16> {
