@@ -36,7 +36,7 @@
 //! | through a switch of P stages and over its link | P + L |
 //! | through a switch whose CENG reduces | 2 P + ceil(log2 radix) x unit stages + L |
 //! | into an end point | 1 |
-//! | credit round trip | 2 L + 2 + stages before switch allocation |
+//! | credit round trip of a link between switches | 2 L + P + 1 |
 //!
 //! # Journey of an operand (PIUMA all-reduce)
 //!

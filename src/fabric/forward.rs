@@ -14,8 +14,10 @@
 //! | an input port feeds the crossbar one flit a cycle; the copies of one frame count once each *chosen* | the buffer has a read port per copy |
 //! | every link takes one flit a cycle | |
 //!
-//! Who goes first among inputs that want the same output is the arbiter's choice. Losing or being blocked changes no
-//! register.
+//! Who goes first among inputs that want the same output is the arbiter's choice; there is one arbiter a channel and
+//! switch, because a packet may want many outputs. A matrix shares each output equally. A round-robin cursor starves
+//! nobody and shares equally among inputs that want the same outputs, but inputs that want different ones move the
+//! cursor for each other, and then shares are not equal. Losing or being blocked changes no register.
 
 use super::network::Tables;
 use super::switch::{Cx, Fork};
@@ -39,19 +41,23 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
             continue;
         }
         let arbiter = cx.node as usize * usize::from(cx.wires.vcs.set) + usize::from(vc);
-        let mut winner = None;
+        let mut moved = false;
         while let Some(port) = cx.arbiters.set.pick(arbiter, &left) {
             left.remove(port);
             match try_move(cx, port, vc) {
-                Ok(()) => winner = winner.or(Some(port)),
+                Ok(()) => {
+                    if moved {
+                        cx.arbiters.set.also_granted(arbiter, port);
+                    } else {
+                        cx.arbiters.set.granted(arbiter, port);
+                    }
+                    moved = true;
+                }
                 Err(Blocked::Waits) => {}
                 Err(Blocked::Until(cycle)) => cx.wake = cx.wake.or(Wake::At(cycle)),
             }
         }
-        if let Some(port) = winner {
-            cx.arbiters.set.granted(arbiter, port);
-            cx.changed = true;
-        }
+        cx.changed |= moved;
     }
 }
 
@@ -80,8 +86,12 @@ fn try_move<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
             } else if targets.len() == 1 {
                 let out = targets.first().expect("one target");
                 worm(cx, port, vc, q, out)
+            } else if cx.tables.longest_multicast(vc) < 2 {
+                let node = cx.node;
+                cx.wires.fail(|| format!("switch {node}: a multicast of several flits came in by port {port} on channel {vc}, and the tables declare none (Tables::longest_multicast)"));
+                Err(Blocked::Waits)
             } else {
-                fork(cx, port, vc, q, targets);
+                fork(cx, q, targets);
                 advance(cx, port, vc, q)
             }
         }
@@ -102,6 +112,10 @@ fn available<T, J: Join<Tables = T>, const W: usize>(
     vc: u8,
     owner: u16,
 ) -> Result<(), Blocked> {
+    // An engine has a slot for every input port: nothing of it is shared, so nothing of it is held.
+    if cx.is_engine(out) {
+        return if cx.join.room(port, vc) { Ok(()) } else { Err(Blocked::Waits) };
+    }
     if cx.taken_out.contains(out) {
         return Err(Blocked::Waits);
     }
@@ -110,13 +124,18 @@ fn available<T, J: Join<Tables = T>, const W: usize>(
     if channel.owner != owner {
         return Err(Blocked::Waits);
     }
-    if cx.is_engine(out) {
-        return if cx.join.room(port, vc) { Ok(()) } else { Err(Blocked::Waits) };
-    }
     if channel.credits == 0 {
         return Err(Blocked::Waits);
     }
     cx.wires.is_free(at).map_err(Blocked::Until)
+}
+
+/// Lets the packet with owner number `owner` hold an output channel (0 frees it). Slots of an engine are not held.
+fn hold<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, vc: u8, owner: u16) {
+    if !cx.is_engine(out) {
+        let channel = cx.wires.queue(cx.base + u32::from(out), vc);
+        cx.wires.out[channel].owner = owner;
+    }
 }
 
 /// Puts one flit on one output.
@@ -169,28 +188,20 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
     available(cx, out, port, vc, if holds { me } else { 0 })?;
     let (flit, waited) = cx.wires.pop(cx.node, cx.base + u32::from(port), vc);
     cx.taken_in.insert(port);
-    let channel = cx.wires.queue(cx.base + u32::from(out), vc);
     let queue = &mut cx.wires.queues[q];
     if flit.tag.tail() {
         queue.phase = Phase::Idle;
-        cx.wires.out[channel].owner = 0;
     } else {
         queue.phase = Phase::Active;
         queue.out_port = out;
-        cx.wires.out[channel].owner = me;
     }
+    hold(cx, out, vc, if flit.tag.tail() { 0 } else { me });
     emit(cx, port, vc, out, flit, waited);
     Ok(())
 }
 
 /// Starts independent copies of a longer multicast.
-fn fork<T, J: Join<Tables = T>, const W: usize>(
-    cx: &mut Cx<'_, T, J, W>,
-    _port: u16,
-    _vc: u8,
-    q: usize,
-    targets: PortSet<W>,
-) {
+fn fork<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, q: usize, targets: PortSet<W>) {
     let record = cx.forks.open(targets.iter());
     let queue = &mut cx.wires.queues[q];
     queue.phase = Phase::Fork;
@@ -198,13 +209,14 @@ fn fork<T, J: Join<Tables = T>, const W: usize>(
 }
 
 /// Moves each copy of a forked packet on by at most one flit, and frees what all copies have read.
-fn advance<T, J: Join<Tables = T>, const W: usize>(
+fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
     cx: &mut Cx<'_, T, J, W>,
     port: u16,
     vc: u8,
     q: usize,
 ) -> Result<(), Blocked> {
     let me = cx.owner_number(port, vc);
+    let longest = cx.tables.longest_multicast(vc);
     let record = cx.wires.queues[q].out_port;
     let Fork { mut branches, popped } = cx.forks.take(record);
     let mut moved = false;
@@ -236,11 +248,14 @@ fn advance<T, J: Join<Tables = T>, const W: usize>(
                 continue;
             }
         }
-        let channel = cx.wires.queue(cx.base + u32::from(branch.port), vc);
-        cx.wires.out[channel].owner = if slot.flit.tag.tail() { 0 } else { me };
+        hold(cx, branch.port, vc, if slot.flit.tag.tail() { 0 } else { me });
         branch.done = slot.flit.tag.tail();
         branch.last = next;
         branch.sent += 1;
+        if u32::from(branch.sent) == longest && !branch.done {
+            let node = cx.node;
+            cx.wires.fail(|| format!("switch {node}: a multicast frame on channel {vc} that came in by port {port} has more than the {longest} flits the tables declare (Tables::longest_multicast)"));
+        }
         emit(cx, port, vc, branch.port, slot.flit, 0);
         moved = true;
     }

@@ -13,15 +13,18 @@
 //!            └────────┘
 //! ```
 //!
-//! **Internal port** ([`Join`]): the last port of a switch. A flit that is routed to it lands in the operand slot of
-//! the port it came in by; the engine takes slots when it likes and its results enter the crossbar through the input
-//! side of the same port. Timing: a flit granted in cycle t is visible in its slot at t + post + 1; a result that
-//! `tick` returns in cycle t can be granted in cycle t + front. So a packet that passes an engine of latency T spends
-//! 2 x pipeline + T cycles in the switch instead of pipeline.
+//! **Internal port** ([`Join`]): the last port of a switch, for set-routed packets. A flit that is routed to it lands in
+//! the operand slot of the port it came in by; the engine takes slots when it likes and its results enter the crossbar
+//! through the input side of the same port. Nothing of the slots is shared, so a packet of several flits does not hold
+//! the engine: packets of all inputs stream into their slots side by side, and an engine that returns packets of several
+//! flits sees to it that they come out whole. Timing: a flit granted in cycle t is visible in its slot at t + post + 1;
+//! a result that `tick` returns in cycle t can be granted in cycle t + front. So a packet that passes an engine of
+//! latency T spends 2 x pipeline + T cycles in the switch instead of pipeline.
 //!
 //! **Bump in the wire** ([`Block`] with two ports): a node between two link halves. It ends the credit loop of one side
 //! and starts its own on the other, so it may absorb, replace, hold or inject; the flow control a neighbour sees is
-//! what the bump grants. Timing: what arrives in the queue at the start of cycle t can be sent on in cycle t.
+//! what the bump grants. Timing: what arrives in the queue at the start of cycle t can be sent on in cycle t, so a bump
+//! that passes everything on at once adds the latency of its half-link and one cycle for the edge at its input.
 
 use super::wires::Io;
 use super::{Flit, Vcs};
@@ -100,8 +103,14 @@ pub trait Block {
 }
 
 /// The engine of switches that have none.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct NoJoin<T>(std::marker::PhantomData<T>);
+
+impl<T> Default for NoJoin<T> {
+    fn default() -> Self {
+        NoJoin(std::marker::PhantomData)
+    }
+}
 
 impl<T> Join for NoJoin<T> {
     type Tables = T;
@@ -137,15 +146,18 @@ impl<T> Block for NoBump<T> {
 }
 
 /// Moves what can move from one side of a two-port block to the other, a flit a direction and cycle, the highest
-/// channel first: what a bump does with traffic that is not its own.
+/// set-routed channel first: what a bump does with traffic that is not its own. Which point-to-point channel goes first
+/// changes from cycle to cycle, so that none starves *chosen*.
 ///
 /// `take` decides for every flit that could move: `true` passes it on, `false` leaves it to the bump (which then takes
 /// it from the queue itself). Returns whether anything moved.
 pub fn pass_through(io: &mut Io<'_>, mut passes: impl FnMut(u16, &Flit) -> bool) -> bool {
     let Vcs { set, unicast } = io.vcs();
     let mut moved = false;
+    let turn = (io.now() % u64::from(unicast.max(1))) as u8;
     for (from, to) in [(0, 1), (1, 0)] {
-        for vc in (0..set).rev().chain(set..set + unicast) {
+        let point_to_point = (turn..unicast).chain(0..turn).map(|vc| set + vc);
+        for vc in (0..set).rev().chain(point_to_point) {
             let Some(flit) = io.head(from, vc) else { continue };
             if io.can_send(to, vc) && passes(from, &flit) {
                 io.take(from, vc);

@@ -11,6 +11,7 @@
 //! | [`wires`](Wires) | the arenas: queues, credits, links, what is under way |
 //! | [`switch`](Pipeline) | a switch is only wiring between the next two |
 //! | `forward` | set-routed packets: lock step, wormhole, independent copies |
+//! | [`frames`](check_buffers) | frames that must fit: the check of buffers before cycle 0 |
 //! | `unicast` | point-to-point packets: route computation, channel and switch allocation |
 //! | [`arbiter`] | one file a policy |
 //! | [`join`](Join) | the two forms in which an engine joins |
@@ -21,6 +22,7 @@
 pub mod arbiter;
 mod flit;
 mod forward;
+mod frames;
 mod join;
 mod monitor;
 mod network;
@@ -34,6 +36,7 @@ mod unicast;
 mod wires;
 
 pub use flit::{Flit, MAX_ENDS, MAX_IDS, Tag};
+pub use frames::{ShortBuffer, check_buffers};
 pub use join::{Block, Join, JoinCx, JoinOut, NoBump, NoJoin, pass_through};
 pub use network::{Blocks, Evaluation, LinkLoad, Network, Step, SwitchCfg, Tables};
 pub use plan::{NodeKind, Plan, PlanLink, PlanNode, Vcs};

@@ -10,6 +10,7 @@
 //! evaluated in every cycle. The results and the waveform are the same byte for byte, and so they are in any order of
 //! evaluation (K-CLK-1, K-CLK-2; [`Evaluation`]).
 
+use super::frames::check_buffers;
 use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::wires::{Depths, Io, LinkCount, NONE, Phase, Wires};
 use super::{Block, Flit, Join, NodeKind, Plan, PortSet, arbiter::Policy};
@@ -21,6 +22,17 @@ pub trait Tables<const W: usize> {
     /// The outputs of a set-routed packet whose head flit came in by `port`; the internal engine port may be among
     /// them. An empty set is a breach of the configuration and stops the run.
     fn outputs(&self, switch: u32, port: u16, flit: &Flit) -> PortSet<W>;
+
+    /// Flits of the longest frame on set-routed channel `vc` that may have several outputs.
+    ///
+    /// Copies of a long frame are independent, and a flit leaves the buffer when every copy has read it, so a buffer
+    /// that cannot hold the frame whole would tie the copies to each other's pace (requirement K-PIPE-1).
+    /// [`check_buffers`](super::check_buffers) refuses such a system before cycle 0; a frame longer than what is
+    /// declared here stops the run. The default suits families whose multicasts are single flits.
+    fn longest_multicast(&self, vc: u8) -> u32 {
+        let _ = vc;
+        1
+    }
 
     /// The output port of a point-to-point packet.
     fn unicast(&self, switch: u32, port: u16, flit: &Flit) -> u16;
@@ -110,7 +122,7 @@ pub struct Network<T, J, B, E, const W: usize> {
 /// The blocks of a system that are not switches.
 #[derive(Clone, Debug)]
 pub struct Blocks<J, B, E> {
-    /// The engine of every switch that has an internal port, in switch order; empty if none has.
+    /// An engine for every switch, in switch order; empty if no switch has an internal port.
     pub joins: Vec<J>,
     /// What stands for the engine of a switch without one.
     pub no_join: J,
@@ -131,7 +143,8 @@ where
     /// names in waves and reports.
     ///
     /// # Panics
-    /// If the plan and the blocks do not fit each other.
+    /// If the plan and the blocks do not fit each other, or if a buffer is too short for a multicast frame: ask
+    /// [`check_buffers`](super::check_buffers) first where users choose depths.
     pub fn new(
         plan: Plan,
         tables: T,
@@ -140,6 +153,9 @@ where
         depths: Depths<'_>,
         vc_names: Vec<String>,
     ) -> Self {
+        if let Err(short) = check_buffers::<T, W>(&plan, &tables, depths) {
+            panic!("{short}");
+        }
         let wires = Wires::new(&plan, depths, cfg.pipeline.front(), cfg.pipeline.post(), cfg.monitors);
         let switches = plan.count(NodeKind::Switch);
         let widest = plan.nodes.iter().map(|node| usize::from(node.ports)).max().unwrap_or(1);
@@ -540,6 +556,28 @@ where
         self.queue_name(link.to_node, (link.to_port - base) as u16, vc)
     }
 
+    /// Where the next flit of a channel comes from: the queue upstream that holds the channel, or the block there.
+    fn upstream_name(&self, node: u32, port: u16, vc: u8) -> String {
+        let link = self.wires.links[self.wires.port(node, port) as usize];
+        if link.to_port == NONE {
+            return format!("{} engine", self.plan.nodes[node as usize].name);
+        }
+        let owner = self.wires.out[self.wires.queue(link.to_port, vc)].owner;
+        if owner != 0 {
+            let local = owner - 1;
+            let holder = (local >> self.wires.vc_shift, (local & ((1 << self.wires.vc_shift) - 1)) as u8);
+            return self.queue_name(link.to_node, holder.0, holder.1);
+        }
+        let far = &self.plan.nodes[link.to_node as usize];
+        let other = 1 - (link.to_port - self.wires.nodes[link.to_node as usize].port_base).min(1) as u16;
+        if far.kind == NodeKind::Bump
+            && self.wires.queues[self.wires.queue(self.wires.port(link.to_node, other), vc)].len > 0
+        {
+            return self.queue_name(link.to_node, other, vc);
+        }
+        far.name.clone()
+    }
+
     fn switch_waits(&self, node: u32, waits: &mut Vec<WaitFor>) {
         let info = self.wires.nodes[node as usize];
         let name = &self.plan.nodes[node as usize].name;
@@ -547,9 +585,16 @@ where
         for port in 0..info.ports {
             for vc in 0..self.plan.vcs.total() {
                 let q = self.wires.queue(info.port_base + u32::from(port), vc);
-                let Some((flit, _)) = self.wires.head(q) else { continue };
-                let who = self.queue_name(node, port, vc);
                 let queue = &self.wires.queues[q];
+                let who = || self.queue_name(node, port, vc);
+                let Some((flit, _)) = self.wires.head(q) else {
+                    // An empty queue in the middle of a packet holds its output for flits that are still upstream.
+                    if matches!(queue.phase, Phase::Active | Phase::Fork) {
+                        let whom = self.upstream_name(node, port, vc);
+                        waits.push(WaitFor { who: who(), whom, why: "the rest of its packet has not come".into() });
+                    }
+                    continue;
+                };
                 let (outs, out_vc): (Vec<u16>, u8) = match queue.phase {
                     Phase::Idle if self.plan.vcs.is_set(vc) => {
                         (self.tables.outputs(node, port, &flit).iter().collect(), vc)
@@ -580,7 +625,7 @@ where
                     } else {
                         continue;
                     };
-                    waits.push(WaitFor { who: who.clone(), whom, why });
+                    waits.push(WaitFor { who: who(), whom, why });
                 }
             }
         }
@@ -615,8 +660,17 @@ where
             for vc in 0..self.plan.vcs.total() {
                 let q = self.wires.queue(info.port_base + u32::from(port), vc);
                 if self.wires.queues[q].len > 0 {
-                    let why = open.clone().unwrap_or_else(|| "it takes nothing more".into());
-                    waits.push(WaitFor { who: self.queue_name(node, port, vc), whom: name.clone(), why });
+                    let who = self.queue_name(node, port, vc);
+                    // A bump that passes things on waits for the credits of its other side.
+                    if info.ports == 2
+                        && self.wires.out[self.wires.queue(info.port_base + 1 - u32::from(port), vc)].credits == 0
+                    {
+                        let whom = self.far_queue_name(node, 1 - port, vc);
+                        waits.push(WaitFor { who, whom, why: "no credit on the other side".into() });
+                    } else {
+                        let why = open.clone().unwrap_or_else(|| "it takes nothing more".into());
+                        waits.push(WaitFor { who, whom: name.clone(), why });
+                    }
                 }
                 if open.is_some()
                     && self.wires.links[(info.port_base + u32::from(port)) as usize].to_port != NONE

@@ -199,7 +199,9 @@ pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx
         let queued = (0..cx.wires.vcs.total()).map(|vc| usize::from(cx.wires.queues[cx.wires.queue(at, vc)].len)).sum();
         let out = cx.join.tick(&JoinCx { tables: cx.tables, switch: cx.node, now: cx.wires.now, queued });
         if let Some(result) = out.result {
-            let ready = cx.wires.now + u64::from(cx.wires.front);
+            // As with arrivals: point-to-point packets walk through the front stages, the others wait them out.
+            let front = if cx.wires.vcs.is_set(result.tag.vc()) { cx.wires.front } else { 0 };
+            let ready = cx.wires.now + u64::from(front);
             cx.wires.push(cx.node, at, result, ready);
         }
         if let Some(fault) = out.fault {

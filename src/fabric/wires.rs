@@ -22,15 +22,22 @@ use crate::kernel::{Alarms, Cycle, Wake, WakeSet, Wheel};
 /// No port, no pool entry.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Cycles from sending a flit to being able to spend its credit again, when the receiver takes it at once.
+/// Cycles from granting a flit to being able to spend its credit again, when the receiver takes it at once.
 ///
-/// A credit is spent when switch allocation grants the flit, so the stage behind it counts, and so do the receiver's
-/// stages before it (see [`Pipeline`](super::Pipeline)): together one less than the pipeline's depth. A buffer of this
-/// depth sustains one flit a cycle; with depth d below it the rate is d / round trip, exactly. End points have no
-/// stages; a link to one of them gets a place or two more than it needs.
-pub fn credit_round_trip(latency: u16, cycles_per_flit: u16, pipeline: super::Pipeline) -> u64 {
-    let stages = u64::from(pipeline.front()) + u64::from(pipeline.post());
-    2 * u64::from(latency) + 2 + stages + u64::from(cycles_per_flit) - 1
+/// | part | cycles |
+/// |---|---|
+/// | stages of the sender after switch allocation: `post` of a switch, 0 of a bump or an end point | `post` |
+/// | the link, and the edge at its far end | `latency + cycles_per_flit` |
+/// | stages of the receiver before switch allocation: `front` of a switch, 0 of a bump or an end point | `front` |
+/// | the credit's way back | `latency + 1` |
+///
+/// See [`Pipeline`](super::Pipeline) for `post` and `front`. A buffer of this depth sustains one flit a cycle (on a
+/// link that takes one); with depth d below it the rate is d / round trip, exactly. Point-to-point channels: exact for
+/// packets of one flit while the rate is below that of their pipeline (a channel of a switch with 4 stages starts a
+/// packet every second cycle, because route computation waits for the tail before); body flits pass no front stages,
+/// so longer packets do better than this.
+pub fn credit_round_trip(latency: u16, cycles_per_flit: u16, post: u16, front: u16) -> u64 {
+    2 * u64::from(latency) + 1 + u64::from(cycles_per_flit) + u64::from(post) + u64::from(front)
 }
 
 /// What the packet at the head of an input queue is doing.

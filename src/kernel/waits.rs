@@ -32,8 +32,8 @@ pub struct Autopsy {
 impl Autopsy {
     /// Finds a cycle among the statements, or the ends of the chains.
     ///
-    /// The result does not depend on the order of evaluation: statements are sorted first, and the shortest cycle
-    /// that starts at the first name is taken.
+    /// The result does not depend on the order of evaluation: statements are sorted first, and the first cycle that a
+    /// depth-first walk from the first name on meets is taken.
     pub fn new(mut waits: Vec<WaitFor>) -> Autopsy {
         waits.sort_by(|a, b| (&a.who, &a.whom).cmp(&(&b.who, &b.whom)));
         waits.dedup();

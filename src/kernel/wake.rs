@@ -82,12 +82,32 @@ impl WakeSet {
 #[derive(Clone, Debug, Default)]
 pub struct Alarms {
     heap: BinaryHeap<Reverse<(Cycle, u32)>>,
+    /// The cycle each block asked for last: a busy block that repeats its answer adds nothing.
+    last: Vec<Cycle>,
 }
 
 impl Alarms {
     /// Wakes `block` in cycle `at`.
     pub fn set(&mut self, at: Cycle, block: u32) {
-        self.heap.push(Reverse((at, block)));
+        let block_index = block as usize;
+        if self.last.len() <= block_index {
+            self.last.resize(block_index + 1, 0);
+        }
+        // Cycle 0 never lies in the future, so it stands for "none".
+        if self.last[block_index] != at || at == 0 {
+            self.last[block_index] = at;
+            self.heap.push(Reverse((at, block)));
+        }
+    }
+
+    /// How many alarms are set.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Whether no alarm is set.
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
     }
 
     /// The next cycle for which an alarm is set.
@@ -132,6 +152,19 @@ mod tests {
         assert_eq!(alarms.due(5), Some(1));
         assert_eq!(alarms.due(5), None);
         assert_eq!(alarms.next(), Some(17_000_000_000));
+    }
+
+    #[test]
+    fn an_answer_that_is_repeated_every_cycle_is_one_alarm() {
+        let mut alarms = Alarms::default();
+        for _ in 0..1000 {
+            alarms.set(70, 3);
+        }
+        assert_eq!(alarms.len(), 1);
+        alarms.set(50, 3);
+        assert_eq!((alarms.due(50), alarms.due(50)), (Some(3), None));
+        assert_eq!((alarms.due(70), alarms.due(70)), (Some(3), None));
+        assert!(alarms.is_empty());
     }
 
     #[test]

@@ -322,6 +322,8 @@ pub struct Collective {
     pub delay_random_max: Option<u64>,
     /// broadcast: index into `participants` of the one that has the data.
     pub source: u32,
+    /// reduce: the end point that gets the result, if the scenario names one. It need not take part.
+    pub receiver: Option<u32>,
     /// What the participants contribute.
     pub data: Data,
 }
@@ -542,7 +544,7 @@ impl Serialize for Delays<'_> {
 
 impl Serialize for Collective {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Collective", 15)?;
+        let mut fields = serializer.serialize_struct("Collective", 16)?;
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("kind", &self.kind)?;
         fields.serialize_field("id", &self.id)?;
@@ -562,6 +564,9 @@ impl Serialize for Collective {
         }
         if self.kind == CollectiveKind::Broadcast {
             fields.serialize_field("source", &self.source)?;
+        }
+        if let Some(receiver) = &self.receiver {
+            fields.serialize_field("receiver", receiver)?;
         }
         fields.serialize_field("data", &self.data)?;
         fields.end()

@@ -432,6 +432,17 @@ impl Resolver<'_> {
                     .expected(format!("an index from 0 to {} into the participants", participants.len() - 1)),
             );
         }
+        if let Some(receiver) = file.receiver {
+            let receiver_path = format!("{path}.receiver");
+            if kind != CollectiveKind::Reduce {
+                self.report(Problem::at_key(receiver_path, "only a reduce has a receiver"));
+            } else if receiver >= topology.end_points() {
+                self.report(
+                    Problem::at(receiver_path, format!("there is no end point {receiver}"))
+                        .expected(format!("0 to {}", topology.end_points() - 1)),
+                );
+            }
+        }
         let rows = match kind {
             CollectiveKind::Allreduce | CollectiveKind::Reduce => participants.len(),
             CollectiveKind::Broadcast => 1,
@@ -457,6 +468,7 @@ impl Resolver<'_> {
             delays,
             delay_random_max,
             source,
+            receiver: file.receiver,
             data,
         }
     }
@@ -829,7 +841,7 @@ enum Default {
 }
 
 /// Cycles of one link or memory, at most.
-const MAX_LATENCY: u64 = 1 << 20;
+const MAX_LATENCY: u64 = 1 << 14;
 
 /// The number in `I7` or `P7`.
 fn port_number(text: &str, letter: char) -> Option<u16> {

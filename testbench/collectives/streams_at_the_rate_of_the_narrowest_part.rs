@@ -88,6 +88,21 @@ fn a_reduction_is_as_fast_as_the_core_that_also_receives() {
 }
 
 #[test]
+fn memory_bandwidth_limits_a_reduction_to_an_idle_core_to_four_elements_in_five_cycles() {
+    // Nobody both reads and writes: 64 bits an element at every memory, 51.2 a cycle.
+    for receiver in [7, 4, 0] {
+        let others: Vec<String> = (0..8).filter(|&end| end != receiver).map(|end| end.to_string()).collect();
+        let text = die(&format!(
+            "[[collective]]\nkind = \"reduce\"\nelements = 400\nreceiver = {receiver}\nparticipants = [{}]\n",
+            others.join(", ")
+        ));
+        let times = landings(&text, &[], 7);
+        assert_eq!(times.len(), 400, "the receiver's job is the last");
+        assert_rate(&times, 10, 4, 5, &format!("receiver {receiver}"));
+    }
+}
+
+#[test]
 fn buffers_below_the_round_trip_move_their_depth_in_a_round_trip() {
     for pipeline in 1..=4u64 {
         for (link, cycles_per_flit) in [(5, 1), (9, 1), (7, 2), (6, 3)] {

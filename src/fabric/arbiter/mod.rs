@@ -72,6 +72,15 @@ impl<const W: usize> Bank<W> {
         }
     }
 
+    /// Tells the arbiter that `port` was served in the same cycle as the winner, over outputs the winner did not want.
+    /// A matrix remembers it; a round-robin cursor stays behind the winner alone, so that nobody starves.
+    #[inline]
+    pub fn also_granted(&mut self, arbiter: usize, port: u16) {
+        if let Bank::Matrix(bank) = self {
+            bank.granted(arbiter, port);
+        }
+    }
+
     /// Bytes of state per arbiter.
     pub fn bytes_each(&self) -> usize {
         match self {

@@ -1,0 +1,18 @@
+//! The fabric as the families use it: packets of 1, 11, 33 and 132 flits, multicasts, wide switches, both forms in which
+//! an engine joins, credits, arbiters, point-to-point traffic, the watchdog and the kernel below. Every network here has
+//! its link monitors on (K-FC-1).
+//!
+//! Random tests print their seed in the message of a failure; `WATERSHED_SEED` sets another one.
+
+mod arbiters_share;
+mod deadlock_is_named;
+mod engine_behind_port;
+mod engine_in_wire;
+mod idle_memory;
+mod long_multicast;
+mod order_of_evaluation;
+mod packets_cross_whole;
+mod point_to_point;
+mod rate_follows_credits;
+mod support;
+mod wide_switches;
