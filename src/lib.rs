@@ -1,5 +1,101 @@
-//! watershed: a cycle-level, bit-exact hardware model of collectives computed inside the network.
-#![cfg_attr(docsrs, feature(doc_cfg))]
+//! watershed: a cycle-level, bit-exact hardware model of collectives computed *inside* the network.
+//!
+//! Many streams come down a tree and leave as one river; the result flows back to every source. This crate is the
+//! river: switches with credit-based flow control and collective virtual channels, engines with pipelined adder trees,
+//! end points with limited memory bandwidth. It is clocked cycle by cycle, every floating-point bit is checked against
+//! an independent oracle, and every register can be watched in a waveform.
+//!
+//! The program `watershed` is the crate's [`cli`]; the library is for those who want to build systems of their own or
+//! to use a block as a golden model.
+//!
+//! # The house
+//!
+//! ```text
+//!  roof      cli/        one file a subcommand; parses, calls, prints
+//!  floor 4   scenario/   TOML -> checked configuration -> a system; errors with carets; the run; the result document
+//!  floor 3   piuma/      configuration registers, CENG, core end points, embedding, legality
+//!  floor 2   fabric/     switch, buffers, credits, virtual channels, arbiters, links, routing, topologies, traffic;
+//!                        the two forms in which an engine joins
+//!  floor 1   arith/      formats, staged adder, multiplier, comparators, reduction tree      (no fabric in it)
+//!            kernel/     channels, clocked storage, wake-driven scheduling, wait-for graph   (no arithmetic in it)
+//!  beside    oracle/     untimed golden evaluation on SoftFloat; shares no code with arith/ but the names of types
+//!            probe/      signals, waves, comparison of waves; blocks describe their registers to it
+//! ```
+//!
+//! An arrow goes down only. [`oracle`] is used by scenario checks and tests, never by a block that is clocked (the
+//! [legality](piuma::legality) check reads a configuration back into the oracle's tree before cycle 0).
+//!
+//! # Time
+//!
+//! In cycle t a block reads its own registers as they were at the start of t. What it sends over a channel of latency L
+//! is delivered in t + L and stands in the far register at the start of t + L + 1. Every channel has L >= 1, so the order
+//! in which blocks are evaluated in a cycle cannot matter. From this follow all latencies of the model:
+//!
+//! | way | cycles |
+//! |---|---|
+//! | through a switch of P stages and over its link | P + L |
+//! | through a switch whose CENG reduces | 2 P + ceil(log2 radix) x unit stages + L |
+//! | into an end point | 1 |
+//! | credit round trip of a link between switches | 2 L + P + 1 |
+//!
+//! # Journey of an operand (PIUMA all-reduce)
+//!
+//! 1. The core calls the collective: its [`Job`](piuma::Job) starts, memory grants reads as far as the bandwidth goes,
+//!    and the fragmenter sends words as [`Flit`](fabric::Flit)s on the request channel of port 7.
+//! 2. The link delivers the flit ([`kernel::Wheel`]); it stands in the switch's input queue.
+//! 3. The request [register](piuma::Registers) of (collective id, input port) is a vector of output ports. If the
+//!    engine's bit is set, the flit goes to the operand slot of its port at the [`Ceng`](piuma::Ceng).
+//! 4. When every configured port has its operand, all are taken together through the
+//!    [`Tree`](arith::Tree), in port order; the result enters the crossbar by the engine's port.
+//! 5. Its register names the output towards the root; a credit is spent, a flit is sent. So it climbs.
+//! 6. At the root the engine's request register is empty and its response register is not: the result turns into a
+//!    response.
+//! 7. Response registers are the inverse mapping; a flit moves only when all its outputs can take it, and so it reaches
+//!    port 7 of every participant.
+//! 8. Memory grants the write, the word lands, the counter counts. When all words have landed the core is told.
+//!
+//! Credits are the only thing that flows backwards. Background packets take the point-to-point channels: route
+//! computation, channel allocation, switch allocation, always behind the collective channels.
+//!
+//! # Glossary
+//!
+//! | word | meaning |
+//! |---|---|
+//! | bump in the wire | an engine between two link halves that ends the credit loop of one and starts its own on the other |
+//! | CENG | collective engine: operand slots and pipelined reduction tree behind an internal crossbar port (10 on a die) |
+//! | collective id | selects a set of configuration registers; replicated in every switch |
+//! | credit | the right to send one flit into one free place of the neighbour's buffer |
+//! | die | a row of tiles: cores, peripheral switches, cores |
+//! | embedding | register values that lay a tree onto the network |
+//! | end point | what sits at a switch's local port: a core with its memory, or a traffic source and sink |
+//! | flit | what a link carries in a cycle: a word and its side-band tag |
+//! | front, post | pipeline stages before and after switch allocation |
+//! | lane | an element in a 64-bit word; all lanes of a word do the same operation |
+//! | lock step | a one-flit multicast moves to all its outputs at once or not at all |
+//! | point-to-point channel | a virtual channel whose packets are routed by destination |
+//! | request, response | the collective channels: up towards the root, down to the participants |
+//! | root | the switch where a result turns from a request into a response |
+//! | set-routed channel | a virtual channel whose packets are routed by a set of output ports |
+//! | steady state | the rate of a long vector once the pipeline is full |
+//!
+//! # A run from Rust
+//!
+//! ```
+//! use watershed::scenario::{self, run};
+//!
+//! let text = r#"
+//!     family = "piuma"
+//!     [topology]
+//!     kind = "mesh"
+//!     size = [3, 3]
+//!     [[collective]]
+//!     kind = "allreduce"
+//!     elements = 4
+//! "#;
+//! let loaded = scenario::load_text("example", text, std::path::Path::new("."), "example", &[]).unwrap();
+//! let result = run::run(&loaded, &run::RunOptions::default()).unwrap();
+//! assert_eq!(result.document.collectives[0].bit_exact, Some(true));
+//! ```
 
 pub mod arith;
 pub mod cli;

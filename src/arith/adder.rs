@@ -33,7 +33,7 @@
 //!
 //! Requirements: A-PIPE-1, A-MODE-1 (`common.md`, section 1); IEEE 754-2019, 6.3 for the sign of zero.
 
-use super::format::{Class, Format};
+use super::format::{Build, Class, Fault};
 use super::round::{EXTRA_BITS, Normalised, Packed, Special, pack, round, shift_right_sticky};
 use super::types::{Flags, Mode, Round};
 
@@ -94,7 +94,8 @@ pub struct Summed {
 
 /// Stage 0: unpack both operands, sort them by magnitude, find the alignment distance and the special cases.
 #[inline]
-pub const fn compare(format: &Format, mode: Mode, a: u64, b: u64, negate_b: bool) -> Compared {
+pub const fn compare<B: Build>(mode: Mode, a: u64, b: u64, negate_b: bool) -> Compared {
+    let format = &B::FORMAT;
     let x = format.unpack(a);
     let mut y = format.unpack(b);
     y.sign ^= negate_b;
@@ -102,11 +103,12 @@ pub const fn compare(format: &Format, mode: Mode, a: u64, b: u64, negate_b: bool
 
     if x.class.is_nan() || y.class.is_nan() {
         let (nan, flags) = format.nan_of_pair(&x, &y, mode.nan);
-        return special(Special::Nan, false, flags, nan);
+        let seen = !matches!(B::FAULT, Fault::SignalNotSeen);
+        return special(Special::Nan, false, if seen { flags } else { Flags::NONE }, nan);
     }
     let x_infinite = matches!(x.class, Class::Infinite);
     let y_infinite = matches!(y.class, Class::Infinite);
-    if x_infinite && y_infinite && subtract {
+    if x_infinite && y_infinite && subtract && !matches!(B::FAULT, Fault::InfinitiesNeverCancel) {
         return special(Special::Nan, false, Flags::INVALID, format.default_nan());
     }
     if x_infinite || y_infinite {
@@ -114,7 +116,8 @@ pub const fn compare(format: &Format, mode: Mode, a: u64, b: u64, negate_b: bool
         return special(Special::Infinity, sign, Flags::NONE, 0);
     }
 
-    let swap = x.exponent < y.exponent || (x.exponent == y.exponent && x.significand < y.significand);
+    let sorts = !matches!(B::FAULT, Fault::SortByExponentOnly);
+    let swap = x.exponent < y.exponent || (sorts && x.exponent == y.exponent && x.significand < y.significand);
     let (larger, smaller) = if swap { (y, x) } else { (x, y) };
     Compared {
         special: Special::Number,
@@ -134,7 +137,13 @@ const fn special(special: Special, sign: bool, flags: Flags, magnitude: u64) -> 
 
 /// Stage 1: move the smaller significand under the larger one, keeping guard, round and sticky.
 #[inline]
-pub const fn align(c: Compared) -> Aligned {
+pub const fn align<B: Build>(c: Compared) -> Aligned {
+    let smaller = match B::FAULT {
+        Fault::DropSticky if c.distance > 63 => 0,
+        Fault::DropSticky => (c.smaller << EXTRA_BITS) >> c.distance,
+        Fault::AlignShort => shift_right_sticky(c.smaller << EXTRA_BITS, c.distance.saturating_sub(1)),
+        _ => shift_right_sticky(c.smaller << EXTRA_BITS, c.distance),
+    };
     let is_number = matches!(c.special, Special::Number);
     Aligned {
         special: c.special,
@@ -143,18 +152,29 @@ pub const fn align(c: Compared) -> Aligned {
         flags: c.flags,
         exponent: c.exponent,
         larger: if is_number { c.larger << EXTRA_BITS } else { c.larger },
-        smaller: shift_right_sticky(c.smaller << EXTRA_BITS, c.distance),
+        smaller,
     }
 }
 
 /// Stage 2: add or subtract; an exact zero difference gets its sign here.
 #[inline]
-pub const fn add(mode: Mode, a: Aligned) -> Summed {
-    let sum = if a.subtract { a.larger - a.smaller } else { a.larger + a.smaller };
+pub const fn add<B: Build>(mode: Mode, a: Aligned) -> Summed {
+    let sum = match B::FAULT {
+        // A negative difference, in a register as wide as the sum.
+        Fault::SortByExponentOnly if a.subtract => {
+            a.larger.wrapping_sub(a.smaller) & (u64::MAX >> (60 - B::FORMAT.precision()))
+        }
+        _ if a.subtract => a.larger - a.smaller,
+        _ => a.larger + a.smaller,
+    };
     let cancelled = a.subtract && sum == 0;
     Summed {
         special: a.special,
-        sign: if cancelled { matches!(mode.round, Round::Down) } else { a.sign },
+        sign: if cancelled {
+            matches!(mode.round, Round::Down) && !matches!(B::FAULT, Fault::ZeroAlwaysPositive)
+        } else {
+            a.sign
+        },
         flags: a.flags,
         exponent: a.exponent,
         sum,
@@ -162,36 +182,48 @@ pub const fn add(mode: Mode, a: Aligned) -> Summed {
 }
 
 /// Stage 3: count leading zeros and normalise; the left shift stops at the smallest exponent (denormals).
+///
+/// The count starts at the carry position, so that a carry is a shift by nothing and needs no path of its own; the
+/// result is then taken one place further down.
 #[inline]
-pub const fn normalise(format: &Format, s: Summed) -> Normalised {
-    let (exponent, significand) = if !matches!(s.special, Special::Number) {
-        (s.exponent, s.sum)
-    } else if s.sum >> (format.precision() + EXTRA_BITS) != 0 {
-        (s.exponent + 1, shift_right_sticky(s.sum, 1))
-    } else {
-        let zeros = s.sum.leading_zeros() - (64 - format.precision() - EXTRA_BITS);
-        let room = s.exponent as u32 - 1;
-        let shift = if zeros < room { zeros } else { room };
-        // A zero sum counts all its zeros; its exponent means nothing and is set to the smallest.
-        if s.sum == 0 { (1, 0) } else { (s.exponent - shift as i32, s.sum << shift) }
+pub const fn normalise<B: Build>(s: Summed) -> Normalised {
+    let format = &B::FORMAT;
+    if !matches!(s.special, Special::Number) {
+        let Summed { special, sign, flags, exponent, sum } = s;
+        return Normalised { special, sign, flags, exponent, significand: sum };
+    }
+    let zeros = s.sum.leading_zeros() - (63 - format.precision() - EXTRA_BITS);
+    let room = s.exponent as u32;
+    let shift = match B::FAULT {
+        Fault::SkipNormalise if zeros > 1 => 1,
+        Fault::DenormalsNormalised => zeros,
+        _ if zeros < room => zeros,
+        _ => room,
     };
-    Normalised { special: s.special, sign: s.sign, flags: s.flags, exponent, significand }
+    Normalised {
+        special: s.special,
+        sign: s.sign,
+        flags: s.flags,
+        // The exponent of a zero means nothing and is the smallest.
+        exponent: if s.sum == 0 { 1 } else { s.exponent + 1 - shift as i32 },
+        significand: shift_right_sticky(s.sum << shift, 1),
+    }
 }
 
 /// The whole unit without registers: the same stage functions, composed.
 #[inline]
-pub const fn evaluate(format: &Format, mode: Mode, a: u64, b: u64, negate_b: bool) -> Packed {
-    let compared = compare(format, mode, a, b, negate_b);
-    let summed = add(mode, align(compared));
-    pack(format, mode, round(format, mode, normalise(format, summed)))
+pub const fn evaluate<B: Build>(mode: Mode, a: u64, b: u64, negate_b: bool) -> Packed {
+    let summed = add::<B>(mode, align::<B>(compare::<B>(mode, a, b, negate_b)));
+    pack::<B>(mode, round::<B>(mode, normalise::<B>(summed)))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::format::builds::{F16, F32, F64};
     use super::*;
 
     fn f32_add(a: u32, b: u32) -> (u64, Flags) {
-        let p = evaluate(&Format::F32, Mode::default(), a as u64, b as u64, false);
+        let p = evaluate::<F32>(Mode::default(), a as u64, b as u64, false);
         (p.bits, p.flags)
     }
 
@@ -208,30 +240,29 @@ mod tests {
     #[test]
     fn sign_of_zero() {
         let down = Mode::rounding(Round::Down);
-        let f = &Format::F64;
         let minus_zero = 1u64 << 63;
-        assert_eq!(evaluate(f, down, 0, minus_zero, false).bits, minus_zero);
-        assert_eq!(evaluate(f, Mode::default(), 0, minus_zero, false).bits, 0);
-        assert_eq!(evaluate(f, Mode::default(), minus_zero, minus_zero, false).bits, minus_zero);
-        assert_eq!(evaluate(f, down, 0, 0, false).bits, 0);
-        assert_eq!(evaluate(f, down, 0, 0, true).bits, minus_zero);
+        assert_eq!(evaluate::<F64>(down, 0, minus_zero, false).bits, minus_zero);
+        assert_eq!(evaluate::<F64>(Mode::default(), 0, minus_zero, false).bits, 0);
+        assert_eq!(evaluate::<F64>(Mode::default(), minus_zero, minus_zero, false).bits, minus_zero);
+        assert_eq!(evaluate::<F64>(down, 0, 0, false).bits, 0);
+        assert_eq!(evaluate::<F64>(down, 0, 0, true).bits, minus_zero);
     }
 
     #[test]
     fn alignment_keeps_guard_round_and_sticky() {
         let c = Compared { distance: 4, larger: 0x80_0000, smaller: 0x80_0009, ..Compared::default() };
         // 0x800009 << 3 = 0x4000048; >> 4 = 0x400004 with 8 falling out: sticky
-        let a = align(c);
+        let a = align::<F32>(c);
         assert_eq!((a.larger, a.smaller), (0x400_0000, 0x40_0005));
     }
 
     #[test]
     fn normalise_counts_zeros_and_stops_at_the_smallest_exponent() {
         let s = Summed { exponent: 3, sum: 1 << 4, ..Summed::default() };
-        let n = normalise(&Format::F16, s);
+        let n = normalise::<F16>(s);
         assert_eq!((n.exponent, n.significand), (1, 1 << 6));
         let s = Summed { exponent: 10, sum: 1 << 12, ..Summed::default() };
-        let n = normalise(&Format::F16, s);
+        let n = normalise::<F16>(s);
         assert_eq!((n.exponent, n.significand), (9, 1 << 13));
     }
 

@@ -13,20 +13,21 @@
 //! | operation | NaN operand | zeros | flags |
 //! |-----------|-------------|-------|-------|
 //! | min, max  | gives a NaN (mode's policy), quieted, sign 0 | -0 is below +0 | invalid for a signalling NaN |
+//! | minnum, maxnum | the number wins; two NaNs give a NaN; a signalling NaN against a number: [`SignalPolicy`] | as min | invalid for a signalling NaN |
 //! | eq        | false | equal | invalid for a signalling NaN |
 //! | le, lt    | false | equal | invalid for any NaN |
 //!
 //! Both operands are mapped to integer keys in the order of their values, so that one integer comparator serves all
 //! formats. Min and max are IEEE 754-2019's `minimum` and `maximum`. The selected operand passes unchanged:
-//! flush-to-zero does not touch it. *[chosen]* TF32 results have their pad cleared like every other TF32 result.
+//! flush-to-zero does not touch it. *\[chosen\]* TF32 results have their pad cleared like every other TF32 result.
 //!
 //! Parameters and timing: as the [adder](super::adder).
 //!
 //! Requirements: A-OP-1 (`common.md`, section 1); R-AR-3 (`armed.md`) for NaNs.
 
-use super::format::Format;
+use super::format::{Build, Class, Fault, Unpacked};
 use super::round::Packed;
-use super::types::{DType, Flags, Mode};
+use super::types::{DType, Flags, Mode, SignalPolicy};
 
 /// What the comparator delivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,6 +36,10 @@ pub enum Selection {
     Min,
     /// The larger operand.
     Max,
+    /// The smaller operand; a number wins over a quiet NaN.
+    MinNum,
+    /// The larger operand; a number wins over a quiet NaN.
+    MaxNum,
     /// 1 if the operands are equal, else 0.
     Equal,
     /// 1 if a <= b, else 0.
@@ -54,7 +59,7 @@ pub struct Keys {
     pub a_key: i64,
     /// Order key of b.
     pub b_key: i64,
-    /// Lane a; if unordered, the NaN to deliver.
+    /// Lane a; if unordered, the lane to deliver: a NaN, or the number that wins over one.
     pub a: u64,
     /// Lane b.
     pub b: u64,
@@ -71,7 +76,7 @@ pub struct Ordered {
     pub less: bool,
     /// a = b.
     pub equal: bool,
-    /// Lane a; if unordered, the NaN to deliver.
+    /// Lane a; if unordered, the lane to deliver: a NaN, or the number that wins over one.
     pub a: u64,
     /// Lane b.
     pub b: u64,
@@ -79,12 +84,19 @@ pub struct Ordered {
 
 /// Stage 0 for floating-point lanes.
 #[inline]
-pub const fn float_keys(format: &Format, mode: Mode, selection: Selection, a: u64, b: u64) -> Keys {
+pub const fn float_keys<B: Build>(mode: Mode, selection: Selection, a: u64, b: u64) -> Keys {
+    let format = &B::FORMAT;
     let x = format.unpack(a);
     let y = format.unpack(b);
-    let predicate = !matches!(selection, Selection::Min | Selection::Max);
+    let predicate = matches!(selection, Selection::Equal | Selection::LessOrEqual | Selection::Less);
     if x.class.is_nan() || y.class.is_nan() {
         let (nan, flags) = format.nan_of_pair(&x, &y, mode.nan);
+        let flags = if matches!(B::FAULT, Fault::SignalNotSeen) { Flags::NONE } else { flags };
+        if number_wins(mode, selection, &x, &y) {
+            let number = if x.class.is_nan() { b } else { a };
+            let lane = (number >> format.pad_bits) << format.pad_bits;
+            return Keys { unordered: true, flags, a_key: 0, b_key: 0, a: lane, b: 0 };
+        }
         let ordered_predicate = matches!(selection, Selection::LessOrEqual | Selection::Less);
         return Keys {
             unordered: true,
@@ -98,20 +110,30 @@ pub const fn float_keys(format: &Format, mode: Mode, selection: Selection, a: u6
     Keys {
         unordered: false,
         flags: Flags::NONE,
-        a_key: float_key(format, a, predicate),
-        b_key: float_key(format, b, predicate),
+        a_key: float_key::<B>(a, predicate),
+        b_key: float_key::<B>(b, predicate),
         a: (a >> format.pad_bits) << format.pad_bits,
         b: (b >> format.pad_bits) << format.pad_bits,
     }
 }
 
+/// Whether the number of a pair with a NaN is what the operation delivers.
+const fn number_wins(mode: Mode, selection: Selection, x: &Unpacked, y: &Unpacked) -> bool {
+    let prefers_numbers = matches!(selection, Selection::MinNum | Selection::MaxNum);
+    let both = x.class.is_nan() && y.class.is_nan();
+    let signals = matches!(x.class, Class::SignallingNan) || matches!(y.class, Class::SignallingNan);
+    prefers_numbers && !both && !(signals && matches!(mode.signal, SignalPolicy::Ieee))
+}
+
 /// Exponent and fraction are already in order as an integer; the sign mirrors them. One below the mirror image puts
 /// -0 under +0; without it the two zeros are equal.
-const fn float_key(format: &Format, lane: u64, zeros_equal: bool) -> i64 {
+const fn float_key<B: Build>(lane: u64, zeros_equal: bool) -> i64 {
+    let format = &B::FORMAT;
+    let zeros_equal = zeros_equal || matches!(B::FAULT, Fault::ZerosEqual);
     let bits = lane >> format.pad_bits;
     let sign_position = format.exponent_bits + format.fraction_bits;
     let magnitude = (bits & ((1 << sign_position) - 1)) as i64;
-    if bits >> sign_position == 0 {
+    if bits >> sign_position == 0 || matches!(B::FAULT, Fault::NegativesByMagnitude) {
         magnitude
     } else if zeros_equal {
         -magnitude
@@ -153,15 +175,15 @@ pub const fn order(k: Keys) -> Ordered {
 #[inline]
 pub const fn select(selection: Selection, o: Ordered) -> Packed {
     let bits = match selection {
-        Selection::Min | Selection::Max if o.unordered => o.a,
-        Selection::Min => {
+        Selection::Min | Selection::Max | Selection::MinNum | Selection::MaxNum if o.unordered => o.a,
+        Selection::Min | Selection::MinNum => {
             if o.less || o.equal {
                 o.a
             } else {
                 o.b
             }
         }
-        Selection::Max => {
+        Selection::Max | Selection::MaxNum => {
             if o.less {
                 o.b
             } else {
@@ -175,23 +197,26 @@ pub const fn select(selection: Selection, o: Ordered) -> Packed {
     Packed { bits, flags: o.flags }
 }
 
-/// The whole unit without registers.
+/// The whole unit without registers, for floating-point lanes.
 #[inline]
-pub const fn evaluate(dtype: DType, mode: Mode, selection: Selection, a: u64, b: u64) -> Packed {
-    let keys = match dtype.format() {
-        Some(format) => float_keys(format, mode, selection, a, b),
-        None => integer_keys(dtype, a, b),
-    };
-    select(selection, order(keys))
+pub const fn evaluate_float<B: Build>(mode: Mode, selection: Selection, a: u64, b: u64) -> Packed {
+    select(selection, order(float_keys::<B>(mode, selection, a, b)))
+}
+
+/// The whole unit without registers, for integer lanes.
+#[inline]
+pub const fn evaluate_integer(dtype: DType, selection: Selection, a: u64, b: u64) -> Packed {
+    select(selection, order(integer_keys(dtype, a, b)))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::format::builds::{F16, F32};
     use super::*;
     use crate::arith::types::NanPolicy;
 
-    fn run(dtype: DType, selection: Selection, a: u64, b: u64) -> (u64, Flags) {
-        let p = evaluate(dtype, Mode::default(), selection, a, b);
+    fn run<B: Build>(selection: Selection, a: u64, b: u64) -> (u64, Flags) {
+        let p = evaluate_float::<B>(Mode::default(), selection, a, b);
         (p.bits, p.flags)
     }
 
@@ -199,11 +224,11 @@ mod tests {
     fn minus_zero_is_below_plus_zero_but_equal_to_it() {
         let minus = 0x8000_0000;
         for (a, b) in [(0, minus), (minus, 0)] {
-            assert_eq!(run(DType::F32, Selection::Min, a, b), (minus, Flags::NONE));
-            assert_eq!(run(DType::F32, Selection::Max, a, b), (0, Flags::NONE));
-            assert_eq!(run(DType::F32, Selection::Equal, a, b).0, 1);
-            assert_eq!(run(DType::F32, Selection::Less, a, b).0, 0);
-            assert_eq!(run(DType::F32, Selection::LessOrEqual, a, b).0, 1);
+            assert_eq!(run::<F32>(Selection::Min, a, b), (minus, Flags::NONE));
+            assert_eq!(run::<F32>(Selection::Max, a, b), (0, Flags::NONE));
+            assert_eq!(run::<F32>(Selection::Equal, a, b).0, 1);
+            assert_eq!(run::<F32>(Selection::Less, a, b).0, 0);
+            assert_eq!(run::<F32>(Selection::LessOrEqual, a, b).0, 1);
         }
     }
 
@@ -212,30 +237,47 @@ mod tests {
         let one = 0x3f80_0000;
         let quiet = 0xffc0_0001;
         let signalling = 0xff80_0001;
-        assert_eq!(run(DType::F32, Selection::Min, one, quiet), (0x7fc0_0000, Flags::NONE));
-        assert_eq!(run(DType::F32, Selection::Max, signalling, one), (0x7fc0_0000, Flags::INVALID));
-        assert_eq!(run(DType::F32, Selection::Equal, quiet, quiet), (0, Flags::NONE));
-        assert_eq!(run(DType::F32, Selection::Less, quiet, one), (0, Flags::INVALID));
+        assert_eq!(run::<F32>(Selection::Min, one, quiet), (0x7fc0_0000, Flags::NONE));
+        assert_eq!(run::<F32>(Selection::Max, signalling, one), (0x7fc0_0000, Flags::INVALID));
+        assert_eq!(run::<F32>(Selection::Equal, quiet, quiet), (0, Flags::NONE));
+        assert_eq!(run::<F32>(Selection::Less, quiet, one), (0, Flags::INVALID));
         let mode = Mode { nan: NanPolicy::Propagate, ..Mode::default() };
-        let p = evaluate(DType::F32, mode, Selection::Min, quiet, signalling);
+        let p = evaluate_float::<F32>(mode, Selection::Min, quiet, signalling);
         assert_eq!((p.bits, p.flags), (0x7fc0_0001, Flags::INVALID));
+    }
+
+    #[test]
+    fn numbers_win_over_nans_in_minnum() {
+        let (one, quiet, signalling) = (0x3f80_0000, 0xffc0_0001, 0xff80_0001);
+        let ieee = Mode { signal: SignalPolicy::Ieee, ..Mode::default() };
+        let min = |mode, a, b| {
+            let p = evaluate_float::<F32>(mode, Selection::MinNum, a, b);
+            (p.bits, p.flags)
+        };
+        for mode in [Mode::default(), ieee] {
+            assert_eq!(min(mode, one, quiet), (one, Flags::NONE));
+            assert_eq!(min(mode, quiet, quiet), (0x7fc0_0000, Flags::NONE));
+            assert_eq!(min(mode, quiet, signalling), (0x7fc0_0000, Flags::INVALID));
+        }
+        assert_eq!(min(Mode::default(), signalling, one), (one, Flags::INVALID));
+        assert_eq!(min(ieee, signalling, one), (0x7fc0_0000, Flags::INVALID));
     }
 
     #[test]
     fn infinities_bound_everything() {
         let (plus, minus) = (0x7c00, 0xfc00);
         for lane in [0, 0x8000, 0x0001, 0x8001, 0x7bff, 0xfbff, plus, minus] {
-            assert_eq!(run(DType::F16, Selection::Max, lane, plus).0, plus);
-            assert_eq!(run(DType::F16, Selection::Min, minus, lane).0, minus);
+            assert_eq!(run::<F16>(Selection::Max, lane, plus).0, plus);
+            assert_eq!(run::<F16>(Selection::Min, minus, lane).0, minus);
         }
     }
 
     #[test]
     fn signed_and_unsigned_integers_differ() {
         let m1 = 0xffff_ffff;
-        assert_eq!(run(DType::I32, Selection::Min, m1, 1).0, m1);
-        assert_eq!(run(DType::U32, Selection::Min, m1, 1).0, 1);
-        assert_eq!(run(DType::I64, Selection::Max, u64::MAX, 1).0, 1);
-        assert_eq!(run(DType::U64, Selection::Max, u64::MAX, 1).0, u64::MAX);
+        assert_eq!(evaluate_integer(DType::I32, Selection::Min, m1, 1).bits, m1);
+        assert_eq!(evaluate_integer(DType::U32, Selection::Min, m1, 1).bits, 1);
+        assert_eq!(evaluate_integer(DType::I64, Selection::Max, u64::MAX, 1).bits, 1);
+        assert_eq!(evaluate_integer(DType::U64, Selection::Max, u64::MAX, 1).bits, u64::MAX);
     }
 }

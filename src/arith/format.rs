@@ -19,10 +19,10 @@
 //!
 //! Limitations and choices:
 //!
-//! - TF32 has no storage form of its own in its source. *[chosen]* It travels as the upper 19 bits of a 32-bit lane,
+//! - TF32 has no storage form of its own in its source. *\[chosen\]* It travels as the upper 19 bits of a 32-bit lane,
 //!   so that an f32 whose low 13 fraction bits are zero is the same number. The units ignore the low 13 bits of an
 //!   operand and write them as zero. An f32 NaN whose payload lies only in those bits reads as an infinity.
-//! - E4M3 cannot say infinity. *[chosen]* A result that an IEEE format would turn into an infinity becomes the NaN
+//! - E4M3 cannot say infinity. *\[chosen\]* A result that an IEEE format would turn into an infinity becomes the NaN
 //!   (the OCP document's non-saturating behaviour); directed modes still stop at the largest finite number, 448.
 //! - E4M3's NaN is quiet.
 //!
@@ -195,7 +195,7 @@ impl Format {
     /// The NaN that a pair with at least one NaN gives (exponent and fraction), and the flags it raises.
     ///
     /// A signalling operand raises invalid. With [`NanPolicy::Propagate`] a signalling operand's payload wins over
-    /// a quiet one's, and `a` (the lower port) wins between equals. *[chosen]*
+    /// a quiet one's, and `a` (the lower port) wins between equals. *\[chosen\]*
     pub const fn nan_of_pair(&self, a: &Unpacked, b: &Unpacked, policy: NanPolicy) -> (u64, Flags) {
         let a_signals = matches!(a.class, Class::SignallingNan);
         let b_signals = matches!(b.class, Class::SignallingNan);
@@ -209,6 +209,122 @@ impl Format {
             }
         };
         (nan, flags)
+    }
+}
+
+/// What a datapath is built for. It is a compile-time parameter, as it is in hardware: every stage function is written
+/// once, and the compiler makes a datapath of fixed widths for each format.
+///
+/// A format that is not in [`builds`] needs no more than a type of its own:
+///
+/// ```
+/// use watershed::arith::format::{Build, Format, Specials};
+/// use watershed::arith::{Mode, adder};
+///
+/// /// E3M4, as some accelerators have it.
+/// struct E3m4;
+/// impl Build for E3m4 {
+///     const FORMAT: Format = Format { exponent_bits: 3, fraction_bits: 4, pad_bits: 0, specials: Specials::Ieee };
+/// }
+/// let one = 0x30;
+/// assert_eq!(adder::evaluate::<E3m4>(Mode::default(), one, one, false).bits, 0x40);
+/// ```
+pub trait Build {
+    /// The format of operands and results.
+    const FORMAT: Format;
+    /// A fault built in on purpose; nothing is left of the question in a sound datapath.
+    const FAULT: Fault = Fault::None;
+}
+
+/// A seeded fault of a datapath: a mistake that a designer could make. The mutation check builds faulty datapaths and
+/// shows that the checks see every one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// Sound.
+    None,
+    /// Adder: the alignment shifter loses what falls out.
+    DropSticky,
+    /// Adder: the smaller operand is aligned one place short.
+    AlignShort,
+    /// Adder: operands of equal exponent are not sorted, so that a difference can be negative.
+    SortByExponentOnly,
+    /// Adder: an exact zero difference is +0 in every rounding mode.
+    ZeroAlwaysPositive,
+    /// Adder: infinity minus infinity is an infinity.
+    InfinitiesNeverCancel,
+    /// Adder and multiplier: no shift to the left after cancellation.
+    SkipNormalise,
+    /// Adder: the left shift does not stop at the smallest exponent.
+    DenormalsNormalised,
+    /// Multiplier: the lower partial product is lost.
+    DropPartial,
+    /// Multiplier: bits below the product's guard bits are not collected.
+    DropProductTail,
+    /// Multiplier: zero times infinity is an infinity.
+    ZeroTimesInfinity,
+    /// Rounding: up acts as toward zero for positive numbers.
+    UpTruncates,
+    /// Rounding: ties go away from zero.
+    TieAway,
+    /// Rounding: a carry out of the significand does not reach the exponent.
+    LoseCarry,
+    /// Rounding: tininess is detected before rounding.
+    TinyBeforeRounding,
+    /// Pack: overflow goes to infinity in every mode.
+    AlwaysInfinity,
+    /// Pack: no overflow flag.
+    NoOverflowFlag,
+    /// Pack: flush-to-zero forgets the sign.
+    FlushLosesSign,
+    /// Unpack: a signalling NaN is taken for a quiet one.
+    SignalNotSeen,
+    /// Comparator: -0 and +0 are equal in minimum and maximum.
+    ZerosEqual,
+    /// Comparator: negative numbers are ordered by magnitude.
+    NegativesByMagnitude,
+    /// Locator: of equal values the first operand's index is kept.
+    TieKeepsFirst,
+    /// Locator: indices are compared as signed numbers.
+    SignedIndex,
+    /// Reproducible sum: a carry passes from word to word.
+    RepCarries,
+    /// Reproducible sum: a part of a dropped word is added to the word above it.
+    RepKeepsDropped,
+    /// Reproducible sum: dropping a word is not reported.
+    RepForgetsInexact,
+}
+
+/// A type for every format, to build datapaths with.
+pub mod builds {
+    use super::{Build, Format};
+
+    macro_rules! builds {
+        ($( $(#[$doc:meta])* $name:ident = $format:ident; )+) => { $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub enum $name {}
+
+            impl Build for $name {
+                const FORMAT: Format = Format::$format;
+            }
+        )+ };
+    }
+
+    builds! {
+        /// IEEE 754 binary16.
+        F16 = F16;
+        /// bfloat16.
+        Bf16 = BF16;
+        /// TF32 in a 32-bit lane.
+        Tf32 = TF32;
+        /// IEEE 754 binary32.
+        F32 = F32;
+        /// IEEE 754 binary64.
+        F64 = F64;
+        /// OCP FP8 E4M3.
+        Fp8E4m3 = FP8_E4M3;
+        /// OCP FP8 E5M2.
+        Fp8E5m2 = FP8_E5M2;
     }
 }
 

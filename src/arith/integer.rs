@@ -12,7 +12,7 @@
 //!
 //! | operation | result | int_overflow |
 //! |-----------|--------|--------------|
-//! | add, subtract | modulo 2^width | signed: the exact result does not fit; unsigned: carry or borrow out *[chosen]* |
+//! | add, subtract | modulo 2^width | signed: the exact result does not fit; unsigned: carry or borrow out *\[chosen\]* |
 //! | multiply | modulo 2^width | the exact product does not fit |
 //! | AND, OR, XOR, NAND, NOR, XNOR | every bit on its own | never |
 //!
@@ -23,6 +23,7 @@
 //!
 //! Requirements: A-OP-1 (`common.md`, section 1); R-OP-1 (`armed.md`) for wrapping and the overflow flag.
 
+use super::multiplier::Wide;
 use super::round::Packed;
 use super::types::{DType, Flags};
 
@@ -66,9 +67,9 @@ pub struct Partials {
     /// Multiply only: the product is negative.
     pub negative: bool,
     /// Magnitude of a times the lower half of b's magnitude; or a.
-    pub lower: u128,
+    pub lower: Wide,
     /// Magnitude of a times the upper half of b's magnitude; or b.
-    pub upper: u128,
+    pub upper: Wide,
 }
 
 /// Stage 0: extend to 64 bits; a multiplication takes magnitudes.
@@ -95,13 +96,13 @@ pub const fn multiply(gate: Gate, e: Extended) -> Partials {
     } else {
         (e.a as u128, e.b as u128)
     };
-    Partials { negative: e.negative, lower, upper }
+    Partials { negative: e.negative, lower: Wide::from_u128(lower), upper: Wide::from_u128(upper) }
 }
 
 /// Stage 2: the result and the overflow flag.
 #[inline]
 pub const fn finish(dtype: DType, gate: Gate, p: Partials) -> Packed {
-    let (a, b) = (p.lower as u64, p.upper as u64);
+    let (a, b) = (p.lower.low, p.upper.low);
     let exact: i128 = match gate {
         Gate::And => return gate_result(dtype, a & b),
         Gate::Or => return gate_result(dtype, a | b),
@@ -112,7 +113,7 @@ pub const fn finish(dtype: DType, gate: Gate, p: Partials) -> Packed {
         Gate::Add => widen(dtype, a) + widen(dtype, b),
         Gate::Sub => widen(dtype, a) - widen(dtype, b),
         Gate::Mul => {
-            let magnitude = p.lower + (p.upper << 32);
+            let magnitude = p.lower.to_u128() + (p.upper.to_u128() << 32);
             // An unsigned 64-bit product can need all 128 bits; what counts is only that it does not fit.
             let wrapped = if p.negative { magnitude.wrapping_neg() } else { magnitude } as u64;
             let limit: u128 = if dtype.is_signed_integer() {

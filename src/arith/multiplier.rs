@@ -18,16 +18,39 @@
 //!
 //! Parameters and timing: as the [adder](super::adder).
 //!
-//! *[chosen]* Stage 1 multiplies a by the lower and by the upper half of b; stage 2 adds the two. A carry-save array
+//! *\[chosen\]* Stage 1 multiplies a by the lower and by the upper half of b; stage 2 adds the two. A carry-save array
 //! would hold other bits in the register between them and give the same product. Denormal operands are not
 //! normalised first: the leading-zero count of stage 3 covers the whole product, and moves it right again where the
 //! result is denormal.
 //!
 //! Requirements: A-PIPE-1, A-MODE-1 (`common.md`, section 1).
 
-use super::format::{Class, Format};
+use super::format::{Build, Class, Fault, Format};
 use super::round::{EXTRA_BITS, Normalised, Packed, Special, pack, round};
 use super::types::{Flags, Mode};
+
+/// A register of up to 128 bits, as two words: it needs no wider alignment than its neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wide {
+    /// Bits 63 to 0.
+    pub low: u64,
+    /// Bits 127 to 64.
+    pub high: u64,
+}
+
+impl Wide {
+    /// Splits a number.
+    #[inline]
+    pub const fn from_u128(value: u128) -> Self {
+        Self { low: value as u64, high: (value >> 64) as u64 }
+    }
+
+    /// Joins the halves.
+    #[inline]
+    pub const fn to_u128(self) -> u128 {
+        (self.high as u128) << 64 | self.low as u128
+    }
+}
 
 /// Register after stage 0, *unpack and add exponents*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,9 +81,9 @@ pub struct Partials {
     /// Exponent of the product.
     pub exponent: i32,
     /// a times the lower half of b.
-    pub lower: u128,
+    pub lower: Wide,
     /// a times the upper half of b.
-    pub upper: u128,
+    pub upper: Wide,
 }
 
 /// Register after stage 2, *product*.
@@ -75,7 +98,7 @@ pub struct Product {
     /// Exponent of the product.
     pub exponent: i32,
     /// All bits of the product of the significands.
-    pub product: u128,
+    pub product: Wide,
 }
 
 /// Where stage 1 cuts the significand of b.
@@ -85,19 +108,21 @@ pub const fn split(format: &Format) -> u32 {
 
 /// Stage 0: unpack, add exponents, find the special cases.
 #[inline]
-pub const fn factor(format: &Format, mode: Mode, a: u64, b: u64) -> Factored {
+pub const fn factor<B: Build>(mode: Mode, a: u64, b: u64) -> Factored {
+    let format = &B::FORMAT;
     let x = format.unpack(a);
     let y = format.unpack(b);
     let sign = x.sign != y.sign;
     if x.class.is_nan() || y.class.is_nan() {
         let (nan, flags) = format.nan_of_pair(&x, &y, mode.nan);
-        return special(Special::Nan, false, flags, nan);
+        let seen = !matches!(B::FAULT, Fault::SignalNotSeen);
+        return special(Special::Nan, false, if seen { flags } else { Flags::NONE }, nan);
     }
     let x_infinite = matches!(x.class, Class::Infinite);
     let y_infinite = matches!(y.class, Class::Infinite);
     if x_infinite || y_infinite {
         let zero = (!x_infinite && x.significand == 0) || (!y_infinite && y.significand == 0);
-        return if zero {
+        return if zero && !matches!(B::FAULT, Fault::ZeroTimesInfinity) {
             special(Special::Nan, false, Flags::INVALID, format.default_nan())
         } else {
             special(Special::Infinity, sign, Flags::NONE, 0)
@@ -119,8 +144,8 @@ const fn special(special: Special, sign: bool, flags: Flags, magnitude: u64) -> 
 
 /// Stage 1: a times each half of b.
 #[inline]
-pub const fn multiply(format: &Format, f: Factored) -> Partials {
-    let cut = split(format);
+pub const fn multiply<B: Build>(f: Factored) -> Partials {
+    let cut = split(&B::FORMAT);
     let (lower, upper) = if matches!(f.special, Special::Number) {
         let lower_half = f.b & ((1 << cut) - 1);
         let upper_half = f.b >> cut;
@@ -128,38 +153,52 @@ pub const fn multiply(format: &Format, f: Factored) -> Partials {
     } else {
         (f.a as u128, 0)
     };
-    Partials { special: f.special, sign: f.sign, flags: f.flags, exponent: f.exponent, lower, upper }
+    Partials {
+        special: f.special,
+        sign: f.sign,
+        flags: f.flags,
+        exponent: f.exponent,
+        lower: Wide::from_u128(lower),
+        upper: Wide::from_u128(upper),
+    }
 }
 
 /// Stage 2: add the partial products.
 #[inline]
-pub const fn sum(format: &Format, p: Partials) -> Product {
+pub const fn sum<B: Build>(p: Partials) -> Product {
+    let dropped = matches!(B::FAULT, Fault::DropPartial) && matches!(p.special, Special::Number);
+    let lower = if dropped { 0 } else { p.lower.to_u128() };
     Product {
         special: p.special,
         sign: p.sign,
         flags: p.flags,
         exponent: p.exponent,
-        product: p.lower + (p.upper << split(format)),
+        product: Wide::from_u128(lower + (p.upper.to_u128() << split(&B::FORMAT))),
     }
 }
 
 /// Stage 3: count leading zeros, normalise, and move right what is below the smallest exponent.
 #[inline]
-pub const fn normalise(format: &Format, p: Product) -> Normalised {
-    let (exponent, significand) = if !matches!(p.special, Special::Number) || p.product == 0 {
-        (1, p.product as u64)
+pub const fn normalise<B: Build>(p: Product) -> Normalised {
+    let format = &B::FORMAT;
+    let product = p.product.to_u128();
+    let (exponent, significand) = if !matches!(p.special, Special::Number) || product == 0 {
+        (1, product as u64)
     } else {
         // The product of two hidden bits lies at 2 x fraction_bits: that is where `exponent` points.
-        let top = 127 - p.product.leading_zeros() as i32;
+        let top = match B::FAULT {
+            Fault::SkipNormalise => 2 * format.fraction_bits as i32,
+            _ => 127 - product.leading_zeros() as i32,
+        };
         let exponent = p.exponent + top - 2 * format.fraction_bits as i32;
         let below = if exponent < 1 { 1 - exponent } else { 0 };
         let target = (format.fraction_bits + EXTRA_BITS) as i32;
         let right = top - target + below;
         let significand = if right <= 0 {
-            (p.product as u64) << -right
+            (product as u64) << -right
         } else if right < 128 {
-            let lost = p.product & ((1 << right) - 1) != 0;
-            (p.product >> right) as u64 | lost as u64
+            let lost = product & ((1 << right) - 1) != 0;
+            (product >> right) as u64 | (lost && !matches!(B::FAULT, Fault::DropProductTail)) as u64
         } else {
             1
         };
@@ -170,18 +209,19 @@ pub const fn normalise(format: &Format, p: Product) -> Normalised {
 
 /// The whole unit without registers: the same stage functions, composed.
 #[inline]
-pub const fn evaluate(format: &Format, mode: Mode, a: u64, b: u64) -> Packed {
-    let product = sum(format, multiply(format, factor(format, mode, a, b)));
-    pack(format, mode, round(format, mode, normalise(format, product)))
+pub const fn evaluate<B: Build>(mode: Mode, a: u64, b: u64) -> Packed {
+    let product = sum::<B>(multiply::<B>(factor::<B>(mode, a, b)));
+    pack::<B>(mode, round::<B>(mode, normalise::<B>(product)))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::format::builds::{F32, F64};
     use super::*;
     use crate::arith::types::Round;
 
     fn f32_mul(a: u32, b: u32) -> (u64, Flags) {
-        let p = evaluate(&Format::F32, Mode::default(), a as u64, b as u64);
+        let p = evaluate::<F32>(Mode::default(), a as u64, b as u64);
         (p.bits, p.flags)
     }
 
@@ -199,7 +239,7 @@ mod tests {
         // smallest denormal x 0.5 is a tie: to even zero; up gives the smallest denormal again
         let tiny = Flags::UNDERFLOW | Flags::INEXACT;
         assert_eq!(f32_mul(1, 0x3f00_0000), (0, tiny));
-        let up = evaluate(&Format::F32, Mode::rounding(Round::Up), 1, 0x3f00_0000);
+        let up = evaluate::<F32>(Mode::rounding(Round::Up), 1, 0x3f00_0000);
         assert_eq!((up.bits, up.flags), (1, tiny));
         // denormal x 2^24 is normal and exact
         assert_eq!(f32_mul(1, 0x4b80_0000), (0x0100_0000, Flags::NONE));
@@ -207,9 +247,8 @@ mod tests {
 
     #[test]
     fn partial_products_add_up() {
-        let f = &Format::F64;
-        let factored = factor(f, Mode::default(), 0x3fff_ffff_ffff_ffff, 0x3fff_ffff_ffff_ffff);
-        let product = sum(f, multiply(f, factored));
-        assert_eq!(product.product, ((1u128 << 53) - 1) * ((1u128 << 53) - 1));
+        let factored = factor::<F64>(Mode::default(), 0x3fff_ffff_ffff_ffff, 0x3fff_ffff_ffff_ffff);
+        let product = sum::<F64>(multiply::<F64>(factored));
+        assert_eq!(product.product.to_u128(), ((1u128 << 53) - 1) * ((1u128 << 53) - 1));
     }
 }

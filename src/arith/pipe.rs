@@ -1,10 +1,10 @@
 //! A single pipelined unit: one pair of lanes in, one lane out, every cycle.
 //!
 //! ```text
-//!              +---------+   +---------+         +---------+
-//!  input ----->| stage 1 |[r]| stage 2 |[r] ...  | stage n |[r]----> output
-//!              +---------+   +---------+         +---------+
-//!                    ^------------^-------------------^------ clock enable (no `tick` = all registers hold)
+//!              +-----------+ r? +-----------+ r?      +-----------+
+//!  input ----->| segment 0 |[ ]-| segment 1 |[ ]- ... | segment 5 |[r]----> output
+//!              +-----------+    +-----------+         +-----------+
+//!                              ^-------------------- clock enable (no `tick` = all registers hold)
 //! ```
 //!
 //! | port | type | meaning |
@@ -23,8 +23,14 @@
 //!
 //! Requirement: A-PIPE-1 (`common.md`, section 1).
 
+use super::adder::{self, Aligned, Compared, Summed};
+use super::comparator::{self, Keys, Ordered, Selection};
+use super::format::{Build, builds};
+use super::integer::{self, Extended, Gate};
+use super::multiplier::{self, Factored, Partials, Product};
+use super::round::{self, Normalised, Packed, Rounded};
 use super::types::{DType, Flags, Mode};
-use super::unit::{Function, MAX_STAGES, StageRegister, Unit, cut};
+use super::unit::{Function, Path, SEGMENTS, StageRegister, Unit, cut, register_behind, with_build};
 
 /// A pair of operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -63,12 +69,125 @@ pub struct Signal {
     pub value: Option<u128>,
 }
 
+/// What lies in a register with its tag; `None` is a bubble.
+type Slot<T> = Option<(T, u64)>;
+
+/// A place behind a segment: a register if the pipeline is cut there, else a wire.
+#[inline]
+fn place<T>(is_register: bool, register: &mut Slot<T>, wire: Slot<T>) -> Slot<T> {
+    if is_register { std::mem::replace(register, wire) } else { wire }
+}
+
+/// One segment for whatever is on the wire.
+#[inline]
+fn logic<S, D>(wire: Slot<S>, segment: impl FnOnce(S) -> D) -> Slot<D> {
+    wire.map(|(register, tag)| (segment(register), tag))
+}
+
+/// Every register a unit can have. Those of other datapaths stay empty, as do those where the unit is not cut.
+#[derive(Debug, Clone, Default)]
+struct Registers {
+    compared: Slot<Compared>,
+    aligned: Slot<Aligned>,
+    summed: Slot<Summed>,
+    factored: Slot<Factored>,
+    partials: Slot<Partials>,
+    product: Slot<Product>,
+    normalised: Slot<Normalised>,
+    rounded: Slot<Rounded>,
+    keys: Slot<Keys>,
+    ordered: Slot<Ordered>,
+    extended: Slot<Extended>,
+    int_partials: Slot<integer::Partials>,
+    /// Finished early: comparators and integer units hold their result in segments 2 to 4.
+    held: [Slot<Packed>; 3],
+    done: Slot<Packed>,
+}
+
+/// Whether each segment is followed by a register.
+type Cut = [bool; SEGMENTS as usize];
+
+impl Registers {
+    #[inline]
+    fn adder<B: Build>(&mut self, cut: Cut, mode: Mode, negate_b: bool, input: Slot<(u64, u64)>) -> Slot<Packed> {
+        let compared = logic(input, |(a, b)| adder::compare::<B>(mode, a, b, negate_b));
+        let compared = place(cut[0], &mut self.compared, compared);
+        let aligned = place(cut[1], &mut self.aligned, logic(compared, adder::align::<B>));
+        let summed = place(cut[2], &mut self.summed, logic(aligned, |r| adder::add::<B>(mode, r)));
+        let normalised = place(cut[3], &mut self.normalised, logic(summed, adder::normalise::<B>));
+        self.tail::<B>(cut, mode, normalised)
+    }
+
+    #[inline]
+    fn multiplier<B: Build>(&mut self, cut: Cut, mode: Mode, input: Slot<(u64, u64)>) -> Slot<Packed> {
+        let factored = logic(input, |(a, b)| multiplier::factor::<B>(mode, a, b));
+        let factored = place(cut[0], &mut self.factored, factored);
+        let partials = place(cut[1], &mut self.partials, logic(factored, multiplier::multiply::<B>));
+        let product = place(cut[2], &mut self.product, logic(partials, multiplier::sum::<B>));
+        let normalised = place(cut[3], &mut self.normalised, logic(product, multiplier::normalise::<B>));
+        self.tail::<B>(cut, mode, normalised)
+    }
+
+    #[inline]
+    fn tail<B: Build>(&mut self, cut: Cut, mode: Mode, normalised: Slot<Normalised>) -> Slot<Packed> {
+        let rounded = logic(normalised, |r| round::round::<B>(mode, r));
+        let rounded = place(cut[4], &mut self.rounded, rounded);
+        place(cut[5], &mut self.done, logic(rounded, |r| round::pack::<B>(mode, r)))
+    }
+
+    #[inline]
+    fn comparator(&mut self, cut: Cut, selection: Selection, keys: Slot<Keys>) -> Slot<Packed> {
+        let keys = place(cut[0], &mut self.keys, keys);
+        let ordered = place(cut[1], &mut self.ordered, logic(keys, comparator::order));
+        self.hold(cut, logic(ordered, |r| comparator::select(selection, r)))
+    }
+
+    #[inline]
+    fn integer(&mut self, cut: Cut, dtype: DType, gate: Gate, input: Slot<(u64, u64)>) -> Slot<Packed> {
+        let extended = logic(input, |(a, b)| integer::extend(dtype, gate, a, b));
+        let extended = place(cut[0], &mut self.extended, extended);
+        let partials = logic(extended, |r| integer::multiply(gate, r));
+        let partials = place(cut[1], &mut self.int_partials, partials);
+        self.hold(cut, logic(partials, |r| integer::finish(dtype, gate, r)))
+    }
+
+    #[inline]
+    fn hold(&mut self, cut: Cut, mut wire: Slot<Packed>) -> Slot<Packed> {
+        for (k, held) in self.held.iter_mut().enumerate() {
+            wire = place(cut[2 + k], held, wire);
+        }
+        place(cut[5], &mut self.done, wire)
+    }
+
+    /// What lies behind this segment (0 to 5) of a unit.
+    fn behind(&self, path: Path, segment: u8) -> Slot<StageRegister> {
+        use StageRegister as R;
+        match (path, segment) {
+            (Path::Adder { .. }, 0) => logic(self.compared, R::Compared),
+            (Path::Adder { .. }, 1) => logic(self.aligned, R::Aligned),
+            (Path::Adder { .. }, 2) => logic(self.summed, R::Summed),
+            (Path::Multiplier, 0) => logic(self.factored, R::Factored),
+            (Path::Multiplier, 1) => logic(self.partials, R::Partials),
+            (Path::Multiplier, 2) => logic(self.product, R::Product),
+            (Path::Adder { .. } | Path::Multiplier, 3) => logic(self.normalised, R::Normalised),
+            (Path::Adder { .. } | Path::Multiplier, 4) => logic(self.rounded, R::Rounded),
+            (Path::FloatComparator(_) | Path::IntegerComparator(_), 0) => logic(self.keys, R::Keys),
+            (Path::FloatComparator(_) | Path::IntegerComparator(_), 1) => logic(self.ordered, R::Ordered),
+            (Path::Integer(_), 0) => logic(self.extended, R::Extended),
+            (Path::Integer(_), 1) => logic(self.int_partials, R::IntegerPartials),
+            (_, 2..=4) => logic(self.held[segment as usize - 2], R::Done),
+            _ => logic(self.done, R::Done),
+        }
+    }
+}
+
 /// A unit with its pipeline registers.
 #[derive(Debug, Clone)]
 pub struct Pipe {
     unit: Unit,
     stages: u8,
-    registers: [Option<(StageRegister, u64)>; MAX_STAGES as usize],
+    cut: Cut,
+    registers: Registers,
     stalled: u64,
 }
 
@@ -79,8 +198,13 @@ impl Pipe {
     ///
     /// If `stages` is not in 1 to 6.
     pub fn new(function: Function, dtype: DType, mode: Mode, stages: u8) -> Self {
-        let _ = cut(stages);
-        Self { unit: Unit::new(function, dtype, mode), stages, registers: [None; MAX_STAGES as usize], stalled: 0 }
+        Self {
+            unit: Unit::new(function, dtype, mode),
+            stages,
+            cut: register_behind(stages),
+            registers: Registers::default(),
+            stalled: 0,
+        }
     }
 
     /// Latency in cycles.
@@ -89,24 +213,28 @@ impl Pipe {
     }
 
     /// One enabled clock cycle.
+    ///
+    /// The text follows the signal: what a register held before the edge goes on into the next segment, and what the
+    /// segment before it computed takes its place.
     #[inline]
     pub fn tick(&mut self, input: Option<PipeIn>) -> Option<PipeOut> {
-        let ends = cut(self.stages);
-        let last = self.stages as usize - 1;
-        let output = self.registers[last].map(|(register, tag)| {
-            let done = register.finished();
-            PipeOut { bits: done.bits, flags: done.flags, tag }
-        });
-        // From the last register to the first, so that each reads its predecessor's value of before the edge.
-        for k in (1..=last).rev() {
-            let before = self.registers[k - 1];
-            self.registers[k] = before.map(|(r, tag)| (self.unit.stage(ends[k - 1], ends[k], r), tag));
-        }
-        self.registers[0] = input.map(|PipeIn { a, b, tag }| {
-            let door = StageRegister::Operands { a, b };
-            (self.unit.stage(0, ends[0], door), tag)
-        });
-        output
+        let Self { unit, cut, registers, .. } = self;
+        let (cut, mode, dtype) = (*cut, unit.mode, unit.dtype);
+        let input = input.map(|PipeIn { a, b, tag }| ((a, b), tag));
+        let output = match unit.path {
+            Path::Adder { negate_b } => with_build!(dtype, B => registers.adder::<B>(cut, mode, negate_b, input)),
+            Path::Multiplier => with_build!(dtype, B => registers.multiplier::<B>(cut, mode, input)),
+            Path::FloatComparator(selection) => with_build!(dtype, B => {
+                let keys = logic(input, |(a, b)| comparator::float_keys::<B>(mode, selection, a, b));
+                registers.comparator(cut, selection, keys)
+            }),
+            Path::IntegerComparator(selection) => {
+                let keys = logic(input, |(a, b)| comparator::integer_keys(dtype, a, b));
+                registers.comparator(cut, selection, keys)
+            }
+            Path::Integer(gate) => registers.integer(cut, dtype, gate, input),
+        };
+        output.map(|(done, tag)| PipeOut { bits: done.bits, flags: done.flags, tag })
     }
 
     /// One clock cycle with the enable low: every register holds, nothing enters or leaves.
@@ -119,9 +247,17 @@ impl Pipe {
         self.stalled
     }
 
+    /// The contents of the register behind each clock stage.
+    fn held(&self) -> impl Iterator<Item = (u8, Option<StageRegister>)> {
+        cut(self.stages).iter().map(|&end| {
+            let held = self.registers.behind(self.unit.path, end - 1);
+            (end, held.map(|(register, _)| register))
+        })
+    }
+
     /// Operations in the pipe.
     pub fn in_flight(&self) -> usize {
-        self.registers.iter().flatten().count()
+        self.held().filter(|(_, held)| held.is_some()).count()
     }
 
     /// True if every register holds a bubble.
@@ -132,8 +268,7 @@ impl Pipe {
     /// Every field of every stage register, in order; the list is the same in every cycle.
     pub fn registers(&self) -> impl Iterator<Item = Signal> {
         let mut signals = Vec::new();
-        for (k, &end) in cut(self.stages).iter().enumerate() {
-            let held = self.registers[k].map(|(register, _)| register);
+        for (k, (end, held)) in self.held().enumerate() {
             let shown = held.unwrap_or_else(|| self.unit.blank(end));
             self.unit.fields(&shown, &mut |field, width, value| {
                 signals.push(Signal {

@@ -17,11 +17,11 @@
 //! that decision needs only the three bits guard, round and sticky, so no register carries it separately.
 //!
 //! Flush-to-zero looks at the packed result: what rounds up to the smallest normal number is not flushed. A flushed
-//! result raises underflow and inexact. *[chosen]* The requirement names inexact; underflow is what happened.
+//! result raises underflow and inexact. *\[chosen\]* The requirement names inexact; underflow is what happened.
 //!
 //! Requirements: A-PIPE-1, A-MODE-1, A-FLAG-1 (`common.md`, section 1); R-AR-4 (`armed.md`).
 
-use super::format::{Format, Specials};
+use super::format::{Build, Fault, Format, Specials};
 use super::types::{Flags, Mode, Round};
 
 /// Bits kept below the significand: guard, round, sticky.
@@ -30,13 +30,9 @@ pub const EXTRA_BITS: u32 = 3;
 /// Shifts right and ORs every bit that falls out into the lowest one (the sticky bit).
 #[inline]
 pub(super) const fn shift_right_sticky(value: u64, distance: u32) -> u64 {
-    if distance == 0 {
-        value
-    } else if distance < 64 {
-        (value >> distance) | (value << (64 - distance) != 0) as u64
-    } else {
-        (value != 0) as u64
-    }
+    // 63 places move everything into the sticky bit: farther is the same.
+    let distance = if distance < 63 { distance } else { 63 };
+    (value >> distance) | (value & ((1 << distance) - 1) != 0) as u64
 }
 
 /// Whether a result goes around the significand path.
@@ -118,7 +114,8 @@ pub const fn increments(round: Round, sign: bool, tail: Tail) -> bool {
 
 /// Stage *round*.
 #[inline]
-pub const fn round(format: &Format, mode: Mode, n: Normalised) -> Rounded {
+pub const fn round<B: Build>(mode: Mode, n: Normalised) -> Rounded {
+    let format = &B::FORMAT;
     if !matches!(n.special, Special::Number) {
         return Rounded {
             special: n.special,
@@ -138,7 +135,11 @@ pub const fn round(format: &Format, mode: Mode, n: Normalised) -> Rounded {
     let sticky = n.significand & 0b001 != 0;
 
     let tail = Tail { last, guard, rest: below_guard || sticky };
-    let up = increments(mode.round, n.sign, tail);
+    let up = match B::FAULT {
+        Fault::UpTruncates if matches!(mode.round, Round::Up) && !n.sign => false,
+        Fault::TieAway if matches!(mode.round, Round::NearestEven) => guard,
+        _ => increments(mode.round, n.sign, tail),
+    };
     let sum = kept + up as u64;
     let carried = sum >> format.precision() != 0;
 
@@ -146,13 +147,14 @@ pub const fn round(format: &Format, mode: Mode, n: Normalised) -> Rounded {
     // same value, rounded one place further down (guard is then the last bit), carries into it.
     let all_ones = kept == hidden - 1 && guard;
     let lower_tail = Tail { last: true, guard: below_guard, rest: sticky };
-    let tiny = kept & hidden == 0 && !(all_ones && increments(mode.round, n.sign, lower_tail));
+    let rounds_out = all_ones && increments(mode.round, n.sign, lower_tail);
+    let tiny = kept & hidden == 0 && (!rounds_out || matches!(B::FAULT, Fault::TinyBeforeRounding));
 
     Rounded {
         special: n.special,
         sign: n.sign,
         flags: n.flags,
-        exponent: n.exponent + carried as i32,
+        exponent: n.exponent + (carried && !matches!(B::FAULT, Fault::LoseCarry)) as i32,
         significand: if carried { sum >> 1 } else { sum },
         inexact: guard || below_guard || sticky,
         tiny,
@@ -161,7 +163,8 @@ pub const fn round(format: &Format, mode: Mode, n: Normalised) -> Rounded {
 
 /// Stage *pack*.
 #[inline]
-pub const fn pack(format: &Format, mode: Mode, r: Rounded) -> Packed {
+pub const fn pack<B: Build>(mode: Mode, r: Rounded) -> Packed {
+    let format = &B::FORMAT;
     match r.special {
         Special::Nan => Packed { bits: format.join(false, r.significand), flags: r.flags },
         Special::Infinity => Packed { bits: format.join(r.sign, format.infinity()), flags: r.flags },
@@ -171,14 +174,18 @@ pub const fn pack(format: &Format, mode: Mode, r: Rounded) -> Packed {
             let exponent = if normal { r.exponent as u64 } else { 0 };
             let magnitude = (exponent << format.fraction_bits) | fraction;
             if magnitude > format.largest_finite() {
+                let round = if matches!(B::FAULT, Fault::AlwaysInfinity) { Round::NearestEven } else { mode.round };
                 return Packed {
-                    bits: overflowed(format, mode.round, r.sign),
-                    flags: r.flags.union(Flags::OVERFLOW).union(Flags::INEXACT),
+                    bits: overflowed(format, round, r.sign),
+                    flags: r
+                        .flags
+                        .with_if(Flags::OVERFLOW, !matches!(B::FAULT, Fault::NoOverflowFlag))
+                        .union(Flags::INEXACT),
                 };
             }
             if mode.flush_to_zero && !normal && fraction != 0 {
                 return Packed {
-                    bits: format.join(r.sign, 0),
+                    bits: format.join(r.sign && !matches!(B::FAULT, Fault::FlushLosesSign), 0),
                     flags: r.flags.union(Flags::UNDERFLOW).union(Flags::INEXACT),
                 };
             }
@@ -210,6 +217,7 @@ const fn overflowed(format: &Format, round: Round, sign: bool) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::format::builds::{F16, F32};
     use super::*;
 
     fn number(sign: bool, exponent: i32, significand: u64) -> Normalised {
@@ -251,27 +259,24 @@ mod tests {
 
     #[test]
     fn rounding_carries_into_the_exponent() {
-        let f = &Format::F16;
         let all_ones = number(false, 15, (0x7ff << 3) | 0b100);
-        let r = round(f, Mode::default(), all_ones);
+        let r = round::<F16>(Mode::default(), all_ones);
         assert_eq!((r.exponent, r.significand, r.inexact), (16, 0x400, true));
     }
 
     #[test]
     fn tininess_is_detected_after_rounding() {
-        let f = &Format::F16;
         // Just under the smallest normal number. Moved right by one place: kept bits 0x3ff, then G R S.
         // G R S = 1 1 0: with an unbounded exponent the last bit is G = 1 and R S = half, so it carries: not tiny.
-        let r = round(f, Mode::default(), number(false, 1, (0x3ff << 3) | 0b110));
+        let r = round::<F16>(Mode::default(), number(false, 1, (0x3ff << 3) | 0b110));
         assert!(!r.tiny && r.inexact && r.significand == 0x400);
         // G R S = 1 0 1: rounds up to the smallest normal number here, but not with an unbounded exponent: tiny.
-        let r = round(f, Mode::default(), number(false, 1, (0x3ff << 3) | 0b101));
+        let r = round::<F16>(Mode::default(), number(false, 1, (0x3ff << 3) | 0b101));
         assert!(r.tiny && r.inexact && r.significand == 0x400);
     }
 
     #[test]
     fn overflow_goes_where_the_mode_says() {
-        let f = &Format::F32;
         for (round, sign, bits) in [
             (Round::NearestEven, false, 0x7f80_0000),
             (Round::NearestEven, true, 0xff80_0000),
@@ -283,7 +288,7 @@ mod tests {
             (Round::Down, true, 0xff80_0000),
         ] {
             let r = Rounded { sign, exponent: 255, significand: 1 << 23, ..Rounded::default() };
-            let packed = pack(f, Mode::rounding(round), r);
+            let packed = pack::<F32>(Mode::rounding(round), r);
             assert_eq!(packed.bits, bits);
             assert_eq!(packed.flags, Flags::OVERFLOW | Flags::INEXACT);
         }
@@ -293,8 +298,8 @@ mod tests {
     fn flush_keeps_the_sign() {
         let mode = Mode { flush_to_zero: true, ..Mode::default() };
         let r = Rounded { sign: true, exponent: 1, significand: 5, ..Rounded::default() };
-        let packed = pack(&Format::F32, mode, r);
+        let packed = pack::<F32>(mode, r);
         assert_eq!((packed.bits, packed.flags), (0x8000_0000, Flags::UNDERFLOW | Flags::INEXACT));
-        assert_eq!(pack(&Format::F32, Mode::default(), r).bits, 0x8000_0005);
+        assert_eq!(pack::<F32>(Mode::default(), r).bits, 0x8000_0005);
     }
 }

@@ -33,7 +33,10 @@
 //!
 //! A **lone operand passes unchanged**, bit for bit: NaN payloads, signalling NaNs, denormals under flush-to-zero and
 //! the pad of TF32 included. With one operand the whole tree is a wire (with registers), and raises no flag.
-//! No operand at all gives a zero word. A barrier gives a zero word whatever its operands. *[chosen]*
+//! No operand at all gives a zero word. A barrier gives a zero word whatever its operands. *\[chosen\]*
+//!
+//! Limitation: the [wide](Op::is_wide) operations, whose operand is four words, are refused; see
+//! [`quad`](super::quad).
 //!
 //! Storage: an idle tree is a few bytes; everything else exists only while waves are in flight.
 //!
@@ -41,6 +44,7 @@
 
 use std::collections::VecDeque;
 
+use super::bank::Bank;
 use super::lanes::lane;
 use super::types::{DType, Flags, Mode, Op};
 use super::unit::{MAX_STAGES, StageRegister, Unit, cut};
@@ -216,44 +220,58 @@ pub struct TreeOut {
 }
 
 /// The tree without registers: the same stage functions, composed.
+///
+/// # Panics
+///
+/// If an operand lies on a port the tree was not built with, or the operation is a [wide](Op::is_wide) one.
 pub fn eval(cfg: TreeCfg, input: &TreeIn) -> TreeOut {
+    check(cfg, input);
     let mut flags = input.flags;
-    let mut value = 0;
-    if let Some(unit) = Unit::of(input.op, input.dtype, input.mode) {
-        check_ports(cfg, &input.operands);
-        let mut present = input.operands.present;
-        let mut words = [0; MAX_RADIX as usize];
-        for (port, word) in words.iter_mut().enumerate().take(cfg.radix as usize) {
-            *word = input.operands.word(port);
-        }
-        for level in 0..cfg.levels() {
-            let mut above = 0;
-            for node in 0..cfg.nodes(level) as usize {
-                let (a, b) = (words[2 * node], words.get(2 * node + 1).copied().unwrap_or(0));
-                words[node] = match present >> (2 * node) & 3 {
-                    0 => continue,
-                    1 => a,
-                    2 => b,
-                    _ => {
-                        let mut word = 0;
-                        for k in 0..unit.dtype().lanes() {
-                            let lane = unit.evaluate(lane(unit.dtype(), a, k), lane(unit.dtype(), b, k));
-                            word |= lane.bits << (k * unit.dtype().bits());
-                            flags |= lane.flags;
-                        }
-                        word
-                    }
-                };
-                above |= 1 << node;
-            }
-            present = above;
-        }
-        value = if present == 0 { 0 } else { words[0] };
-    }
+    let value = match Unit::of(input.op, input.dtype, input.mode) {
+        None => 0,
+        Some(unit) if cfg.radix <= 16 => eval_words::<16>(cfg, &unit, &input.operands, &mut flags),
+        Some(unit) => eval_words::<{ MAX_RADIX as usize }>(cfg, &unit, &input.operands, &mut flags),
+    };
     TreeOut { value, flags, tag: input.tag }
 }
 
-fn check_ports(cfg: TreeCfg, operands: &Operands) {
+/// Level by level over at most `N` words.
+fn eval_words<const N: usize>(cfg: TreeCfg, unit: &Unit, operands: &Operands, flags: &mut Flags) -> u64 {
+    let dtype = unit.dtype();
+    let mut present = operands.present;
+    let mut words = [0; N];
+    for (port, word) in words.iter_mut().enumerate().take(cfg.radix as usize) {
+        *word = operands.word(port);
+    }
+    for level in 0..cfg.levels() {
+        let mut above = 0;
+        for node in 0..cfg.nodes(level) as usize {
+            // The last node of an odd level has no upper port; nothing is present there, so the word does not count.
+            let (a, b) = (words[2 * node], words[(2 * node + 1) % N]);
+            words[node] = match present >> (2 * node) & 3 {
+                0 => continue,
+                1 => a,
+                2 => b,
+                _ => {
+                    let mut word = 0;
+                    for k in 0..dtype.lanes() {
+                        let done = unit.evaluate(lane(dtype, a, k), lane(dtype, b, k));
+                        word |= done.bits << (k * dtype.bits());
+                        *flags |= done.flags;
+                    }
+                    word
+                }
+            };
+            above |= 1 << node;
+        }
+        present = above;
+    }
+    if present == 0 { 0 } else { words[0] }
+}
+
+fn check(cfg: TreeCfg, input: &TreeIn) {
+    assert!(!input.op.is_wide(), "{} takes four words an operand: it needs a QuadUnit, not a tree of words", input.op);
+    let operands = &input.operands;
     let legal = u64::MAX >> (MAX_RADIX - cfg.radix);
     assert!(
         operands.present & !legal == 0,
@@ -264,7 +282,7 @@ fn check_ports(cfg: TreeCfg, operands: &Operands) {
 }
 
 /// The operands of one reduction on their way through the tree; always at one level, in one stage.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Wave {
     /// `None` for a barrier.
     unit: Option<Unit>,
@@ -280,17 +298,33 @@ struct Wave {
     /// One word a node; not meaningful for those that join.
     words: Vec<u64>,
     /// The registers of the joining nodes, node by node, lane by lane.
-    registers: Vec<StageRegister>,
+    bank: Bank,
 }
 
 impl Wave {
+    /// Takes in new operands.
+    fn load(&mut self, cfg: TreeCfg, input: &TreeIn) {
+        self.unit = Unit::of(input.op, input.dtype, input.mode);
+        self.flags = input.flags;
+        self.tag = input.tag;
+        self.level = 0;
+        self.stage = 0;
+        self.present = 0;
+        self.pairs = 0;
+        self.words.clear();
+        if self.unit.is_some() {
+            self.present = input.operands.present;
+            self.words.extend((0..cfg.radix as usize).map(|port| input.operands.word(port)));
+        }
+    }
+
     /// Leads the words of the level below to the nodes of this one (wires only).
     fn enter_level(&mut self, unit: &Unit) {
         let dtype = unit.dtype();
         let below = self.present;
         let mut above = 0;
         let mut pairs = 0;
-        self.registers.clear();
+        let door = self.bank.open();
         let nodes = self.words.len().div_ceil(2);
         for node in 0..nodes {
             match below >> (2 * node) & 3 {
@@ -300,10 +334,9 @@ impl Wave {
                 _ => {
                     pairs |= 1 << node;
                     let (a, b) = (self.words[2 * node], self.words[2 * node + 1]);
-                    self.registers.extend(
-                        (0..dtype.lanes())
-                            .map(|k| StageRegister::Operands { a: lane(dtype, a, k), b: lane(dtype, b, k) }),
-                    );
+                    for k in 0..dtype.lanes() {
+                        door.push((lane(dtype, a, k), lane(dtype, b, k)));
+                    }
                 }
             }
             above |= 1 << node;
@@ -316,14 +349,12 @@ impl Wave {
     /// Takes the finished lanes out of this level's last registers.
     fn leave_level(&mut self, unit: &Unit) {
         let dtype = unit.dtype();
-        let mut lanes = self.registers.iter();
         let mut pairs = self.pairs;
-        while pairs != 0 {
+        for lanes in self.bank.done().chunks_exact(dtype.lanes() as usize) {
             let node = pairs.trailing_zeros() as usize;
             pairs &= pairs - 1;
             let mut word = 0;
-            for (k, register) in lanes.by_ref().take(dtype.lanes() as usize).enumerate() {
-                let done = register.finished();
+            for (k, done) in lanes.iter().enumerate() {
                 word |= done.bits << (k as u32 * dtype.bits());
                 self.flags |= done.flags;
             }
@@ -347,11 +378,7 @@ impl Wave {
             self.stage = 0;
         }
         if let Some(unit) = self.unit {
-            let from = if self.stage == 0 { 0 } else { ends[self.stage as usize - 1] };
-            let to = ends[self.stage as usize];
-            for register in &mut self.registers {
-                *register = unit.stage(from, to, *register);
-            }
+            self.bank.clock(&unit, ends[self.stage as usize]);
         }
         self.stage += 1;
     }
@@ -370,9 +397,11 @@ impl Wave {
 #[derive(Debug, Clone, Default)]
 struct Pipeline {
     /// Oldest first.
-    waves: VecDeque<Wave>,
-    /// Buffers of waves that left, so that a stream allocates nothing.
-    spare: Vec<(Vec<u64>, Vec<StageRegister>)>,
+    waves: VecDeque<Box<Wave>>,
+    /// Waves that left: their buffers serve the next ones, so that a stream allocates nothing. A box moves between
+    /// the two lists; the wave does not.
+    #[allow(clippy::vec_box)]
+    spare: Vec<Box<Wave>>,
 }
 
 /// One field of one register of a tree, for waves.
@@ -438,7 +467,7 @@ impl Tree {
     ///
     /// # Panics
     ///
-    /// If an operand lies on a port the tree was not built with.
+    /// If an operand lies on a port the tree was not built with, or the operation is a [wide](Op::is_wide) one.
     pub fn tick(&mut self, input: Option<TreeIn>) -> Option<TreeOut> {
         if self.cfg.levels() == 0 {
             return input.map(|input| eval(self.cfg, &input));
@@ -456,7 +485,7 @@ impl Tree {
         let output = if due {
             pipeline.waves.pop_front().map(|mut wave| {
                 let output = wave.finish();
-                pipeline.spare.push((wave.words, wave.registers));
+                pipeline.spare.push(wave);
                 output
             })
         } else {
@@ -470,24 +499,9 @@ impl Tree {
 
         // operands in
         if let Some(input) = input {
-            let (mut words, registers) = pipeline.spare.pop().unwrap_or_default();
-            check_ports(self.cfg, &input.operands);
-            let unit = Unit::of(input.op, input.dtype, input.mode);
-            words.clear();
-            if unit.is_some() {
-                words.extend((0..self.cfg.radix as usize).map(|port| input.operands.word(port)));
-            }
-            let mut wave = Wave {
-                unit,
-                flags: input.flags,
-                tag: input.tag,
-                level: 0,
-                stage: 0,
-                present: if unit.is_some() { input.operands.present } else { 0 },
-                pairs: 0,
-                words,
-                registers,
-            };
+            check(self.cfg, &input);
+            let mut wave = pipeline.spare.pop().unwrap_or_default();
+            wave.load(self.cfg, &input);
             wave.advance(ends);
             pipeline.waves.push_back(wave);
         }
@@ -548,7 +562,7 @@ impl Wave {
         }
         let before = (self.pairs & ((1 << node) - 1)).count_ones();
         let index = before * unit.dtype().lanes() + lane as u32;
-        let register = self.registers[index as usize];
+        let register = self.bank.register(&self.unit?, index as usize);
         (std::mem::discriminant(&register) == std::mem::discriminant(blank)).then_some(register)
     }
 }

@@ -95,20 +95,44 @@ named_enum! {
         Xnor = "xnor",
         /// Synchronisation without data: the result word is zero.
         Barrier = "barrier",
+        /// Minimum in which a number wins over a quiet NaN.
+        MinNum = "minnum",
+        /// Maximum in which a number wins over a quiet NaN.
+        MaxNum = "maxnum",
+        /// Minimum and maximum with their indices, in four lanes; any NaN gives a NaN.
+        MinMaxLoc = "minmaxloc",
+        /// Minimum and maximum with their indices, in four lanes; numbers win over quiet NaNs.
+        MinMaxNumLoc = "minmaxnumloc",
+        /// Reproducible sum of doubles: four words of a 40-bit window and an exponent index.
+        RepSum = "repsum",
     }
 }
 
 impl Op {
+    /// The operations every family has: those that work word by word and need nothing beside the word.
+    pub const COMMON: &'static [Self] = &[
+        Self::Sum,
+        Self::Prod,
+        Self::Min,
+        Self::Max,
+        Self::And,
+        Self::Or,
+        Self::Xor,
+        Self::Nand,
+        Self::Nor,
+        Self::Xnor,
+        Self::Barrier,
+    ];
+
+    /// True for the operations whose operand is all four words of a frame: they need the
+    /// [quad unit](super::quad), and no reduction tree takes them.
+    pub const fn is_wide(self) -> bool {
+        matches!(self, Self::MinMaxLoc | Self::MinMaxNumLoc | Self::RepSum)
+    }
+
     /// True for the six operations that treat a word as bits and do not look at the data type.
     pub const fn is_bitwise(self) -> bool {
         matches!(self, Self::And | Self::Or | Self::Xor | Self::Nand | Self::Nor | Self::Xnor)
-    }
-
-    /// True if the operands of a pair may be exchanged without changing a bit of the result.
-    ///
-    /// With [`NanPolicy::Propagate`] the payload of a NaN may still depend on the order.
-    pub const fn is_commutative(self) -> bool {
-        true
     }
 }
 
@@ -210,29 +234,44 @@ named_enum! {
         #[default]
         DefaultQuiet = "default",
         /// The payload of an operand survives, quieted, with sign 0. Of two NaNs a signalling one wins over a
-        /// quiet one; otherwise the operand of the lower port wins. *[chosen]*
+        /// quiet one; otherwise the operand of the lower port wins. *\[chosen\]*
         Propagate = "propagate",
+    }
+}
+
+named_enum! {
+    /// What a signalling NaN does to a number in `minnum`, `maxnum` and `minmaxnumloc`
+    /// (register `R_TF_RED_CFG_MODE` of the armed family). Invalid is raised either way.
+    #[derive(Default)]
+    pub enum SignalPolicy, "signalling-NaN policy" {
+        /// The number wins, so that a result does not depend on the order. *\[chosen as the default\]*
+        #[default]
+        Associative = "associative",
+        /// The pair gives a quiet NaN, as IEEE 754-2008 has it.
+        Ieee = "ieee",
     }
 }
 
 /// How the floating-point units round, flush and treat NaNs.
 ///
-/// The default is nearest-even, no flushing, default quiet NaN.
+/// The default is nearest-even, no flushing, default quiet NaN, associative `minnum`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Mode {
     /// Rounding mode of sums and products.
     pub round: Round,
     /// A sum or product whose rounded result is denormal becomes a zero of the same sign; underflow and inexact
-    /// are raised. Values that are only selected (minimum, maximum) or passed on are not touched. *[chosen]*
+    /// are raised. Values that are only selected (minimum, maximum) or passed on are not touched. *\[chosen\]*
     pub flush_to_zero: bool,
     /// What NaN results look like.
     pub nan: NanPolicy,
+    /// What a signalling NaN does in `minnum` and its kin.
+    pub signal: SignalPolicy,
 }
 
 impl Mode {
     /// The default mode with another rounding mode.
     pub const fn rounding(round: Round) -> Self {
-        Self { round, flush_to_zero: false, nan: NanPolicy::DefaultQuiet }
+        Self { round, flush_to_zero: false, nan: NanPolicy::DefaultQuiet, signal: SignalPolicy::Associative }
     }
 }
 
@@ -246,6 +285,7 @@ impl Mode {
 /// | 3 | - | division by zero in other units; never set here |
 /// | 4 | invalid | signalling NaN operand, infinity minus infinity, infinity times zero, ordered comparison of a NaN |
 /// | 5 | integer overflow | an integer sum or product wrapped |
+/// | 6 | reproducible sum inexact | an alignment dropped a word that was not zero |
 ///
 /// Bits 0 to 4 lie where SoftFloat and TestFloat put them, so that vectors can be compared as they are.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -264,13 +304,16 @@ impl Flags {
     pub const INVALID: Self = Self(16);
     /// An integer sum or product wrapped.
     pub const INT_OVERFLOW: Self = Self(32);
+    /// The alignment of a reproducible sum dropped a word that was not zero.
+    pub const REP_INEXACT: Self = Self(64);
 
-    const NAMES: [(Self, &'static str); 5] = [
+    const NAMES: [(Self, &'static str); 6] = [
         (Self::INVALID, "invalid"),
         (Self::OVERFLOW, "overflow"),
         (Self::UNDERFLOW, "underflow"),
         (Self::INEXACT, "inexact"),
         (Self::INT_OVERFLOW, "int_overflow"),
+        (Self::REP_INEXACT, "rep_inexact"),
     ];
 
     /// The flags as a number, in the layout above.
@@ -280,7 +323,7 @@ impl Flags {
 
     /// Flags from a number in the layout above; unknown bits (division by zero among them) are dropped.
     pub const fn from_bits(bits: u8) -> Self {
-        Self(bits & 0b11_0111)
+        Self(bits & 0b111_0111)
     }
 
     /// True if no flag is raised.

@@ -25,7 +25,7 @@
 //! Requirements: A-PIPE-1, A-OP-1 (`common.md`, section 1); P-SW-3 (`piuma.md`).
 
 use super::comparator::{self, Keys, Ordered, Selection};
-use super::format::Format;
+use super::format::{Format, builds};
 use super::integer::{self, Extended, Gate};
 use super::round::{self, Normalised, Packed, Rounded, Special};
 use super::types::{DType, Flags, Mode, Op};
@@ -67,6 +67,10 @@ pub enum Function {
     Min,
     /// Larger operand.
     Max,
+    /// Smaller operand; a number wins over a quiet NaN.
+    MinNum,
+    /// Larger operand; a number wins over a quiet NaN.
+    MaxNum,
     /// 1 if a = b.
     Equal,
     /// 1 if a <= b.
@@ -88,7 +92,8 @@ pub enum Function {
 }
 
 impl Function {
-    /// The function a reduction's operation needs; `None` for the barrier, which has no data.
+    /// The function a reduction's operation needs of each lane; `None` for the barrier, which has no data, and for
+    /// the [wide](Op::is_wide) operations, which have a unit of their own.
     pub const fn of(op: Op) -> Option<Self> {
         Some(match op {
             Op::Sum => Self::Add,
@@ -101,14 +106,69 @@ impl Function {
             Op::Nand => Self::Nand,
             Op::Nor => Self::Nor,
             Op::Xnor => Self::Xnor,
-            Op::Barrier => return None,
+            Op::MinNum => Self::MinNum,
+            Op::MaxNum => Self::MaxNum,
+            Op::Barrier | Op::MinMaxLoc | Op::MinMaxNumLoc | Op::RepSum => return None,
         })
     }
 }
 
+/// Whether a register lies behind each of the six segments, for this many clock stages: [`cut`] as a mask.
+pub(super) const fn register_behind(stages: u8) -> [bool; SEGMENTS as usize] {
+    let ends = cut(stages);
+    let mut behind = [false; SEGMENTS as usize];
+    let mut k = 0;
+    while k < ends.len() {
+        behind[ends[k] as usize - 1] = true;
+        k += 1;
+    }
+    behind
+}
+
+/// Leads from a floating-point type at run time to a datapath built for it.
+macro_rules! with_build {
+    ($dtype:expr, $build:ident => $body:expr) => {
+        match $dtype {
+            DType::F16 => {
+                type $build = builds::F16;
+                $body
+            }
+            DType::Bf16 => {
+                type $build = builds::Bf16;
+                $body
+            }
+            DType::Tf32 => {
+                type $build = builds::Tf32;
+                $body
+            }
+            DType::F32 => {
+                type $build = builds::F32;
+                $body
+            }
+            DType::F64 => {
+                type $build = builds::F64;
+                $body
+            }
+            DType::Fp8E4m3 => {
+                type $build = builds::Fp8E4m3;
+                $body
+            }
+            DType::Fp8E5m2 => {
+                type $build = builds::Fp8E5m2;
+                $body
+            }
+            DType::I32 | DType::U32 | DType::I64 | DType::U64 => {
+                panic!("an integer type in a floating-point datapath: Unit::new chose the wrong one")
+            }
+        }
+    };
+}
+
+pub(super) use with_build;
+
 /// Which datapath a function and a type lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Path {
+pub(super) enum Path {
     Adder { negate_b: bool },
     Multiplier,
     FloatComparator(Selection),
@@ -119,9 +179,9 @@ enum Path {
 /// A unit with its function, type and mode selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
-    path: Path,
-    dtype: DType,
-    mode: Mode,
+    pub(super) path: Path,
+    pub(super) dtype: DType,
+    pub(super) mode: Mode,
     format: &'static Format,
 }
 
@@ -189,6 +249,8 @@ impl Unit {
             Function::Xnor => Path::Integer(Gate::Xnor),
             Function::Min => Self::comparator(is_float, Selection::Min),
             Function::Max => Self::comparator(is_float, Selection::Max),
+            Function::MinNum => Self::comparator(is_float, Selection::MinNum),
+            Function::MaxNum => Self::comparator(is_float, Selection::MaxNum),
             Function::Equal => Self::comparator(is_float, Selection::Equal),
             Function::LessOrEqual => Self::comparator(is_float, Selection::LessOrEqual),
             Function::Less => Self::comparator(is_float, Selection::Less),
@@ -201,7 +263,7 @@ impl Unit {
     }
 
     /// The unit a reduction needs. Bitwise operations do not see lanes: the whole word is one 64-bit lane.
-    /// `None` for the barrier.
+    /// `None` for the barrier and the [wide](Op::is_wide) operations.
     pub const fn of(op: Op, dtype: DType, mode: Mode) -> Option<Self> {
         let dtype = if op.is_bitwise() { DType::U64 } else { dtype };
         match Function::of(op) {
@@ -216,75 +278,71 @@ impl Unit {
     }
 
     /// One segment: from what one register holds to what the next one will hold.
-    #[inline]
-    pub const fn step(&self, register: StageRegister) -> StageRegister {
+    pub fn step(&self, register: StageRegister) -> StageRegister {
         use StageRegister as R;
-        match register {
-            R::Operands { a, b } => match self.path {
-                Path::Adder { negate_b } => R::Compared(adder::compare(self.format, self.mode, a, b, negate_b)),
-                Path::Multiplier => R::Factored(multiplier::factor(self.format, self.mode, a, b)),
-                Path::FloatComparator(selection) => {
-                    R::Keys(comparator::float_keys(self.format, self.mode, selection, a, b))
-                }
-                Path::IntegerComparator(_) => R::Keys(comparator::integer_keys(self.dtype, a, b)),
-                Path::Integer(gate) => R::Extended(integer::extend(self.dtype, gate, a, b)),
-            },
-            R::Compared(r) => R::Aligned(adder::align(r)),
-            R::Aligned(r) => R::Summed(adder::add(self.mode, r)),
-            R::Summed(r) => R::Normalised(adder::normalise(self.format, r)),
-            R::Factored(r) => R::Partials(multiplier::multiply(self.format, r)),
-            R::Partials(r) => R::Product(multiplier::sum(self.format, r)),
-            R::Product(r) => R::Normalised(multiplier::normalise(self.format, r)),
-            R::Normalised(r) => R::Rounded(round::round(self.format, self.mode, r)),
-            R::Rounded(r) => R::Done(round::pack(self.format, self.mode, r)),
-            R::Keys(r) => R::Ordered(comparator::order(r)),
-            R::Ordered(r) => match self.path {
-                Path::FloatComparator(selection) | Path::IntegerComparator(selection) => {
-                    R::Done(comparator::select(selection, r))
-                }
-                _ => panic!("a comparator's register in another unit: registers of two units were mixed"),
-            },
-            R::Extended(r) => match self.path {
-                Path::Integer(gate) => R::IntegerPartials(integer::multiply(gate, r)),
-                _ => panic!("an integer register in another unit: registers of two units were mixed"),
-            },
-            R::IntegerPartials(r) => match self.path {
-                Path::Integer(gate) => R::Done(integer::finish(self.dtype, gate, r)),
-                _ => panic!("an integer register in another unit: registers of two units were mixed"),
-            },
-            R::Done(r) => R::Done(r),
-        }
-    }
-
-    /// One clock stage: segments `from` to `to` (exclusive) in a row.
-    #[inline]
-    pub const fn stage(&self, from: u8, to: u8, register: StageRegister) -> StageRegister {
-        let mut register = register;
-        let mut segment = from;
-        while segment < to {
-            register = self.step(register);
-            segment += 1;
-        }
-        register
-    }
-
-    /// All segments without registers.
-    #[inline]
-    pub const fn evaluate(&self, a: u64, b: u64) -> Packed {
-        match self.path {
-            Path::Adder { negate_b } => adder::evaluate(self.format, self.mode, a, b, negate_b),
-            Path::Multiplier => multiplier::evaluate(self.format, self.mode, a, b),
-            Path::FloatComparator(selection) | Path::IntegerComparator(selection) => {
-                comparator::evaluate(self.dtype, self.mode, selection, a, b)
+        let mode = self.mode;
+        match (register, self.path) {
+            (R::Operands { a, b }, Path::Adder { negate_b }) => {
+                with_build!(self.dtype, B => R::Compared(adder::compare::<B>(mode, a, b, negate_b)))
             }
+            (R::Compared(r), _) => with_build!(self.dtype, B => R::Aligned(adder::align::<B>(r))),
+            (R::Aligned(r), _) => with_build!(self.dtype, B => R::Summed(adder::add::<B>(mode, r))),
+            (R::Summed(r), _) => with_build!(self.dtype, B => R::Normalised(adder::normalise::<B>(r))),
+
+            (R::Operands { a, b }, Path::Multiplier) => {
+                with_build!(self.dtype, B => R::Factored(multiplier::factor::<B>(mode, a, b)))
+            }
+            (R::Factored(r), _) => with_build!(self.dtype, B => R::Partials(multiplier::multiply::<B>(r))),
+            (R::Partials(r), _) => with_build!(self.dtype, B => R::Product(multiplier::sum::<B>(r))),
+            (R::Product(r), _) => with_build!(self.dtype, B => R::Normalised(multiplier::normalise::<B>(r))),
+
+            (R::Normalised(r), _) => with_build!(self.dtype, B => R::Rounded(round::round::<B>(mode, r))),
+            (R::Rounded(r), _) => with_build!(self.dtype, B => R::Done(round::pack::<B>(mode, r))),
+
+            (R::Operands { a, b }, Path::FloatComparator(selection)) => {
+                with_build!(self.dtype, B => R::Keys(comparator::float_keys::<B>(mode, selection, a, b)))
+            }
+            (R::Operands { a, b }, Path::IntegerComparator(_)) => R::Keys(comparator::integer_keys(self.dtype, a, b)),
+            (R::Keys(r), _) => R::Ordered(comparator::order(r)),
+            (R::Ordered(r), Path::FloatComparator(selection) | Path::IntegerComparator(selection)) => {
+                R::Done(comparator::select(selection, r))
+            }
+
+            (R::Operands { a, b }, Path::Integer(gate)) => R::Extended(integer::extend(self.dtype, gate, a, b)),
+            (R::Extended(r), Path::Integer(gate)) => R::IntegerPartials(integer::multiply(gate, r)),
+            (R::IntegerPartials(r), Path::Integer(gate)) => R::Done(integer::finish(self.dtype, gate, r)),
+
+            (R::Done(r), _) => R::Done(r),
+            (R::Ordered(_) | R::Extended(_) | R::IntegerPartials(_), _) => {
+                panic!("a register of one unit in another: registers of two units were mixed")
+            }
+        }
+    }
+
+    /// This many segments in a row.
+    pub fn steps(&self, segments: u8, register: StageRegister) -> StageRegister {
+        (0..segments).fold(register, |register, _| self.step(register))
+    }
+
+    /// All segments without registers, for one pair of lanes.
+    #[inline]
+    pub fn evaluate(&self, a: u64, b: u64) -> Packed {
+        let mode = self.mode;
+        match self.path {
+            Path::Adder { negate_b } => with_build!(self.dtype, B => adder::evaluate::<B>(mode, a, b, negate_b)),
+            Path::Multiplier => with_build!(self.dtype, B => multiplier::evaluate::<B>(mode, a, b)),
+            Path::FloatComparator(selection) => {
+                with_build!(self.dtype, B => comparator::evaluate_float::<B>(mode, selection, a, b))
+            }
+            Path::IntegerComparator(selection) => comparator::evaluate_integer(self.dtype, selection, a, b),
             Path::Integer(gate) => integer::evaluate(self.dtype, gate, a, b),
         }
     }
 
     /// The register that lies behind `segments` segments of this unit, holding zeros: its names and widths are right
     /// even while nothing is in the pipeline.
-    pub const fn blank(&self, segments: u8) -> StageRegister {
-        self.stage(0, segments, StageRegister::Operands { a: 0, b: 0 })
+    pub fn blank(&self, segments: u8) -> StageRegister {
+        self.steps(segments, StageRegister::Operands { a: 0, b: 0 })
     }
 
     /// Calls `sink` with name, width and value of every field of a register.
@@ -343,15 +401,15 @@ impl Unit {
                 put("sign", 1, r.sign as u128);
                 put("invalid", 1, invalid(r.flags));
                 put("exponent", exponent, signed(r.exponent));
-                put("lower", lane.max(significand + half), r.lower);
-                put("upper", significand + half, r.upper);
+                put("lower", lane.max(significand + half), r.lower.to_u128());
+                put("upper", significand + half, r.upper.to_u128());
             }
             R::Product(r) => {
                 put("special", 2, special_code(r.special));
                 put("sign", 1, r.sign as u128);
                 put("invalid", 1, invalid(r.flags));
                 put("exponent", exponent, signed(r.exponent));
-                put("product", lane.max(2 * significand), r.product);
+                put("product", lane.max(2 * significand), r.product.to_u128());
             }
             R::Normalised(r) => {
                 put("special", 2, special_code(r.special));
@@ -392,8 +450,8 @@ impl Unit {
             }
             R::IntegerPartials(r) => {
                 put("negative", 1, r.negative as u128);
-                put("lower", 96, r.lower);
-                put("upper", 96, r.upper);
+                put("lower", 96, r.lower.to_u128());
+                put("upper", 96, r.upper.to_u128());
             }
             R::Done(r) => {
                 put("lane", lane, r.bits as u128);
@@ -435,19 +493,6 @@ impl StageRegister {
             Self::Done(_) => "done",
         }
     }
-
-    /// The finished lane.
-    ///
-    /// # Panics
-    ///
-    /// If the last segment has not been passed yet; that is a fault of the pipeline around the unit.
-    #[inline]
-    pub const fn finished(&self) -> Packed {
-        match self {
-            Self::Done(packed) => *packed,
-            _ => panic!("a lane left its unit before the last stage: run every stage of `cut` first"),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -466,16 +511,24 @@ mod tests {
 
     #[test]
     fn stepping_equals_evaluating() {
-        use Function::{Add, And, Equal, Less, LessOrEqual, Max, Min, Mul, Nand, Nor, Or, Sub, Xnor, Xor};
+        use Function::{
+            Add, And, Equal, Less, LessOrEqual, Max, MaxNum, Min, MinNum, Mul, Nand, Nor, Or, Sub, Xnor, Xor,
+        };
         let words = [0, 1, 0x7f, 0x80, 0x3f80_0001, 0x7fc0_0001, 0xbff0_0000_0000_0001, u64::MAX];
-        for function in [Add, Sub, Mul, Min, Max, Equal, LessOrEqual, Less, And, Or, Xor, Nand, Nor, Xnor] {
+        for function in
+            [Add, Sub, Mul, Min, Max, MinNum, MaxNum, Equal, LessOrEqual, Less, And, Or, Xor, Nand, Nor, Xnor]
+        {
             for &dtype in DType::ALL {
                 let unit = Unit::new(function, dtype, Mode::default());
                 for a in words {
                     for b in words {
                         let (a, b) = (a & dtype.lane_mask(), b & dtype.lane_mask());
-                        let stepped = unit.stage(0, SEGMENTS, StageRegister::Operands { a, b });
-                        assert_eq!(stepped.finished(), unit.evaluate(a, b), "{function:?} {dtype} {a:x} {b:x}");
+                        let stepped = unit.steps(SEGMENTS, StageRegister::Operands { a, b });
+                        assert_eq!(
+                            stepped,
+                            StageRegister::Done(unit.evaluate(a, b)),
+                            "{function:?} {dtype} {a:x} {b:x}"
+                        );
                     }
                 }
             }

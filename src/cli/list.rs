@@ -1,5 +1,7 @@
 //! `watershed list`: the scenarios that come with the program.
 
+use std::fmt::Write;
+
 use clap::Args;
 use serde::Serialize;
 
@@ -27,6 +29,11 @@ struct Entry {
 /// Finds a shipped scenario by its name or path.
 pub(super) fn find(name: &str) -> Option<(&'static str, &'static str)> {
     SHIPPED.iter().copied().find(|(path, _)| *path == name || stem(path) == name)
+}
+
+/// The names of all shipped scenarios.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    SHIPPED.iter().map(|(path, _)| stem(path))
 }
 
 fn stem(path: &str) -> &str {
@@ -72,7 +79,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                 text.push_str(family);
                 text.push('\n');
             }
-            text.push_str(&format!("  {:width$}  {}\n", entry.name, entry.about));
+            let _ = writeln!(text, "  {:width$}  {}", entry.name, entry.about);
         }
         text.push_str("\nRun one with `watershed run NAME`.\n");
         print(&text);

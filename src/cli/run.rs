@@ -10,7 +10,7 @@ use super::{Exit, complain, print};
 use crate::scenario::result::ResultData;
 use crate::scenario::run::{RunError, RunOptions, WaveOptions};
 use crate::scenario::summary::{self, Written};
-use crate::scenario::{Loaded, Problems, data, run};
+use crate::scenario::{Loaded, Problem, Problems, Source, data, load_file, load_text, run};
 
 /// Run a scenario and check its results.
 #[derive(Debug, Args)]
@@ -107,15 +107,20 @@ impl ScenarioArguments {
     pub fn load(&self) -> Result<Loaded, Problems> {
         let mut overrides = self.set.clone();
         overrides.extend(self.seed.map(|seed| format!("seed={seed}")));
-        if !self.scenario.exists()
-            && let Some((path, text)) = self.scenario.to_str().and_then(super::list::find)
-        {
+        if !self.scenario.exists() {
+            let given = self.scenario.to_string_lossy();
+            let Some((path, text)) = super::list::find(&given) else {
+                let problem = Problem::general("there is no such scenario file")
+                    .nearest(&self.stem(), super::list::names())
+                    .help("`watershed list` shows the scenarios that come with the program");
+                return Err(Problems::new(Source::empty(given).into(), vec![problem]));
+            };
             let file = Path::new(path);
             let base = file.parent().unwrap_or(Path::new(""));
             let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-            return crate::scenario::load_text(path, text, base, &stem, &overrides);
+            return load_text(path, text, base, &stem, &overrides);
         }
-        crate::scenario::load_file(&self.scenario, &overrides)
+        load_file(&self.scenario, &overrides)
     }
 
     /// The name of the scenario without folder and extension.
@@ -185,6 +190,9 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
     let outcome = run::run(&loaded, &options);
     meter.finish();
     let result = outcome?;
+    for note in &result.notes {
+        complain(&format_args!("note: {note}"));
+    }
 
     let document = &result.document;
     let mut written = Vec::new();

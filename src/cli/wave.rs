@@ -1,11 +1,15 @@
 //! `watershed wave`: compares waveforms and shows them as text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
 use super::run::Window;
-use super::{Exit, complain};
+use super::{Exit, complain, print};
+use crate::probe::ascii::{Options, draw};
+use crate::probe::diff::{DiffOptions, diff};
+use crate::probe::{Period, Selection};
+use crate::scenario::units::femtoseconds;
 
 /// Compare waveforms or show them as text.
 #[derive(Debug, Args)]
@@ -44,11 +48,73 @@ Exit status:
         /// Show only cycles A to B, both included; either may be left out
         #[arg(long, value_name = "A..B", value_parser = super::run::window)]
         window: Option<Window>,
+        /// Show only so many levels of the hierarchy
+        #[arg(long, value_name = "LEVELS", value_parser = clap::value_parser!(u32).range(1..))]
+        depth: Option<u32>,
+        /// Draw at most so many columns
+        #[arg(long, value_name = "COLUMNS")]
+        width: Option<usize>,
+        /// Take this as the length of a cycle, for files of other programs
+        #[arg(long, value_name = "NS")]
+        period_ns: Option<f64>,
     },
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
-    let _ = &arguments.command;
-    complain(&"error: not built yet");
-    Exit::Bad
+    match &arguments.command {
+        Command::Diff { a, b, context, ignore } => {
+            let options = DiffOptions { context: *context, ignore: ignore.clone() };
+            match diff(a, b, &options) {
+                Ok(found) => {
+                    print(&found.to_string());
+                    if found.is_equal() { Exit::Fine } else { Exit::Failed }
+                }
+                Err(error) => {
+                    complain(&format!("error: {error}"));
+                    Exit::Bad
+                }
+            }
+        }
+        Command::Show { file, signals, window, depth, width, period_ns } => {
+            match show(file, signals, *window, *depth, *width, *period_ns) {
+                Ok(picture) => {
+                    print(&picture);
+                    Exit::Fine
+                }
+                Err(error) => {
+                    complain(&format!("error: {error}"));
+                    Exit::Bad
+                }
+            }
+        }
+    }
+}
+
+fn show(
+    file: &Path,
+    signals: &[String],
+    window: Option<Window>,
+    depth: Option<u32>,
+    width: Option<usize>,
+    period_ns: Option<f64>,
+) -> Result<String, String> {
+    let mut selection = Selection::new(signals).map_err(|error| error.to_string())?;
+    if let Some(depth) = depth {
+        selection = selection.with_depth(depth as usize).map_err(|error| error.to_string())?;
+    }
+    if let Some(window) = window {
+        selection = selection.with_window(window.from.unwrap_or(0), window.to).map_err(|error| error.to_string())?;
+    }
+    let period = match period_ns {
+        None => None,
+        Some(ns) => {
+            // Picoseconds in thousandths, so that periods like that of 850 MHz can be given to a femtosecond.
+            let thousandths = femtoseconds(ns).and_then(|fs| u64::try_from(fs).ok());
+            let period = thousandths.and_then(|fs| Period::from_ps(fs, 1000));
+            Some(period.ok_or_else(|| format!("a period of {ns} ns is not possible"))?)
+        }
+    };
+    let defaults = Options::default();
+    let options = Options { selection, period, max_columns: width.unwrap_or(defaults.max_columns), ..defaults };
+    draw(file, &options).map_err(|error| format!("{}: {error}", file.display()))
 }

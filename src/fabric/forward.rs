@@ -164,12 +164,12 @@ fn lock_step<T, J: Join<Tables = T>, const W: usize>(
     vc: u8,
     targets: PortSet<W>,
 ) -> Result<(), Blocked> {
-    for out in targets.iter() {
+    for out in &targets {
         available(cx, out, port, vc, 0)?;
     }
     let (flit, waited) = cx.wires.pop(cx.node, cx.base + u32::from(port), vc);
     cx.taken_in.insert(port);
-    for out in targets.iter() {
+    for out in &targets {
         emit(cx, port, vc, out, flit, waited);
     }
     Ok(())

@@ -131,6 +131,15 @@ impl<const W: usize> Iterator for Ports<W> {
     }
 }
 
+impl<const W: usize> IntoIterator for &PortSet<W> {
+    type Item = u16;
+    type IntoIter = Ports<W>;
+
+    fn into_iter(self) -> Ports<W> {
+        self.iter()
+    }
+}
+
 impl<const W: usize> FromIterator<u16> for PortSet<W> {
     fn from_iter<I: IntoIterator<Item = u16>>(ports: I) -> Self {
         let mut set = Self::EMPTY;

@@ -168,11 +168,11 @@ mod tests {
                 while let Some(at) = frontier.first().copied() {
                     frontier.remove(0);
                     for port in 0..layout.external_ports {
-                        if let Some((next, _)) = neighbours.of(at, port).filter(|&(next, _)| next < switches) {
-                            if distance[next as usize] == u32::MAX {
-                                distance[next as usize] = distance[at as usize] + 1;
-                                frontier.push(next);
-                            }
+                        if let Some((next, _)) = neighbours.of(at, port).filter(|&(next, _)| next < switches)
+                            && distance[next as usize] == u32::MAX
+                        {
+                            distance[next as usize] = distance[at as usize] + 1;
+                            frontier.push(next);
                         }
                     }
                 }

@@ -47,7 +47,7 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
 /// RC: every packet whose head stands at the head of its queue and has no output port yet gets one.
 fn compute_routes<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
     for vc in cx.wires.vcs.set..cx.wires.vcs.total() {
-        for port in cx.wires.occupied::<W>(cx.node, vc).iter() {
+        for port in &cx.wires.occupied::<W>(cx.node, vc) {
             let q = cx.wires.queue(cx.base + u32::from(port), vc);
             if cx.wires.queues[q].phase != Phase::Idle {
                 continue;
@@ -67,14 +67,14 @@ fn allocate_channels<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut
     let (first, last) = (cx.wires.vcs.set, cx.wires.vcs.total());
     let mut wanted: PortSet<W> = PortSet::EMPTY;
     for vc in first..last {
-        for port in cx.wires.occupied::<W>(cx.node, vc).iter() {
+        for port in &cx.wires.occupied::<W>(cx.node, vc) {
             let queue = &cx.wires.queues[cx.wires.queue(cx.base + u32::from(port), vc)];
             if queue.phase == Phase::Routed {
                 wanted.insert(queue.out_port);
             }
         }
     }
-    for out in wanted.iter() {
+    for out in &wanted {
         let at = cx.base + u32::from(out);
         let ports = cx.wires.nodes[cx.node as usize].ports;
         let start = cx.arbiters.va_cursor_q[at as usize];
@@ -117,7 +117,7 @@ fn allocate_switch<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut C
     let mut inputs: PortSet<W> = PortSet::EMPTY;
     let mut wanted: PortSet<W> = PortSet::EMPTY;
     for vc in first..last {
-        for port in cx.wires.occupied::<W>(cx.node, vc).iter() {
+        for port in &cx.wires.occupied::<W>(cx.node, vc) {
             if cx.taken_in.contains(port) {
                 continue;
             }
@@ -141,7 +141,7 @@ fn allocate_switch<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut C
             cx.scratch.channels[usize::from(port)].insert(u16::from(vc));
         }
     }
-    for port in inputs.iter() {
+    for port in &inputs {
         let gp = (cx.base + u32::from(port)) as usize;
         let Some(vc) = cx.arbiters.input.pick(gp, &cx.scratch.channels[usize::from(port)]) else { continue };
         let out = cx.wires.queues[cx.wires.queue(gp as u32, vc as u8)].out_port;
@@ -152,7 +152,7 @@ fn allocate_switch<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut C
         }
         cx.scratch.requests[usize::from(out)].insert(port);
     }
-    for out in wanted.iter() {
+    for out in &wanted {
         let out_gp = cx.base + u32::from(out);
         let Some(port) = cx.arbiters.output.pick(out_gp as usize, &cx.scratch.requests[usize::from(out)]) else {
             continue;

@@ -17,26 +17,24 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`cycle`](self::Clock) | cycles, clock, conversion of nanoseconds (K-TIME-1) |
 //! | [`wheel`](self::Wheel) | registered channels: everything in flight, by the cycle it arrives |
 //! | [`wake`](self::WakeSet) | wake-driven scheduling: a two-level bit set, and alarms for far cycles |
 //! | [`storage`](self::Fifo) | clocked storage with staged writes |
 //! | [`rng`](self::Rng) | seeded random numbers by integer methods only (K-DET-1) |
 //! | [`waits`](self::WaitFor) | the wait-for graph of the watchdog (K-WD-1) |
 
-mod cycle;
 mod rng;
 mod storage;
 mod waits;
 mod wake;
 mod wheel;
 
-pub use cycle::{Clock, Rounded};
 pub use rng::Rng;
 pub use storage::Fifo;
 pub use waits::{Autopsy, WaitFor};
 pub use wake::{Alarms, Wake, WakeSet};
 pub use wheel::Wheel;
 
-/// A point in simulated time, in cycles of the one clock. Cycle 0 is the first.
+/// A point in simulated time, in cycles of the one clock. Cycle 0 is the first. Nanoseconds live above the model: a
+/// scenario's times are converted once (rounded up, reported), and waves are stamped by exact fractions (K-TIME-1).
 pub type Cycle = u64;

@@ -5,7 +5,7 @@
 //! slow and has no cleverness that could be wrong. It settles the flags of bf16, TF32 and FP8, for which there is no
 //! SoftFloat, and gives exact sums of many operands.
 //!
-//! E4M3 has no infinity: a result that would be one is the NaN (as in the datapath's page, *[chosen]* there).
+//! E4M3 has no infinity: a result that would be one is the NaN (as in the datapath's page, *\[chosen\]* there).
 
 use std::cmp::Ordering;
 

@@ -39,10 +39,12 @@
 pub mod compare;
 pub mod exact;
 pub mod pair;
+pub mod quad;
 pub mod small;
 pub mod soft;
 pub mod tree;
 
 pub use compare::{Mismatch, Run, compare, ulp_distance};
 pub use pair::{lane_pair, word_pair};
+pub use quad::quad_pair;
 pub use tree::{Node, NotOnce, check_each_once, evaluate, evaluate_with};

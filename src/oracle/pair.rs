@@ -5,6 +5,8 @@
 //! - A NaN result is the default quiet NaN, or, propagating, the payload of an operand: quieted, sign 0, a signalling
 //!   operand before a quiet one, the first operand before the second.
 //! - `min` and `max`: any NaN gives a NaN; a signalling one raises invalid; -0 is below +0.
+//! - `minnum` and `maxnum`: as those, but a number wins over a quiet NaN, and over a signalling one unless the mode is
+//!   IEEE's, in which that pair gives a quiet NaN.
 //! - Flush-to-zero turns a denormal sum or product into a zero of its sign and raises underflow and inexact.
 //! - Integers wrap and raise integer overflow. Bitwise operations see the whole word.
 //!
@@ -12,7 +14,7 @@
 
 use std::cmp::Ordering;
 
-use crate::arith::{DType, Flags, Mode, NanPolicy, Op};
+use crate::arith::{DType, Flags, Mode, NanPolicy, Op, SignalPolicy};
 
 use super::exact::{self, Meaning, default_nan, read, shape};
 use super::small;
@@ -22,19 +24,24 @@ use super::soft::{self, FloatOp};
 ///
 /// # Panics
 ///
-/// For a barrier, which has no data.
+/// For a barrier, which has no data, and for the operations of four words ([`quad`](super::quad)).
 pub fn lane_pair(op: Op, dtype: DType, mode: Mode, a: u64, b: u64) -> (u64, Flags) {
     match (op, shape(dtype).is_some()) {
         (Op::Sum, true) => sum_or_product(FloatOp::Add, dtype, mode, a, b),
         (Op::Prod, true) => sum_or_product(FloatOp::Mul, dtype, mode, a, b),
         (Op::Min, true) => extreme(Ordering::Less, dtype, mode, a, b),
         (Op::Max, true) => extreme(Ordering::Greater, dtype, mode, a, b),
+        (Op::MinNum, true) => extreme_number(Ordering::Less, dtype, mode, a, b),
+        (Op::MaxNum, true) => extreme_number(Ordering::Greater, dtype, mode, a, b),
+        (Op::MinNum, false) => integer(Op::Min, dtype, a, b),
+        (Op::MaxNum, false) => integer(Op::Max, dtype, a, b),
         (Op::Sum | Op::Prod | Op::Min | Op::Max, false) => integer(op, dtype, a, b),
         (Op::And | Op::Or | Op::Xor | Op::Nand | Op::Nor | Op::Xnor, _) => {
             let mask = u64::MAX >> (64 - dtype.bits());
             (bitwise(op, a, b) & mask, Flags::NONE)
         }
         (Op::Barrier, _) => panic!("a barrier has no operands"),
+        (Op::MinMaxLoc | Op::MinMaxNumLoc | Op::RepSum, _) => panic!("{op} has operands of four words"),
     }
 }
 
@@ -125,8 +132,28 @@ fn extreme(wanted: Ordering, dtype: DType, mode: Mode, a: u64, b: u64) -> (u64, 
     (chosen >> pad << pad, Flags::NONE)
 }
 
+/// `minnum` and `maxnum`: drop the NaN of a pair if the rules let it be dropped, then go on as `min` and `max` do.
+fn extreme_number(wanted: Ordering, dtype: DType, mode: Mode, a: u64, b: u64) -> (u64, Flags) {
+    let kind = |lane| match read(dtype, lane) {
+        Meaning::Nan { signalling, .. } => Some(signalling),
+        _ => None,
+    };
+    let ieee = mode.signal == SignalPolicy::Ieee;
+    match (kind(a), kind(b)) {
+        (Some(signals), None) if !(signals && ieee) => {
+            let (number, _) = extreme(wanted, dtype, mode, b, b);
+            (number, Flags::NONE.with_if(Flags::INVALID, signals))
+        }
+        (None, Some(_)) => {
+            // The rules do not care which operand is which.
+            extreme_number(wanted, dtype, mode, b, a)
+        }
+        _ => extreme(wanted, dtype, mode, a, b),
+    }
+}
+
 /// The order of two numbers, -0 below +0.
-fn order(dtype: DType, a: u64, b: u64) -> Ordering {
+pub(super) fn order(dtype: DType, a: u64, b: u64) -> Ordering {
     match (read(dtype, a), read(dtype, b)) {
         (Meaning::Infinity { negative: p }, Meaning::Infinity { negative: q }) => q.cmp(&p),
         (Meaning::Infinity { negative }, _) => {

@@ -147,10 +147,6 @@ impl Walk<'_> {
         self.registers.name(switch)
     }
 
-    fn illegal<T>(&self, at: Option<At>, message: String, expected: impl Into<String>) -> Result<T, Illegal> {
-        Err(Illegal { at, message, expected: expected.into() })
-    }
-
     fn run(&mut self) -> Result<(), Illegal> {
         let mut work: Vec<At> = self
             .claim
@@ -179,16 +175,10 @@ impl Walk<'_> {
             for switch in ready {
                 self.footprint.engines.insert(switch);
                 let root = self.registers.is_root(switch, self.claim.id);
-                if root {
-                    if let Some(other) = self.footprint.root.replace(switch) {
-                        let message = format!("both {} and {} are roots", self.name(other), self.name(switch));
-                        let at = At { switch, channel: RESPONSE, port: self.engine };
-                        return self.illegal(
-                            Some(at),
-                            message,
-                            "one engine with an empty request and a response vector",
-                        );
-                    }
+                if root && let Some(other) = self.footprint.root.replace(switch) {
+                    let message = format!("both {} and {} are roots", self.name(other), self.name(switch));
+                    let at = At { switch, channel: RESPONSE, port: self.engine };
+                    return illegal(Some(at), message, "one engine with an empty request and a response vector");
                 }
                 work.push(At { switch, channel: if root { RESPONSE } else { REQUEST }, port: self.engine });
             }
@@ -197,7 +187,7 @@ impl Walk<'_> {
         self.delivered()?;
         if self.claim.reduces {
             let Some(root) = self.footprint.root else {
-                return self.illegal(
+                return illegal(
                     None,
                     "no engine is the root: nobody turns requests into responses".into(),
                     format!("one switch with an empty request vector and a response vector for I{}", self.engine),
@@ -211,7 +201,7 @@ impl Walk<'_> {
     /// Follows one register to the inputs it feeds.
     fn follow(&mut self, at: At, work: &mut Vec<At>) -> Result<(), Illegal> {
         if !self.visited.insert(at) {
-            return self.illegal(
+            return illegal(
                 Some(at),
                 format!("the registers form a circle through I{} of {}", at.port, self.name(at.switch)),
                 "a tree",
@@ -236,7 +226,7 @@ impl Walk<'_> {
                     format!("a vector of output ports for I{}", at.port),
                 )
             };
-            return self.illegal(Some(at), message, expected);
+            return illegal(Some(at), message, expected);
         }
         for port in (0..=self.engine).filter(|port| vector >> port & 1 == 1) {
             if port == self.engine {
@@ -246,7 +236,7 @@ impl Walk<'_> {
                         self.name(at.switch),
                         if at.channel == RESPONSE { "responses" } else { "the engine's own result" }
                     );
-                    return self.illegal(Some(at), message, "requests from external ports only");
+                    return illegal(Some(at), message, "requests from external ports only");
                 }
                 if at.port >= u16::from(self.radix) {
                     let message = format!(
@@ -255,18 +245,18 @@ impl Walk<'_> {
                         self.name(at.switch),
                         self.radix - 1
                     );
-                    return self.illegal(Some(at), message, "switch.ceng.radix above the port's number");
+                    return illegal(Some(at), message, "switch.ceng.radix above the port's number");
                 }
                 if !self.claim.reduces {
                     let message = format!("{} hands a multicast to its engine", self.name(at.switch));
-                    return self.illegal(Some(at), message, "output ports only: a broadcast is not reduced");
+                    return illegal(Some(at), message, "output ports only: a broadcast is not reduced");
                 }
                 *self.engine_inputs.entry(at.switch).or_default() |= 1 << at.port;
                 continue;
             }
             let Some((far, by)) = self.neighbours.of(at.switch, port) else {
                 let message = format!("port {port} of {} has no link", self.name(at.switch));
-                return self.illegal(Some(at), message, "a port that leads somewhere");
+                return illegal(Some(at), message, "a port that leads somewhere");
             };
             let out = At { switch: at.switch, channel: at.channel, port };
             if let Some(other) = self.fed_by.insert(out, at) {
@@ -276,7 +266,7 @@ impl Walk<'_> {
                     at.port,
                     self.name(at.switch)
                 );
-                return self.illegal(Some(at), message, format!("both in port {}, the engine", self.engine));
+                return illegal(Some(at), message, format!("both in port {}, the engine", self.engine));
             }
             self.footprint.links.insert(out);
             if far < self.registers.switches() {
@@ -297,7 +287,7 @@ impl Walk<'_> {
             let configured = self.registers.engine_inputs(switch, self.claim.id);
             let port = (configured & !fed).trailing_zeros() as u16;
             let at = At { switch, channel: REQUEST, port };
-            return self.illegal(
+            return illegal(
                 Some(at),
                 format!("the engine of {} would wait for port {port} for ever: nothing feeds it", self.name(switch)),
                 format!("I{port} without port {}, or a neighbour that sends there", self.engine),
@@ -315,16 +305,16 @@ impl Walk<'_> {
             if let Some(EndPlace { switch, port }) = members.difference(reached).next() {
                 let message =
                     format!("the result does not reach port {port} of {}, which takes part", self.name(*switch));
-                return self.illegal(None, message, inverse);
+                return illegal(None, message, inverse);
             }
         } else if reached.is_empty() {
-            return self.illegal(None, "the result reaches nobody".into(), inverse);
+            return illegal(None, "the result reaches nobody".into(), inverse);
         }
         if let Some(&EndPlace { switch, port }) = reached.difference(&members).next() {
             let message = format!("the result reaches port {port} of {}, where nobody waits for it", self.name(switch));
             let out = At { switch, channel: RESPONSE, port };
             let at = self.fed_by.get(&out).or_else(|| self.fed_by.get(&At { channel: REQUEST, ..out })).copied();
-            return self.illegal(at, message, "only participants");
+            return illegal(at, message, "only participants");
         }
         Ok(())
     }
@@ -354,7 +344,7 @@ impl Walk<'_> {
                 let Some(node) = node else {
                     let at = At { switch, channel: REQUEST, port };
                     let message = format!("nothing traces back from I{port} of {}", self.name(switch));
-                    return self.illegal(Some(at), message, "a tree");
+                    return illegal(Some(at), message, "a tree");
                 };
                 inputs.push((port as u8, node));
             }
@@ -390,6 +380,10 @@ impl Walk<'_> {
         }
         Origin::Nobody
     }
+}
+
+fn illegal<T>(at: Option<At>, message: String, expected: impl Into<String>) -> Result<T, Illegal> {
+    Err(Illegal { at, message, expected: expected.into() })
 }
 
 /// Where a request comes from.

@@ -17,7 +17,7 @@
 //! | 0x400 + 8 x port | response vector of input `port` | n: output port n |
 //! | 0x800 | operation select | 7:0 operation, 15:8 data type, 17:16 rounding, 18 flush to zero |
 //!
-//! The codes of operation, data type and rounding are their places in [`Op::ALL`], [`DType::ALL`] and [`Round::ALL`].
+//! The codes of operation, data type and rounding are their places in [`Op::COMMON`], [`DType::ALL`] and [`Round::ALL`].
 //! All registers are zero at reset, can be read back, and are written by [`Registers::store`] only *chosen: the sources
 //! give no map*. An engine whose request register (of the engine port) is empty while its response register is not is the
 //! root of its id: the result turns into a response there.
@@ -59,7 +59,7 @@ impl OpSelect {
     /// The register's value.
     pub fn encode(self) -> u64 {
         let place = |found: Option<usize>| found.expect("every name is in its list") as u64;
-        place(Op::ALL.iter().position(|&op| op == self.op))
+        place(Op::COMMON.iter().position(|&op| op == self.op))
             | place(DType::ALL.iter().position(|&dtype| dtype == self.dtype)) << 8
             | place(Round::ALL.iter().position(|&round| round == self.mode.round)) << 16
             | u64::from(self.mode.flush_to_zero) << 18
@@ -72,7 +72,7 @@ impl OpSelect {
         }
         let round = *Round::ALL.get((value >> 16 & 3) as usize)?;
         Some(OpSelect {
-            op: *Op::ALL.get((value & 0xff) as usize)?,
+            op: *Op::COMMON.get((value & 0xff) as usize)?,
             dtype: *DType::ALL.get((value >> 8 & 0xff) as usize)?,
             mode: Mode { flush_to_zero: value >> 18 & 1 == 1, ..Mode::rounding(round) },
         })
@@ -347,8 +347,8 @@ mod tests {
             Registers::vector_address(3, 0, REQUEST, 0),
             Registers::vector_address(0, 5, REQUEST, 0),
             Registers::vector_address(0, 0, REQUEST, 11),
-            Registers::vector_address(0, 0, 2, 0) + 8,
-            u64::MAX & !7,
+            Registers::select_address(0, 0) + 8,
+            !7,
         ] {
             assert_eq!(registers.store(bad, 0), Err(AddressError::Unmapped(bad)));
         }

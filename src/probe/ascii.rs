@@ -151,7 +151,7 @@ fn render(mut reader: VcdReader, options: &Options) -> Result<String, DrawError>
         return Err(DrawError::TooNarrow { given: options.max_columns, needed: margin + per_cycle as usize });
     }
     let first = selection.from_cycle();
-    let wanted = selection.to_cycle().map(|to| to - first + 1);
+    let wanted = selection.to_cycle().map(|to| (to - first).saturating_add(1));
     let end_of_room = first.saturating_add(room as u64);
 
     // Read column by column.

@@ -41,6 +41,10 @@ impl SaveFile {
             "[*]\n[*] watershed\n[*]\n[dumpfile] \"{}\"\n[savefile] \"{save_name}\"\n[timestart] 0\n",
             text(waveform.file_name())
         );
+        if let Some(period) = declarations.period {
+            // A zoom of -z shows 2^z ps in 200 pixels; this one gives a cycle 67 to 133 pixels, room for a name.
+            let _ = writeln!(save, "*-{}.0 -1", period.start_ps(3).ilog2());
+        }
         for &root in &declarations.roots {
             let _ = writeln!(save, "[treeopen] {}.", declarations.scopes[root as usize].name);
         }

@@ -482,8 +482,13 @@ impl Scope<'_> {
     /// A field of any width that is sometimes meaningless: `None` shows as all `x`.
     #[inline]
     pub fn valid_wide(&mut self, name: &'static str, width: u32, value: Option<&[u64]>) {
+        debug_assert!(
+            value.is_none_or(|value| value.len() == words(width)),
+            "`{name}` has {width} bits, which are {} words",
+            words(width)
+        );
         if width <= 64 {
-            return self.narrow(name, width, value.map(|value| value[0]), None);
+            return self.narrow(name, width, value.map(|value| value.first().copied().unwrap_or(0)), None);
         }
         match &mut self.mode {
             Mode::Sample(sampling) => sampling.wide(name, width, value),

@@ -76,7 +76,7 @@ pub struct Variable {
     pub table: Option<usize>,
 }
 
-/// Names of values; the keys are values as [`Step`] gives them.
+/// Names of values; the keys are values as [`VcdReader::value`] gives them.
 pub type Table = HashMap<Vec<u8>, String>;
 
 /// What a waveform declares.

@@ -27,7 +27,8 @@ use std::sync::Arc;
 pub struct Built {
     /// What it uses, and its tree.
     pub footprint: Footprint,
-    /// Its participants' end points, in their order, with the number of the job there.
+    /// Its participants' end points, in their order, with the number of the job there; a receiver that does not take
+    /// part comes last.
     pub jobs: Vec<(usize, usize)>,
     /// Collectives that must be complete before this one may start: they meet it at a switch under another id.
     pub after: Vec<usize>,
@@ -260,7 +261,10 @@ impl Builder<'_> {
         let mut built: Vec<Built> = Vec::new();
         for (index, collective) in scenario.collectives.iter().enumerate() {
             let places: Vec<EndPlace> = collective.participants.iter().map(|&end| layout.ends[end as usize]).collect();
-            let (senders, receivers, reduces) = roles(collective, &places);
+            let (senders, mut receivers, reduces) = roles(collective, &places);
+            if let Some(end) = collective.receiver {
+                receivers = Some(vec![layout.ends[end as usize]]);
+            }
             let claim = Claim {
                 id: collective.id as u16,
                 senders: &senders,
@@ -318,9 +322,10 @@ impl Builder<'_> {
             return Some(embed::multicast(ground, source, &others));
         }
         let receivers = match collective.kind {
-            CollectiveKind::Reduce => {
-                vec![places.iter().copied().find(|place| place.switch == root).unwrap_or(places[0])]
-            }
+            CollectiveKind::Reduce => vec![match collective.receiver {
+                Some(end) => layout.ends[end as usize],
+                None => places.iter().copied().find(|place| place.switch == root).unwrap_or(places[0]),
+            }],
             _ => places.clone(),
         };
         Some(embed::reduction(ground, &places, root, &receivers))
@@ -440,8 +445,9 @@ impl Builder<'_> {
         for (collective, built) in scenario.collectives.iter().zip(&mut built) {
             let places: Vec<EndPlace> = collective.participants.iter().map(|&end| layout.ends[end as usize]).collect();
             let (senders, ..) = roles(collective, &places);
-            for (participant, &end) in collective.participants.iter().enumerate() {
-                let place = places[participant];
+            let apart = collective.receiver.filter(|end| !collective.participants.contains(end));
+            for (participant, &end) in collective.participants.iter().chain(&apart).enumerate() {
+                let place = layout.ends[end as usize];
                 let sender = senders.iter().position(|&sender| sender == place);
                 let kind = JobKind {
                     sends: sender.is_some(),

@@ -3,6 +3,7 @@
 //! This is what a simulation is built from and what the result document prints as `config`.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::ops::Deref;
 use std::path::PathBuf;
 
@@ -200,7 +201,7 @@ impl Topology {
                 let cores = self.end_points() - 1;
                 let mut text = format!("core0 to core{cores}");
                 if *tiles > 2 {
-                    text.push_str(&format!(", sw0 to sw{}", (tiles - 2) * positions - 1));
+                    let _ = write!(text, ", sw0 to sw{}", (tiles - 2) * positions - 1);
                 }
                 text
             }
@@ -281,6 +282,8 @@ pub struct Memory {
     pub write_latency: Latency,
 }
 
+// The signature is serde's.
+#[allow(clippy::ref_option)]
 fn unlimited<S: Serializer>(bandwidth: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
     match bandwidth {
         Some(rate) => serializer.serialize_u64(*rate),
@@ -309,6 +312,8 @@ pub struct Collective {
     pub participants: Participants,
     /// Where its tree comes from.
     pub tree: Tree,
+    /// Name of the root of a built-in tree: that of a switch, or "auto".
+    pub root: Option<String>,
     /// Cycle in which the participants start.
     pub start_cycle: u64,
     /// By how much each participant is late.
@@ -317,6 +322,8 @@ pub struct Collective {
     pub delay_random_max: Option<u64>,
     /// broadcast: index into `participants` of the one that has the data.
     pub source: u32,
+    /// reduce: the end point that gets the result, if the scenario names one. It need not take part.
+    pub receiver: Option<u32>,
     /// What the participants contribute.
     pub data: Data,
 }
@@ -537,7 +544,7 @@ impl Serialize for Delays<'_> {
 
 impl Serialize for Collective {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Collective", 15)?;
+        let mut fields = serializer.serialize_struct("Collective", 16)?;
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("kind", &self.kind)?;
         fields.serialize_field("id", &self.id)?;
@@ -547,8 +554,7 @@ impl Serialize for Collective {
         fields.serialize_field("elements", &self.elements)?;
         fields.serialize_field("participants", &self.participants)?;
         match &self.tree {
-            Tree::Auto => fields.serialize_field("root", "auto")?,
-            Tree::Root(switch) => fields.serialize_field("root", switch)?,
+            Tree::Auto | Tree::Root(_) => fields.serialize_field("root", &self.root)?,
             Tree::Registers(registers) => fields.serialize_field("registers", &RegisterMap(registers))?,
         }
         fields.serialize_field("start_cycle", &self.start_cycle)?;
@@ -558,6 +564,9 @@ impl Serialize for Collective {
         }
         if self.kind == CollectiveKind::Broadcast {
             fields.serialize_field("source", &self.source)?;
+        }
+        if let Some(receiver) = &self.receiver {
+            fields.serialize_field("receiver", receiver)?;
         }
         fields.serialize_field("data", &self.data)?;
         fields.end()

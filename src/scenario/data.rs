@@ -74,8 +74,8 @@ fn read(path: &Path, dtype: DType, rows: usize, elements: usize) -> Result<Rows,
 /// Rows of text: one a line, fields between commas or blanks, `#` starts a comment.
 fn read_text(bytes: &[u8], parse: impl Fn(&str) -> Result<u64, String>) -> Result<Rows, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-        format!("line {} is not UTF-8 text", line + 1)
+        let line = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
+        format!("line {line} is not UTF-8 text")
     })?;
     let mut rows = Vec::new();
     for (line, content) in text.lines().enumerate() {
@@ -230,8 +230,9 @@ mod tests {
     fn npy_comes_back_in_every_type() {
         for &(name, dtype) in DType::NAMES {
             let mask = layout(dtype).mask();
-            let rows: Rows =
-                (0..3u64).map(|row| (0..5u64).map(|element| (row << 20 | element * 0x0101) & mask).collect()).collect();
+            let rows: Rows = (0..3u64)
+                .map(|row| (0..5u64).map(|element| ((row << 20) | (element * 0x0101)) & mask).collect())
+                .collect();
             let (_folder, path) = file("x.npy", b"");
             save_npy(&path, dtype, &rows).unwrap();
             assert_eq!(read(&path, dtype, 3, 5), Ok(rows), "{name}");

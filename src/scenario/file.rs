@@ -98,11 +98,11 @@ impl Default for ClockFile {
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct TopologyFile {
-    /// The shape.
+    /// The shape of the network.
     pub kind: TopologyKind,
     /// die: tiles in the row; the first and the last are core tiles, those between have switches only. Default: 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_048_576))]
+    #[schemars(range(min = 1, max = 65_535))]
     pub tiles: Option<u64>,
     /// die: switches a tile. Default: 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -154,11 +154,11 @@ pub struct SwitchFile {
     #[schemars(range(min = 1, max = 8))]
     pub point_to_point_vcs: u32,
     /// Buffer of one point-to-point channel at an input, in flits.
-    #[schemars(range(min = 1, max = 1_048_576))]
+    #[schemars(range(min = 1, max = 65_535))]
     pub point_to_point_buffer_flits: u32,
     /// Buffer of a collective channel at an input, in flits; "auto" covers the credit round trip of its link, so that a
     /// flit moves every cycle. With fewer the rate is this number divided by the round trip.
-    #[schemars(schema_with = "auto_or::<1, 1_048_576>")]
+    #[schemars(schema_with = "auto_or::<1, 65_535>")]
     pub collective_buffer_flits: AutoOr,
     /// The collective engine.
     pub ceng: CengFile,
@@ -226,7 +226,7 @@ pub struct LinkFile {
     pub latency_ns: Option<f64>,
     /// Latency of a link between switches in cycles, at least 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_048_576))]
+    #[schemars(range(min = 1, max = 16_384))]
     pub latency_cycles: Option<u64>,
     /// Latency of the link between a switch and an end point in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -234,13 +234,13 @@ pub struct LinkFile {
     pub local_latency_ns: Option<f64>,
     /// Latency of the link between a switch and an end point in cycles, at least 1. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_048_576))]
+    #[schemars(range(min = 1, max = 16_384))]
     pub local_latency_cycles: Option<u64>,
     /// Payload bits of a flit.
     #[schemars(range(min = 8, max = 4096))]
     pub flit_bits: u32,
     /// Cycles a flit occupies the link: more than 1 is a link narrower than a flit.
-    #[schemars(range(min = 1, max = 65_536))]
+    #[schemars(range(min = 1, max = 16_384))]
     pub cycles_per_flit: u32,
 }
 
@@ -371,7 +371,7 @@ pub struct CollectiveFile {
     pub round: Option<String>,
     /// Elements of the vector; 0 for a barrier only. Default: 1, and 0 for a barrier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_i64))]
+    #[schemars(range(min = 0, max = 268_435_456))]
     pub elements: Option<u64>,
     /// Who takes part: "all", or a list of end points.
     #[serde(default)]
@@ -391,6 +391,11 @@ pub struct CollectiveFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 4_194_303))]
     pub source: Option<u32>,
+    /// reduce: the end point that gets the result; it need not take part. Default: the participant at the root, or the
+    /// first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 4_194_303))]
+    pub receiver: Option<u32>,
     /// What the participants contribute. Default: random = "normal", or "integers" for integer types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataFile>,
@@ -860,8 +865,7 @@ fn to_toml(node: &Node, key: &str) -> toml::Value {
         Value::Bool(flag) => toml::Value::Boolean(*flag),
         Value::Integer(number) => toml::Value::Integer(i64::try_from(*number).unwrap_or(i64::MAX)),
         Value::Float(text) => toml::Value::Float(Value::float(text)),
-        Value::String(text) => toml::Value::String(text.clone()),
-        Value::Datetime(text) => toml::Value::String(text.clone()),
+        Value::String(text) | Value::Datetime(text) => toml::Value::String(text.clone()),
         // Numbers that are data keep their text: they are rounded once, when their type is known.
         Value::Array(rows) if key == "values" => toml::Value::Array(rows.iter().map(texts).collect()),
         Value::Array(items) => toml::Value::Array(items.iter().map(|item| to_toml(item, "")).collect()),

@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_come_back() {
-        fn all<T: Named + std::fmt::Debug>() {
+        fn all<T: Named + fmt::Debug>() {
             for &(name, value) in T::NAMES {
                 assert_eq!(value.name(), name);
                 assert_eq!(T::from_name(name), Some(value));

@@ -152,19 +152,22 @@ impl Problem {
     fn render(&self, source: &Source, out: &mut String) {
         use fmt::Write;
         let _ = writeln!(out, "error: {}", self.0.message);
-        let mut gutter = match self.span(source) {
-            Some(span) => source.snippet(&span, "-->", "", out),
-            None => {
-                let _ = writeln!(out, "--> {}", source.name());
-                0
-            }
-        };
-        for (path, label) in &self.0.related {
-            if let Some(span) = source.locate(path) {
-                gutter = source.snippet(&span, ":::", label, out);
-            }
+        let spans: Vec<(Span, &str)> = self
+            .span(source)
+            .map(|span| (span, ""))
+            .into_iter()
+            .chain(self.0.related.iter().filter_map(|(path, label)| Some((source.locate(path)?, label.as_str()))))
+            .collect();
+        // One gutter for all places of a problem, as wide as its longest line number.
+        let gutter = spans.iter().map(|(span, _)| source.gutter(span)).max().unwrap_or(1);
+        for (index, (span, label)) in spans.iter().enumerate() {
+            let arrow = if index == 0 { "-->" } else { ":::" };
+            source.snippet(span, gutter, arrow, label, out);
         }
         let pad = " ".repeat(gutter);
+        if spans.is_empty() {
+            let _ = writeln!(out, "{pad}--> {}", source.name());
+        }
         if let Some(expected) = &self.0.expected {
             let _ = writeln!(out, "{pad} = expected: {expected}");
         }

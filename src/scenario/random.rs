@@ -178,7 +178,18 @@ mod tests {
         .flat_map(first)
         .map(|bits| format!("{bits:016x}"))
         .collect();
-        insta::assert_snapshot!(all.join("\n"), @"");
+        insta::assert_snapshot!(all.join("\n"), @"
+        3ff982382f5d68d6
+        bff1ca52281b995a
+        3fde1ec1b62f7278
+        bfc2977fea44ba10
+        4047800000000000
+        c02e000000000000
+        41b88015bb45f107
+        3f515f39eb8b3f8f
+        bc3d836c5ee4f0e9
+        7ff0000000000000
+        ");
     }
 
     #[test]

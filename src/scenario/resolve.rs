@@ -432,6 +432,17 @@ impl Resolver<'_> {
                     .expected(format!("an index from 0 to {} into the participants", participants.len() - 1)),
             );
         }
+        if let Some(receiver) = file.receiver {
+            let receiver_path = format!("{path}.receiver");
+            if kind != CollectiveKind::Reduce {
+                self.report(Problem::at_key(receiver_path, "only a reduce has a receiver"));
+            } else if receiver >= topology.end_points() {
+                self.report(
+                    Problem::at(receiver_path, format!("there is no end point {receiver}"))
+                        .expected(format!("0 to {}", topology.end_points() - 1)),
+                );
+            }
+        }
         let rows = match kind {
             CollectiveKind::Allreduce | CollectiveKind::Reduce => participants.len(),
             CollectiveKind::Broadcast => 1,
@@ -448,11 +459,16 @@ impl Resolver<'_> {
             round,
             elements,
             participants,
+            root: match tree {
+                Tree::Auto | Tree::Root(_) => Some(file.root.clone().unwrap_or_else(|| "auto".to_owned())),
+                Tree::Registers(_) => None,
+            },
             tree,
             start_cycle: file.start_cycle,
             delays,
             delay_random_max,
             source,
+            receiver: file.receiver,
             data,
         }
     }
@@ -513,13 +529,6 @@ impl Resolver<'_> {
         }
         if !barrier && elements == 0 {
             self.report(Problem::at(elements_path, "only a barrier has no elements").expected("1 or more"));
-            return 1;
-        }
-        if elements > limits::ELEMENTS {
-            self.report(
-                Problem::at(elements_path, format!("{elements} elements are too many"))
-                    .expected(format!("up to {}", limits::ELEMENTS)),
-            );
             return 1;
         }
         elements
@@ -607,9 +616,7 @@ impl Resolver<'_> {
                 } else {
                     format!("{rows}, one a participant")
                 };
-                self.report(
-                    Problem::at(&values_path, format!("{} rows of values", values.len())).expected(format!("{who}")),
-                );
+                self.report(Problem::at(&values_path, format!("{} rows of values", values.len())).expected(who));
             }
             for (index, row) in values.iter().enumerate() {
                 let row_path = format!("{values_path}[{index}]");
@@ -696,7 +703,11 @@ impl Resolver<'_> {
             // Names of a big system are regular: its first ones are enough to find a slip.
             let known: Vec<String> =
                 (0..topology.switches().min(4096)).map(|switch| topology.switch_name(switch)).collect();
-            self.report(problem.expected(topology.switch_names()).nearest(name, known.iter().map(String::as_str)));
+            let problem = problem.expected(topology.switch_names());
+            // A wrong number behind the right word is no slip of spelling.
+            let word = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_').to_owned();
+            let spelt = known.iter().any(|known| word(known) == word(name));
+            self.report(if spelt { problem } else { problem.nearest(name, known.iter().map(String::as_str)) });
         }
         switch
     }
@@ -830,7 +841,7 @@ enum Default {
 }
 
 /// Cycles of one link or memory, at most.
-const MAX_LATENCY: u64 = 1 << 20;
+const MAX_LATENCY: u64 = 1 << 14;
 
 /// The number in `I7` or `P7`.
 fn port_number(text: &str, letter: char) -> Option<u16> {

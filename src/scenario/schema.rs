@@ -127,7 +127,7 @@ impl Checker {
                 let words = words(schema);
                 if !words.is_empty() && !words.contains(&text.as_str()) {
                     self.problems.push(
-                        Problem::at(path, format!("`{path}` has no value \"{text}\""))
+                        Problem::at(path, format!("`{path}` cannot be \"{text}\""))
                             .expected(self.describe(schema))
                             .nearest(text, words),
                     );
@@ -136,18 +136,25 @@ impl Checker {
                 }
             }
             Value::Integer(number) => {
-                let low = schema.get("minimum").and_then(Json::as_f64);
-                let high = schema.get("maximum").and_then(Json::as_f64);
-                // Bounds of integers are exact as floats or so large that the difference does not matter here.
-                let number_f = *number as f64;
-                if low.is_some_and(|low| number_f < low) || high.is_some_and(|high| number_f > high) {
-                    let shown = if number.unsigned_abs() > u128::from(u64::MAX) {
-                        "too large".to_owned()
-                    } else {
-                        format!("{number}, out of range")
-                    };
-                    self.problems
-                        .push(Problem::at(path, format!("`{path}` is {shown}")).expected(self.describe(schema)));
+                // Bounds of integers are integers; those of numbers may be fractions.
+                let bound = |key| schema.get(key);
+                let below = bound("minimum").is_some_and(|low| match low.as_i64() {
+                    Some(low) => *number < i128::from(low),
+                    None => low.as_f64().is_some_and(|low| (*number as f64) < low),
+                });
+                let high = bound("maximum");
+                let above = high.is_some_and(|high| match high.as_i64() {
+                    Some(high) => *number > i128::from(high),
+                    None => high.as_f64().is_some_and(|high| *number as f64 > high),
+                });
+                // A number that a schema bounds is read as 64 bits; others keep their text until their type is known.
+                let wide = high.is_some() && i64::try_from(*number).is_err();
+                if wide {
+                    let problem = Problem::at(path, format!("`{path}` is no 64-bit integer"));
+                    self.problems.push(problem.expected(self.describe(schema)));
+                } else if below || above {
+                    let problem = Problem::at(path, format!("`{path}` is {number}, out of range"));
+                    self.problems.push(problem.expected(self.describe(schema)));
                 }
             }
             Value::Float(text) => {
@@ -260,7 +267,9 @@ impl Checker {
             return one_of(words.iter().map(|word| format!("\"{word}\"")));
         }
         let number = |key| schema.get(key).and_then(Json::as_f64).map(plain);
-        let range = match (number("minimum"), number("maximum")) {
+        // The bound that TOML sets to all integers says nothing about this one.
+        let upper = number("maximum").filter(|high| high.len() < 19);
+        let range = match (number("minimum"), upper) {
             (Some(low), Some(high)) => format!(" from {low} to {high}"),
             (Some(low), None) => format!(" of {low} or more"),
             (None, Some(high)) => format!(" up to {high}"),
@@ -289,19 +298,24 @@ impl Checker {
                     let keys: Vec<String> = properties.keys().map(|key| format!("{key} = …")).collect();
                     format!("a table {{ {} }}", keys.join(", "))
                 }
-                _ => "a table".to_owned(),
+                _ => match schema.get("required").and_then(Json::as_array) {
+                    Some(keys) => format!("a table with {}", all_of(keys.iter().filter_map(Json::as_str))),
+                    None => "a table".to_owned(),
+                },
             },
             _ => "something else".to_owned(),
         }
     }
 }
 
+/// Keys that must all be there, for a sentence.
+fn all_of<'a>(keys: impl Iterator<Item = &'a str>) -> String {
+    let keys: Vec<String> = keys.map(|key| format!("`{key}`")).collect();
+    keys.join(" and ")
+}
+
 /// A bound as people write it.
 fn plain(number: f64) -> String {
-    // The largest TOML integer has no exact float; every other bound has.
-    if number >= 9.2e18 {
-        return i64::MAX.to_string();
-    }
     format!("{number}")
 }
 

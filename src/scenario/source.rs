@@ -115,23 +115,27 @@ impl Source {
         };
         let segments = parse_path(&argument[..equals])
             .map_err(|(range, what)| Problem::in_text(Span::new(origin, range), what))?;
+        if segments.len() > DEPTH {
+            return Err(Problem::in_text(
+                Span::new(origin, 0..equals),
+                format!("the path has {} steps", segments.len()),
+            )
+            .expected(format!("up to {DEPTH}")));
+        }
         let mut value = override_value(argument, equals + 1, origin)?;
         let (last, walk) = segments.split_last().expect("a path has a segment");
         value.key = Some(Span::new(origin, last.range.clone()));
 
-        // An earlier alternative gives way: `--set link.latency_cycles=3` stands above `latency_ns = 5` of the file.
-        let names: Vec<&str> = walk.iter().map(|segment| segment.text.as_str()).collect();
-        let rivals = rivals(&names, &last.text);
-
         let mut node = &mut self.root;
+        let mut names = Vec::new();
         for segment in walk {
+            give_way(node, &names, &segment.text);
             node = step(node, segment, origin)?;
+            names.push(segment.text.as_str());
         }
+        give_way(node, &names, &last.text);
         match &mut node.value {
             Value::Table(table) => {
-                for rival in rivals {
-                    table.remove(rival);
-                }
                 table.insert(last.text.clone(), value);
             }
             Value::Array(items) => {
@@ -188,12 +192,29 @@ impl Source {
         (depth > 0).then_some((node, depth == segments.len()))
     }
 
-    /// Writes the line that holds `span` with carets under it; returns the width of the gutter.
-    pub(crate) fn snippet(&self, span: &Span, arrow: &str, label: &str, out: &mut String) -> usize {
-        let text = match span.origin {
-            0 => self.text.as_str(),
-            n => self.overrides[n - 1].as_str(),
-        };
+    /// The text of the file or of an override.
+    fn text(&self, origin: usize) -> &str {
+        match origin {
+            0 => &self.text,
+            n => &self.overrides[n - 1],
+        }
+    }
+
+    /// Number of the line in which a place starts; an override has none.
+    fn line_number(&self, span: &Span) -> Option<usize> {
+        let text = self.text(span.origin);
+        let start = clamp(span.start..span.end, text).start;
+        (span.origin == 0).then(|| text[..start].matches('\n').count() + 1)
+    }
+
+    /// The columns that the line number of a place needs.
+    pub(crate) fn gutter(&self, span: &Span) -> usize {
+        self.line_number(span).map_or(1, |number| number.to_string().len())
+    }
+
+    /// Writes the line that holds `span` with carets under it.
+    pub(crate) fn snippet(&self, span: &Span, gutter: usize, arrow: &str, label: &str, out: &mut String) {
+        let text = self.text(span.origin);
         let range = clamp(span.start..span.end, text);
         let line_start = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
         let line_end = text[range.start..].find('\n').map_or(text.len(), |at| range.start + at);
@@ -201,26 +222,28 @@ impl Source {
         let start = (range.start - line_start).min(line.len());
         let end = (range.end - line_start).min(line.len()).max(start);
 
-        let before = printable(&line[..start]);
-        let marked = printable(&line[start..end]);
-        let after = printable(&line[end..]);
         let column = line[..start].chars().count() + 1;
-        let (before, marked, after) = window(&before, &marked, &after);
+        let (before, marked, after) =
+            window(&printable(&line[..start]), &printable(&line[start..end]), &printable(&line[end..]));
         let gap = " ".repeat(before.chars().count());
         let carets = "^".repeat(marked.chars().count().max(1));
         let label = if label.is_empty() { String::new() } else { format!(" {label}") };
 
-        let number =
-            if span.origin == 0 { (text[..line_start].matches('\n').count() + 1).to_string() } else { String::new() };
-        let pad = " ".repeat(number.len());
-        let place = if span.origin == 0 { format!("{}:{number}:{column}", self.name) } else { "--set".to_owned() };
-        let _ = writeln!(out, "{pad}{arrow} {place}");
-        let _ = writeln!(out, "{pad} |");
-        let _ = writeln!(out, "{number} | {before}{marked}{after}");
-        let _ = writeln!(out, "{pad} | {gap}{carets}{label}");
-        pad.len()
+        let number = self.line_number(span);
+        let place = match number {
+            Some(number) => format!("{}:{number}:{column}", self.name),
+            None => "command line".to_owned(),
+        };
+        let number = number.map_or_else(String::new, |number| number.to_string());
+        let _ = writeln!(out, "{:gutter$}{arrow} {place}", "");
+        let _ = writeln!(out, "{:gutter$} |", "");
+        let _ = writeln!(out, "{number:>gutter$} | {before}{marked}{after}");
+        let _ = writeln!(out, "{:gutter$} | {gap}{carets}{label}", "");
     }
 }
+
+/// Steps of a path, at most: far more than the format has, far fewer than a stack has room for.
+const DEPTH: usize = 64;
 
 /// Keys of one table of which only one may be given.
 const ALTERNATIVES: &[(&str, &[&str])] = &[
@@ -232,16 +255,17 @@ const ALTERNATIVES: &[(&str, &[&str])] = &[
     ("collective.data", &["random", "values", "file"]),
 ];
 
-/// The keys that give way to `key` in the table at `walk`.
-fn rivals(walk: &[&str], key: &str) -> Vec<&'static str> {
-    let table: Vec<&str> = walk.iter().copied().filter(|segment| segment.parse::<usize>().is_err()).collect();
-    let table = table.join(".");
-    ALTERNATIVES
-        .iter()
-        .filter(|(at, keys)| *at == table && keys.contains(&key))
-        .flat_map(|(_, keys)| keys.iter().copied())
-        .filter(|rival| *rival != key)
-        .collect()
+/// Takes away what an override of `key` in the table at `walk` replaces: `--set link.latency_cycles=3` stands above
+/// `latency_ns = 5` of the file.
+fn give_way(node: &mut Node, walk: &[&str], key: &str) {
+    let Value::Table(table) = &mut node.value else { return };
+    let place: Vec<&str> = walk.iter().copied().filter(|segment| segment.parse::<usize>().is_err()).collect();
+    let place = place.join(".");
+    for (at, keys) in ALTERNATIVES {
+        if *at == place && keys.contains(&key) {
+            table.retain(|other, _| other == key || !keys.contains(&other.as_str()));
+        }
+    }
 }
 
 /// Every group of keys that exclude each other, with the table they are in (indices left out).
@@ -405,6 +429,15 @@ fn syntax_problem(text: &str, range: Range<usize>, origin: usize, message: &str)
         return Problem::in_text(span, "this is not a TOML value")
             .expected("a number, `true`, `false`, an array, a table or a string in quotes");
     }
+    if message.contains("recursion") {
+        return Problem::in_text(span, "this is nested too deeply");
+    }
+    if message == "duplicate key" {
+        return Problem::in_text(span, format!("`{}` is given twice", &text[range]));
+    }
+    if blank && (message.starts_with("invalid basic string") || message.starts_with("invalid literal string")) {
+        return Problem::in_text(span, "the string has no closing quote");
+    }
     let (message, expected) = match message.split_once(", expected ") {
         Some((message, expected)) if expected != "nothing" => (message, Some(expected)),
         Some((message, _)) => (message, None),
@@ -567,7 +600,7 @@ mod tests {
         for (text, span) in [("", 0..0), ("a", 0..9), ("ä\u{1}\tb", 1..2), (long.as_str(), 700..701)] {
             let (source, _) = Source::parse("x", text);
             let mut out = String::new();
-            source.snippet(&Span::new(0, span), "-->", "", &mut out);
+            source.snippet(&Span::new(0, span), 3, "-->", "", &mut out);
             assert!(out.lines().all(|line| line.chars().count() < 200));
         }
     }

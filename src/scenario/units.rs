@@ -32,7 +32,7 @@ impl std::fmt::Display for Rounding {
 /// The value of `number` times ten to the power `decimals`, if that is a whole number. The shortest decimal text of the
 /// binary number is taken as what was meant: 51.2 is 512 tenths, exactly.
 pub fn scaled(number: f64, decimals: u32) -> Option<u128> {
-    if !number.is_finite() || number < 0.0 || number > 1e18 {
+    if !number.is_finite() || !(0.0..=1e18).contains(&number) {
         return None;
     }
     let text = format!("{number}");

@@ -2,10 +2,13 @@
 //!
 //! Random tests print their seed in the message of a failure; `WATERSHED_SEED` sets another one.
 
+mod frames;
 mod integers;
 mod pairs;
 mod pipeline;
 mod properties;
+mod reproducible;
 mod special_values;
 mod tree;
 mod vectors;
+mod wider;

@@ -1,6 +1,6 @@
 //! One operation on one pair: is every bit and every flag what the oracle says?
 
-use watershed::arith::{DType, Function, Mode, NanPolicy, Op, Round, Unit};
+use watershed::arith::{DType, Function, Mode, NanPolicy, Op, Round, SignalPolicy, Unit};
 use watershed::oracle::{lane_pair, soft};
 
 use crate::vectors::{Random, SOFTFLOAT, corners, float_types, seed};
@@ -139,6 +139,10 @@ fn minimum_and_maximum_follow_the_rule_text() {
                 for &b in corners(dtype).iter().step_by(3) {
                     check(Op::Min, dtype, mode, a, b, &String::new);
                     check(Op::Max, dtype, mode, a, b, &String::new);
+                    for signal in SignalPolicy::ALL {
+                        check(Op::MinNum, dtype, Mode { signal: *signal, ..mode }, a, b, &String::new);
+                        check(Op::MaxNum, dtype, Mode { signal: *signal, ..mode }, a, b, &String::new);
+                    }
                 }
             }
         }

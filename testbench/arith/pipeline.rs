@@ -6,7 +6,9 @@ use watershed::arith::{DType, Function, Mode, Op, Pipe, PipeIn, Tree, TreeCfg, T
 
 use crate::vectors::{Random, corners, seed};
 
-const FUNCTIONS: [Function; 9] = [
+const FUNCTIONS: [Function; 11] = [
+    Function::MinNum,
+    Function::MaxNum,
     Function::Add,
     Function::Sub,
     Function::Mul,
@@ -117,8 +119,25 @@ fn a_tree_takes_any_mixture_of_waves_one_a_cycle() {
     }
 }
 
+/// Every operation a tree of words takes.
+pub const WORD_OPS: [Op; 13] = [
+    Op::Sum,
+    Op::Prod,
+    Op::Min,
+    Op::Max,
+    Op::And,
+    Op::Or,
+    Op::Xor,
+    Op::Nand,
+    Op::Nor,
+    Op::Xnor,
+    Op::Barrier,
+    Op::MinNum,
+    Op::MaxNum,
+];
+
 pub fn random_wave(random: &mut Random, radix: u8, tag: u64) -> TreeIn {
-    let op = Op::ALL[random.below(Op::ALL.len() as u64) as usize];
+    let op = WORD_OPS[random.below(WORD_OPS.len() as u64) as usize];
     let dtype = DType::ALL[random.below(DType::ALL.len() as u64) as usize];
     let present = random.word() | random.word();
     TreeIn {

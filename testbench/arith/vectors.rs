@@ -2,7 +2,7 @@
 
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use watershed::arith::{DType, Mode, NanPolicy, Round};
+use watershed::arith::{DType, Mode, NanPolicy, Round, SignalPolicy};
 
 /// Formats that SoftFloat has, value and flags.
 pub const SOFTFLOAT: [DType; 3] = [DType::F16, DType::F32, DType::F64];
@@ -71,6 +71,7 @@ impl Random {
             round: Round::ALL[self.below(4) as usize],
             flush_to_zero: self.below(2) == 1,
             nan: NanPolicy::ALL[self.below(2) as usize],
+            signal: SignalPolicy::ALL[self.below(2) as usize],
         }
     }
 

@@ -1,1 +1,14 @@
-//! cli
+//! The command line and the scenario format, from outside: what the user types, reads and gets.
+
+mod bad_scenarios_are_explained;
+mod data_comes_from_every_source;
+mod document_keeps_its_shape;
+mod input_never_panics;
+mod long_runs_can_be_stopped;
+mod overrides_reach_every_value;
+mod results_are_stamped;
+mod schema_describes_scenarios;
+mod shipped_scenarios_are_sound;
+mod support;
+mod usage_and_exit_statuses;
+mod waves_are_compared_and_shown;

@@ -2,9 +2,23 @@
 
 mod support;
 
+#[path = "../bench/probe.rs"]
+mod bench;
+
 mod ascii_waves;
 mod gtkwave_shows_names;
 mod selection_prunes;
 mod vcd_reads_back;
 mod waves_differ;
 mod writer_fails;
+
+/// Figures for people; `cargo test --release --test probe -- --ignored --nocapture tracing_cost`.
+#[test]
+#[ignore = "a measurement; it means something in a release build only"]
+fn tracing_cost() {
+    let nanoseconds = |(count, seconds): (u64, f64)| seconds * 1e9 / count as f64;
+    println!("{:.1} ns a change", nanoseconds(bench::bench_changes(5_000_000, None)));
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    println!("{:.1} ns a change into a file", nanoseconds(bench::bench_changes(5_000_000, Some(file.path()))));
+    println!("{:.1} ns a signal that stays", nanoseconds(bench::bench_unchanged(50_000_000)));
+}

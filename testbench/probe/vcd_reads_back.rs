@@ -1,8 +1,10 @@
 //! W-VCD-1: an independent reader sees hierarchy, widths, names of states, values and times.
 
-use watershed::probe::{Period, Selection};
+use proptest::prelude::*;
+use watershed::probe::vcd_in::VcdReader;
+use watershed::probe::{Period, Scope, Selection};
 
-use crate::support::{Block, Read, mhz, small_run, tracer};
+use crate::support::{Block, Read, mhz, seeded, small_run, tracer};
 
 #[test]
 fn values_are_what_the_registers_held() {
@@ -197,4 +199,95 @@ fn a_clock_is_written_only_when_asked_for() {
     assert_eq!(read.times().first(), Some(&start(2)));
     assert_eq!(read.times().last(), Some(&start(10)));
     assert_eq!(read.number("b.count", start(9)), 5);
+}
+
+/// A register of any width; `None` is a value without meaning.
+type Register = (u32, Option<[u64; 3]>);
+
+fn show(registers: &[Register], s: &mut Scope<'_>) {
+    for (index, (width, value)) in registers.iter().enumerate() {
+        let value = value.as_ref().map(|value| &value[..width.div_ceil(64) as usize]);
+        s.indexed("r", index, |s| s.valid_wide("v", *width, value));
+    }
+}
+
+fn fit(width: u32, mut value: [u64; 3]) -> [u64; 3] {
+    for (place, word) in value.iter_mut().enumerate() {
+        let bits = width.saturating_sub(64 * place as u32).min(64);
+        *word &= if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
+    }
+    value
+}
+
+fn as_text((width, value): &Register) -> String {
+    match value {
+        None => "x".repeat(*width as usize),
+        Some(value) => {
+            let all = format!("{:064b}{:064b}{:064b}", value[2], value[1], value[0]);
+            all[all.len() - *width as usize..].to_owned()
+        }
+    }
+}
+
+/// A value that is often zero, small, or unknown.
+fn any_value() -> impl Strategy<Value = Option<[u64; 3]>> {
+    prop_oneof![
+        Just(None),
+        Just(Some([0; 3])),
+        (0..4_u64).prop_map(|low| Some([low, 0, 0])),
+        any::<[u64; 3]>().prop_map(Some),
+    ]
+}
+
+proptest! {
+    #![proptest_config(seeded())]
+
+    #[test]
+    fn any_registers_read_back(
+        widths in prop::collection::vec(1..=190_u32, 1..8),
+        steps in prop::collection::vec((1..5_u64, prop::collection::vec((0..8_usize, any_value()), 0..6)), 0..20),
+    ) {
+        let (mut tracer, file) = tracer(mhz(850), Selection::default());
+        let mut registers: Vec<Register> = widths.iter().map(|width| (*width, None)).collect();
+        let node = tracer.declare("n", |s| show(&registers, s)).unwrap();
+        tracer.start().unwrap();
+        let mut cycle = 0;
+        let mut expected = vec![(cycle, registers.clone())];
+        for (gap, writes) in steps {
+            cycle += gap;
+            for (index, value) in writes {
+                let index = index % registers.len();
+                registers[index].1 = value.map(|value| fit(registers[index].0, value));
+            }
+            tracer.sample(node, cycle, |s| show(&registers, s));
+            expected.push((cycle, registers.clone()));
+        }
+        tracer.finish(cycle).unwrap();
+
+        let mut read = Read::new(file.bytes());
+        for (cycle, registers) in &expected {
+            for (index, register) in registers.iter().enumerate() {
+                let time = mhz(850).start_ps(*cycle);
+                prop_assert_eq!(read.bits(&format!("n.r{index}.v"), time), as_text(register), "cycle {}", cycle);
+            }
+        }
+
+        // Our own reader, which comparisons and pictures stand on, sees the same.
+        let mut own = VcdReader::new(Box::new(std::io::Cursor::new(file.bytes()))).unwrap();
+        let mut changed = Vec::new();
+        let mut expected = expected.into_iter().peekable();
+        while let Some(time) = own.step(&mut changed).unwrap() {
+            let now = u64::try_from(time / 1000).unwrap();
+            let mut last = None;
+            while let Some(next) = expected.next_if(|(cycle, _)| mhz(850).start_ps(*cycle) <= now) {
+                last = Some(next.1);
+            }
+            for (variable, register) in own.header().variables.iter().zip(last.iter().flatten()) {
+                let shown = String::from_utf8_lossy(&own.value(variable.signal)[1..]).into_owned();
+                let fill = if shown.starts_with('1') { "0" } else { &shown[..1] };
+                let full = fill.repeat(variable.width as usize - shown.len()) + &shown;
+                prop_assert_eq!(full, as_text(register), "{}", variable.name);
+            }
+        }
+    }
 }

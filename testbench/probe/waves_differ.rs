@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use watershed::probe::Selection;
+use watershed::probe::ascii::{Options, draw_bytes};
 use watershed::probe::diff::{Diff, DiffOptions, diff};
 
-use crate::support::{Block, mhz, small_run, tracer};
+use crate::support::{Block, mhz, seeded, small_run, tracer};
 
 /// Two files in a directory of their own, compared.
 fn compare(a: impl AsRef<[u8]>, b: impl AsRef<[u8]>, options: &DiffOptions) -> Diff {
@@ -159,7 +160,7 @@ fn errors_name_file_and_line() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(seeded())]
 
     /// Whatever bytes a file has, it is read or refused.
     #[test]
@@ -188,6 +189,7 @@ proptest! {
         if let Ok(found) = diff(&b, &b, &DiffOptions::default()) {
             prop_assert!(found.is_equal());
         }
+        let _ = draw_bytes(bad, &Options::default());
     }
 
     /// A change of one value is found, wherever it is.

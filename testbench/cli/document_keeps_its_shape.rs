@@ -1,0 +1,228 @@
+//! C-RUN-1: the result document is what its schema version promises: these keys, with these types.
+
+use serde_json::Value as Json;
+use watershed::scenario::result::{
+    Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, SCHEMA_VERSION, TrafficResult, hex,
+};
+use watershed::scenario::units::Rounding;
+use watershed::scenario::{load_file, summary};
+
+use crate::support::root;
+
+/// A document in which nothing is empty.
+fn full() -> (watershed::scenario::Loaded, Document) {
+    let overrides = ["clock.frequency_mhz=850".to_owned()];
+    let loaded = load_file(&root().join("testbench/piuma/allreduce-die.toml"), &overrides).unwrap();
+    let mut document = Document::new(&loaded);
+    document.cycles = 2620;
+    let mut collective = CollectiveResult::new(&loaded.scenario.collectives[0]);
+    collective.set_times(&loaded, 10, 2610);
+    collective.results = hex(watershed::arith::DType::F64, &[1, 2]);
+    collective.oracle.clone_from(&collective.results);
+    collective.bit_exact = Some(false);
+    collective.exact_elements = 1023;
+    collective.flags = vec!["inexact".into()];
+    collective.oracle_flags.clone_from(&collective.flags);
+    collective.first_difference = Some(Difference {
+        element: 7,
+        end_point: 3,
+        got: "3ff0000000000001".into(),
+        expected: "3ff0000000000000".into(),
+        ulps: Some(1),
+        node: "sw4".into(),
+    });
+    document.collectives.push(collective);
+    let link = LinkResult {
+        name: "core0.P5 -> sw0.P6".into(),
+        level: "inter-tile".into(),
+        flits: 1024,
+        stalls: 3,
+        utilisation: 0.391,
+    };
+    document.links.levels.push(LinkLevel {
+        level: "inter-tile".into(),
+        links: 48,
+        flits: 4096,
+        utilisation_mean: 0.1,
+        utilisation_max: 0.391,
+    });
+    document.links.busiest.push(link.clone());
+    document.links.all = Some(vec![link]);
+    document.traffic.push(TrafficResult {
+        name: "others".into(),
+        offered: 0.95,
+        accepted: 0.949,
+        packets: 9500,
+        mean_latency_cycles: Some(12.5),
+        max_latency_cycles: Some(40),
+    });
+    document.checks.push(Check::passed("credits", "42 links"));
+    document.checks.push(Check::failed("oracle", "sum differs\nin element 7"));
+    document.derive("example", 1);
+    (loaded, document)
+}
+
+/// Paths and types, one a line; of arrays the first element; nothing inside the configuration.
+fn shape(value: &Json, path: &str, out: &mut Vec<String>) {
+    let kind = match value {
+        Json::Null => "null",
+        Json::Bool(_) => "boolean",
+        Json::Number(number) if number.is_f64() => "number",
+        Json::Number(_) => "integer",
+        Json::String(_) => "string",
+        Json::Array(_) => "array",
+        Json::Object(_) => "object",
+    };
+    out.push(format!("{path}: {kind}"));
+    match value {
+        Json::Object(object) if path != "config" => {
+            for (key, value) in object {
+                shape(value, &if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, out);
+            }
+        }
+        Json::Array(items) => {
+            if let Some(first) = items.first() {
+                shape(first, &format!("{path}[]"), out);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn keys_and_types_are_those_of_the_version() {
+    let (_, document) = full();
+    assert_eq!(document.schema_version, SCHEMA_VERSION);
+    let mut lines = Vec::new();
+    shape(&serde_json::to_value(&document).unwrap(), "", &mut lines);
+    insta::assert_snapshot!(lines.join("\n"), @"
+    : object
+    schema_version: integer
+    stamp: object
+    stamp.program: string
+    stamp.version: string
+    stamp.commit: string
+    stamp.scenario: string
+    stamp.config_hash: string
+    stamp.overrides: array
+    stamp.overrides[]: string
+    stamp.seed: integer
+    outcome: string
+    cycles: integer
+    collectives: array
+    collectives[]: object
+    collectives[].name: string
+    collectives[].kind: string
+    collectives[].id: integer
+    collectives[].op: string
+    collectives[].dtype: string
+    collectives[].participants: integer
+    collectives[].elements: integer
+    collectives[].start_cycle: integer
+    collectives[].end_cycle: integer
+    collectives[].latency_cycles: integer
+    collectives[].latency_ns: number
+    collectives[].elements_per_cycle: number
+    collectives[].results: array
+    collectives[].results[]: string
+    collectives[].oracle: array
+    collectives[].oracle[]: string
+    collectives[].bit_exact: boolean
+    collectives[].exact_elements: integer
+    collectives[].flags: array
+    collectives[].flags[]: string
+    collectives[].oracle_flags: array
+    collectives[].oracle_flags[]: string
+    collectives[].first_difference: object
+    collectives[].first_difference.element: integer
+    collectives[].first_difference.end_point: integer
+    collectives[].first_difference.got: string
+    collectives[].first_difference.expected: string
+    collectives[].first_difference.ulps: integer
+    collectives[].first_difference.node: string
+    links: object
+    links.levels: array
+    links.levels[]: object
+    links.levels[].level: string
+    links.levels[].links: integer
+    links.levels[].flits: integer
+    links.levels[].utilisation_mean: number
+    links.levels[].utilisation_max: number
+    links.busiest: array
+    links.busiest[]: object
+    links.busiest[].name: string
+    links.busiest[].level: string
+    links.busiest[].flits: integer
+    links.busiest[].stalls: integer
+    links.busiest[].utilisation: number
+    links.all: array
+    links.all[]: object
+    links.all[].name: string
+    links.all[].level: string
+    links.all[].flits: integer
+    links.all[].stalls: integer
+    links.all[].utilisation: number
+    traffic: array
+    traffic[]: object
+    traffic[].name: string
+    traffic[].offered: number
+    traffic[].accepted: number
+    traffic[].packets: integer
+    traffic[].mean_latency_cycles: number
+    traffic[].max_latency_cycles: integer
+    checks: array
+    checks[]: object
+    checks[].name: string
+    checks[].passed: boolean
+    checks[].detail: string
+    roundings: array
+    roundings[]: object
+    roundings[].key: string
+    roundings[].given_ns: number
+    roundings[].cycles: integer
+    roundings[].effective_ns: number
+    config: object
+    ");
+}
+
+#[test]
+fn a_document_is_read_back_as_it_was() {
+    let (_, document) = full();
+    let text = serde_json::to_string(&document).unwrap();
+    assert_eq!(serde_json::from_str::<Document>(&text).unwrap(), document);
+}
+
+#[test]
+fn fields_that_later_versions_add_do_not_hurt() {
+    let (_, document) = full();
+    let mut value = serde_json::to_value(&document).unwrap();
+    value["added_later"] = Json::Bool(true);
+    assert_eq!(serde_json::from_value::<Document>(value).unwrap(), document);
+}
+
+#[test]
+fn the_summary_says_it_in_a_dozen_lines() {
+    let (loaded, document) = full();
+    let written = [summary::Written::new("result", "out/allreduce-die.json".into())];
+    insta::assert_snapshot!(summary::text(&loaded.scenario, &document, &written), @"
+    allreduce-die  die of 4 tiles x 4 switches, 8 cores, 850 MHz, 2620 cycles, seed 1
+    sum            allreduce (sum) of 1024 f64 elements over 8 cores
+                   2600 cycles = 3058.824 ns, 0.394 elements per cycle
+                   bit-exact: NO (1023 of 1024), flags: inexact
+                   first difference: element 7 at end point 3: 3ff0000000000001 instead of 3ff0000000000000, 1 ulp apart; they part at sw4
+    traffic others offered 0.950, accepted 0.949 flits a cycle, 9500 packets, latency 12.5 cycles on average, 40 at most
+    busiest link   core0.P5 -> sw0.P6 (inter-tile): 1024 flits, busy 39.1 % of the time, 3 stalls
+    rounded        link.latency_ns = 5 ns is rounded up to 5 cycles = 5.882 ns
+    checks         1 passed: credits
+    CHECK FAILED   oracle: sum differs
+                   in element 7
+    result         out/allreduce-die.json
+    ");
+}
+
+#[test]
+fn roundings_are_in_the_document() {
+    let (_, document) = full();
+    let expected = Rounding { key: "link.latency_ns".into(), given_ns: 5.0, cycles: 5, effective_ns: 5e9 / 850e6 };
+    assert_eq!(document.roundings, [expected]);
+}

@@ -1,0 +1,115 @@
+//! C-ERR-1: whatever a scenario says, the answer is a configuration or an error.
+
+use proptest::prelude::*;
+
+use crate::support::{files, load};
+
+fn shipped() -> Vec<String> {
+    ["testbench/piuma", "testbench/fabric", "testbench/bad"]
+        .iter()
+        .flat_map(|folder| files(folder, "toml"))
+        .map(|path| std::fs::read_to_string(path).unwrap())
+        .collect()
+}
+
+/// Pieces that mean something in a scenario, in the wrong places.
+const PIECES: &[&str] = &[
+    "-1",
+    "0",
+    "1e400",
+    "nan",
+    "\"\"",
+    "\"all\"",
+    "[]",
+    "[[]]",
+    "{}",
+    "{ random_max = 18446744073709551615 }",
+    "true",
+    "99999999999999999999999",
+    "1979-05-27",
+    "\"0x\"",
+    "\"auto\"",
+    "[1000000000, 1000000000, 1000000000]",
+    "\u{0}",
+    "\"\u{1F600}\"",
+    "=",
+    "[",
+    "]",
+    "\n",
+    "\"",
+    "'''",
+    "#",
+    ".",
+    "_",
+    "é",
+];
+
+#[test]
+fn of_depths_without_end() {
+    let deep = 100_000;
+    for text in [
+        format!("x = {}", "[".repeat(deep)),
+        format!("x = {}{}", "[".repeat(deep), "]".repeat(deep)),
+        format!("x = {}1{}", "{a=".repeat(deep), "}".repeat(deep)),
+        format!("{}a = 1", "a.".repeat(deep)),
+        format!("[{}a]", "a.".repeat(deep)),
+    ] {
+        assert!(load(&text, &[]).unwrap_err().contains("nested too deeply"));
+    }
+    let path = format!("{}a=1", "a.".repeat(deep));
+    assert!(load("", &[&path]).unwrap_err().contains("the path has 100001 steps"));
+    assert!(load("", &[&format!("a={}", "[".repeat(deep))]).unwrap_err().contains("nested too deeply"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn of_a_value_replaced_by_another(
+        scenario in prop::sample::select(shipped()),
+        line: prop::sample::Index,
+        piece in prop::sample::select(PIECES.to_vec()),
+    ) {
+        let mut lines: Vec<String> = scenario.lines().map(str::to_owned).collect();
+        let at = line.index(lines.len());
+        let key = lines[at].split('=').next().unwrap_or("").to_owned();
+        lines[at] = format!("{key}= {piece}");
+        let _ = load(&lines.join("\n"), &[]);
+    }
+
+    #[test]
+    fn of_a_piece_anywhere(
+        scenario in prop::sample::select(shipped()),
+        at: prop::sample::Index,
+        cut in 0usize..20,
+        piece in prop::sample::select(PIECES.to_vec()),
+    ) {
+        let mut text: Vec<char> = scenario.chars().collect();
+        let at = at.index(text.len());
+        let end = (at + cut).min(text.len());
+        text.splice(at..end, piece.chars());
+        let text: String = text.into_iter().collect();
+        let _ = load(&text, &[]);
+    }
+
+    #[test]
+    fn of_any_override(path in "[a-z_.0-9\\[\\]\"=]{0,30}", value in "\\PC{0,20}") {
+        let _ = load(&shipped()[0], &[&format!("{path}={value}")]);
+        let _ = load(&shipped()[0], &[&value]);
+    }
+
+    #[test]
+    fn of_any_value_at_a_known_key(
+        key in prop::sample::select(vec![
+            "seed", "clock.frequency_mhz", "topology.kind", "topology.size", "topology.tiles", "switch.ceng.radix",
+            "link.latency_ns", "memory.bandwidth_gbps", "collective.0.elements", "collective.0.participants",
+            "collective.0.delay_cycles", "collective.0.data.values", "collective.0.data.file", "collective.0.registers",
+            "traffic", "wave.signals", "collective.0.root",
+        ]),
+        piece in prop::sample::select(PIECES.to_vec()),
+    ) {
+        for scenario in shipped() {
+            let _ = load(&scenario, &[&format!("{key}={piece}")]);
+        }
+    }
+}

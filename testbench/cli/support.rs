@@ -1,0 +1,58 @@
+//! Running the program in the root of the project.
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+
+/// The root of the project, to which paths in messages are relative.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What a run of the program left.
+#[derive(Debug)]
+pub struct Output {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs the program with these arguments.
+pub fn watershed<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_watershed"))
+        .current_dir(root())
+        .args(arguments)
+        .output()
+        .expect("the program starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program writes UTF-8");
+    let output = Output {
+        status: output.status.code().expect("no signal ended the program"),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    };
+    assert!(!output.stderr.contains("panicked"), "{}", output.stderr);
+    output
+}
+
+/// Files of a folder with this extension, sorted.
+pub fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root().join(folder))
+        .unwrap_or_else(|error| panic!("{folder}: {error}"))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The name of a file without folder and extension.
+pub fn stem(path: &Path) -> String {
+    path.file_stem().unwrap().to_string_lossy().into_owned()
+}
+
+/// A scenario in memory.
+pub fn load(text: &str, overrides: &[&str]) -> Result<watershed::scenario::Loaded, String> {
+    let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+    watershed::scenario::load_text("test.toml", text, root(), "test", &overrides)
+        .map_err(|problems| problems.to_string())
+}
