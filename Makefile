@@ -25,11 +25,11 @@ test: cmake ## check everything CI checks: format, lints, documentation, all tes
 	@$(CARGO) test --quiet --doc
 	@$(RUN_TESTS)
 
-golden: cmake ## show how the expected files under golden/ differ from what comes out now, then accept what comes out
+golden: cmake ## show what differs from golden/ and from the README's outputs, then accept what comes out now
 	@if [ -n "$$CI" ]; then echo "make golden: CI accepts nothing; run it yourself and commit what it writes" >&2; exit 1; fi
 	@WATERSHED_GOLDEN=accept INSTA_UPDATE=always $(CARGO) test --quiet --no-fail-fast \
-		--test golden --test cli --test probe -- --nocapture
-	@git status --short golden
+		--test golden --test cli --test probe --test project -- --nocapture
+	@git status --short golden README.md
 
 bench: cmake ## measure what simulating costs (about a minute)
 	@$(CARGO) bench --quiet --bench cost
@@ -41,10 +41,12 @@ wave: run ## run the flagship and say how to look at its waveform
 	@echo "terminal:  $(PROGRAM) wave show out/allreduce-die.vcd --signals '**.sw4.switch.ceng.*' --window 25..50"
 
 soak: cmake ## run the tests that take minutes
-	@$(CARGO) test --release --quiet -- --ignored --skip exhaustive
+	@$(CARGO) test --release --quiet --no-fail-fast -- --ignored --skip tracing_cost
 
-exhaustive: cmake ## compare arithmetic with SoftFloat over all pairs of a format (hours)
-	@$(CARGO) test --release --quiet -- --ignored exhaustive
+exhaustive: program ## compare the arithmetic with SoftFloat on all pairs of f16 and bf16, resumable (hours)
+	@$(PROGRAM) exhaustive --help >/dev/null 2>&1 || \
+	{ echo "make exhaustive: this version has no 'watershed exhaustive'; it comes with the arithmetic" >&2; exit 1; }
+	@mkdir -p out && $(PROGRAM) exhaustive --resume out/exhaustive.txt && $(PROGRAM) exhaustive --random 10000000
 
 plan: cmake ## print the names of all tests as testbench/testplan.toml writes them (needs cargo-nextest)
 	@$(CARGO) nextest list --message-format oneline

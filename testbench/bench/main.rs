@@ -1,0 +1,219 @@
+//! What simulating costs. `make bench` prints a table; nothing is asserted, for time on a wall belongs to a machine.
+//!
+//! Every figure is the best of [`ROUNDS`] rounds: what disturbs a measurement only ever makes it longer. Time is the
+//! processor's where the system tells it (Linux), so that a busy machine changes little.
+
+#[path = "probe.rs"]
+mod probe;
+
+use std::path::Path;
+use std::time::Instant;
+
+use watershed::arith::{DType, Op, Tree, TreeCfg, TreeIn};
+use watershed::fabric::Step;
+use watershed::piuma::System;
+use watershed::probe::{Period, Selection, Tracer, VcdSink};
+use watershed::scenario::build::{BuildOptions, build};
+use watershed::scenario::load_text;
+
+const ROUNDS: usize = 5;
+
+fn main() {
+    println!("machine   {}", machine());
+    println!("command   cargo bench --bench cost    (best of {ROUNDS} rounds, one thread)\n");
+    traffic();
+    allreduce();
+    waves();
+    tree();
+    size();
+}
+
+fn machine() -> String {
+    let field = |file: &str, key: &str| {
+        let text = std::fs::read_to_string(file).ok()?;
+        let line = text.lines().find(|line| line.starts_with(key))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let model = field("/proc/cpuinfo", "model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let memory = field("/proc/meminfo", "MemTotal")
+        .and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok())
+        .map_or_else(String::new, |kib| format!(", {:.0} GiB", kib / 1024.0 / 1024.0));
+    format!("{model}, {threads} hardware threads{memory}, {}", std::env::consts::OS)
+}
+
+fn system(text: &str, monitors: bool) -> System {
+    let loaded = load_text("bench.toml", text, Path::new("."), "bench", &[]).unwrap_or_else(|error| panic!("{error}"));
+    let options = BuildOptions { no_monitors: !monitors };
+    build(&loaded, options).unwrap_or_else(|error| panic!("{error}")).system
+}
+
+/// Measures the time this thread has run; the time that has passed where the system does not say.
+struct Stopwatch(Instant, Option<u64>);
+
+impl Stopwatch {
+    fn start() -> Stopwatch {
+        Stopwatch(Instant::now(), Stopwatch::on_processor())
+    }
+
+    fn seconds(&self) -> f64 {
+        match (self.1, Stopwatch::on_processor()) {
+            (Some(begin), Some(end)) => (end - begin) as f64 / 1e9,
+            _ => self.0.elapsed().as_secs_f64(),
+        }
+    }
+
+    fn on_processor() -> Option<u64> {
+        std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_whitespace().next()?.parse().ok()
+    }
+}
+
+/// What a run did, and how long it took.
+#[derive(Debug, Clone, Copy)]
+struct Ran {
+    cycles: u64,
+    /// Flits that left a switch.
+    hops: u64,
+    /// Value changes written.
+    changes: u64,
+    seconds: f64,
+}
+
+impl Ran {
+    fn nanoseconds_each(self, count: u64) -> f64 {
+        self.seconds * 1e9 / count as f64
+    }
+}
+
+/// Runs to the end, or to a cycle; the best of several rounds.
+fn best(make: impl Fn() -> System, last: u64) -> Ran {
+    let rounds = (0..ROUNDS).map(|_| {
+        let mut system = make();
+        let begin = Stopwatch::start();
+        while system.now() < last && system.step() == Step::Ran {}
+        let tracer = system.stop_recording();
+        let seconds = begin.seconds();
+        let from_switch = system.link_loads().filter(|load| load.from.contains(".P"));
+        let hops = from_switch.map(|load| load.count.set + load.count.unicast).sum();
+        Ran { cycles: system.now(), hops, changes: tracer.map_or(0, |tracer| tracer.changes()), seconds }
+    });
+    rounds.min_by(|a, b| a.seconds.total_cmp(&b.seconds)).expect("at least one round")
+}
+
+fn traffic() {
+    println!("8 x 8 mesh, uniform packets of one flit, 20,000 cycles");
+    println!("  load   monitors   ns a packet-hop   ns a router-cycle");
+    for rate in ["0.1", "0.3"] {
+        for monitors in [true, false] {
+            let text = format!(
+                "family = 'fabric'\ntopology = {{ kind = 'mesh', size = [8, 8] }}\nlink.latency_cycles = 1\n\
+                 [[traffic]]\npattern = 'uniform'\nrate = {rate}\n"
+            );
+            let ran = best(|| system(&text, monitors), 20_000);
+            let (hop, cycle) = (ran.nanoseconds_each(ran.hops), ran.nanoseconds_each(ran.cycles * 64));
+            println!("  {rate:4}   {:8}   {hop:15.0}   {cycle:17.1}", if monitors { "on" } else { "off" });
+        }
+    }
+    println!();
+}
+
+fn die(elements: u32) -> String {
+    format!(
+        "family = 'piuma'\ntopology.kind = 'die'\nmemory.bandwidth_gbps = 'unlimited'\n\
+         [[collective]]\nkind = 'allreduce'\nop = 'sum'\ndtype = 'f64'\nelements = {elements}\ndata.random = 'normal'\n"
+    )
+}
+
+fn allreduce() {
+    const ELEMENTS: u32 = 100_000;
+    println!("all-reduce of {ELEMENTS} doubles on a die, an element a cycle");
+    println!("  monitors   ns an element   ns a packet-hop   ns a router-cycle");
+    for monitors in [true, false] {
+        let ran = best(|| system(&die(ELEMENTS), monitors), u64::MAX);
+        let element = ran.nanoseconds_each(u64::from(ELEMENTS));
+        let (hop, cycle) = (ran.nanoseconds_each(ran.hops), ran.nanoseconds_each(ran.cycles * 16));
+        println!("  {:8}   {element:13.0}   {hop:15.0}   {cycle:17.1}", if monitors { "on" } else { "off" });
+    }
+    println!();
+}
+
+fn waves() {
+    const ELEMENTS: u32 = 20_000;
+    println!("waves: the same all-reduce of {ELEMENTS} doubles, written as VCD to nowhere");
+    println!("  signals              value changes   time      more than without");
+    let text = die(ELEMENTS);
+    let without = best(|| system(&text, true), u64::MAX);
+    println!("  none                             0   {:.3} s", without.seconds);
+    for (what, glob) in [("one engine's state", "**.core0.switch.ceng.*"), ("one switch", "**.core0.**"), ("all", "**")]
+    {
+        let with = best(
+            || {
+                let mut system = system(&text, true);
+                let selection = Selection::new([glob]).expect("a good glob");
+                let sink = VcdSink::to_writer(Box::new(std::io::sink()));
+                let period = Period::from_mhz(1000).expect("a good period");
+                system.record(Tracer::new(period, selection, Box::new(sink))).expect("signals are selected");
+                system
+            },
+            u64::MAX,
+        );
+        let more = with.seconds - without.seconds;
+        let each = match with.changes {
+            changes if changes > 1_000_000 => format!(", {:.0} ns a change", more * 1e9 / changes as f64),
+            _ => String::new(),
+        };
+        let percent = more / without.seconds * 100.0;
+        println!("  {what:18}   {:13}   {:.3} s   {percent:.0} %{each}", with.changes, with.seconds);
+    }
+    let best = |run: &dyn Fn() -> (u64, f64)| {
+        (0..ROUNDS).map(|_| run()).map(|(count, seconds)| seconds * 1e9 / count as f64).fold(f64::MAX, f64::min)
+    };
+    let change = best(&|| probe::bench_changes(2_000_000, None));
+    let same = best(&|| probe::bench_unchanged(20_000_000));
+    println!("  the tracer alone: {change:.0} ns a change, {same:.1} ns a signal that stays\n");
+}
+
+fn tree() {
+    const WAVES: u64 = 200_000;
+    println!("pipelined reduction tree, f64 sum, ten ports, three stages a unit, a wave a cycle");
+    let operands: Vec<TreeIn> = (0..64_u64)
+        .map(|wave| {
+            let word = |port| f64::to_bits((wave * 10 + port) as f64 * 0.37 - 100.0);
+            let words: Vec<u64> = (0..10).map(word).collect();
+            TreeIn::of(Op::Sum, DType::F64, &words)
+        })
+        .collect();
+    let mut seconds = f64::MAX;
+    let mut bits = 0;
+    for _ in 0..ROUNDS {
+        let mut tree = Tree::new(TreeCfg { radix: 10, unit_stages: 3 });
+        let begin = Stopwatch::start();
+        for wave in 0..WAVES {
+            if let Some(out) = tree.tick(Some(operands[wave as usize % operands.len()].clone())) {
+                bits ^= out.value;
+            }
+        }
+        seconds = seconds.min(begin.seconds());
+    }
+    let _ = std::hint::black_box(bits);
+    println!("  {:.2} million waves a second ({:.0} ns a wave of nine additions)\n", WAVES as f64 / seconds / 1e6, {
+        seconds * 1e9 / WAVES as f64
+    });
+}
+
+fn size() {
+    println!("size and building");
+    println!("  system                        switches   idle bytes a switch   built in");
+    for (what, family, topology) in [
+        ("die", "piuma", "{ kind = 'die' }"),
+        ("512 x 512 mesh, plain", "fabric", "{ kind = 'mesh', size = [512, 512] }"),
+        ("512 x 512 mesh, with engines", "piuma", "{ kind = 'mesh', size = [512, 512] }"),
+    ] {
+        let text = format!("family = '{family}'\ntopology = {topology}\nlink.latency_cycles = 1\n");
+        let begin = Stopwatch::start();
+        let system = system(&text, true);
+        let seconds = begin.seconds();
+        let switches = system.plan().count(watershed::fabric::NodeKind::Switch);
+        println!("  {what:28}  {switches:8}   {:19}   {seconds:.3} s", system.idle_bytes_per_switch());
+    }
+}

@@ -1,0 +1,84 @@
+//! Which signals of a scenario stand in its golden waveform, and which of those in the picture.
+
+use watershed::scenario::Scenario;
+use watershed::scenario::config::Family;
+
+/// Part of a waveform.
+#[derive(Debug, Clone)]
+pub struct Watched {
+    /// Globs of the waveform.
+    pub signals: Vec<String>,
+    /// First and last cycle of the waveform.
+    pub cycles: (u64, u64),
+    /// Globs of the picture.
+    pub picture: Vec<String>,
+    /// First and last cycle of the picture.
+    pub picture_cycles: (u64, u64),
+}
+
+/// What to look at: of scenarios that are not named here the engines and the memories, from the start on; of
+/// plain fabrics a corner switch.
+pub fn watched(scenario: &Scenario) -> Watched {
+    let start = scenario.collectives.iter().map(|collective| collective.start_cycle).min().unwrap_or(0);
+    let (signals, cycles, picture, picture_cycles): (&[&str], _, &[&str], _) = match scenario.name.as_str() {
+        // The root's engine with its two operands, and the way of the result down to core 0.
+        "allreduce-die" => (
+            &[
+                "**.sw4.switch.ceng.*",
+                "**.sw4.switch.ceng.slot{5,6}.*",
+                "**.sw4.switch.out*.{valid,vc,seq,word}",
+                "**.memory.**",
+            ],
+            (0, 120),
+            &[
+                "**.sw4.switch.ceng.*",
+                "**.sw4.switch.ceng.slot{5,6}.*",
+                "**.sw4.switch.out5.{valid,vc,seq}",
+                "**.core0.memory.**",
+            ],
+            (28, 52),
+        ),
+        // A link whose buffer is too small: three flits a round trip.
+        "narrow-buffers" => (
+            &["**.core1.switch.out2.{valid,seq}", "**.core1.switch.out2.credits0.*", "**.ceng.*"],
+            (0, 120),
+            &["**.core1.switch.out2.{valid,seq}", "**.core1.switch.out2.credits0.*"],
+            (0, 25),
+        ),
+        "background-95" => (
+            &["**.core1.switch.out2.{valid,vc,seq}", "**.core1.switch.in7.vc*.flits", "**.ceng.*"],
+            (start, start + 95),
+            &["**.core1.switch.out2.{valid,vc,seq}"],
+            (start, start + 25),
+        ),
+        // Cores arrive late here.
+        "barrier-die" => {
+            (&["**.ceng.*", "**.memory.**"], (0, 260), &["**.core0.switch.ceng.*", "**.memory.**.state"], (195, 219))
+        }
+        "broadcast-die" => (
+            &["**.out*.{valid,seq}", "**.memory.**"],
+            (0, 60),
+            &["**.core3.switch.out4.{valid,seq}", "**.sw3.switch.out5.{valid,seq}", "**.core7.memory.**"],
+            (0, 25),
+        ),
+        "mesh-allreduce" => {
+            (&["**.ceng.*"], (0, 100), &["**.s3_{3,4}.switch.ceng.*", "**.s4_{3,4}.switch.ceng.*"], (20, 45))
+        }
+        _ => match scenario.family {
+            Family::Piuma => (
+                &["**.ceng.*", "**.memory.**"],
+                (start, start + 95),
+                &["**.core{0,4}.switch.ceng.*", "**.core0.memory.**"],
+                (start + 25, start + 50),
+            ),
+            Family::Fabric => (
+                &["**.s0_0.switch.**", "**.s0_1.switch.out*.{valid,vc,seq}"],
+                (0, 100),
+                &["**.s0_0.switch.out*.{valid,vc,seq}"],
+                (0, 25),
+            ),
+        },
+    };
+    let owned = |globs: &[&str]| globs.iter().map(ToString::to_string).collect();
+    Watched { signals: owned(signals), cycles, picture: owned(picture), picture_cycles }
+}

@@ -1,0 +1,18 @@
+//! Do the README, the Makefile and the test plan say what is true?
+
+mod makefile_says_what_it_has;
+mod readme_shows_what_happens;
+mod testplan_names_tests_that_exist;
+
+use std::fs;
+use std::path::Path;
+
+/// The root of the project.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The text of a file of the project.
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}

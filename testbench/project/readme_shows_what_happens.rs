@@ -1,0 +1,188 @@
+//! Every command of the README works, and prints what the README shows.
+//!
+//! Blocks marked `sh` hold commands, a line each; a block marked `text` right behind one shows what its last command
+//! prints; a block marked `toml` with a first line `# NAME.toml` is a file that later commands find. Commands run in a
+//! scratch folder, in which `testbench` and `traces` look as in the project.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+
+use crate::makefile_says_what_it_has::targets;
+use crate::{read, root};
+
+const PROGRAM: &str = "target/release/watershed";
+
+/// A piece of the page.
+enum Piece {
+    /// Lines outside of blocks, and the fences.
+    Prose(String),
+    /// What is inside a block: its mark, its text, and whether it comes right behind another block.
+    Block { mark: String, body: String, follows: bool },
+}
+
+fn pieces(text: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut open: Option<(String, String)> = None;
+    let mut follows = false;
+    for line in text.lines() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(mark)) => {
+                open = Some((mark.trim().to_owned(), String::new()));
+                pieces.push(Piece::Prose(format!("{line}\n")));
+            }
+            (Some(_), Some(_)) => {
+                let (mark, body) = open.take().expect("a block is open");
+                pieces.push(Piece::Block { mark, body, follows });
+                pieces.push(Piece::Prose(format!("{line}\n")));
+                follows = true;
+            }
+            (Some((_, body)), None) => {
+                body.push_str(line);
+                body.push('\n');
+            }
+            (None, None) => {
+                follows &= line.trim().is_empty();
+                pieces.push(Piece::Prose(format!("{line}\n")));
+            }
+        }
+    }
+    assert!(open.is_none(), "a block of the README is not closed");
+    pieces
+}
+
+/// Splits a command as a shell would that knows words, single quotes and comments.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quoted = false;
+    for character in line.chars() {
+        match character {
+            '\'' => {
+                quoted = !quoted;
+                word.get_or_insert_default();
+            }
+            '#' if !quoted && word.is_none() => break,
+            space if space.is_whitespace() && !quoted => words.extend(word.take()),
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// What `make run` runs, read from the Makefile.
+fn flagship() -> Vec<String> {
+    let makefile = read("Makefile");
+    let variable = |name: &str| {
+        let line = makefile.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix('='));
+        line.unwrap_or_else(|| panic!("the Makefile has no {name}")).trim().to_owned()
+    };
+    let (program, scenario) = (variable("PROGRAM"), variable("FLAGSHIP"));
+    let recipe = makefile.split("\nrun:").nth(1).and_then(|rest| rest.lines().nth(1)).expect("a recipe of run");
+    let recipe =
+        recipe.trim().trim_start_matches('@').replace("$(PROGRAM)", &program).replace("$(FLAGSHIP)", &scenario);
+    words(&recipe)
+}
+
+/// Runs one command of the README; what it prints.
+fn execute(line: &str, folder: &Path) -> String {
+    let mut command = words(line);
+    let Some(first) = command.first() else { return String::new() };
+    let mut expected = 0;
+    if first == "make" {
+        let target = command.get(1).map_or("help", String::as_str);
+        assert!(targets().iter().any(|(name, _)| name == target), "README: `{line}`: no such target");
+        if target != "run" {
+            return String::new();
+        }
+        command = flagship();
+    }
+    assert_eq!(command[0], PROGRAM, "README: `{line}` starts neither make nor the program");
+    if line.contains("# ends with status 1") {
+        expected = 1;
+    }
+    let program = env!("CARGO_BIN_EXE_watershed");
+    let output = Command::new(program).current_dir(folder).args(&command[1..]).output().expect("the program starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert_eq!(output.status.code(), Some(expected), "README: `{line}`:\n{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+#[test]
+fn commands_work_and_print_what_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    for shared in ["testbench", "traces"] {
+        copy(&root().join(shared), &folder.path().join(shared));
+    }
+    let (mut page, mut differences) = (String::new(), String::new());
+    let (mut printed, mut commands, mut shown) = (String::new(), 0, 0);
+    for piece in pieces(&read("README.md")) {
+        let (mark, body, follows) = match piece {
+            Piece::Prose(text) => {
+                page.push_str(&text);
+                continue;
+            }
+            Piece::Block { mark, body, follows } => (mark, body, follows),
+        };
+        let mut now = body.clone();
+        match mark.as_str() {
+            "sh" => {
+                for line in body.lines().filter(|line| !line.is_empty()) {
+                    printed = execute(line, folder.path());
+                    commands += 1;
+                }
+            }
+            "toml" => {
+                let name = body.lines().next().and_then(|line| line.strip_prefix("# "));
+                fs::write(folder.path().join(name.expect("a file's name in its first line")), &body).unwrap();
+            }
+            "text" if follows && !printed.is_empty() => {
+                now = trimmed(&printed);
+                shown += 1;
+                if now != trimmed(&body) {
+                    differences += &format!("--- the README shows\n{body}--- its command prints\n{now}");
+                }
+            }
+            _ => {}
+        }
+        page.push_str(&now);
+    }
+    assert!(commands >= 8 && shown >= 3, "{commands} commands and {shown} outputs were found");
+    let accept = std::env::var("WATERSHED_GOLDEN").is_ok_and(|word| word == "accept");
+    if accept && std::env::var_os("CI").is_none() && !differences.is_empty() {
+        println!("{differences}");
+        fs::write(root().join("README.md"), page).unwrap();
+    } else {
+        assert!(differences.is_empty(), "{differences}(`make golden` accepts this)");
+    }
+}
+
+/// Without spaces at the ends of lines.
+fn trimmed(text: &str) -> String {
+    text.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let to = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &to);
+        } else if path.extension().is_none_or(|extension| extension != "rs") {
+            fs::copy(&path, &to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let readme = read("README.md");
+    for link in readme.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        if !link.starts_with("http") && !link.starts_with('#') {
+            assert!(root().join(link).exists(), "README: {link} leads nowhere");
+        }
+    }
+}
