@@ -37,16 +37,20 @@ fn git(arguments: &[&str]) -> Option<String> {
 fn shipped() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it"));
     let mut found = Vec::new();
-    println!("cargo::rerun-if-changed=testbench");
     let families = fs::read_dir(root.join("testbench")).into_iter().flatten().flatten();
     for family in families.filter(|family| family.file_name() != "bad") {
         let files = fs::read_dir(family.path()).into_iter().flatten().flatten();
+        let before = found.len();
         for path in files.map(|file| file.path()) {
             if path.extension().is_some_and(|extension| extension == "toml")
                 && path.file_name().is_some_and(|name| name != "testplan.toml")
             {
                 found.push(path);
             }
+        }
+        // Cargo watches a folder with all that is in it: folders of tests alone would rebuild everything at each edit.
+        if found.len() > before {
+            println!("cargo::rerun-if-changed={}", family.path().display());
         }
     }
     found.sort();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::scenario::run::{Control, Progress};
 
@@ -27,11 +27,7 @@ impl Meter {
                 std::process::exit(130);
             }
         });
-        let bar = ProgressBar::hidden();
-        if super::watched() {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-        }
-        Self { bar, started: std::time::Instant::now() }
+        Self { bar: ProgressBar::hidden(), started: std::time::Instant::now() }
     }
 
     /// Called by the run now and then.
@@ -52,12 +48,15 @@ impl Meter {
     fn show(&self, progress: Progress) {
         let template = if progress.total > 0 {
             self.bar.set_length(progress.total);
-            "{bar:30} {percent:>3} %  {pos}/{len} elements, {per_sec}, {eta} left, {msg}"
+            "{bar:30} {percent:>3} %  {pos}/{len} elements, {rate}/s, {eta} left, {msg}"
         } else {
-            "{spinner} {elapsed}  {per_sec}, {msg}"
+            "{spinner} {elapsed}  {rate} cycles/s, {msg}"
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
-            self.bar.set_style(style);
+            let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                let _ = write!(out, "{:.0}", state.per_sec());
+            };
+            self.bar.set_style(style.with_key("rate", rate));
         }
         self.bar.set_draw_target(ProgressDrawTarget::stderr());
     }

@@ -190,6 +190,9 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
     let outcome = run::run(&loaded, &options);
     meter.finish();
     let result = outcome?;
+    for note in &result.notes {
+        complain(&format_args!("note: {note}"));
+    }
 
     let document = &result.document;
     let mut written = Vec::new();

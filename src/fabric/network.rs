@@ -56,6 +56,8 @@ pub enum Step {
     Ran,
     /// Nothing is under way, nobody is awake and no alarm is set: nothing will ever happen again.
     Quiet,
+    /// The next cycle in which something happens is not before the given end.
+    End,
 }
 
 /// Traffic and place of one direction of a link.
@@ -102,6 +104,7 @@ pub struct Network<T, J, B, E, const W: usize> {
     awake: Vec<u32>,
     waves: Option<Waves>,
     vc_names: Vec<String>,
+    alive_until: Cycle,
 }
 
 /// The blocks of a system that are not switches.
@@ -169,6 +172,7 @@ where
             awake: Vec::new(),
             waves: None,
             vc_names,
+            alive_until: 0,
             wires,
             plan,
         };
@@ -264,13 +268,24 @@ where
 
     /// Simulates one cycle, or jumps to the next one in which something happens and simulates that.
     pub fn step(&mut self) -> Step {
+        self.step_before(Cycle::MAX)
+    }
+
+    /// As [`Network::step`], but simulates no cycle from `end` on: a jump over idle cycles ends there.
+    pub fn step_before(&mut self, end: Cycle) -> Step {
         let recording = self.waves.as_ref().is_some_and(|waves| !waves.due.is_empty() || !waves.last_awake.is_empty());
+        let mut next = self.wires.now;
         if !self.evaluation.no_skip && !recording && self.wires.wake.is_empty() {
             match self.wires.next_event() {
-                Some(cycle) => self.wires.now = cycle.max(self.wires.now),
-                None => return Step::Quiet,
+                Some(cycle) => next = cycle.max(next),
+                None => return self.quiet(),
             }
         }
+        if next >= end {
+            self.wires.now = self.wires.now.max(end);
+            return Step::End;
+        }
+        self.wires.now = next;
         self.awake.clear();
         let before = (self.wires.arrivals.under_way(), self.wires.returns.under_way(), self.wires.moves);
         self.wires.commit(&mut self.awake, self.order.as_mut());
@@ -290,7 +305,21 @@ where
         self.awake = awake;
         self.wires.now += 1;
         let alive = any_awake || before != (0, 0, self.wires.moves) || !self.wires.wake.is_empty();
-        if self.evaluation.no_skip && !alive && self.wires.next_event().is_none() { Step::Quiet } else { Step::Ran }
+        if alive {
+            self.alive_until = self.wires.now;
+        }
+        if self.evaluation.no_skip && !alive && self.wires.next_event().is_none() { self.quiet() } else { Step::Ran }
+    }
+
+    /// However the cycles were walked, with waves or without, a system that fell silent stands at the same one.
+    fn quiet(&mut self) -> Step {
+        self.wires.now = self.wires.now.max(self.alive_until + 2);
+        Step::Quiet
+    }
+
+    /// The cycle after the last one in which anything happened.
+    pub fn alive_until(&self) -> Cycle {
+        self.alive_until
     }
 
     #[inline]
@@ -495,6 +524,12 @@ where
         }
     }
 
+    /// The sending side of an end point. It is a place of its own: what an end point takes never waits for what it
+    /// sends, so a chain that ends at a consumer must not go on through its sender.
+    fn sender_name(&self, node: u32, vc: u8) -> String {
+        format!("{} to send a {}", self.plan.nodes[node as usize].name, self.vc_names[usize::from(vc)])
+    }
+
     /// The queue at the far end of a port, or a name for its absence.
     fn far_queue_name(&self, node: u32, port: u16, vc: u8) -> String {
         let link = self.wires.links[self.wires.port(node, port) as usize];
@@ -557,6 +592,7 @@ where
                 } else {
                     let link = self.wires.links[(info.port_base + u32::from(port)) as usize];
                     match self.plan.nodes.get(link.to_node as usize) {
+                        Some(peer) if peer.kind == NodeKind::End => self.sender_name(link.to_node, vc),
                         Some(peer) => format!("{} to send over P{port}", peer.name),
                         None => format!("port {port}, which has no link"),
                     }
@@ -587,7 +623,12 @@ where
                     && self.wires.out[q].credits == 0
                 {
                     let whom = self.far_queue_name(node, port, vc);
-                    waits.push(WaitFor { who: name.clone(), whom, why: "no credit".into() });
+                    let who = if self.plan.nodes[node as usize].kind == NodeKind::End {
+                        self.sender_name(node, vc)
+                    } else {
+                        name.clone()
+                    };
+                    waits.push(WaitFor { who, whom, why: "no credit".into() });
                 }
             }
         }

@@ -12,7 +12,7 @@
 //!
 //! | parameter | unit | range | effect on cycles | effect on storage |
 //! |---|---|---|---|---|
-//! | [`Pipeline::stages`] | cycles | 1 to 4 | every hop takes `stages` + link latency | the credit round trip grows by the front stages |
+//! | [`Pipeline::stages`] | cycles | 1 to 4 | every hop takes `stages` + link latency | the credit round trip grows by `stages` - 1 |
 //! | buffer depth | flits a channel | from 1 | below the round trip the rate of a channel is depth / round trip | depth x flit width |
 //! | [`Policy`] | | round-robin, matrix, fixed | who waits | see [`arbiter`](super::arbiter) |
 //!

@@ -24,11 +24,13 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// Cycles from sending a flit to being able to spend its credit again, when the receiver takes it at once.
 ///
-/// `front` is the number of pipeline stages of the receiver before switch allocation (see
-/// [`Pipeline`](super::Pipeline)). A buffer of this depth sustains one flit a cycle; with depth d below it the rate
-/// is d / round trip, exactly.
-pub fn credit_round_trip(latency: u16, cycles_per_flit: u16, front: u16) -> u64 {
-    2 * u64::from(latency) + 2 + u64::from(front) + u64::from(cycles_per_flit) - 1
+/// A credit is spent when switch allocation grants the flit, so the stage behind it counts, and so do the receiver's
+/// stages before it (see [`Pipeline`](super::Pipeline)): together one less than the pipeline's depth. A buffer of this
+/// depth sustains one flit a cycle; with depth d below it the rate is d / round trip, exactly. End points have no
+/// stages; a link to one of them gets a place or two more than it needs.
+pub fn credit_round_trip(latency: u16, cycles_per_flit: u16, pipeline: super::Pipeline) -> u64 {
+    let stages = u64::from(pipeline.front()) + u64::from(pipeline.post());
+    2 * u64::from(latency) + 2 + stages + u64::from(cycles_per_flit) - 1
 }
 
 /// What the packet at the head of an input queue is doing.

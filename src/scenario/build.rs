@@ -141,11 +141,11 @@ impl Builder<'_> {
             }
             match scenario.switch.collective_buffer_flits {
                 AutoOr::Fixed(flits) => flits as u16,
-                AutoOr::Auto => credit_round_trip(link.latency, link.cycles_per_flit, pipeline.front()) as u16,
+                AutoOr::Auto => credit_round_trip(link.latency, link.cycles_per_flit, pipeline) as u16,
             }
         };
         for (key, params) in [("link", common.link), ("local_link", common.local)] {
-            let trip = credit_round_trip(params.latency, params.cycles_per_flit, pipeline.front());
+            let trip = credit_round_trip(params.latency, params.cycles_per_flit, pipeline);
             self.derived.push((format!("{key}_credit_round_trip_cycles"), trip));
         }
         let switch = SwitchCfg {

@@ -312,6 +312,8 @@ pub struct Collective {
     pub participants: Participants,
     /// Where its tree comes from.
     pub tree: Tree,
+    /// Name of the root of a built-in tree: that of a switch, or "auto".
+    pub root: Option<String>,
     /// Cycle in which the participants start.
     pub start_cycle: u64,
     /// By how much each participant is late.
@@ -550,8 +552,7 @@ impl Serialize for Collective {
         fields.serialize_field("elements", &self.elements)?;
         fields.serialize_field("participants", &self.participants)?;
         match &self.tree {
-            Tree::Auto => fields.serialize_field("root", "auto")?,
-            Tree::Root(switch) => fields.serialize_field("root", switch)?,
+            Tree::Auto | Tree::Root(_) => fields.serialize_field("root", &self.root)?,
             Tree::Registers(registers) => fields.serialize_field("registers", &RegisterMap(registers))?,
         }
         fields.serialize_field("start_cycle", &self.start_cycle)?;

@@ -129,23 +129,27 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
         Ok(file) => file,
         Err(problem) => return Err(Problems::new(source, vec![problem])),
     };
-    let scenario = match resolve::resolve(&file, &source, base, stem) {
+    let mut scenario = match resolve::resolve(&file, &source, base, stem) {
         Ok(scenario) => scenario,
         Err(problems) => return Err(Problems::new(source, problems)),
     };
     let mut files = Vec::with_capacity(scenario.collectives.len());
+    let mut hashes = Vec::new();
     for (index, collective) in scenario.collectives.iter().enumerate() {
-        let rows = match collective.data {
-            config::Data::File { .. } => match data::load(collective, index, scenario.seed) {
-                Ok(rows) => Some(rows),
-                Err(problem) => {
-                    problems.push(problem);
-                    None
-                }
-            },
-            _ => None,
-        };
-        files.push(rows);
+        if !matches!(collective.data, config::Data::File { .. }) {
+            files.push(None);
+            continue;
+        }
+        match data::load(collective, index, scenario.seed) {
+            Ok(rows) => {
+                let bytes: Vec<u8> = rows.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
+                hashes.push((format!("collectives[{index}].data.hash"), format!("{:016x}", result::fnv1a(&bytes))));
+                files.push(Some(rows));
+            }
+            Err(problem) => problems.push(problem),
+        }
     }
+    // A file can change under its name: its contents are part of what a result came from.
+    scenario.derived.extend(hashes.into_iter().map(|(key, hash)| (key, hash.into())));
     if problems.is_empty() { Ok(Loaded { scenario, source, files }) } else { Err(Problems::new(source, problems)) }
 }

@@ -448,6 +448,10 @@ impl Resolver<'_> {
             round,
             elements,
             participants,
+            root: match tree {
+                Tree::Auto | Tree::Root(_) => Some(file.root.clone().unwrap_or_else(|| "auto".to_owned())),
+                Tree::Registers(_) => None,
+            },
             tree,
             start_cycle: file.start_cycle,
             delays,

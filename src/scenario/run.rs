@@ -105,6 +105,8 @@ pub struct RunResult {
     pub document: Document,
     /// The result vectors of every collective, in the order of the scenario, for `--save-npy`.
     pub data: Vec<ResultData>,
+    /// What the caller should know and no check is about: globs that selected nothing, a window that was not reached.
+    pub notes: Vec<String>,
 }
 
 /// Why there is no result at all. A run that fails a check has a result.
@@ -149,7 +151,7 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     if let Some(flip) = options.flip {
         run.flip(flip)?;
     }
-    run.to_the_end(options);
+    run.drive(options);
     if let Some(wave) = options.wave {
         run.close(wave)?;
     }
@@ -166,6 +168,7 @@ struct Run<'a> {
     /// Completions the system has reported and the run has looked at.
     seen: u64,
     deadlock: Option<String>,
+    notes: Vec<String>,
 }
 
 /// Where a collective stands.
@@ -191,7 +194,7 @@ impl<'a> Run<'a> {
             .iter()
             .map(|built| if built.after.is_empty() { State::Running } else { State::Claiming })
             .collect();
-        Run { loaded, ready, document, state, seen: 0, deadlock: None }
+        Run { loaded, ready, document, state, seen: 0, deadlock: None, notes: Vec::new() }
     }
 
     fn flip(&mut self, flip: Flip<'_>) -> Result<(), RunError> {
@@ -230,31 +233,40 @@ impl<'a> Run<'a> {
     fn close(&mut self, wave: &WaveOptions) -> Result<(), RunError> {
         let last = self.ready.system.now();
         let Some(tracer) = self.ready.system.stop_recording() else { return Ok(()) };
-        tracer.finish(last).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
+        let summary = tracer.finish(last).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
+        for glob in &summary.unmatched_globs {
+            self.notes.push(format!("no signal matches \"{glob}\""));
+        }
+        if !summary.window_reached {
+            self.notes.push(format!("the run ended before cycle {}: the waveform is empty", wave.from_cycle));
+        }
         Ok(())
     }
 
     // --------------------------------------------------------------------------------------------- the cycles
 
     /// Runs until all is done, or the limit, the watchdog or the caller ends it.
-    fn to_the_end(&mut self, options: &RunOptions<'_>) {
+    fn drive(&mut self, options: &RunOptions<'_>) {
         let limits = &self.loaded.scenario.limits;
         let mut watchdog = Watchdog::new(limits.watchdog_cycles);
         let mut look = 0;
         let mut looked = std::time::Instant::now();
         while !self.is_done() {
-            if self.ready.system.now() >= limits.max_cycles {
+            // A jump over idle cycles must not jump over the limit.
+            let step = self.ready.system.step_before(limits.max_cycles);
+            if step == Step::End {
                 self.document.outcome = Outcome::MaxCycles;
                 break;
             }
-            let step = self.ready.system.step();
             if self.ready.system.completions() != self.seen {
                 self.seen = self.ready.system.completions();
                 self.advance();
             } else if step == Step::Quiet {
                 // Nothing will ever happen again although work is left: the watchdog need not wait.
-                self.stuck(&format!("cycle {}: nothing moves any more", self.ready.system.now()));
-                break;
+                let since = self.ready.system.alive_until();
+                self.stuck(&format!("cycle {since}: nothing moves any more"));
+                self.document.cycles = since;
+                return;
             }
             if self.ready.system.fault().is_some() {
                 break;
@@ -383,7 +395,7 @@ impl<'a> Run<'a> {
         self.links(options.all_links);
         self.traffic();
         self.checks(check, scenario.checks.monitors && !options.no_checks);
-        RunResult { document: self.document, data }
+        RunResult { document: self.document, data, notes: self.notes }
     }
 
     fn collective(&self, index: usize, check: bool) -> (CollectiveResult, ResultData) {
@@ -480,7 +492,7 @@ impl<'a> Run<'a> {
             let flip = engine.tap().filter(|tap| (tap.id, tap.seq) == (id, seq)).map_or(0, |tap| tap.flip);
             run.ready.system.join_mut(switch as u32)?.set_tap(Tap { id, seq, flip, seen: None });
         }
-        run.to_the_end(&RunOptions::default());
+        run.drive(&RunOptions::default());
         let plan = run.ready.system.plan();
         let seen: HashMap<String, u64> = (plan.nodes.iter().zip(run.ready.system.joins()))
             .filter_map(|(node, engine)| Some((format!("{}.ceng", node.name), engine.tap()?.seen?)))

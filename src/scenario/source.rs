@@ -115,6 +115,13 @@ impl Source {
         };
         let segments = parse_path(&argument[..equals])
             .map_err(|(range, what)| Problem::in_text(Span::new(origin, range), what))?;
+        if segments.len() > DEPTH {
+            return Err(Problem::in_text(
+                Span::new(origin, 0..equals),
+                format!("the path has {} steps", segments.len()),
+            )
+            .expected(format!("up to {DEPTH}")));
+        }
         let mut value = override_value(argument, equals + 1, origin)?;
         let (last, walk) = segments.split_last().expect("a path has a segment");
         value.key = Some(Span::new(origin, last.range.clone()));
@@ -234,6 +241,9 @@ impl Source {
         let _ = writeln!(out, "{:gutter$} | {gap}{carets}{label}", "");
     }
 }
+
+/// Steps of a path, at most: far more than the format has, far fewer than a stack has room for.
+const DEPTH: usize = 64;
 
 /// Keys of one table of which only one may be given.
 const ALTERNATIVES: &[(&str, &[&str])] = &[
@@ -418,6 +428,9 @@ fn syntax_problem(text: &str, range: Range<usize>, origin: usize, message: &str)
         }
         return Problem::in_text(span, "this is not a TOML value")
             .expected("a number, `true`, `false`, an array, a table or a string in quotes");
+    }
+    if message.contains("recursion") {
+        return Problem::in_text(span, "this is nested too deeply");
     }
     if message == "duplicate key" {
         return Problem::in_text(span, format!("`{}` is given twice", &text[range]));

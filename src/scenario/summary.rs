@@ -28,7 +28,7 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
     let mut out = String::new();
     line(&mut out, &document.stamp.scenario, &headline(scenario, document));
     for collective in &document.collectives {
-        describe_collective(&mut out, collective);
+        describe_collective(&mut out, scenario, collective);
     }
     for traffic in &document.traffic {
         let latency = match (traffic.mean_latency_cycles, traffic.max_latency_cycles) {
@@ -43,12 +43,12 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
     }
     if let Some(link) = document.links.busiest.first() {
         let text = format!(
-            "{} ({}): {} flits, busy {:.1} % of the time, {} stalls",
+            "{} ({}): {}, busy {:.1} % of the time, {}",
             link.name,
             link.level,
-            link.flits,
+            counted(link.flits, "flit"),
             link.utilisation * 100.0,
-            link.stalls
+            counted(link.stalls, "stall")
         );
         line(&mut out, "busiest link", &text);
     }
@@ -90,12 +90,17 @@ fn headline(scenario: &Scenario, document: &Document) -> String {
     format!("{shape}, {} MHz, {} cycles, seed {}", scenario.clock.frequency_mhz, document.cycles, document.stamp.seed)
 }
 
-fn describe_collective(out: &mut String, collective: &CollectiveResult) {
-    let CollectiveResult { name, kind, dtype, participants, elements, .. } = collective;
+fn describe_collective(out: &mut String, scenario: &Scenario, collective: &CollectiveResult) {
+    let CollectiveResult { name, kind, dtype, elements, .. } = collective;
+    let who = match scenario.topology {
+        Topology::Die { .. } => counted(collective.participants, "core"),
+        Topology::Mesh { .. } => counted(collective.participants, "end point"),
+    };
+    let vector = format!("{elements} {dtype} element{}", if *elements == 1 { "" } else { "s" });
     let what = match (kind.as_str(), collective.op.as_deref()) {
-        ("barrier", _) => format!("barrier of {participants} cores"),
-        ("broadcast", _) => format!("broadcast of {elements} {dtype} elements to {participants} cores"),
-        (_, op) => format!("{kind} ({}) of {elements} {dtype} elements over {participants} cores", op.unwrap_or("?")),
+        ("barrier", _) => format!("barrier of {who}"),
+        ("broadcast", _) => format!("broadcast of {vector} to {who}"),
+        (_, op) => format!("{kind} ({}) of {vector} over {who}", op.unwrap_or("?")),
     };
     line(out, name, &what);
     match (collective.latency_cycles, collective.latency_ns) {
@@ -108,7 +113,9 @@ fn describe_collective(out: &mut String, collective: &CollectiveResult) {
         }
         _ => line(out, "", "not finished"),
     }
-    if let Some(exact) = collective.bit_exact {
+    if let Some(exact) = collective.bit_exact
+        && (*elements > 0 || !exact)
+    {
         let verdict = if exact { "yes" } else { "NO" };
         let flags = if collective.flags.is_empty() { "none".to_owned() } else { collective.flags.join(", ") };
         let exact = collective.exact_elements;
@@ -131,12 +138,20 @@ fn describe_collective(out: &mut String, collective: &CollectiveResult) {
 fn checks(out: &mut String, document: &Document) {
     let (passed, failed): (Vec<_>, Vec<_>) = document.checks.iter().partition(|check| check.passed);
     if !passed.is_empty() {
-        let names: Vec<&str> = passed.iter().map(|check| check.name.as_str()).collect();
+        // Checks that are made for every collective have its name behind a colon: once is enough here.
+        let mut names: Vec<&str> = passed.iter().filter_map(|check| check.name.split(": ").next()).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        names.retain(|name| seen.insert(*name));
         line(out, "checks", &format!("{} passed: {}", passed.len(), names.join(", ")));
     }
     for check in failed {
         line(out, "CHECK FAILED", &format!("{}: {}", check.name, check.detail));
     }
+}
+
+/// A number of things.
+fn counted(number: u64, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A number of ns without a tail of zeros.

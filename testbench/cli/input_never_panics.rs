@@ -44,6 +44,23 @@ const PIECES: &[&str] = &[
     "é",
 ];
 
+#[test]
+fn of_depths_without_end() {
+    let deep = 100_000;
+    for text in [
+        format!("x = {}", "[".repeat(deep)),
+        format!("x = {}{}", "[".repeat(deep), "]".repeat(deep)),
+        format!("x = {}1{}", "{a=".repeat(deep), "}".repeat(deep)),
+        format!("{}a = 1", "a.".repeat(deep)),
+        format!("[{}a]", "a.".repeat(deep)),
+    ] {
+        assert!(load(&text, &[]).unwrap_err().contains("nested too deeply"));
+    }
+    let path = format!("{}a=1", "a.".repeat(deep));
+    assert!(load("", &[&path]).unwrap_err().contains("the path has 100001 steps"));
+    assert!(load("", &[&format!("a={}", "[".repeat(deep))]).unwrap_err().contains("nested too deeply"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 

@@ -4,6 +4,7 @@ mod bad_scenarios_are_explained;
 mod data_comes_from_every_source;
 mod document_keeps_its_shape;
 mod input_never_panics;
+mod long_runs_can_be_stopped;
 mod overrides_reach_every_value;
 mod results_are_stamped;
 mod schema_describes_scenarios;

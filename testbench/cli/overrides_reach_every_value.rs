@@ -73,9 +73,11 @@ fn an_override_replaces_the_other_way_to_say_it() {
 }
 
 #[test]
-fn two_overrides_can_clash() {
-    let error = load(SCENARIO, &["link.latency_cycles=3", "memory.read_latency_ns=1", "memory.read_latency_cycles=1"]);
-    assert!(error.is_ok(), "the later one replaces the earlier");
+fn the_later_of_two_ways_to_say_it_wins() {
+    let loaded = load(SCENARIO, &["memory.read_latency_ns=7", "memory.read_latency_cycles=1"]).unwrap();
+    assert_eq!(loaded.scenario.memory.read_latency.cycles, 1);
+    let loaded = load(SCENARIO, &["memory.read_latency_cycles=1", "memory.read_latency_ns=7"]).unwrap();
+    assert_eq!(loaded.scenario.memory.read_latency.cycles, 7);
 }
 
 #[test]

@@ -1,0 +1,71 @@
+# watershed: make help lists the targets.
+#
+# A Rust toolchain, a C compiler and Python 3 are enough: one dependency (SoftFloat) is built with CMake, and where there
+# is none, the first build lets Python put one into .tools.
+
+FLAGSHIP = testbench/piuma/allreduce-die.toml
+PROGRAM  = target/release/watershed
+TOOLS    = .tools
+CARGO    = PATH="$$PATH:$$PWD/$(TOOLS)/bin" cargo
+RUN_TESTS = if $(CARGO) nextest --version >/dev/null 2>&1; \
+	then $(CARGO) nextest run --no-fail-fast; else $(CARGO) test --quiet --no-fail-fast --lib --bins --tests; fi
+
+.PHONY: help run test golden bench wave soak exhaustive plan doc clean program cmake
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+
+run: program ## build, run the flagship all-reduce, say where its result and its waveform are
+	@$(PROGRAM) run $(FLAGSHIP) --out out --wave allreduce-die.vcd
+
+test: cmake ## check everything CI checks: format, lints, documentation, all tests
+	@$(CARGO) fmt --check
+	@$(CARGO) clippy --quiet --all-targets -- -D warnings
+	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps --document-private-items
+	@$(CARGO) test --quiet --doc
+	@$(RUN_TESTS)
+
+golden: cmake ## show how the expected files under golden/ differ from what comes out now, then accept what comes out
+	@if [ -n "$$CI" ]; then echo "make golden: CI accepts nothing; run it yourself and commit what it writes" >&2; exit 1; fi
+	@WATERSHED_GOLDEN=accept INSTA_UPDATE=always $(CARGO) test --quiet --no-fail-fast \
+		--test golden --test cli --test probe -- --nocapture
+	@git status --short golden
+
+bench: cmake ## measure what simulating costs (about a minute)
+	@$(CARGO) bench --quiet --bench cost
+
+wave: run ## run the flagship and say how to look at its waveform
+	@echo
+	@echo "GTKWave:   gtkwave out/allreduce-die.vcd out/allreduce-die.gtkw    (states by name, signals in groups)"
+	@echo "Surfer:    surfer out/allreduce-die.vcd"
+	@echo "terminal:  $(PROGRAM) wave show out/allreduce-die.vcd --signals '**.sw4.switch.ceng.*' --window 25..50"
+
+soak: cmake ## run the tests that take minutes
+	@$(CARGO) test --release --quiet -- --ignored --skip exhaustive
+
+exhaustive: cmake ## compare arithmetic with SoftFloat over all pairs of a format (hours)
+	@$(CARGO) test --release --quiet -- --ignored exhaustive
+
+plan: cmake ## print the names of all tests as testbench/testplan.toml writes them (needs cargo-nextest)
+	@$(CARGO) nextest list --message-format oneline
+
+doc: cmake ## build the documentation of the library
+	@$(CARGO) doc --no-deps
+	@echo "target/doc/watershed/index.html"
+
+clean: ## remove everything that was built or written
+	cargo clean --quiet
+	rm -rf out $(TOOLS)
+
+program: cmake
+	@$(CARGO) build --release
+
+# CMake from the system, from .tools, or from PyPI into .tools: with venv where Python has it, with plain pip where not.
+cmake:
+	@command -v cmake >/dev/null || test -x $(TOOLS)/bin/cmake || { \
+	echo "no cmake here: Python puts one into $(TOOLS)" && rm -rf $(TOOLS) && mkdir -p $(TOOLS)/bin && \
+	{ { python3 -m venv $(TOOLS)/venv && $(TOOLS)/venv/bin/pip install --quiet cmake; } >$(TOOLS)/log 2>&1 || \
+	python3 -m pip install --quiet --target $(TOOLS)/pip cmake >>$(TOOLS)/log 2>&1; } && \
+	ln -s "$$(find "$$PWD/$(TOOLS)" -path '*/cmake/data/bin/cmake' | head -n 1)" $(TOOLS)/bin/cmake && \
+	$(TOOLS)/bin/cmake --version >>$(TOOLS)/log 2>&1; } || { \
+	echo "make: install CMake (Debian: apt install cmake; macOS: brew install cmake); see $(TOOLS)/log" >&2; exit 1; }

@@ -1,0 +1,19 @@
+//! Collectives on PIUMA systems: the right bits, in the right cycle, whatever else goes on. Times are checked against
+//! arithmetic from first principles ([`first_principles`]), never against another run of the model alone.
+
+mod a_flipped_bit_is_found;
+mod background_traffic_costs_no_cycle;
+mod completion_counts_landed_elements;
+mod evaluation_order_changes_nothing;
+mod every_operation_on_every_type_is_exact;
+mod first_principles;
+mod latency_is_the_sum_of_its_parts;
+mod nothing_is_lost_under_back_pressure;
+mod order_of_arrival_changes_no_bit;
+mod overlapping_embeddings_take_turns;
+mod registers_are_all_there_is;
+mod streams_at_the_rate_of_the_narrowest_part;
+mod support;
+mod waves_agree_with_the_arithmetic;
+mod what_stands_is_named;
+mod wrong_registers_are_refused;
