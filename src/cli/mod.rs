@@ -11,12 +11,16 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod alu;
 mod check;
 mod completions;
+mod exhaustive;
 mod list;
 mod progress;
+mod reduce;
 mod run;
 mod schema;
+mod testfloat;
 mod wave;
 
 /// How the program ends.
@@ -54,6 +58,10 @@ enum Command {
     List(list::Arguments),
     Schema(schema::Arguments),
     Wave(wave::Arguments),
+    Alu(alu::Arguments),
+    Reduce(reduce::Arguments),
+    Testfloat(testfloat::Arguments),
+    Exhaustive(exhaustive::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -69,6 +77,7 @@ fn after_help() -> String {
   watershed run testbench/piuma/allreduce-die.toml --wave die.vcd
   watershed run testbench/piuma/allreduce-die.toml --set switch.ceng.stages=4 --json
   watershed wave diff a.vcd b.vcd
+  watershed alu --op sum --type f32 --round up 0x3f800001 0x33800000
 
 {STATUSES}"
     )
@@ -91,6 +100,10 @@ pub fn main() -> ExitCode {
         Command::List(arguments) => list::main(&arguments),
         Command::Schema(arguments) => schema::main(&arguments),
         Command::Wave(arguments) => wave::main(&arguments),
+        Command::Alu(arguments) => alu::main(&arguments),
+        Command::Reduce(arguments) => reduce::main(&arguments),
+        Command::Testfloat(arguments) => testfloat::main(&arguments),
+        Command::Exhaustive(arguments) => exhaustive::main(&arguments),
         Command::Completions(arguments) => completions::main(&arguments),
     };
     exit.into()

@@ -91,6 +91,67 @@ impl Exact {
     }
 }
 
+impl Exact {
+    /// The number in decimal, to this many significant digits: plain where that is short, else with a power of ten.
+    ///
+    /// The last digit is rounded half up; a number that has no more digits is written out, without trailing zeros.
+    pub fn decimal(&self, digits: usize) -> String {
+        let negative = self.integer.sign() == Sign::Minus;
+        let magnitude = self.integer.magnitude();
+        if *magnitude == BigUint::ZERO {
+            return "0".to_owned();
+        }
+        // value = whole x 10^-places, exactly: a power of two below one is a power of five over a power of ten
+        let (whole, places) = if self.scale >= 0 {
+            (magnitude << self.scale as u64, 0)
+        } else {
+            (magnitude * BigUint::from(5u8).pow(-self.scale as u32), -self.scale)
+        };
+        let mut text = whole.to_string();
+        let mut exponent = text.len() as i64 - 1 - places;
+        if text.len() > digits {
+            let drop = (text.len() - digits) as u32;
+            let ten = BigUint::from(10u8).pow(drop);
+            let half: BigUint = &ten >> 1;
+            text = ((whole + half) / ten).to_string();
+            exponent += (text.len() > digits) as i64;
+        }
+        let text = text.trim_end_matches('0');
+        let sign = if negative { "-" } else { "" };
+        let length = text.len() as i64;
+        if (0..17).contains(&exponent) {
+            let point = (exponent + 1) as usize;
+            return match text.get(point..) {
+                Some(rest) if !rest.is_empty() => format!("{sign}{}.{rest}", &text[..point]),
+                _ => format!("{sign}{text}{}", "0".repeat((exponent + 1 - length) as usize)),
+            };
+        }
+        if (-5..0).contains(&exponent) {
+            return format!("{sign}0.{}{text}", "0".repeat((-exponent - 1) as usize));
+        }
+        let point = if length > 1 { "." } else { "" };
+        format!("{sign}{}{point}{}e{exponent}", &text[..1], &text[1..])
+    }
+
+    /// How far `self` is from the exact number, in units in the last place that the exact number has in this type;
+    /// negative if `self` is the smaller one. Exact to a thousandth.
+    ///
+    /// # Panics
+    ///
+    /// If the type is an integer.
+    pub fn ulps_from(&self, exact: &Self, dtype: DType) -> f64 {
+        let s = shape(dtype).expect("only floating-point types have ulps");
+        let top = exact.scale + exact.integer.bits() as i64 - 1;
+        let quantum = top.max(s.min_exponent) - (s.precision as i64 - 1);
+        let minus = Self { integer: -&exact.integer, scale: exact.scale };
+        let difference = self.plus(&minus);
+        let thousand: BigInt = &difference.integer * 1000;
+        let shift = difference.scale - quantum;
+        let thousandths = if shift >= 0 { thousand << shift as u64 } else { thousand >> -shift as u64 };
+        i64::try_from(&thousandths).map_or(f64::INFINITY, |thousandths| thousandths as f64 / 1000.0)
+    }
+}
+
 /// What a pattern means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Meaning {
@@ -396,6 +457,26 @@ mod tests {
             }
         }
         assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
+    }
+
+    #[test]
+    fn decimals_are_exact() {
+        let text = |n: i64, scale, digits| Exact { integer: n.into(), scale }.decimal(digits);
+        assert_eq!(text(3, -1, 17), "1.5");
+        assert_eq!(text(-1, -3, 17), "-0.125");
+        assert_eq!(text(1, 10, 17), "1024");
+        assert_eq!(text(0, 5, 17), "0");
+        assert_eq!(text(1, -149, 8), "1.4012985e-45");
+        assert_eq!(text(1, 100, 5), "1.2677e30");
+        assert_eq!(text(0x1f_ffff, -21, 3), "1");
+        assert_eq!(text(999_999, 0, 3), "1000000");
+    }
+
+    #[test]
+    fn errors_are_in_the_exact_number_s_ulps() {
+        let number = |n: i64, scale| Exact { integer: n.into(), scale };
+        assert!((number(1, 0).ulps_from(&number((1 << 24) + 1, -24), DType::F32) + 0.5).abs() < 1e-9);
+        assert!((number(3, -149).ulps_from(&number(1, -149), DType::F32) - 2.0).abs() < 1e-9);
     }
 
     #[test]

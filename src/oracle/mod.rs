@@ -38,6 +38,7 @@
 
 pub mod compare;
 pub mod exact;
+pub mod fast;
 pub mod pair;
 pub mod quad;
 pub mod small;

@@ -113,7 +113,7 @@ fn rep_sum(a: Quad, b: Quad) -> Quad {
 
 /// Words and M of a double, digit by digit.
 pub fn rep_split(double: u64) -> Quad {
-    let special = |m, code| Quad { m, code, ..Quad::default() };
+    let special = |m, code| Quad { code, m, ..Quad::default() };
     let value = match read(DType::F64, double) {
         Meaning::Nan { signalling: true, .. } => return special(127, ResultCode::FltInvalid),
         Meaning::Nan { .. } => return special(127, ResultCode::Ok),

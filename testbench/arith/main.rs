@@ -2,8 +2,12 @@
 //!
 //! Random tests print their seed in the message of a failure; `WATERSHED_SEED` sets another one.
 
+mod cli;
+mod fast_oracle;
 mod frames;
 mod integers;
+mod mutation;
+mod orders;
 mod pairs;
 mod pipeline;
 mod properties;

@@ -1,6 +1,6 @@
 //! The table of special values: every line names its operands, its result and its flags.
 
-use watershed::arith::{DType, Flags, Function, Mode, Round, Unit};
+use watershed::arith::{DType, Flags, Function, Mode, Round, SignalPolicy, Unit};
 use watershed::oracle::soft;
 
 const NONE: Flags = Flags::NONE;
@@ -9,8 +9,9 @@ const INEXACT: Flags = Flags::INEXACT;
 const OVERFLOW: Flags = Flags::OVERFLOW.union(Flags::INEXACT);
 const UNDERFLOW: Flags = Flags::UNDERFLOW.union(Flags::INEXACT);
 
-use Function::{Add, Mul, Sub};
+use Function::{Add, Max, MaxNum, Min, MinNum, Mul, Sub};
 use Round::{Down, NearestEven, TowardZero, Up};
+use SignalPolicy::{Associative, Ieee};
 
 /// f32 patterns by name.
 const ZERO: u32 = 0;
@@ -37,10 +38,10 @@ const M_QNAN: u32 = 0xffc1_2345;
 const SNAN: u32 = 0x7f80_0001;
 const M_SNAN: u32 = 0xffa0_0000;
 
-type Line = (Function, Round, u32, u32, u32, Flags);
+pub type Line = (Function, Round, u32, u32, u32, Flags);
 
 #[rustfmt::skip]
-const TABLE: &[Line] = &[
+pub const TABLE: &[Line] = &[
     // NaNs: quiet ones are silent, signalling ones are invalid, the result is always the default one
     (Add, NearestEven, QNAN,    ONE,     QNAN,    NONE),
     (Add, NearestEven, ONE,     M_QNAN,  QNAN,    NONE),
@@ -134,7 +135,7 @@ fn softfloat_agrees_with_the_table() {
 }
 
 #[rustfmt::skip]
-const FLUSHED: &[Line] = &[
+pub const FLUSHED: &[Line] = &[
     (Add, NearestEven, TINY,     TINY,    ZERO,    UNDERFLOW),
     (Add, NearestEven, M_TINY,   M_TINY,  M_ZERO,  UNDERFLOW),
     (Sub, NearestEven, NORMAL,   TINY,    ZERO,    UNDERFLOW),
@@ -156,5 +157,38 @@ fn flush_to_zero_follows_its_table() {
         let mode = Mode { flush_to_zero: true, ..Mode::rounding(round) };
         let got = Unit::new(function, DType::F32, mode).evaluate(u64::from(a), u64::from(b));
         assert_eq!((got.bits, got.flags), (u64::from(result), flags), "{function:?} {round} {a:#010x} {b:#010x}");
+    }
+}
+
+/// Selections: function, operands, result, flags; in both orders of operands unless the operation is not symmetric.
+#[rustfmt::skip]
+const SELECTED: &[(Function, SignalPolicy, u32, u32, u32, Flags)] = &[
+    (Min, Associative, ZERO,   M_ZERO, M_ZERO, NONE),
+    (Max, Associative, ZERO,   M_ZERO, ZERO,   NONE),
+    (Min, Associative, TINY,   M_TINY, M_TINY, NONE),
+    (Max, Associative, INF,    MAX,    INF,    NONE),
+    (Min, Associative, M_INF,  M_MAX,  M_INF,  NONE),
+    (Min, Associative, DENORMAL, NORMAL, DENORMAL, NONE),
+    (Min, Associative, ONE,    M_QNAN, QNAN,   NONE),
+    (Max, Associative, INF,    SNAN,   QNAN,   INVALID),
+    (Max, Associative, QNAN,   SNAN,   QNAN,   INVALID),
+    (MinNum, Associative, ONE, QNAN,   ONE,    NONE),
+    (MinNum, Ieee,        ONE, QNAN,   ONE,    NONE),
+    (MaxNum, Associative, M_INF, SNAN, M_INF,  INVALID),
+    (MaxNum, Ieee,        M_INF, SNAN, QNAN,   INVALID),
+    (MinNum, Associative, M_QNAN, QNAN, QNAN,  NONE),
+    (MinNum, Associative, M_SNAN, QNAN, QNAN,  INVALID),
+    (MinNum, Ieee,        ZERO, M_ZERO, M_ZERO, NONE),
+];
+
+#[test]
+fn selections_follow_their_table() {
+    for &(function, signal, a, b, result, flags) in SELECTED {
+        let unit = Unit::new(function, DType::F32, Mode { signal, ..Mode::default() });
+        for (a, b) in [(a, b), (b, a)] {
+            let got = unit.evaluate(u64::from(a), u64::from(b));
+            let expected = (u64::from(result), flags);
+            assert_eq!((got.bits, got.flags), expected, "{function:?} {signal} {a:#010x} {b:#010x}");
+        }
     }
 }

@@ -54,6 +54,27 @@ fn far_ports_of_500_point_to_point_and_long_frames() {
     all_pairs::<8>(500, 1, 33, &[65]);
 }
 
+#[test]
+fn eight_channels_on_500_ports_reach_the_last_port() {
+    // The largest occupancy there is: 4,000 queues on one switch. Every channel of every port sends one packet.
+    let mut lab = Lab::star(4, 4, 500, false, 1);
+    lab.tables.direct = true;
+    for port in 0..500 {
+        for vc in 0..8 {
+            let to = (port + 64 * u16::from(vc) + 1) % 500;
+            lab.players[usize::from(port)].send(Packet::new(vc, to, u64::from(vc), 3).to(u32::from(to)));
+        }
+    }
+    let net = lab.run::<8>();
+    for end in net.ends() {
+        let of_sets: Vec<u64> = (0..4).flat_map(|vc| end.packets(vc, false)).map(|packet| packet.3).collect();
+        assert_eq!(of_sets, [0, 1, 2, 3], "set-routed packets stay on their channel");
+        let mut others: Vec<u64> = (4..8).flat_map(|vc| end.packets(vc, true)).map(|packet| packet.3).collect();
+        others.sort_unstable();
+        assert_eq!(others, [4, 5, 6, 7]);
+    }
+}
+
 /// All other ports send to the last one: every input is served once in every turn, exactly.
 fn shares<const W: usize>(ports: u16, vc: u8, flits: u32, policy: Policy) {
     let mut lab = Lab::star(1, 1, ports, false, 1);

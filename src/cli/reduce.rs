@@ -1,0 +1,620 @@
+//! `watershed reduce`: many operands to one, in a given order, with the exact value beside it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::alu::{lane, leaf, meaning, pattern, quad_text};
+use super::{Exit, complain, print};
+use crate::arith::{
+    DType, Flags, Mode, Op, Operands, Quad, QuadUnit, ResultCode, Round, TreeCfg, TreeIn, Unit, repsum, tree,
+};
+use crate::fabric::routing::{Routes, Routing};
+use crate::fabric::topology::Mesh;
+use crate::fabric::{Flit, Join, JoinCx, Tag};
+use crate::kernel::{Cycle, Rng};
+use crate::oracle::exact::{Exact, Meaning, read, round_to};
+use crate::oracle::ulp_distance;
+use crate::piuma::{Ceng, CengCfg, OpSelect, REQUEST, RESPONSE, Registers, RegistersCfg};
+use crate::scenario::names::{self, Named};
+
+/// Reduce many operands to one and compare with the exact value.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Operands are bit patterns in hexadecimal: on the command line, or in a file as JSON ([\"3f800000\", …] or
+{\"operands\": […]}) or as text with one or more in a line and comments after a #.
+
+Without --family the bare arithmetic is used: `tree` joins operands level by level as the ports of reduction trees do, a
+list or `arrival` takes them one after another. With --family piuma the collective engine's own clock is driven: `tree` has
+all operands there at once, `arrival` brings them one a cycle, and a list says which operand takes which port.
+
+Examples:
+  watershed reduce --op sum --type f32 3f800000 33800000 33800000
+  watershed reduce --op sum --type f32 --order 2,1,0 3f800000 33800000 33800000
+  watershed reduce --op sum --type f64 --order arrival --all-orders 1000 --input operands.hex
+  watershed reduce --op repsum --type f64 --input operands.json
+  watershed reduce --op max --type f64 --family piuma --input operands.hex
+
+Exit status:
+  0  the reduction was made
+  1  an engine reported a fault
+  2  the command line or the input is wrong")]
+pub(super) struct Arguments {
+    /// Operation: sum, prod, min, max, and, or, xor, nand, nor, xnor, minnum, maxnum, minmaxloc, minmaxnumloc or repsum
+    #[arg(long, value_name = "OP")]
+    op: Op,
+    /// Type: i32, u32, i64, u64, f16, bf16, tf32, f32, f64, fp8_e4m3 or fp8_e5m2
+    #[arg(long = "type", value_name = "TYPE")]
+    dtype: DType,
+    /// Rounding mode: nearest-even, toward-zero, up or down
+    #[arg(long, value_name = "MODE", default_value = "nearest-even")]
+    round: Round,
+    /// Flush denormal sums and products to zero
+    #[arg(long)]
+    flush_to_zero: bool,
+    /// Order: tree, arrival, or the indices of all operands with commas between them
+    #[arg(long, value_name = "ORDER", default_value = "tree")]
+    order: String,
+    /// Ports of a reduction tree or engine
+    #[arg(long, value_name = "PORTS", default_value_t = 10, value_parser = clap::value_parser!(u8).range(2..=63))]
+    radix: u8,
+    /// Drive the engine of this family instead of the bare arithmetic
+    #[arg(long, value_name = "FAMILY")]
+    family: Option<Family>,
+    /// Read the operands from this file, or from the standard input for -
+    #[arg(long, value_name = "FILE", conflicts_with = "operands")]
+    input: Option<PathBuf>,
+    /// Try so many orders drawn at random and list the distinct results
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    all_orders: Option<u32>,
+    /// Draw the orders with this seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Operands: bit patterns in hexadecimal
+    #[arg(value_name = "OPERAND")]
+    operands: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Family {
+    /// The collective engine of a PIUMA switch
+    Piuma,
+    /// The reduction engine with dynamic arming
+    Armed,
+    /// The engine of the PBV family
+    Pbv,
+}
+
+/// What a reduction gives: a lane with flags, or a frame's contents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Lane(u64, Flags),
+    Frame(Quad),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Order {
+    Tree,
+    Arrival,
+    List(Vec<usize>),
+}
+
+/// Why nothing came of it.
+enum Failure {
+    Bad(String),
+    Engine(String),
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self::Bad(message)
+    }
+}
+
+pub(super) fn main(arguments: &Arguments) -> Exit {
+    match execute(arguments) {
+        Ok(text) => {
+            print(&text);
+            Exit::Fine
+        }
+        Err(Failure::Bad(message)) => {
+            complain(&format!("error: {message}"));
+            Exit::Bad
+        }
+        Err(Failure::Engine(message)) => {
+            complain(&format!("error: {message}"));
+            Exit::Failed
+        }
+    }
+}
+
+fn execute(arguments: &Arguments) -> Result<String, Failure> {
+    let Arguments { op, dtype, family, .. } = *arguments;
+    if let Some(family @ (Family::Armed | Family::Pbv)) = family {
+        let name = if family == Family::Armed { "armed" } else { "pbv" };
+        return Err(format!("the engine of the {name} family is not built yet; --family piuma is").into());
+    }
+    check_names(arguments)?;
+    let operands = operands(arguments)?;
+    let order = order(&arguments.order, operands.len())?;
+    let places = places(&order, operands.len());
+    let arranged: Vec<u64> = places.iter().map(|&k| operands[k]).collect();
+
+    if let Some(count) = arguments.all_orders {
+        return many(arguments, &operands, &order, count);
+    }
+    let outcome = reduce(arguments, &order, &places, &arranged)?;
+    let exact = exact(op, dtype, &operands);
+    Ok(if arguments.json {
+        json(arguments, &outcome, exact.as_ref(), operands.len())
+    } else {
+        text(arguments, &outcome, exact.as_ref(), operands.len())
+    })
+}
+
+fn check_names(arguments: &Arguments) -> Result<(), String> {
+    let Arguments { op, dtype, family, .. } = *arguments;
+    let mode = Mode::default();
+    if op == Op::Barrier {
+        return Err("a barrier has no operands".to_owned());
+    }
+    if op.is_wide() && QuadUnit::new(op, dtype, mode).is_none() {
+        return Err(format!("{op} does not exist for {dtype}"));
+    }
+    if family == Some(Family::Piuma) {
+        if Op::from_name(op.name()).is_none() {
+            return Err(format!("the PIUMA engine has no {op}; it has {}", names::one_of(<Op as Named>::names())));
+        }
+        if DType::from_name(dtype.name()).is_none() {
+            let legal = names::one_of(<DType as Named>::names());
+            return Err(format!("the PIUMA engine has no {dtype}; it has {legal}"));
+        }
+        names::supports(op, dtype).map_err(|why| format!("{op} {why}, not {dtype}"))?;
+    }
+    Ok(())
+}
+
+fn order(text: &str, count: usize) -> Result<Order, String> {
+    match text {
+        "tree" => return Ok(Order::Tree),
+        "arrival" => return Ok(Order::Arrival),
+        _ => {}
+    }
+    let bad = || format!("an order is tree, arrival or a list such as 0,2,1, not `{text}`");
+    let list: Vec<usize> =
+        text.split(',').map(|index| index.trim().parse()).collect::<Result<_, _>>().map_err(|_| bad())?;
+    let mut seen = vec![false; count];
+    for &index in &list {
+        match seen.get_mut(index) {
+            Some(seen @ false) => *seen = true,
+            Some(_) => return Err(format!("operand {index} stands twice in the order")),
+            None => return Err(format!("there is no operand {index}: they are numbered 0 to {}", count - 1)),
+        }
+    }
+    match seen.iter().position(|seen| !seen) {
+        Some(index) => Err(format!("operand {index} is missing in the order")),
+        None => Ok(Order::List(list)),
+    }
+}
+
+/// Which operand stands at each place.
+fn places(order: &Order, count: usize) -> Vec<usize> {
+    match order {
+        Order::List(list) => list.clone(),
+        _ => (0..count).collect(),
+    }
+}
+
+fn operands(arguments: &Arguments) -> Result<Vec<u64>, String> {
+    let dtype = arguments.dtype;
+    let operands = if arguments.operands.is_empty() {
+        let path = arguments.input.clone().unwrap_or_else(|| PathBuf::from("-"));
+        let name = if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
+        let mut bytes = Vec::new();
+        let read = if path.as_os_str() == "-" {
+            std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ())
+        } else {
+            std::fs::read(&path).map(|read| bytes = read)
+        };
+        read.map_err(|error| format!("{name}: {error}"))?;
+        let text = String::from_utf8(bytes).map_err(|_| format!("{name}: not text"))?;
+        parse(dtype, &text).map_err(|error| format!("{name}: {error}"))?
+    } else {
+        arguments.operands.iter().map(|text| lane(dtype, text)).collect::<Result<_, _>>()?
+    };
+    if operands.is_empty() {
+        return Err("no operands".to_owned());
+    }
+    Ok(operands)
+}
+
+fn parse(dtype: DType, text: &str) -> Result<Vec<u64>, String> {
+    if text.trim_start().starts_with(['[', '{']) {
+        let json: serde_json::Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if json.get("contributions").is_some() {
+            return Err("whole contributions need the armed family's engine, which is not built yet".to_owned());
+        }
+        let list = json.get("operands").unwrap_or(&json);
+        let list = list.as_array().ok_or("expected a list of operands")?;
+        let element = |value: &serde_json::Value| match value.as_str() {
+            Some(text) => lane(dtype, text),
+            None => integer(dtype, value),
+        };
+        return list
+            .iter()
+            .enumerate()
+            .map(|(k, value)| element(value).map_err(|error| format!("operand {k}: {error}")))
+            .collect();
+    }
+    let mut operands = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        for word in line.split([' ', '\t', ',', '\r']).filter(|word| !word.is_empty()) {
+            operands.push(lane(dtype, word).map_err(|error| format!("line {}: {error}", number + 1))?);
+        }
+    }
+    Ok(operands)
+}
+
+/// A JSON number, for integer types only: a decimal fraction would have to be rounded first.
+fn integer(dtype: DType, value: &serde_json::Value) -> Result<u64, String> {
+    let fits = match dtype {
+        DType::I32 => value.as_i64().filter(|&n| i32::try_from(n).is_ok()).map(|n| n as u64),
+        DType::I64 => value.as_i64().map(|n| n as u64),
+        DType::U32 => value.as_u64().filter(|&n| u32::try_from(n).is_ok()),
+        DType::U64 => value.as_u64(),
+        _ => return Err(format!("{value}: a floating-point operand is a bit pattern in a string")),
+    };
+    fits.map(|lane| lane & dtype.lane_mask()).ok_or_else(|| format!("{value} is no {dtype}"))
+}
+
+fn mode(arguments: &Arguments) -> Mode {
+    Mode { flush_to_zero: arguments.flush_to_zero, ..Mode::rounding(arguments.round) }
+}
+
+/// Reduces operands that stand at their places already; `places` says which operand each of them is.
+fn reduce(arguments: &Arguments, order: &Order, places: &[usize], arranged: &[u64]) -> Result<Outcome, Failure> {
+    let Arguments { op, dtype, radix, .. } = *arguments;
+    let mode = mode(arguments);
+    if arguments.family == Some(Family::Piuma) {
+        let select = OpSelect { op, dtype, mode };
+        let (lane, flags) = engine(select, radix, *order == Order::Arrival, places, arranged)?;
+        return Ok(Outcome::Lane(lane, flags));
+    }
+    if op.is_wide() {
+        let unit = QuadUnit::new(op, dtype, mode).ok_or_else(|| format!("{op} does not exist for {dtype}"))?;
+        let leaves: Vec<Quad> = places.iter().zip(arranged).map(|(&k, &value)| leaf(op, k as u64, value)).collect();
+        return Ok(Outcome::Frame(join_all(leaves, *order == Order::Tree, |a, b| unit.evaluate(a, b))));
+    }
+    if *order == Order::Tree {
+        let (lane, flags) = bare_tree(op, dtype, mode, radix, arranged);
+        return Ok(Outcome::Lane(lane, flags));
+    }
+    let function = crate::arith::Function::of(op).ok_or_else(|| format!("{op} has no unit"))?;
+    let unit = Unit::new(function, dtype, mode);
+    let mut flags = Flags::NONE;
+    let lane = join_all(arranged.to_vec(), false, |a, b| {
+        let done = unit.evaluate(a, b);
+        flags |= done.flags;
+        done.bits
+    });
+    Ok(Outcome::Lane(lane, flags))
+}
+
+/// Neighbours level by level, or one after another.
+fn join_all<T: Copy>(mut items: Vec<T>, by_levels: bool, mut join: impl FnMut(T, T) -> T) -> T {
+    if !by_levels {
+        let first = items[0];
+        return items[1..].iter().fold(first, |sum, &item| join(sum, item));
+    }
+    while items.len() > 1 {
+        items = items.chunks(2).map(|pair| if let [a, b] = *pair { join(a, b) } else { pair[0] }).collect();
+    }
+    items[0]
+}
+
+/// Reduction trees of this radix above one another, without registers.
+fn bare_tree(op: Op, dtype: DType, mode: Mode, radix: u8, operands: &[u64]) -> (u64, Flags) {
+    let cfg = TreeCfg { radix, unit_stages: 1 };
+    let mut flags = Flags::NONE;
+    let mut words = operands.to_vec();
+    while words.len() > 1 {
+        words = words
+            .chunks(usize::from(radix))
+            .map(|chunk| {
+                let operands = Operands::from_words(chunk);
+                let out = tree::eval(cfg, &TreeIn { op, dtype, mode, operands, flags: Flags::NONE, tag: 0 });
+                flags |= out.flags;
+                out.value & dtype.lane_mask()
+            })
+            .collect();
+    }
+    (words[0], flags)
+}
+
+/// The collective engine, level above level: every group of operands is one element of a stream through its ports.
+fn engine(
+    select: OpSelect,
+    radix: u8,
+    one_a_cycle: bool,
+    places: &[usize],
+    operands: &[u64],
+) -> Result<(u64, Flags), Failure> {
+    let mut flags = Flags::NONE;
+    let mut words = operands.to_vec();
+    let mut places = places.to_vec();
+    while words.len() > 1 {
+        let (next, raised) = engine_level(select, u16::from(radix), one_a_cycle, &places, &words)?;
+        flags |= raised;
+        places = (0..next.len()).collect();
+        words = next;
+    }
+    Ok((words[0], flags))
+}
+
+/// The engine of the only switch of a star. Collective id 0 joins all ports; id 1 those of the last, smaller group.
+fn engine_level(
+    select: OpSelect,
+    ports: u16,
+    one_a_cycle: bool,
+    places: &[usize],
+    words: &[u64],
+) -> Result<(Vec<u64>, Flags), Failure> {
+    let routing = Routing::Mesh(Mesh { size: vec![1], concentration: ports });
+    let cfg = RegistersCfg { switches: 1, ids: 2, external_ports: ports };
+    let mut registers = Registers::new(cfg, vec!["star".to_owned()], Routes { routing, ends: Vec::new() });
+    let groups: Vec<&[u64]> = words.chunks(usize::from(ports)).collect();
+    let rest = groups.last().map_or(0, |group| group.len()) as u16;
+    let mut store = |address, value| registers.store(address, value).map_err(|error| error.to_string());
+    for (id, members) in [(0, ports), (1, rest)] {
+        store(Registers::select_address(0, id), select.encode())?;
+        for port in 0..members {
+            store(Registers::vector_address(0, id, REQUEST, port), 1 << ports)?;
+        }
+        // The result turns into a response here: the switch is the root.
+        store(Registers::vector_address(0, id, RESPONSE, ports), 1)?;
+    }
+    let tree = TreeCfg { radix: ports as u8, unit_stages: 3 };
+    let result_slots = CengCfg::enough_result_slots(tree, 1);
+    let mut ceng = Ceng::new(CengCfg { tree, operand_slots: 2, result_slots });
+
+    let count = groups.len();
+    let mut sent = vec![0; usize::from(ports)];
+    let mut results = vec![0; count];
+    let mut finished = 0;
+    let mut flags = Flags::NONE;
+    // One a cycle: in the order of the operands' own numbers, each at its port.
+    let mut arrivals: Vec<usize> = (0..words.len()).collect();
+    arrivals.sort_by_key(|&place| places[place]);
+    // A stream must keep its order at every port, or the engine's sequence check would complain.
+    arrivals.sort_by_key(|&place| place / usize::from(ports));
+    let mut arrivals = arrivals.into_iter().peekable();
+
+    let limit = (words.len() as Cycle + 1000) * 20;
+    for now in 0..limit {
+        let put = |ceng: &mut Ceng, group: usize, port: u16| {
+            let full = groups[group].len() == usize::from(ports);
+            let mut tag = Tag(0);
+            tag.set_head(true);
+            tag.set_tail(true);
+            tag.set_vc(REQUEST);
+            tag.set_id(u16::from(!full));
+            tag.set_seq(group as u64);
+            let flit = Flit { tag, word: groups[group][usize::from(port)] };
+            ceng.put(port, REQUEST, flit, now + 1);
+        };
+        if one_a_cycle {
+            if let Some(&place) = arrivals.peek() {
+                let (group, port) = (place / usize::from(ports), (place % usize::from(ports)) as u16);
+                if ceng.room(port, REQUEST) {
+                    put(&mut ceng, group, port);
+                    arrivals.next();
+                }
+            }
+        } else {
+            for port in 0..ports {
+                let group = sent[usize::from(port)];
+                if group < count && usize::from(port) < groups[group].len() && ceng.room(port, REQUEST) {
+                    put(&mut ceng, group, port);
+                    sent[usize::from(port)] += 1;
+                }
+            }
+        }
+        let out = ceng.tick(&JoinCx { tables: &registers, switch: 0, now, queued: 0 });
+        if let Some(fault) = out.fault {
+            return Err(Failure::Engine(fault.into()));
+        }
+        if let Some(flit) = out.result {
+            results[flit.tag.seq() as usize] = flit.word & select.dtype.lane_mask();
+            flags |= Flags::from_bits(flit.tag.flags());
+            finished += 1;
+        }
+        if finished == count {
+            return Ok((results, flags));
+        }
+    }
+    Err(Failure::Engine(format!("the engine did not finish in {limit} cycles")))
+}
+
+/// The exact sum or product of numbers; `None` if there is a NaN or infinity, or for other operations.
+fn exact(op: Op, dtype: DType, operands: &[u64]) -> Option<Exact> {
+    // An exact product of very many numbers has millions of digits.
+    let product = op == Op::Prod;
+    if !(product && operands.len() <= 4096 || matches!(op, Op::Sum | Op::RepSum)) {
+        return None;
+    }
+    let number = |lane: u64| match dtype {
+        DType::I32 => Some(Exact { integer: i64::from(lane as i32).into(), scale: 0 }),
+        DType::I64 => Some(Exact { integer: (lane as i64).into(), scale: 0 }),
+        DType::U32 | DType::U64 => Some(Exact { integer: lane.into(), scale: 0 }),
+        _ => match read(dtype, lane) {
+            Meaning::Number { value, .. } => Some(value),
+            _ => None,
+        },
+    };
+    let mut operands = operands.iter().map(|&lane| number(lane));
+    let first = operands.next()??;
+    operands.try_fold(first, |sum, next| {
+        let next = next?;
+        Some(if product { sum.times(&next) } else { sum.plus(&next) })
+    })
+}
+
+/// The value of an outcome as a lane; a frame of a locator has none.
+fn value(arguments: &Arguments, outcome: &Outcome) -> Option<u64> {
+    match outcome {
+        Outcome::Lane(lane, _) => Some(*lane),
+        Outcome::Frame(quad) if arguments.op == Op::RepSum => {
+            Some(repsum::join(mode(arguments), quad.lanes, quad.m).bits)
+        }
+        Outcome::Frame(_) => None,
+    }
+}
+
+/// The error of a lane against the exact value.
+fn error(dtype: DType, lane: u64, exact: &Exact) -> Option<f64> {
+    match dtype.is_float().then(|| read(dtype, lane)) {
+        Some(Meaning::Number { value, .. }) => Some(value.ulps_from(exact, dtype)),
+        _ => None,
+    }
+}
+
+fn text(arguments: &Arguments, outcome: &Outcome, exact: Option<&Exact>, count: usize) -> String {
+    let Arguments { op, dtype, round, .. } = *arguments;
+    let mut text = format!("{op} of {count} {dtype} operands, {round}, order {}\n", arguments.order);
+    match outcome {
+        Outcome::Lane(lane, flags) => {
+            let _ = writeln!(text, "  result  {}  {}", pattern(dtype, *lane), meaning(dtype, *lane));
+            let _ = writeln!(text, "  flags   {flags}");
+        }
+        Outcome::Frame(quad) => text += &quad_text(op, dtype, mode(arguments), quad),
+    }
+    if let Some(exact) = exact {
+        let _ = writeln!(text, "  exact   {}", exact.decimal(40));
+        if let Some(error) = value(arguments, outcome).and_then(|lane| error(dtype, lane, exact)) {
+            let _ = writeln!(text, "  error   {error:.3} ulp");
+        }
+    }
+    text
+}
+
+fn json(arguments: &Arguments, outcome: &Outcome, exact: Option<&Exact>, count: usize) -> String {
+    let Arguments { op, dtype, round, .. } = *arguments;
+    let mut document = serde_json::json!({
+        "op": op.name(), "type": dtype.name(), "round": round.name(), "order": arguments.order, "operands": count,
+    });
+    let lane = value(arguments, outcome);
+    if let Some(lane) = lane {
+        document["result"] = pattern(dtype, lane).into();
+        document["value"] = meaning(dtype, lane).into();
+    }
+    match outcome {
+        Outcome::Lane(_, flags) => document["flags"] = flags.names().collect::<Vec<_>>().into(),
+        Outcome::Frame(quad) => {
+            document["lanes"] = quad.lanes.iter().map(|word| format!("{word:016x}")).collect::<Vec<_>>().into();
+            document["rc"] = quad.code.number().into();
+            document["m"] = quad.m.into();
+            document["oflow_id"] = quad.oflow_id.into();
+        }
+    }
+    if let Some(exact) = exact {
+        document["exact"] = exact.decimal(40).into();
+        if let Some(error) = lane.and_then(|lane| error(dtype, lane, exact)) {
+            document["error_ulps"] = error.into();
+        }
+    }
+    serde_json::to_string_pretty(&document).unwrap_or_default()
+}
+
+/// What tells results apart: value, words and M. Codes and flags may differ between equal results; all are kept.
+type Distinct = (Option<u64>, [u64; 4], i8);
+
+/// Distinct results of orders drawn at random.
+fn many(arguments: &Arguments, operands: &[u64], order: &Order, count: u32) -> Result<String, Failure> {
+    let Arguments { op, dtype, seed, .. } = *arguments;
+    let mut rng = Rng::new(seed, 0);
+    let mut places = places(order, operands.len());
+    let mut found: BTreeMap<Distinct, (u32, Flags, ResultCode)> = BTreeMap::new();
+    for _ in 0..count {
+        rng.shuffle(&mut places);
+        let arranged: Vec<u64> = places.iter().map(|&k| operands[k]).collect();
+        // In order of arrival an engine's ports keep their operands; only when each comes is drawn.
+        let outcome = if arguments.family == Some(Family::Piuma) && *order == Order::Arrival {
+            reduce(arguments, order, &places, operands)?
+        } else {
+            reduce(arguments, order, &places, &arranged)?
+        };
+        let key = match &outcome {
+            Outcome::Lane(lane, _) => (Some(*lane), [0; 4], 0),
+            Outcome::Frame(quad) => (value(arguments, &outcome), quad.lanes, quad.m),
+        };
+        let (flags, code) = match outcome {
+            Outcome::Lane(_, flags) => (flags, ResultCode::Ok),
+            Outcome::Frame(quad) => (Flags::NONE, quad.code),
+        };
+        let entry = found.entry(key).or_insert((0, Flags::NONE, ResultCode::Ok));
+        entry.0 += 1;
+        entry.1 |= flags;
+        entry.2 = entry.2.climb(code);
+    }
+    let exact = exact(op, dtype, operands);
+    let nearest =
+        exact.as_ref().filter(|_| dtype.is_float()).map(|exact| round_to(dtype, Round::NearestEven, exact, false).0);
+    let mut rows: Vec<_> = found.into_iter().collect();
+    rows.sort_by(|a, b| b.1.0.cmp(&a.1.0).then(a.0.cmp(&b.0)));
+    if arguments.json {
+        let list: Vec<serde_json::Value> = rows
+            .iter()
+            .map(|((lane, words, m), (times, flags, code))| {
+                let mut row = serde_json::json!({ "count": times });
+                if let Some(lane) = lane {
+                    row["result"] = pattern(dtype, *lane).into();
+                    row["value"] = meaning(dtype, *lane).into();
+                    row["error_ulps"] = exact.as_ref().and_then(|exact| error(dtype, *lane, exact)).into();
+                }
+                if op.is_wide() {
+                    row["lanes"] = words.iter().map(|word| format!("{word:016x}")).collect::<Vec<_>>().into();
+                    row["m"] = (*m).into();
+                    row["rc"] = code.number().into();
+                } else {
+                    row["flags"] = flags.names().collect::<Vec<_>>().into();
+                }
+                row
+            })
+            .collect();
+        let document = serde_json::json!({
+            "op": op.name(), "type": dtype.name(), "orders": count, "seed": seed, "distinct": list.len(),
+            "exact": exact.as_ref().map(|exact| exact.decimal(40)), "results": list,
+        });
+        return Ok(serde_json::to_string_pretty(&document).unwrap_or_default());
+    }
+    let noun = if rows.len() == 1 { "result" } else { "distinct results" };
+    let mut text =
+        format!("{op} of {} {dtype} operands, {count} orders (seed {seed}): {} {noun}\n", operands.len(), rows.len());
+    if let Some(exact) = &exact {
+        let _ = writeln!(text, "  exact   {}", exact.decimal(40));
+    }
+    text += "   count  result, value, error, distance to the correctly rounded value\n";
+    for ((lane, words, _), (times, flags, code)) in &rows {
+        let _ = write!(text, "  {times:>6}  ");
+        if let Some(lane) = lane {
+            let _ = write!(text, "{}  {}", pattern(dtype, *lane), meaning(dtype, *lane));
+            if let Some(error) = exact.as_ref().and_then(|exact| error(dtype, *lane, exact)) {
+                let _ = write!(text, "  {error:+.3} ulp");
+            }
+            if let Some(distance) = nearest.and_then(|nearest| ulp_distance(dtype, *lane, nearest)) {
+                let _ = write!(text, "  {distance} off");
+            }
+        } else {
+            let _ = write!(text, "{words:x?}");
+        }
+        let _ = if op.is_wide() { writeln!(text, "  {code}") } else { writeln!(text, "  {flags}") };
+    }
+    Ok(text)
+}

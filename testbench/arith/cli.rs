@@ -1,0 +1,344 @@
+//! The arithmetic on the command line: `alu`, `testfloat`, `reduce`, `exhaustive`, through the program.
+
+use assert_cmd::Command;
+use watershed::arith::{DType, Round};
+use watershed::oracle::soft::{self, FloatOp, Predicate};
+
+use crate::vectors::{Random, corners, seed};
+
+struct Output {
+    status: i32,
+    stdout: String,
+    stderr: String,
+}
+
+fn watershed(arguments: &[&str], input: &str) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_watershed"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(arguments)
+        .write_stdin(input)
+        .output()
+        .expect("the program starts");
+    let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
+    let output = Output {
+        status: output.status.code().expect("no signal ended the program"),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    };
+    assert!(!output.stderr.contains("panicked"), "{arguments:?}: {}", output.stderr);
+    output
+}
+
+#[test]
+fn alu_gives_result_flags_and_stages() {
+    let output = watershed(
+        &["alu", "--op", "sum", "--type", "f32", "--round", "up", "--stages", "0x3f800001", "0x33800000"],
+        "",
+    );
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    for expected in ["result  0x3f800002", "flags   inexact", "oracle  agrees", "stage 6 of 6: done", "aligned", "tiny"]
+    {
+        assert!(output.stdout.contains(expected), "{expected}: {}", output.stdout);
+    }
+    let cut = watershed(&["alu", "--op", "mul", "--type", "f16", "--stages=2", "0x3c00", "0x4000"], "");
+    assert!(cut.stdout.contains("stage 2 of 2") && cut.stdout.contains("result  0x4000  2"), "{}", cut.stdout);
+}
+
+#[test]
+fn alu_knows_every_operation_and_many_operands() {
+    for op in [
+        "sum", "sub", "prod", "min", "max", "eq", "le", "lt", "and", "or", "xor", "nand", "nor", "xnor", "minnum",
+        "maxnum",
+    ] {
+        for dtype in ["i32", "u64", "f16", "bf16", "tf32", "f32", "f64", "fp8_e4m3", "fp8_e5m2"] {
+            let output = watershed(&["alu", "--op", op, "--type", dtype, "--stages=3", "0x7f", "1", "0x80"], "");
+            assert_eq!(output.status, 0, "{op} {dtype}: {} {}", output.stdout, output.stderr);
+        }
+    }
+    let nan = watershed(
+        &["alu", "--op", "minnum", "--type", "f64", "--signal", "ieee", "3ff0000000000000", "7ff0000000000001"],
+        "",
+    );
+    assert!(nan.stdout.contains("NaN") && nan.stdout.contains("invalid"), "{}", nan.stdout);
+    let rep = watershed(&["alu", "--op", "repsum", "--type", "f64", "3ff0000000000000", "1", "bff0000000000000"], "");
+    assert!(rep.stdout.contains("REP_INEXACT") && rep.stdout.contains("m       0"), "{}", rep.stdout);
+    let place = watershed(&["alu", "--op", "minmaxloc", "--type", "i64", "--stages", "5", "3", "3"], "");
+    assert!(place.stdout.contains("3  at 1") && place.stdout.contains("5  at 0"), "{}", place.stdout);
+}
+
+#[test]
+fn alu_refuses_what_it_cannot_do() {
+    for arguments in [
+        &["alu", "--op", "sum", "--type", "f32", "1"][..],
+        &["alu", "--op", "summ", "--type", "f32", "1", "2"],
+        &["alu", "--op", "sum", "--type", "f31", "1", "2"],
+        &["alu", "--op", "sum", "--type", "f16", "0x10000", "2"],
+        &["alu", "--op", "sum", "--type", "f16", "xyz", "2"],
+        &["alu", "--op", "sum", "--type", "f16", "", "2"],
+        &["alu", "--op", "repsum", "--type", "f32", "1", "2"],
+        &["alu", "--op", "barrier", "--type", "f32", "1", "2"],
+        &["alu", "--op", "sum", "--type", "f32", "--stages=7", "1", "2"],
+    ] {
+        let output = watershed(arguments, "");
+        assert_eq!(output.status, 2, "{arguments:?}");
+        assert!(!output.stderr.is_empty());
+    }
+}
+
+/// Lines as `testfloat_gen` writes them, from SoftFloat itself.
+fn vectors(dtype: DType, function: &str, round: Round) -> Vec<String> {
+    let mut random = Random::new(seed(0x5eed_00a0));
+    let corners = corners(dtype);
+    let mut pairs: Vec<(u64, u64)> =
+        corners.iter().map(|&a| (a, corners[random.below(corners.len() as u64) as usize])).collect();
+    pairs.extend((0..200).map(|_| random.pair(dtype)));
+    let digits = dtype.bits() as usize / 4;
+    let operation = |op, a, b| soft::operate(op, dtype, round, a, b).unwrap();
+    let truth = |predicate, a, b| {
+        let (truth, flags) = soft::predicate(predicate, dtype, a, b).unwrap();
+        (u64::from(truth), flags)
+    };
+    pairs
+        .into_iter()
+        .map(|(a, b)| {
+            let (result, flags) = match function {
+                "add" => operation(FloatOp::Add, a, b),
+                "sub" => operation(FloatOp::Sub, a, b),
+                "mul" => operation(FloatOp::Mul, a, b),
+                "eq" => truth(Predicate::Equal, a, b),
+                "le" => truth(Predicate::LessOrEqual, a, b),
+                _ => truth(Predicate::Less, a, b),
+            };
+            let width = if ["eq", "le", "lt"].contains(&function) { 1 } else { digits };
+            format!("{a:0digits$X} {b:0digits$X} {result:0width$X} {:02X}", flags.bits())
+        })
+        .collect()
+}
+
+#[test]
+fn testfloat_passes_every_function_mode_and_depth() {
+    for (k, dtype) in [DType::F16, DType::F32, DType::F64].into_iter().enumerate() {
+        for (j, function) in ["add", "sub", "mul", "eq", "le", "lt"].into_iter().enumerate() {
+            let round = Round::ALL[(k + j) % 4];
+            let lines = vectors(dtype, function, round);
+            let (name, stages) = (format!("{dtype}_{function}"), (1 + (k + j) % 6).to_string());
+            let output =
+                watershed(&["testfloat", &name, "--round", round.name(), "--stages", &stages], &lines.join("\n"));
+            assert_eq!(output.status, 0, "{name}: {}{}", output.stdout, output.stderr);
+            assert_eq!(
+                output.stdout,
+                format!("In {} tests, no errors found in {name}, rounding {round}.\n", lines.len())
+            );
+        }
+    }
+}
+
+#[test]
+fn testfloat_reports_wrong_values_and_wrong_flags() {
+    // 1 + 1 = 2, a wrong value, a wrong flag, and a right one behind them
+    let input = "3C00 3C00 4000 00\n3C00 3C00 4001 00\n3C00 3C00 4000 01\n8001 0001 0000 00\n";
+    let output = watershed(&["testfloat", "f16_add", "--stages", "3"], input);
+    assert_eq!(output.status, 1);
+    assert!(
+        output.stdout.contains("+0F.000  +0F.000\n\t=> +10.000 .....  expected +10.001 ....."),
+        "{}",
+        output.stdout
+    );
+    assert!(output.stdout.contains("=> +10.000 .....  expected +10.000 ....x"), "{}", output.stdout);
+    assert!(
+        output.stdout.ends_with("4 tests performed; 2 errors found in f16_add, rounding nearest-even.\n"),
+        "{}",
+        output.stdout
+    );
+    // The rounding mode matters.
+    let tie = "3C00 1000 3C01 01\n";
+    assert_eq!(watershed(&["testfloat", "f16_add", "--round", "up"], tie).status, 0);
+    assert_eq!(watershed(&["testfloat", "f16_add", "--round", "minMag"], tie).status, 1);
+}
+
+#[test]
+fn testfloat_says_where_its_input_is_bad() {
+    for (input, at) in [
+        ("3C00 3C00 4000 00\n3C00 3C00 4000\n", "line 2"),
+        ("3C00 3C00 4000 00 00\n", "line 1"),
+        ("3C00 3C0G 4000 00\n", "3C0G"),
+        ("13C00 3C00 4000 00\n", "line 1"),
+        ("", "no test cases"),
+    ] {
+        let output = watershed(&["testfloat", "f16_add"], input);
+        assert_eq!(output.status, 2, "{input:?}");
+        assert!(output.stderr.contains(at), "{input:?}: {}", output.stderr);
+    }
+    for name in ["f16", "f16_div", "f128_add", "bf16_add"] {
+        assert_eq!(watershed(&["testfloat", name], "").status, 2);
+    }
+}
+
+const F32: [&str; 4] = ["4b800000", "3f800000", "3f800000", "cb800000"];
+
+fn reduce(more: &[&str], input: &str) -> Output {
+    let mut arguments = vec!["reduce"];
+    arguments.extend(more);
+    watershed(&arguments, input)
+}
+
+#[test]
+fn reduce_follows_the_order_and_knows_the_exact_value() {
+    let sum = |order: &str| {
+        let mut arguments = vec!["--op", "sum", "--type", "f32", "--order", order];
+        arguments.extend(F32);
+        let output = reduce(&arguments, "");
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        output.stdout
+    };
+    // (2^24 + 1) + (1 - 2^24) = 1; one after another 0; with 2^24 - 2^24 first 2
+    assert!(sum("tree").contains("result  0x3f800000  1\n"), "{}", sum("tree"));
+    assert!(sum("arrival").contains("result  0x00000000  0\n"));
+    assert!(sum("0,3,1,2").contains("result  0x40000000  2\n"));
+    for order in ["tree", "arrival", "0,3,1,2"] {
+        assert!(sum(order).contains("exact   2\n"));
+    }
+    assert!(sum("0,3,1,2").contains("error   0.000 ulp"));
+    assert!(sum("tree").contains("flags   inexact"));
+}
+
+#[test]
+fn reduce_reads_text_and_json() {
+    let text = "# four\n4b800000 3f800000\n0x3f800000, cb800000\n";
+    let list = r#"["4b800000", "3f800000", "0x3f800000", "cb800000"]"#;
+    let object = format!(r#"{{"operands": {list}}}"#);
+    let results: Vec<String> = [text, list, &object]
+        .into_iter()
+        .map(|input| reduce(&["--op", "sum", "--type", "f32", "--input", "-"], input).stdout)
+        .collect();
+    assert!(results[0].contains("of 4 f32 operands"));
+    assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
+    let integers = reduce(&["--op", "sum", "--type", "i32", "--json"], "[2147483647, 1, -1, \"fffffffe\"]");
+    let json: serde_json::Value = serde_json::from_str(&integers.stdout).expect("JSON");
+    assert_eq!((json["result"].as_str(), json["exact"].as_str()), (Some("0x7ffffffd"), Some("2147483645")));
+    assert_eq!(json["flags"][0], "int_overflow");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    assert_eq!(
+        reduce(&["--op", "sum", "--type", "f32", "--input", file.path().to_str().unwrap()], "").stdout,
+        results[0]
+    );
+}
+
+#[test]
+fn the_piuma_engine_gives_what_the_bare_tree_gives_whatever_arrives_first() {
+    let mut random = Random::new(seed(0x5eed_00a1));
+    for count in [1usize, 2, 9, 10, 11, 37, 230] {
+        let input = (0..count).map(|_| format!("{:016x}", random.lane(DType::F64))).collect::<Vec<_>>().join("\n");
+        for op in ["sum", "min", "prod"] {
+            let lines = |more: &[&str]| {
+                let mut arguments = vec!["--op", op, "--type", "f64", "--json"];
+                arguments.extend(more);
+                let output = reduce(&arguments, &input);
+                assert_eq!(output.status, 0, "{more:?} {}", output.stderr);
+                let json: serde_json::Value = serde_json::from_str(&output.stdout).expect("JSON");
+                (json["result"].clone(), json["flags"].clone())
+            };
+            let bare = lines(&[]);
+            assert_eq!(lines(&["--family", "piuma"]), bare, "{op} of {count}");
+            assert_eq!(lines(&["--family", "piuma", "--order", "arrival"]), bare, "{op} of {count}");
+        }
+    }
+}
+
+#[test]
+fn all_orders_show_which_operation_depends_on_them() {
+    let mut random = Random::new(7);
+    let input = (0..64)
+        .map(|_| format!("{:016x}", random.word() & !(0x7ff << 52) | (993 + random.below(61)) << 52))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let distinct = |more: &[&str]| {
+        let mut arguments = vec!["--type", "f64", "--json", "--all-orders", "200"];
+        arguments.extend(more);
+        let output = reduce(&arguments, &input);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let json: serde_json::Value = serde_json::from_str(&output.stdout).expect("JSON");
+        let total: u64 = json["results"].as_array().unwrap().iter().map(|row| row["count"].as_u64().unwrap()).sum();
+        assert_eq!(total, 200);
+        json["distinct"].as_u64().unwrap()
+    };
+    assert!(distinct(&["--op", "sum", "--order", "arrival"]) > 3);
+    assert!(distinct(&["--op", "sum"]) > 3);
+    assert_eq!(distinct(&["--op", "repsum", "--order", "arrival"]), 1);
+    assert_eq!(distinct(&["--op", "max"]), 1);
+    assert_eq!(distinct(&["--op", "sum", "--family", "piuma", "--order", "arrival"]), 1);
+    assert!(distinct(&["--op", "sum", "--family", "piuma"]) > 3);
+    let text = reduce(&["--op", "sum", "--type", "f64", "--all-orders", "50", "--order", "arrival"], &input);
+    assert!(text.stdout.contains("50 orders (seed 1)") && text.stdout.contains("ulp"), "{}", text.stdout);
+}
+
+#[test]
+fn reduce_refuses_bad_input() {
+    for (arguments, input, message) in [
+        (&["--op", "sum", "--type", "f32"][..], "", "no operands"),
+        (&["--op", "sum", "--type", "f32"], "3f80000000", "line 1"),
+        (&["--op", "sum", "--type", "f32"], "[1.5]", "operand 0"),
+        (&["--op", "sum", "--type", "f32"], "[\"1\"", "standard input"),
+        (&["--op", "sum", "--type", "i32"], "[2147483648]", "is no i32"),
+        (&["--op", "sum", "--type", "f32", "--order", "0,0"], "1 2", "twice"),
+        (&["--op", "sum", "--type", "f32", "--order", "0"], "1 2", "missing"),
+        (&["--op", "sum", "--type", "f32", "--order", "0,2"], "1 2", "no operand 2"),
+        (&["--op", "sum", "--type", "f32", "--order", "tee"], "1 2", "tee"),
+        (&["--op", "barrier", "--type", "f32"], "1 2", "barrier"),
+        (&["--op", "repsum", "--type", "f32"], "1 2", "repsum"),
+        (&["--op", "sum", "--type", "f64", "--family", "armed"], "1 2", "not built yet"),
+        (&["--op", "sum", "--type", "f64", "--family", "pbv"], "1 2", "not built yet"),
+        (&["--op", "repsum", "--type", "f64", "--family", "piuma"], "1 2", "no repsum"),
+        (&["--op", "sum", "--type", "f16", "--family", "piuma"], "1 2", "no f16"),
+        (&["--op", "and", "--type", "f64", "--family", "piuma"], "1 2", "bitwise"),
+        (&["--op", "sum", "--type", "f64"], "{\"op\": 37, \"contributions\": []}", "not built yet"),
+        (&["--op", "sum", "--type", "f64", "--input", "no/such/file"], "", "no/such/file"),
+    ] {
+        let output = reduce(arguments, input);
+        assert_eq!(output.status, 2, "{arguments:?} {input:?}");
+        assert!(output.stderr.contains(message), "{arguments:?} {input:?}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn exhaustive_runs_in_parts_and_resumes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("done.txt");
+    let file = file.to_str().unwrap();
+    let run = |more: &[&str]| {
+        let mut arguments = vec!["exhaustive", "--random", "3000000", "--type", "f32", "--op", "add", "--resume", file];
+        arguments.extend(more);
+        watershed(&arguments, "")
+    };
+    let first = run(&["--blocks", "2"]);
+    assert_eq!(first.status, 1, "not all is done: {}{}", first.stdout, first.stderr);
+    assert!(first.stdout.contains("still open"), "{}", first.stdout);
+    assert_eq!(std::fs::read_to_string(file).unwrap().lines().count(), 2);
+    let shard = run(&["--shard", "2/2"]);
+    assert_eq!(shard.status, 0, "{}", shard.stdout);
+    let rest = run(&[]);
+    assert_eq!(rest.status, 0, "{}", rest.stdout);
+    // 3 blocks a mode, 4 modes
+    assert_eq!(std::fs::read_to_string(file).unwrap().lines().count(), 12);
+    assert!(run(&[]).stdout.contains("0 in all, 0 mismatches"));
+    std::fs::write(file, "something else\n").unwrap();
+    let bad = run(&[]);
+    assert_eq!((bad.status, bad.stderr.contains("done.txt:1")), (2, true), "{}", bad.stderr);
+}
+
+#[test]
+fn exhaustive_refuses_what_it_does_not_know() {
+    for arguments in [
+        &["exhaustive", "--type", "f32"][..],
+        &["exhaustive", "--op", "sub"],
+        &["exhaustive", "--round", "sideways"],
+        &["exhaustive", "--shard", "5/4"],
+        &["exhaustive", "--shard", "x"],
+        &["exhaustive", "--random", "10", "--op", "min"],
+    ] {
+        let output = watershed(arguments, "");
+        assert_eq!(output.status, 2, "{arguments:?}");
+        assert!(!output.stderr.is_empty());
+    }
+}

@@ -1,0 +1,189 @@
+//! Mutation check: does every seeded fault fail a named check, and does the sound datapath pass them all?
+//!
+//! The checks are those of the other files, written over the build of the datapath: tables, corner pairs and random pairs
+//! against SoftFloat, rule text, frames. The golden lists which check saw which fault.
+
+use std::fmt::Write as _;
+
+use watershed::arith::comparator::{self, Selection};
+use watershed::arith::format::{Build, Fault, Format};
+use watershed::arith::round::Packed;
+use watershed::arith::{DType, Function, Mode, Op, Quad, Round, SignalPolicy, adder, locator, multiplier, repsum};
+use watershed::oracle::{lane_pair, quad_pair, soft};
+
+use crate::special_values::{FLUSHED, TABLE};
+use crate::vectors::{Random, corners};
+
+/// A datapath with one fault, in the two widths that the checks use.
+struct Subject {
+    fault: Fault,
+    /// The checks that fail.
+    failed: Vec<&'static str>,
+}
+
+/// Types for every fault: what a datapath is built for is a compile-time parameter.
+macro_rules! subjects {
+    ($($fault:ident),+ $(,)?) => {
+        fn subjects() -> Vec<Subject> {
+            vec![$({
+                enum Narrow {}
+                impl Build for Narrow {
+                    const FORMAT: Format = Format::F32;
+                    const FAULT: Fault = Fault::$fault;
+                }
+                enum Wide {}
+                impl Build for Wide {
+                    const FORMAT: Format = Format::F64;
+                    const FAULT: Fault = Fault::$fault;
+                }
+                Subject { fault: Fault::$fault, failed: failed_checks::<Narrow, Wide>() }
+            }),+]
+        }
+    };
+}
+
+#[rustfmt::skip]
+subjects!(
+    None,
+    DropSticky, AlignShort, SortByExponentOnly, ZeroAlwaysPositive, InfinitiesNeverCancel, SkipNormalise, DenormalsNormalised, DropPartial, DropProductTail, ZeroTimesInfinity, UpTruncates, TieAway, LoseCarry, TinyBeforeRounding, AlwaysInfinity, NoOverflowFlag, FlushLosesSign, SignalNotSeen, ZerosEqual, NegativesByMagnitude, TieKeepsFirst, SignedIndex, RepCarries, RepKeepsDropped, RepForgetsInexact,
+);
+
+fn apply<B: Build>(function: Function, mode: Mode, a: u64, b: u64) -> Packed {
+    let compare = |selection| comparator::evaluate_float::<B>(mode, selection, a, b);
+    match function {
+        Function::Add => adder::evaluate::<B>(mode, a, b, false),
+        Function::Sub => adder::evaluate::<B>(mode, a, b, true),
+        Function::Mul => multiplier::evaluate::<B>(mode, a, b),
+        Function::Min => compare(Selection::Min),
+        Function::MinNum => compare(Selection::MinNum),
+        Function::MaxNum => compare(Selection::MaxNum),
+        _ => compare(Selection::Max),
+    }
+}
+
+fn failed_checks<Narrow: Build, Wide: Build>() -> Vec<&'static str> {
+    let checks: [(&str, bool); 8] = [
+        ("special values table", special_values::<Narrow>()),
+        ("flush-to-zero table", flush_table::<Narrow>()),
+        ("f32 corner pairs", corner_pairs::<Narrow>(DType::F32)),
+        ("f32 random pairs", random_pairs::<Narrow>(DType::F32)),
+        ("f64 random pairs", random_pairs::<Wide>(DType::F64)),
+        ("minimum and maximum rules", rules::<Narrow>()),
+        ("locator rules", locators::<Wide>()),
+        ("reproducible sum rules", reproducible::<Wide>()),
+    ];
+    checks.into_iter().filter(|(_, passes)| !passes).map(|(name, _)| name).collect()
+}
+
+fn special_values<B: Build>() -> bool {
+    TABLE.iter().all(|&(function, round, a, b, result, flags)| {
+        let got = apply::<B>(function, Mode::rounding(round), u64::from(a), u64::from(b));
+        (got.bits, got.flags) == (u64::from(result), flags)
+    })
+}
+
+fn flush_table<B: Build>() -> bool {
+    FLUSHED.iter().all(|&(function, round, a, b, result, flags)| {
+        let mode = Mode { flush_to_zero: true, ..Mode::rounding(round) };
+        let got = apply::<B>(function, mode, u64::from(a), u64::from(b));
+        (got.bits, got.flags) == (u64::from(result), flags)
+    })
+}
+
+fn agrees<B: Build>(dtype: DType, round: Round, a: u64, b: u64) -> bool {
+    [(Function::Add, soft::FloatOp::Add), (Function::Sub, soft::FloatOp::Sub), (Function::Mul, soft::FloatOp::Mul)]
+        .into_iter()
+        .all(|(function, op)| {
+            let got = apply::<B>(function, Mode::rounding(round), a, b);
+            soft::operate(op, dtype, round, a, b) == Some((got.bits, got.flags))
+        })
+}
+
+fn corner_pairs<B: Build>(dtype: DType) -> bool {
+    let corners = corners(dtype);
+    Round::ALL.iter().all(|&round| {
+        corners
+            .iter()
+            .enumerate()
+            .all(|(k, &a)| corners.iter().skip(k % 3).step_by(3).all(|&b| agrees::<B>(dtype, round, a, b)))
+    })
+}
+
+fn random_pairs<B: Build>(dtype: DType) -> bool {
+    let mut random = Random::new(0x5eed_0080);
+    (0..40_000).all(|k| {
+        let (a, b) = random.pair(dtype);
+        agrees::<B>(dtype, Round::ALL[k % 4], a, b)
+    })
+}
+
+fn rules<B: Build>() -> bool {
+    let pairs = [
+        (Function::Min, Op::Min),
+        (Function::Max, Op::Max),
+        (Function::MinNum, Op::MinNum),
+        (Function::MaxNum, Op::MaxNum),
+    ];
+    let corners = corners(DType::F32);
+    SignalPolicy::ALL.iter().all(|&signal| {
+        let mode = Mode { signal, ..Mode::default() };
+        corners.iter().all(|&a| {
+            corners.iter().step_by(5).all(|&b| {
+                pairs.iter().all(|&(function, op)| {
+                    let got = apply::<B>(function, mode, a, b);
+                    (got.bits, got.flags) == lane_pair(op, DType::F32, mode, a, b)
+                })
+            })
+        })
+    })
+}
+
+fn locators<B: Build>() -> bool {
+    let values =
+        [0x3ff0 << 48, 0xbff0 << 48, 0xc000 << 48, 0, 1 << 63, 0x7ff8 << 48, 0x7ff0_0000_0000_0001, 0x7ff0 << 48];
+    let places = [0, 5, u64::MAX];
+    let mode = Mode::default();
+    let mut all = true;
+    for (op, numbers_win) in [(Op::MinMaxLoc, false), (Op::MinMaxNumLoc, true)] {
+        for a in values {
+            for b in values {
+                for i in places {
+                    for j in places {
+                        let (p, q) = (Quad::of([a, i, a, i]), Quad::of([b, j, b, j]));
+                        let (lanes, _) = locator::evaluate::<B>(DType::F64, mode, numbers_win, p.lanes, q.lanes);
+                        all &= lanes == quad_pair(op, DType::F64, mode, p, q).lanes;
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+fn reproducible<B: Build>() -> bool {
+    let mut random = Random::new(0x5eed_0081);
+    (0..2_000).all(|_| {
+        let mut operand = || repsum::split(random.lane(DType::F64) & !(0x3 << 61) | 0x1 << 61);
+        let (a, b, c) = (operand(), operand(), operand());
+        let expected = quad_pair(Op::RepSum, DType::F64, Mode::default(), a, b);
+        let expected = quad_pair(Op::RepSum, DType::F64, Mode::default(), expected, c);
+        repsum::merge::<B>(repsum::merge::<B>(a, b), c) == expected
+    })
+}
+
+#[test]
+fn every_seeded_fault_is_seen_by_a_named_check() {
+    let subjects = subjects();
+    let mut list = String::new();
+    for subject in &subjects {
+        let seen = if subject.failed.is_empty() { "-".to_owned() } else { subject.failed.join(", ") };
+        let _ = writeln!(list, "{:<22} {seen}", format!("{:?}", subject.fault));
+    }
+    for subject in &subjects {
+        let sound = subject.fault == Fault::None;
+        assert_eq!(subject.failed.is_empty(), sound, "{:?}\n{list}", subject.fault);
+    }
+    insta::with_settings!({snapshot_path => "../../golden/arith", prepend_module_to_snapshot => false}, {
+        insta::assert_snapshot!("seeded_faults", list);
+    });
+}
