@@ -3,6 +3,8 @@
 //! Every figure is the best of [`ROUNDS`] rounds: what disturbs a measurement only ever makes it longer. Time is the
 //! processor's where the system tells it (Linux), so that a busy machine changes little.
 
+#[path = "arith.rs"]
+mod arith;
 #[path = "probe.rs"]
 mod probe;
 
@@ -196,9 +198,11 @@ fn tree() {
         seconds = seconds.min(begin.seconds());
     }
     let _ = std::hint::black_box(bits);
-    println!("  {:.2} million waves a second ({:.0} ns a wave of nine additions)\n", WAVES as f64 / seconds / 1e6, {
-        seconds * 1e9 / WAVES as f64
-    });
+    let each = seconds * 1e9 / WAVES as f64;
+    println!("  {:.2} million waves a second ({each:.0} ns a wave of nine additions)", 1e3 / each);
+    let (ours, theirs) = arith::bench_adds(1_000_000, 3);
+    println!("  one pipelined adder: {:.0} million sums a second; SoftFloat: {:.0}", ours / 1e6, theirs / 1e6);
+    println!("  a million doubles through trees of radix 10: {:.2} s\n", arith::bench_reduce(1_000_000));
 }
 
 fn size() {

@@ -10,8 +10,10 @@ use crate::compare::{Mode, scenario_matches};
 const SCENARIO: &str = "testbench/piuma/allreduce-die.toml";
 const GOLDEN: &str = "golden/piuma";
 
+type Test = fn() -> Result<(), Failed>;
+
 pub fn trials() -> Vec<Trial> {
-    let tests: [(&str, fn() -> Result<(), Failed>); 5] = [
+    let tests: [(&str, Test); 5] = [
         ("an_untouched_copy_matches", an_untouched_copy_matches),
         ("a_changed_result_fails", a_changed_result_fails),
         ("a_changed_wave_fails_with_time_and_signal", a_changed_wave_fails_with_time_and_signal),
@@ -32,7 +34,7 @@ fn with_changed(file: &str, change: impl Fn(&str) -> String) -> Result<tempfile:
     let before = fs::read_to_string(&path)?;
     let after = change(&before);
     fs::write(path, &after)?;
-    if before != after { Ok(copy) } else { Err("the change changes nothing".into()) }
+    if before == after { Err("the change changes nothing".into()) } else { Ok(copy) }
 }
 
 fn outcome(copy: &Path) -> Result<(), String> {

@@ -116,7 +116,7 @@ fn commands_work_and_print_what_is_shown() {
     for shared in ["testbench", "traces"] {
         copy(&root().join(shared), &folder.path().join(shared));
     }
-    let (mut page, mut differences) = (String::new(), String::new());
+    let (mut page, mut differences) = (String::new(), Vec::new());
     let (mut printed, mut commands, mut shown) = (String::new(), 0, 0);
     for piece in pieces(&read("README.md")) {
         let (mark, body, follows) = match piece {
@@ -142,7 +142,7 @@ fn commands_work_and_print_what_is_shown() {
                 now = trimmed(&printed);
                 shown += 1;
                 if now != trimmed(&body) {
-                    differences += &format!("--- the README shows\n{body}--- its command prints\n{now}");
+                    differences.push(format!("--- the README shows\n{body}--- its command prints\n{now}"));
                 }
             }
             _ => {}
@@ -150,6 +150,7 @@ fn commands_work_and_print_what_is_shown() {
         page.push_str(&now);
     }
     assert!(commands >= 8 && shown >= 3, "{commands} commands and {shown} outputs were found");
+    let differences = differences.concat();
     let accept = std::env::var("WATERSHED_GOLDEN").is_ok_and(|word| word == "accept");
     if accept && std::env::var_os("CI").is_none() && !differences.is_empty() {
         println!("{differences}");

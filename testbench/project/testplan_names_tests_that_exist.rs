@@ -47,12 +47,11 @@ fn plan() -> Plan {
 /// Whether the sources have this test.
 fn exists(name: &str) -> Result<(), String> {
     let (target, test) = name.split_once(' ').ok_or("a name is TARGET TEST, as `make plan` prints it")?;
-    let (folder, top) = match target {
-        "watershed" => (root().join("src"), "lib.rs"),
-        _ => {
-            let target = target.strip_prefix("watershed::").ok_or("a target is `watershed` or `watershed::NAME`")?;
-            (root().join("testbench").join(target), "main.rs")
-        }
+    let (folder, top) = if target == "watershed" {
+        (root().join("src"), "lib.rs")
+    } else {
+        let target = target.strip_prefix("watershed::").ok_or("a target is `watershed` or `watershed::NAME`")?;
+        (root().join("testbench").join(target), "main.rs")
     };
     if target == "watershed::golden" && !test.contains("::") {
         let scenario = root().join("testbench").join(format!("{test}.toml"));
