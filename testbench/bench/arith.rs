@@ -3,8 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use watershed::arith::{DType, Function, Mode, Operands, Pipe, PipeIn, Round, TreeCfg, TreeIn, Tree};
-use watershed::arith::{Flags, Op};
+use watershed::arith::{DType, Flags, Function, Mode, Op, Operands, Pipe, PipeIn, Round, Tree, TreeCfg, TreeIn};
 use watershed::oracle::soft::{FloatOp, operate};
 
 /// Doubles of near exponents and both signs.
