@@ -575,6 +575,9 @@ where
         {
             return self.queue_name(link.to_node, other, vc);
         }
+        if far.kind == NodeKind::End {
+            return self.sender_name(link.to_node, vc);
+        }
         far.name.clone()
     }
 

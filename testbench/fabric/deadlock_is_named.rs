@@ -106,7 +106,8 @@ fn a_consumer_that_takes_nothing_is_the_end_of_the_chain() {
                 autopsy.ends[0].iter().map(|wait| (wait.who.as_str(), wait.whom.as_str())).collect();
             let place = |name: &str| format!("{name} c{vc}");
             let (a, b, c, e) = (place("s0.I0"), place("s1.I0"), place("s2.I0"), place("e1"));
-            assert_eq!(chain, [("e0", a.as_str()), (&a, &b), (&b, &c), (&c, &e), (&e, "e1")]);
+            let sender = place("e0 to send a");
+            assert_eq!(chain, [(sender.as_str(), a.as_str()), (&a, &b), (&b, &c), (&c, &e), (&e, "e1")]);
             assert!(autopsy.to_string().starts_with("stall: 5 places"));
         }
     }
@@ -128,7 +129,7 @@ fn a_join_without_an_operand_names_the_port() {
     let autopsy = net.autopsy();
     assert!(autopsy.cycle.is_empty());
     let last = autopsy.ends[0].last().unwrap();
-    assert_eq!((last.who.as_str(), last.whom.as_str()), ("s0 engine", "e1 to send over P1"));
+    assert_eq!((last.who.as_str(), last.whom.as_str()), ("s0 engine", "e1 to send a c0"));
     assert_eq!(last.why, "no operand of port 1");
     assert_eq!(autopsy.ends[0][0].who, "s0.I0 c0");
 }
