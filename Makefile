@@ -28,7 +28,7 @@ test: cmake ## check everything CI checks: format, lints, documentation, all tes
 golden: cmake ## show what differs from golden/ and from the README's outputs, then accept what comes out now
 	@if [ -n "$$CI" ]; then echo "make golden: CI accepts nothing; run it yourself and commit what it writes" >&2; exit 1; fi
 	@WATERSHED_GOLDEN=accept INSTA_UPDATE=always $(CARGO) test --quiet --no-fail-fast \
-		--test golden --test cli --test probe --test project -- --nocapture
+		--test golden --test cli --test probe --test arith --test project -- --nocapture
 	@git status --short golden README.md
 
 bench: cmake ## measure what simulating costs (about a minute)
