@@ -21,7 +21,7 @@ fn doubles(count: usize) -> Vec<u64> {
 /// f64 adds a second: through the pipe of this many stages, and SoftFloat's.
 pub fn bench_adds(count: usize, stages: u8) -> (f64, f64) {
     let values = doubles(4096);
-    let pair = |k: usize| (values[k & 4095], values[k.wrapping_mul(7) + 1 & 4095]);
+    let pair = |k: usize| (values[k & 4095], values[(k.wrapping_mul(7) + 1) & 4095]);
     let mut pipe = Pipe::new(Function::Add, DType::F64, Mode::default(), stages);
     let begin = Instant::now();
     for k in 0..count {
