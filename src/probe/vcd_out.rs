@@ -40,6 +40,29 @@ pub struct VcdSink {
     files: Vec<PathBuf>,
 }
 
+/// A file that is emptied by the first write to it.
+struct Fresh {
+    file: File,
+    emptied: bool,
+}
+
+impl Write for Fresh {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.emptied {
+            // Pipes and devices have no length.
+            if self.file.metadata()?.is_file() {
+                self.file.set_len(0)?;
+            }
+            self.emptied = true;
+        }
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
 impl std::fmt::Debug for VcdSink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("VcdSink").field("path", &self.path).field("bytes", &self.bytes).finish_non_exhaustive()
@@ -47,13 +70,17 @@ impl std::fmt::Debug for VcdSink {
 }
 
 impl VcdSink {
-    /// Creates the file at once, so that a wrong path shows before the run.
+    /// Creates the file at once, so that a wrong path shows before the run. What an older file of this name holds is
+    /// lost only with the first write: a selection of nothing costs nobody a waveform.
     ///
     /// # Errors
     /// Whatever the system says when the file cannot be created.
     pub fn create(path: impl AsRef<Path>) -> io::Result<VcdSink> {
         let path = path.as_ref().to_owned();
-        let mut sink = Self::to_writer(Box::new(File::create(&path)?));
+        let mut sink = Self::to_writer(Box::new(Fresh {
+            file: File::options().write(true).create(true).truncate(false).open(&path)?,
+            emptied: false,
+        }));
         sink.files.push(path.clone());
         sink.path = Some(path);
         Ok(sink)

@@ -58,3 +58,12 @@ fn a_wrong_path_shows_before_the_run() {
     let directory = tempfile::tempdir().unwrap();
     assert!(VcdSink::create(directory.path().join("no/such/directory/run.vcd")).is_err());
 }
+
+#[test]
+fn an_older_waveform_is_lost_with_the_first_write_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wave.vcd");
+    std::fs::write(&path, "an older waveform").unwrap();
+    drop(VcdSink::create(&path).unwrap());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "an older waveform");
+}
