@@ -38,7 +38,7 @@ mod wires;
 pub use flit::{Flit, MAX_ENDS, MAX_IDS, Tag};
 pub use frames::{ShortBuffer, check_buffers};
 pub use join::{Block, Join, JoinCx, JoinOut, NoBump, NoJoin, pass_through};
-pub use network::{Blocks, Evaluation, LinkLoad, Network, Step, SwitchCfg, Tables};
+pub use network::{At, Blocks, Evaluation, LinkLoad, Network, Route, Step, SwitchCfg, Tables};
 pub use plan::{NodeKind, Plan, PlanLink, PlanNode, Vcs};
 pub use portset::PortSet;
 pub use switch::Pipeline;

@@ -34,11 +34,68 @@ pub trait Tables<const W: usize> {
         1
     }
 
-    /// The output port of a point-to-point packet.
-    fn unicast(&self, switch: u32, port: u16, flit: &Flit) -> u16;
+    /// Route computation: where a point-to-point packet, whose head flit stands in the queue that `at` names, goes on.
+    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route;
 
     /// What to tell the user when [`Tables::outputs`] is empty.
     fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String;
+}
+
+/// What route computation may look at: where the packet stands, and the state of the switch's own outputs.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    /// The switch.
+    pub switch: u32,
+    /// The input port.
+    pub port: u16,
+    /// The point-to-point channel the packet came in on, counted from the first such channel.
+    pub channel: u8,
+    wires: &'a Wires,
+    base: u32,
+}
+
+impl<'a> At<'a> {
+    pub(super) fn new(wires: &'a Wires, switch: u32, base: u32, port: u16, vc: u8) -> Self {
+        At { switch, port, channel: vc - wires.vcs.set, wires, base }
+    }
+
+    /// How many point-to-point channels there are.
+    #[inline]
+    pub fn channels(&self) -> u8 {
+        self.wires.vcs.unicast
+    }
+
+    /// Credits of a point-to-point channel of an output: free places in the buffer at the far end, as far as the switch
+    /// knows. What adaptive routing decides by.
+    #[inline]
+    pub fn credits(&self, out: u16, channel: u8) -> u16 {
+        self.wires.out[self.wires.queue(self.base + u32::from(out), self.wires.vcs.set + channel)].credits
+    }
+
+    /// Whether a packet holds a point-to-point channel of an output.
+    #[inline]
+    pub fn is_held(&self, out: u16, channel: u8) -> bool {
+        self.wires.out[self.wires.queue(self.base + u32::from(out), self.wires.vcs.set + channel)].owner != 0
+    }
+}
+
+/// The answer of route computation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The output port.
+    pub port: u16,
+    /// The channels that may be used there: bit k is the k-th point-to-point channel.
+    pub vcs: u32,
+    /// Whether route computation is asked again in every cycle in which channel allocation gives the packet nothing:
+    /// what adaptive routing with an escape channel needs. Otherwise the answer stands.
+    pub again: bool,
+}
+
+impl Route {
+    /// Over this port, on any channel.
+    pub fn over(port: u16) -> Route {
+        Route { port, vcs: u32::MAX, again: false }
+    }
 }
 
 /// The parameters of all switches of a system.
@@ -602,7 +659,10 @@ where
                     Phase::Idle if self.plan.vcs.is_set(vc) => {
                         (self.tables.outputs(node, port, &flit).iter().collect(), vc)
                     }
-                    Phase::Idle => (vec![self.tables.unicast(node, port, &flit)], self.plan.vcs.set),
+                    Phase::Idle => {
+                        let at = At::new(&self.wires, node, info.port_base, port, vc);
+                        (vec![self.tables.unicast(&at, &flit).port], self.plan.vcs.set)
+                    }
                     Phase::Routed => (vec![queue.out_port], self.plan.vcs.set),
                     Phase::Active => (vec![queue.out_port], if self.plan.vcs.is_set(vc) { vc } else { queue.out_vc }),
                     Phase::Fork => {

@@ -5,7 +5,7 @@
 //! no set of packets can wait for each other in a circle. [`dependency_cycle`] builds that graph from the routing
 //! function itself by walking every route, so it proves the code that runs and not a drawing of it.
 
-use super::network::Tables;
+use super::network::{At, Route, Tables};
 use super::topology::{Die, EndPlace, Layout, Mesh, Neighbours, die_port as port};
 use super::{Flit, PortSet};
 use std::collections::HashSet;
@@ -62,8 +62,8 @@ impl<const W: usize> Tables<W> for Routes {
         PortSet::EMPTY
     }
 
-    fn unicast(&self, switch: u32, _: u16, flit: &Flit) -> u16 {
-        self.port(switch, flit.dst())
+    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
+        Route::over(self.port(at.switch, flit.dst()))
     }
 
     fn no_route(&self, switch: u32, port: u16, _: &Flit) -> String {

@@ -17,9 +17,9 @@
 //! | VA | per output port, requesters in round-robin order get the lowest free allowed channel *chosen* |
 //! | SA | separable, input first: an arbiter picks a channel per input port, then one picks an input per output port; what set-routed packets took in this cycle is gone |
 
-use super::network::Tables;
+use super::network::{At, Tables};
 use super::switch::Cx;
-use super::wires::Phase;
+use super::wires::{AGAIN, Phase};
 use super::{Join, PortSet};
 use crate::kernel::Wake;
 
@@ -29,16 +29,19 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
         1 | 2 => {
             compute_routes(cx);
             allocate_channels(cx);
+            look_again(cx);
             allocate_switch(cx);
         }
         3 => {
             allocate_switch(cx);
             compute_routes(cx);
             allocate_channels(cx);
+            look_again(cx);
         }
         _ => {
             allocate_switch(cx);
             allocate_channels(cx);
+            look_again(cx);
             compute_routes(cx);
         }
     }
@@ -53,10 +56,11 @@ fn compute_routes<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx
                 continue;
             }
             let Some((flit, Ok(()))) = cx.wires.head(q) else { continue };
-            let out = cx.tables.unicast(cx.node, port, &flit);
+            let route = cx.tables.unicast(&At::new(cx.wires, cx.node, cx.base, port, vc), &flit);
             let queue = &mut cx.wires.queues[q];
             queue.phase = Phase::Routed;
-            queue.out_port = out;
+            queue.out_port = route.port;
+            queue.allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
             cx.changed = true;
         }
     }
@@ -81,7 +85,6 @@ fn allocate_channels<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut
         // Requesters of this output in turn: local queue numbers from the cursor on, then from the beginning.
         let total = u32::from(ports) << cx.wires.vc_shift;
         let mut granted = None;
-        let mut next_free = first;
         for step in 0..total {
             let local = (u32::from(start) + step) % total;
             let (port, vc) = ((local >> cx.wires.vc_shift) as u16, (local & ((1 << cx.wires.vc_shift) - 1)) as u8);
@@ -93,9 +96,9 @@ fn allocate_channels<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut
             if queue.phase != Phase::Routed || queue.out_port != out || queue.len == 0 {
                 continue;
             }
-            let free = (next_free..last).find(|&v| cx.wires.out[cx.wires.queue(at, v)].owner == 0);
-            let Some(free) = free else { break };
-            next_free = free + 1;
+            let free = (first..last)
+                .find(|&v| queue.allowed >> (v - first) & 1 == 1 && cx.wires.out[cx.wires.queue(at, v)].owner == 0);
+            let Some(free) = free else { continue };
             let channel = cx.wires.queue(at, free);
             cx.wires.out[channel].owner = cx.owner_number(port, vc);
             let queue = &mut cx.wires.queues[q];
@@ -106,6 +109,19 @@ fn allocate_channels<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut
         }
         if let Some(local) = granted {
             cx.arbiters.va_cursor_q[at as usize] = ((local + 1) % total) as u16;
+        }
+    }
+}
+
+/// Packets that got no channel and whose route is to be computed again go back to the start.
+fn look_again<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
+    for vc in cx.wires.vcs.set..cx.wires.vcs.total() {
+        for port in &cx.wires.occupied::<W>(cx.node, vc) {
+            let q = cx.wires.queue(cx.base + u32::from(port), vc);
+            let queue = &mut cx.wires.queues[q];
+            if queue.phase == Phase::Routed && queue.allowed & AGAIN != 0 {
+                queue.phase = Phase::Idle;
+            }
         }
     }
 }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! All state lives in flat arrays indexed by (node, port, channel), because a system may have millions of idle
-//! switches: an idle input queue is 20 bytes and holds no buffer. Flits that are queued anywhere stand in one pool as
+//! switches: an idle input queue is 24 bytes and holds no buffer. Flits that are queued anywhere stand in one pool as
 //! linked lists; memory follows the number of live flits, not the number of buffers, and the pool's last freed entry
 //! is the next one used, so a small system runs in the first-level cache.
 //!
@@ -54,7 +54,7 @@ pub enum Phase {
     Fork,
 }
 
-/// One input queue: a list in the pool and the state of the packet at its head. 20 bytes.
+/// One input queue: a list in the pool and the state of the packet at its head. 24 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue {
     pub head: u32,
@@ -66,7 +66,13 @@ pub(super) struct Queue {
     pub out_port: u16,
     pub out_vc: u8,
     pub phase: Phase,
+    /// Point-to-point channels that route computation allows, from the first such channel on; bit 31: it is asked
+    /// again if none is free.
+    pub allowed: u32,
 }
+
+/// The bit of [`Queue::allowed`] that says that route computation is asked again.
+pub(super) const AGAIN: u32 = 1 << 31;
 
 /// One flit in the pool.
 #[derive(Clone, Copy, Debug)]
@@ -192,7 +198,16 @@ impl Wires {
             occ_base += (u32::from(node.ports) << vc_shift).div_ceil(64);
         }
         let ports = port_base as usize;
-        let idle = Queue { head: NONE, tail: NONE, last_pop: 0, len: 0, out_port: 0, out_vc: 0, phase: Phase::Idle };
+        let idle = Queue {
+            head: NONE,
+            tail: NONE,
+            last_pop: 0,
+            len: 0,
+            out_port: 0,
+            out_vc: 0,
+            phase: Phase::Idle,
+            allowed: 0,
+        };
         let unlinked = Link { to_port: NONE, to_node: NONE, latency: 0, cycles_per_flit: 1 };
         let mut wires = Wires {
             now: 0,

@@ -25,7 +25,7 @@
 use super::{CHANNELS, REQUEST, RESPONSE};
 use crate::arith::{DType, Mode, Op, Round};
 use crate::fabric::routing::Routes;
-use crate::fabric::{Flit, PortSet, Tables};
+use crate::fabric::{At, Flit, PortSet, Route, Tables};
 
 /// The size of a register file.
 #[derive(Clone, Debug)]
@@ -282,8 +282,8 @@ impl Tables<1> for Registers {
     }
 
     #[inline]
-    fn unicast(&self, switch: u32, _: u16, flit: &Flit) -> u16 {
-        self.routes.port(switch, flit.dst())
+    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
+        Route::over(self.routes.port(at.switch, flit.dst()))
     }
 
     fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String {

@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 
 use watershed::fabric::arbiter::Policy;
 use watershed::fabric::{
-    Block, Blocks, Evaluation, Flit, Io, Join, JoinCx, JoinOut, Network, NodeKind, Pipeline, Plan, PlanLink, PlanNode,
-    PortSet, Step, SwitchCfg, Tables, Vcs, pass_through,
+    At, Block, Blocks, Evaluation, Flit, Io, Join, JoinCx, JoinOut, Network, NodeKind, Pipeline, Plan, PlanLink,
+    PlanNode, PortSet, Route, Step, SwitchCfg, Tables, Vcs, pass_through,
 };
 use watershed::kernel::{Cycle, Wake};
 use watershed::probe::Scope;
@@ -71,8 +71,8 @@ impl<const W: usize> Tables<W> for Map {
         self.longest.max(1)
     }
 
-    fn unicast(&self, switch: u32, _: u16, flit: &Flit) -> u16 {
-        if self.direct { flit.dst() as u16 } else { self.unicast[&(switch, flit.dst())] }
+    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
+        Route::over(if self.direct { flit.dst() as u16 } else { self.unicast[&(at.switch, flit.dst())] })
     }
 
     fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String {
