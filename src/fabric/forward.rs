@@ -133,8 +133,7 @@ fn available<T, J: Join<Tables = T>, const W: usize>(
 /// Lets the packet with owner number `owner` hold an output channel (0 frees it). Slots of an engine are not held.
 fn hold<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, vc: u8, owner: u16) {
     if !cx.is_engine(out) {
-        let channel = cx.wires.queue(cx.base + u32::from(out), vc);
-        cx.wires.out[channel].owner = owner;
+        cx.wires.hold(cx.base + u32::from(out), vc, owner);
     }
 }
 

@@ -94,7 +94,7 @@ mod tests {
         let out = [OutVc { credits: 4, owner: 0 }; 2];
         let queue =
             Queue { head: 0, tail: 0, last_pop: 0, len: 0, out_port: 0, out_vc: 0, phase: Phase::Idle, allowed: 0 };
-        let link = |to| Link { to_port: to, to_node: to, latency: 1, cycles_per_flit: 1 };
+        let link = |to| Link { to_port: to, to_node: to, latency: 1, cycles_per_flit: 1, free: 0, credit: 0 };
         Pair { monitor: Monitor::new(&out), out, queues: [queue; 2], links: [link(1), link(0)] }
     }
 

@@ -13,7 +13,7 @@
 use super::frames::check_buffers;
 use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::wires::{Depths, Io, LinkCount, NONE, Phase, Wires};
-use super::{Block, Flit, Join, NodeKind, Plan, PortSet, arbiter::Policy};
+use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, arbiter::Policy};
 use crate::kernel::{Autopsy, Cycle, Rng, WaitFor};
 use crate::probe::{EnumTable, NodeHandle, Scope, Tracer};
 
@@ -107,6 +107,8 @@ pub struct SwitchCfg {
     pub policy: Policy,
     /// Whether link monitors check every event.
     pub monitors: bool,
+    /// Allocators and flow control of point-to-point channels.
+    pub router: RouterCfg,
 }
 
 /// How a run evaluates its blocks; none of it may change a result.
@@ -213,26 +215,19 @@ where
         if let Err(short) = check_buffers::<T, W>(&plan, &tables, depths) {
             panic!("{short}");
         }
-        let wires = Wires::new(&plan, depths, cfg.pipeline.front(), cfg.pipeline.post(), cfg.monitors);
+        let wires = Wires::new(&plan, depths, &cfg);
         let switches = plan.count(NodeKind::Switch);
         let widest = plan.nodes.iter().map(|node| usize::from(node.ports)).max().unwrap_or(1);
         assert_eq!(vc_names.len(), usize::from(plan.vcs.total()), "one name for every channel");
         assert_eq!(blocks.bumps.len(), plan.count(NodeKind::Bump), "one block for every bump of the plan");
         assert_eq!(blocks.ends.len(), plan.count(NodeKind::End), "one block for every end point of the plan");
         assert!(blocks.joins.is_empty() || blocks.joins.len() == switches, "an engine for every switch or for none");
-        let arbiters = Arbiters::new(
-            cfg.policy,
-            switches,
-            wires.links.len(),
-            widest,
-            usize::from(plan.vcs.set),
-            usize::from(plan.vcs.total()),
-        );
+        let arbiters = Arbiters::new(&cfg, switches, widest, plan.vcs, &wires.links, wires.vc_shift);
         let nodes = plan.nodes.len();
         let mut network = Network {
             arbiters,
             forks: Forks::default(),
-            scratch: Scratch::new(widest),
+            scratch: Scratch::new(widest, wires.vc_shift, usize::from(cfg.router.input_speedup)),
             cfg,
             evaluation: Evaluation::default(),
             order: None,
@@ -399,6 +394,7 @@ where
     fn tick(&mut self, node: u32) {
         let wake = if node < self.switches {
             let info = self.wires.nodes[node as usize];
+            let shift = self.wires.vc_shift;
             let join = if info.engine { &mut self.joins[node as usize] } else { &mut self.idle_join };
             super::switch::tick(Cx {
                 wires: &mut self.wires,
@@ -409,8 +405,12 @@ where
                 tables: &self.tables,
                 node,
                 base: info.port_base,
+                first_queue: (info.port_base as usize) << shift,
+                mask_base: info.mask_base as usize,
+                words: usize::from(info.words),
                 engine: if info.engine { info.ports - 1 } else { u16::MAX },
-                stages: self.cfg.pipeline.stages(),
+                pipeline: self.cfg.pipeline,
+                router: self.cfg.router,
                 taken_in: PortSet::EMPTY,
                 taken_out: PortSet::EMPTY,
                 changed: false,
@@ -452,12 +452,13 @@ where
         let ports = usize::from(info.ports);
         let queues = ports << self.wires.vc_shift;
         let per_port = size_of::<super::wires::Link>() + size_of::<LinkCount>() + 2;
+        let masks = usize::from(info.words) * size_of::<super::wires::Masks>();
         let arbiters = ports * (self.arbiters.input.bytes_each() + self.arbiters.output.bytes_each());
         queues * (size_of::<super::wires::Queue>() + size_of::<super::wires::OutVc>())
             + ports * per_port
             + arbiters
             + size_of::<super::wires::NodeInfo>()
-            + queues.div_ceil(64) * 8
+            + masks
             + if self.joins.is_empty() { 0 } else { size_of::<J>() }
     }
 
@@ -469,6 +470,7 @@ where
     /// Whatever the tracer says when it starts: nothing selected, or the file cannot be written.
     pub fn record(&mut self, mut tracer: Tracer) -> Result<(), crate::probe::TraceError> {
         self.wires.sent = Some(vec![None; self.wires.links.len()]);
+        self.wires.touched = Some(Vec::new());
         let mut handles = Vec::with_capacity(self.plan.nodes.len());
         for node in 0..self.plan.nodes.len() as u32 {
             let path = self.plan.nodes[node as usize].path.clone();
@@ -490,6 +492,9 @@ where
     fn sample(&mut self) {
         let Some(mut waves) = self.waves.take() else { return };
         waves.due.extend_from_slice(&self.awake);
+        if let Some(touched) = &mut self.wires.touched {
+            waves.due.append(touched);
+        }
         waves.due.extend_from_slice(&waves.last_awake);
         waves.due.sort_unstable();
         waves.due.dedup();

@@ -12,7 +12,7 @@
 //!
 //! | parameter | unit | range | effect on cycles | effect on storage |
 //! |---|---|---|---|---|
-//! | [`Pipeline::stages`] | cycles | 1 to 4 | every hop takes `stages` + link latency | the credit round trip grows by `stages` - 1 |
+//! | [`Pipeline`] | cycles | 1 to 4, or step by step | every hop takes its sum + link latency | the credit round trip grows by that sum - 1 |
 //! | buffer depth | flits a channel | from 1 | below the round trip the rate of a channel is depth / round trip | depth x flit width |
 //! | [`Policy`] | | round-robin, matrix, fixed | who waits | see [`arbiter`](super::arbiter) |
 //!
@@ -20,69 +20,127 @@
 //! at t + stages + latency. Set-routed packets spend the front stages as plain delay (the register look-up takes the
 //! place of RC and VA *chosen*).
 //!
-//! Limitations: one flit an input port and an output port in a cycle (no speed-up); no speculation.
+//! The allocators and the other knobs of point-to-point channels are in [`router`](super::router).
+//!
+//! Limitations: one flit an output port in a cycle.
 
 use super::arbiter::{Bank, Policy};
-use super::network::Tables;
-use super::wires::{NONE, Wires};
-use super::{Join, JoinCx, PortSet, forward, unicast};
+use super::network::{SwitchCfg, Tables};
+use super::router::{RouterCfg, SwitchAllocator, VcAllocator};
+use super::wires::{Link, NONE, Wires};
+use super::{Join, JoinCx, PortSet, Vcs, forward, unicast};
 use crate::kernel::Wake;
 
-/// The pipeline of a switch: how many cycles a flit spends in it, and where switch allocation lies.
+/// The pipeline of a switch: how many cycles a packet spends in each of its steps.
+///
+/// | step | cycles | 0 means |
+/// |---|---|---|
+/// | RC, route computation | `route` | done in the cycle in which the head flit can first be looked at (look-ahead routing) |
+/// | VA, virtual-channel allocation | `vc_alloc` | in the same cycle as switch allocation, chained |
+/// | SA, switch allocation | `switch_alloc`, at least 1 | |
+/// | ST, switch traversal | `traversal` | in the cycle of switch allocation |
+///
+/// A hop takes the sum. A step of more than one cycle decides in its last; a packet that got nothing begins the step
+/// anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pipeline {
-    stages: u8,
+    /// Cycles of route computation.
+    pub route: u8,
+    /// Cycles of virtual-channel allocation.
+    pub vc_alloc: u8,
+    /// Cycles of switch allocation, at least 1.
+    pub switch_alloc: u8,
+    /// Cycles of switch traversal.
+    pub traversal: u8,
 }
 
 impl Pipeline {
-    /// A pipeline of 1 to 4 stages.
+    /// The usual pipelines of 1 to 4 stages: everything in one cycle; ST on its own; SA and ST; each step on its own.
     ///
     /// # Panics
     /// For any other number; scenario checks refuse it before.
     pub fn new(stages: u8) -> Pipeline {
-        assert!((1..=4).contains(&stages), "a switch pipeline has 1 to 4 stages, not {stages}");
-        Pipeline { stages }
+        let [route, vc_alloc, traversal] = match stages {
+            1 => [0, 0, 0],
+            2 => [0, 0, 1],
+            3 => [0, 1, 1],
+            4 => [1, 1, 1],
+            _ => panic!("a switch pipeline has 1 to 4 stages, not {stages}"),
+        };
+        Pipeline { route, vc_alloc, switch_alloc: 1, traversal }
     }
 
     /// Cycles from the delivery of a flit to its departure when nothing is in its way.
-    pub fn stages(self) -> u8 {
-        self.stages
+    pub fn stages(self) -> u16 {
+        self.front() + 1 + self.post()
     }
 
-    /// Stages before switch allocation.
+    /// Cycles before the one in which switch allocation decides.
     pub fn front(self) -> u16 {
-        u16::from(self.stages.saturating_sub(2))
+        u16::from(self.route) + u16::from(self.vc_alloc) + u16::from(self.switch_alloc) - 1
     }
 
-    /// Stages after switch allocation.
+    /// Cycles after switch allocation.
     pub fn post(self) -> u16 {
-        u16::from(self.stages > 1)
+        u16::from(self.traversal)
+    }
+
+    /// Whether any step takes more than a cycle, so that queues need timers.
+    fn is_slow(self) -> bool {
+        self.route > 1 || self.vc_alloc > 1 || self.switch_alloc > 1
     }
 }
 
-/// All arbiters of all switches; a switch uses its own slice.
+/// All arbiters of all switches; a switch uses its own slice. What the chosen allocators do not need is empty.
 #[derive(Clone, Debug)]
 pub(super) struct Arbiters<const W: usize> {
     /// Per (switch, set-routed channel): which input goes first.
     pub set: Bank<W>,
-    /// Per input port: which channel enters the crossbar.
+    /// Per input passage: which channel enters the crossbar.
     pub input: Bank<1>,
-    /// Per output port: which input it serves.
+    /// Per output port: which input passage it serves.
     pub output: Bank<W>,
-    /// Per output port: where virtual-channel allocation starts looking.
+    /// Per input passage: which output's offer it accepts (iSLIP).
+    pub accept: Bank<W>,
+    /// Per output port: where ordered virtual-channel allocation starts looking.
     pub va_cursor_q: Vec<u16>,
+    /// Per output channel: the queue that is served first (separable, iSLIP).
+    pub va_grant_q: Vec<u16>,
+    /// Per output channel: which input port goes first (separable with matrix arbiters).
+    pub va_ports: Option<Bank<W>>,
+    /// Per queue: the channel that is picked or accepted first, counted over all outputs (separable, iSLIP).
+    pub va_accept_q: Vec<u16>,
+    /// Per queue: the cycle in which the step it is in decides; only if a step takes several cycles.
+    pub timer_q: Vec<u32>,
 }
 
 impl<const W: usize> Arbiters<W> {
-    pub fn new(policy: Policy, switches: usize, ports: usize, widest: usize, set: usize, vcs: usize) -> Self {
+    pub fn new(cfg: &SwitchCfg, switches: usize, widest: usize, vcs: Vcs, links: &[Link], vc_shift: u32) -> Self {
+        let router = &cfg.router;
+        let (ports, queues) = (links.len(), links.len() << vc_shift);
+        let speedup = usize::from(router.input_speedup);
+        let some = |wanted: bool, count: usize| vec![0; if wanted { count } else { 0 }];
+        let islip = router.switch_allocator == SwitchAllocator::Islip;
+        let ordered = router.vc_allocator == VcAllocator::Ordered;
+        // An iSLIP arbiter is a cursor by definition.
+        let policy = if islip { Policy::RoundRobin } else { cfg.policy };
+        let matrix = router.vc_allocator == VcAllocator::Separable && cfg.policy != Policy::RoundRobin;
         Arbiters {
-            set: Bank::new(policy, switches * set, widest),
-            input: Bank::new(policy, ports, vcs),
-            output: Bank::new(policy, ports, widest),
-            va_cursor_q: vec![0; ports],
+            set: Bank::new(cfg.policy, switches * usize::from(vcs.set), widest),
+            input: Bank::new(policy, ports * speedup, usize::from(vcs.total())),
+            output: Bank::new(policy, ports, widest * speedup),
+            accept: Bank::new(Policy::RoundRobin, if islip { ports * speedup } else { 0 }, widest),
+            va_cursor_q: some(ordered, ports),
+            va_grant_q: some(!ordered, queues),
+            va_ports: matrix.then(|| Bank::new(cfg.policy, queues, widest)),
+            va_accept_q: some(!ordered, queues),
+            timer_q: vec![NO_TIMER; if cfg.pipeline.is_slow() { queues } else { 0 }],
         }
     }
 }
+
+/// The timer of a queue that is in no step of several cycles.
+pub(super) const NO_TIMER: u32 = u32::MAX;
 
 /// One copy of a multicast of several flits.
 #[derive(Clone, Copy, Debug)]
@@ -143,17 +201,43 @@ impl Forks {
 /// Memory that the allocators of one switch need within a cycle; shared by all switches.
 #[derive(Clone, Debug)]
 pub(super) struct Scratch<const W: usize> {
+    /// Words of queue bits at the start of the cycle: heads that have no route, those that have, those with a channel.
+    pub fresh: Vec<u64>,
+    pub routed: Vec<u64>,
+    pub active: Vec<u64>,
+    /// Per output: the words of queue bits of those that want a channel there.
+    pub want: Vec<u64>,
+    /// Per queue: channels that offered themselves or were picked.
+    pub offers: Vec<u32>,
+    /// Per input passage: the channels that could send.
     pub channels: Vec<PortSet<1>>,
-    pub chosen: Vec<u8>,
+    /// Per input passage: the outputs it wants.
+    pub targets: Vec<PortSet<W>>,
+    /// Per output: the input passages that want it.
     pub requests: Vec<PortSet<W>>,
+    /// Per output: the passage it offered itself to.
+    pub granted: Vec<u16>,
+    /// Per input passage and output: the channel for it.
+    pub labels: Vec<u8>,
+    /// Per input passage: the channel that was picked.
+    pub chosen: Vec<u8>,
 }
 
 impl<const W: usize> Scratch<W> {
-    pub fn new(widest: usize) -> Self {
+    pub fn new(widest: usize, vc_shift: u32, speedup: usize) -> Self {
+        let words = (widest << vc_shift).div_ceil(64);
         Scratch {
-            channels: vec![PortSet::EMPTY; widest],
-            chosen: vec![0; widest],
+            fresh: vec![0; words],
+            routed: vec![0; words],
+            active: vec![0; words],
+            want: vec![0; words * widest],
+            offers: vec![0; widest << vc_shift],
+            channels: vec![PortSet::EMPTY; widest * speedup],
+            targets: vec![PortSet::EMPTY; widest * speedup],
             requests: vec![PortSet::EMPTY; widest],
+            granted: vec![0; widest],
+            labels: vec![0; widest * speedup * widest],
+            chosen: vec![0; widest * speedup],
         }
     }
 }
@@ -169,9 +253,14 @@ pub(super) struct Cx<'a, T, J, const W: usize> {
     pub node: u32,
     /// System-wide number of the switch's port 0.
     pub base: u32,
+    /// Its queue 0, its first word of queue bits, and how many of those it has.
+    pub first_queue: usize,
+    pub mask_base: usize,
+    pub words: usize,
     /// System-local number of the engine port, or `u16::MAX`.
     pub engine: u16,
-    pub stages: u8,
+    pub pipeline: Pipeline,
+    pub router: RouterCfg,
     pub taken_in: PortSet<W>,
     pub taken_out: PortSet<W>,
     /// Whether any register changed.
@@ -215,5 +304,7 @@ pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx
         unicast::serve(&mut cx);
     }
     // What is blocked can only be freed by an arrival, which wakes the switch, or by a change in the switch itself.
-    if cx.changed && (cx.wires.is_occupied(cx.node) || !cx.join.is_idle()) { Wake::Next } else { cx.wake }
+    let occupied = cx.wires.is_occupied(cx.node);
+    cx.wires.nodes[cx.node as usize].heeds = occupied;
+    if cx.changed && (occupied || !cx.join.is_idle()) { Wake::Next } else { cx.wake }
 }

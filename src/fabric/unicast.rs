@@ -1,4 +1,4 @@
-//! Point-to-point packets: route computation, virtual-channel allocation, switch allocation.
+//! Point-to-point packets: route computation, and the order of the steps of a cycle.
 //!
 //! | pipeline depth | cycle 1 | cycle 2 | cycle 3 | cycle 4 |
 //! |---|---|---|---|---|
@@ -7,187 +7,212 @@
 //! | 3 | RC VA | SA | ST | |
 //! | 4 | RC | VA | SA | ST |
 //!
-//! Cycle 1 is the first in which the head flit stands at the head of its queue. Body flits pass SA and ST only. Stages
-//! that share a cycle are chained combinationally; stages in different cycles have a register between them (the
-//! queue's [`Phase`]).
+//! Cycle 1 is the first in which the head flit stands at the head of its queue. Body flits pass SA and ST only. Steps
+//! that share a cycle are chained combinationally; steps in different cycles have a register between them: the state
+//! of the queue at the start of the cycle, kept as words of queue bits ([`Masks`](super::wires::Masks)) so that a
+//! switch with one packet in forty queues looks at one. A packet that comes to the head of its queue because the tail
+//! before it left in cycle t begins in cycle t + 1, and an output channel whose tail left in cycle t can be given to
+//! another packet in cycle t + 1; so a queue starts a packet every 1, 1, 2 or 3 cycles with 1 to 4 stages.
 //!
-//! | unit | how |
+//! | unit | where |
 //! |---|---|
 //! | RC | [`Tables::unicast`]: one output port and the channels that may be used there |
-//! | VA | per output port, requesters in round-robin order get the lowest free allowed channel *chosen* |
-//! | SA | separable, input first: an arbiter picks a channel per input port, then one picks an input per output port; what set-routed packets took in this cycle is gone |
+//! | VA | [`vc_alloc`] |
+//! | SA | [`switch_alloc`]; what set-routed packets took in this cycle is gone |
 
 use super::network::{At, Tables};
-use super::switch::Cx;
+use super::switch::{Cx, NO_TIMER};
 use super::wires::{AGAIN, Phase};
-use super::{Join, PortSet};
+use super::{Join, switch_alloc, vc_alloc};
 use crate::kernel::Wake;
 
 /// Serves the point-to-point channels of a switch for one cycle.
 pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
-    match cx.stages {
-        1 | 2 => {
-            compute_routes(cx);
-            allocate_channels(cx);
-            look_again(cx);
-            allocate_switch(cx);
+    if cx.words == 1 && cx.arbiters.timer_q.is_empty() && !cx.router.speculative {
+        return serve_word(cx);
+    }
+    // The registers at the start of the cycle.
+    let (mut any_fresh, mut any_routed, mut any_active) = (0, 0, 0);
+    for w in 0..cx.words {
+        let at = cx.wires.masks[cx.mask_base + w];
+        let fresh = at.occupied & cx.wires.unicast_bits & !(at.routed | at.active);
+        let active = at.active & at.occupied;
+        cx.scratch.fresh[w] = fresh;
+        cx.scratch.routed[w] = at.routed;
+        cx.scratch.active[w] = active;
+        any_fresh |= fresh;
+        any_routed |= at.routed;
+        any_active |= active;
+    }
+    if any_fresh | any_routed | any_active == 0 {
+        return;
+    }
+    let pipeline = cx.pipeline;
+    let slow = !cx.arbiters.timer_q.is_empty();
+    if slow {
+        any_fresh = ripe(cx, Step::Route, pipeline.route);
+    }
+    if any_fresh != 0 {
+        compute_routes(cx);
+        if pipeline.route == 0 {
+            for w in 0..cx.words {
+                cx.scratch.routed[w] |= cx.scratch.fresh[w];
+            }
+            any_routed |= any_fresh;
         }
-        3 => {
-            allocate_switch(cx);
-            compute_routes(cx);
-            allocate_channels(cx);
-            look_again(cx);
+    }
+    if slow {
+        any_routed = ripe(cx, Step::Channel, pipeline.vc_alloc);
+    }
+    if any_routed != 0 {
+        vc_alloc::serve(cx);
+        if pipeline.vc_alloc == 0 {
+            for w in 0..cx.words {
+                cx.scratch.active[w] |= cx.scratch.routed[w] & cx.wires.masks[cx.mask_base + w].active;
+            }
+            any_active |= any_routed;
         }
-        _ => {
-            allocate_switch(cx);
-            allocate_channels(cx);
-            look_again(cx);
-            compute_routes(cx);
-        }
+    }
+    if slow {
+        any_active = ripe(cx, Step::Switch, pipeline.switch_alloc);
+    }
+    if any_active != 0 || (cx.router.speculative && any_routed != 0) {
+        switch_alloc::serve(cx);
+    }
+    if any_routed != 0 {
+        look_again(cx);
     }
 }
 
-/// RC: every packet whose head stands at the head of its queue and has no output port yet gets one.
+/// The same for a switch whose queues fit one word and whose steps take a cycle at most: the words of the cycle are
+/// registers of the machine, and packets that do not compete go through the allocators without requests being laid out.
+fn serve_word<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
+    let at = cx.wires.masks[cx.mask_base];
+    let fresh = at.occupied & cx.wires.unicast_bits & !(at.routed | at.active);
+    let mut routed = at.routed;
+    let mut active = at.active & at.occupied;
+    if fresh | routed | active == 0 {
+        return;
+    }
+    if fresh != 0 {
+        for local in each(fresh) {
+            compute_route(cx, local);
+        }
+        cx.wires.masks[cx.mask_base].routed |= fresh;
+        cx.changed = true;
+        if cx.pipeline.route == 0 {
+            routed |= fresh;
+        }
+    }
+    if routed != 0 {
+        if vc_alloc::without_conflict(cx, routed).is_none() {
+            cx.scratch.routed[0] = routed;
+            vc_alloc::serve(cx);
+        }
+        if cx.pipeline.vc_alloc == 0 {
+            active |= routed & cx.wires.masks[cx.mask_base].active;
+        }
+    }
+    if active != 0 && switch_alloc::without_conflict(cx, active).is_none() {
+        cx.scratch.active[0] = active;
+        switch_alloc::serve(cx);
+    }
+    if routed != 0 {
+        cx.scratch.routed[0] = routed;
+        look_again(cx);
+    }
+}
+
+/// The numbers of the bits set in a word.
+#[inline]
+pub(super) fn each(mut rest: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (rest != 0).then(|| {
+            let bit = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            bit
+        })
+    })
+}
+
+/// The steps of a packet.
+#[derive(Clone, Copy)]
+enum Step {
+    Route,
+    Channel,
+    Switch,
+}
+
+/// The numbers of the queues whose bit is set in word `w` of `words`.
+#[inline]
+pub(super) fn bits(words: &[u64], w: usize) -> impl Iterator<Item = usize> + use<> {
+    each(words[w]).map(move |bit| w << 6 | bit)
+}
+
+/// RC: every packet that came to the head of its queue gets an output port.
 fn compute_routes<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
-    for vc in cx.wires.vcs.set..cx.wires.vcs.total() {
-        for port in &cx.wires.occupied::<W>(cx.node, vc) {
-            let q = cx.wires.queue(cx.base + u32::from(port), vc);
-            if cx.wires.queues[q].phase != Phase::Idle {
-                continue;
-            }
-            let Some((flit, Ok(()))) = cx.wires.head(q) else { continue };
-            let route = cx.tables.unicast(&At::new(cx.wires, cx.node, cx.base, port, vc), &flit);
-            let queue = &mut cx.wires.queues[q];
-            queue.phase = Phase::Routed;
-            queue.out_port = route.port;
-            queue.allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
-            cx.changed = true;
+    for w in 0..cx.words {
+        for local in bits(&cx.scratch.fresh, w) {
+            compute_route(cx, local);
         }
+        cx.wires.masks[cx.mask_base + w].routed |= cx.scratch.fresh[w];
     }
+    cx.changed = true;
 }
 
-/// VA: packets with an output port but no output channel get a free one.
-fn allocate_channels<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
-    let (first, last) = (cx.wires.vcs.set, cx.wires.vcs.total());
-    let mut wanted: PortSet<W> = PortSet::EMPTY;
-    for vc in first..last {
-        for port in &cx.wires.occupied::<W>(cx.node, vc) {
-            let queue = &cx.wires.queues[cx.wires.queue(cx.base + u32::from(port), vc)];
-            if queue.phase == Phase::Routed {
-                wanted.insert(queue.out_port);
-            }
-        }
-    }
-    for out in &wanted {
-        let at = cx.base + u32::from(out);
-        let ports = cx.wires.nodes[cx.node as usize].ports;
-        let start = cx.arbiters.va_cursor_q[at as usize];
-        // Requesters of this output in turn: local queue numbers from the cursor on, then from the beginning.
-        let total = u32::from(ports) << cx.wires.vc_shift;
-        let mut granted = None;
-        for step in 0..total {
-            let local = (u32::from(start) + step) % total;
-            let (port, vc) = ((local >> cx.wires.vc_shift) as u16, (local & ((1 << cx.wires.vc_shift) - 1)) as u8);
-            if vc < first || vc >= last {
-                continue;
-            }
-            let q = cx.wires.queue(cx.base + u32::from(port), vc);
-            let queue = &cx.wires.queues[q];
-            if queue.phase != Phase::Routed || queue.out_port != out || queue.len == 0 {
-                continue;
-            }
-            let free = (first..last)
-                .find(|&v| queue.allowed >> (v - first) & 1 == 1 && cx.wires.out[cx.wires.queue(at, v)].owner == 0);
-            let Some(free) = free else { continue };
-            let channel = cx.wires.queue(at, free);
-            cx.wires.out[channel].owner = cx.owner_number(port, vc);
-            let queue = &mut cx.wires.queues[q];
-            queue.phase = Phase::Active;
-            queue.out_vc = free;
-            granted = Some(local);
-            cx.changed = true;
-        }
-        if let Some(local) = granted {
-            cx.arbiters.va_cursor_q[at as usize] = ((local + 1) % total) as u16;
-        }
-    }
+#[inline]
+fn compute_route<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, local: usize) {
+    let shift = cx.wires.vc_shift;
+    let (port, vc) = ((local >> shift) as u16, (local & ((1 << shift) - 1)) as u8);
+    let q = cx.first_queue + local;
+    let flit = cx.wires.pool[cx.wires.queues[q].head as usize].flit;
+    let route = cx.tables.unicast(&At::new(cx.wires, cx.node, cx.base, port, vc), &flit);
+    let queue = &mut cx.wires.queues[q];
+    queue.phase = Phase::Routed;
+    queue.out_port = route.port;
+    queue.allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
 }
 
 /// Packets that got no channel and whose route is to be computed again go back to the start.
 fn look_again<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
-    for vc in cx.wires.vcs.set..cx.wires.vcs.total() {
-        for port in &cx.wires.occupied::<W>(cx.node, vc) {
-            let q = cx.wires.queue(cx.base + u32::from(port), vc);
-            let queue = &mut cx.wires.queues[q];
-            if queue.phase == Phase::Routed && queue.allowed & AGAIN != 0 {
+    for w in 0..cx.words {
+        cx.scratch.routed[w] &= cx.wires.masks[cx.mask_base + w].routed;
+        for local in bits(&cx.scratch.routed, w) {
+            let queue = &mut cx.wires.queues[cx.first_queue + local];
+            if queue.allowed & AGAIN != 0 {
                 queue.phase = Phase::Idle;
+                cx.wires.masks[cx.mask_base + w].routed &= !(1 << (local & 63));
             }
         }
     }
 }
 
-/// SA and ST: at most one flit an input port and one an output port.
-fn allocate_switch<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
-    let (first, last) = (cx.wires.vcs.set, cx.wires.vcs.total());
-    // Candidates: per input port, the channels that could send now.
-    let mut inputs: PortSet<W> = PortSet::EMPTY;
-    let mut wanted: PortSet<W> = PortSet::EMPTY;
-    for vc in first..last {
-        for port in &cx.wires.occupied::<W>(cx.node, vc) {
-            if cx.taken_in.contains(port) {
-                continue;
+/// A step of several cycles: leaves in the words of this cycle only the queues for which it decides now, and starts the
+/// timers of those that begin it. Returns whether any are left.
+fn ripe<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, step: Step, cycles: u8) -> u64 {
+    const MASK: u32 = !(1 << 31);
+    let now = cx.wires.now as u32 & MASK;
+    let words = match step {
+        Step::Route => &mut cx.scratch.fresh,
+        Step::Channel => &mut cx.scratch.routed,
+        Step::Switch => &mut cx.scratch.active,
+    };
+    let mut any = 0;
+    for w in 0..cx.words {
+        for local in bits(words, w) {
+            let timer = &mut cx.arbiters.timer_q[cx.first_queue + local];
+            if *timer == NO_TIMER {
+                *timer = now.wrapping_add(u32::from(cycles.saturating_sub(1))) & MASK;
             }
-            let q = cx.wires.queue(cx.base + u32::from(port), vc);
-            let queue = &cx.wires.queues[q];
-            if queue.phase != Phase::Active || cx.taken_out.contains(queue.out_port) {
-                continue;
+            if *timer == now {
+                *timer = NO_TIMER;
+            } else {
+                words[w] &= !(1 << (local & 63));
+                cx.wake = cx.wake.or(Wake::Next);
             }
-            let at = cx.base + u32::from(queue.out_port);
-            if cx.wires.out[cx.wires.queue(at, queue.out_vc)].credits == 0 {
-                continue;
-            }
-            if let Err(cycle) = cx.wires.is_free(at) {
-                cx.wake = cx.wake.or(Wake::At(cycle));
-                continue;
-            }
-            if !inputs.contains(port) {
-                inputs.insert(port);
-                cx.scratch.channels[usize::from(port)] = PortSet::EMPTY;
-            }
-            cx.scratch.channels[usize::from(port)].insert(u16::from(vc));
+            cx.changed = true;
         }
+        any |= words[w];
     }
-    for port in &inputs {
-        let gp = (cx.base + u32::from(port)) as usize;
-        let Some(vc) = cx.arbiters.input.pick(gp, &cx.scratch.channels[usize::from(port)]) else { continue };
-        let out = cx.wires.queues[cx.wires.queue(gp as u32, vc as u8)].out_port;
-        cx.scratch.chosen[usize::from(port)] = vc as u8;
-        if !wanted.contains(out) {
-            wanted.insert(out);
-            cx.scratch.requests[usize::from(out)] = PortSet::EMPTY;
-        }
-        cx.scratch.requests[usize::from(out)].insert(port);
-    }
-    for out in &wanted {
-        let out_gp = cx.base + u32::from(out);
-        let Some(port) = cx.arbiters.output.pick(out_gp as usize, &cx.scratch.requests[usize::from(out)]) else {
-            continue;
-        };
-        let vc = cx.scratch.chosen[usize::from(port)];
-        let gp = cx.base + u32::from(port);
-        cx.arbiters.output.granted(out_gp as usize, port);
-        cx.arbiters.input.granted(gp as usize, u16::from(vc));
-        let q = cx.wires.queue(gp, vc);
-        let out_vc = cx.wires.queues[q].out_vc;
-        let (flit, waited) = cx.wires.pop(cx.node, gp, vc);
-        if flit.tag.tail() {
-            cx.wires.queues[q].phase = Phase::Idle;
-            let channel = cx.wires.queue(out_gp, out_vc);
-            cx.wires.out[channel].owner = 0;
-        }
-        cx.wires.send(out_gp, out_vc, flit, cx.wires.post, waited);
-        cx.taken_in.insert(port);
-        cx.taken_out.insert(out);
-        cx.changed = true;
-    }
+    any
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!   node n ──┬─ port p ──┬─ vc v:  input queue ◀── Arrival ◀── link ◀── peer      q = (port_base(n)+p) << vc_shift | v
 //!            │           └─ vc v:  credits + owner ──▶ link ──▶ peer              the same index, output side
-//!            └─ occupancy words: one bit a queue
+//!            └─ words of queue bits: who is occupied, who waits for a channel, who holds one
 //! ```
 //!
 //! All state lives in flat arrays indexed by (node, port, channel), because a system may have millions of idle
@@ -33,9 +33,9 @@ pub(super) const NONE: u32 = u32::MAX;
 ///
 /// See [`Pipeline`](super::Pipeline) for `post` and `front`. A buffer of this depth sustains one flit a cycle (on a
 /// link that takes one); with depth d below it the rate is d / round trip, exactly. Point-to-point channels: exact for
-/// packets of one flit while the rate is below that of their pipeline (a channel of a switch with 4 stages starts a
-/// packet every second cycle, because route computation waits for the tail before); body flits pass no front stages,
-/// so longer packets do better than this.
+/// packets of one flit while the rate is below that of their pipeline (a queue of a switch starts a packet every
+/// 1 + `front` cycles, because its steps begin when the tail before has left); body flits pass no front stages, so
+/// longer packets do better than this. A [`RouterCfg::credit_delay`](super::RouterCfg::credit_delay) adds to it.
 pub fn credit_round_trip(latency: u16, cycles_per_flit: u16, post: u16, front: u16) -> u64 {
     2 * u64::from(latency) + 1 + u64::from(cycles_per_flit) + u64::from(post) + u64::from(front)
 }
@@ -71,6 +71,17 @@ pub(super) struct Queue {
     pub allowed: u32,
 }
 
+/// What the allocators of a switch scan: 64 of its input queues a word, one bit a queue. 24 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Masks {
+    /// Something is queued.
+    pub occupied: u64,
+    /// Point-to-point: the packet at the head has an output port and waits for a channel.
+    pub routed: u64,
+    /// Point-to-point: the packet at the head holds an output channel.
+    pub active: u64,
+}
+
 /// The bit of [`Queue::allowed`] that says that route computation is asked again.
 pub(super) const AGAIN: u32 = 1 << 31;
 
@@ -92,22 +103,30 @@ pub(super) struct OutVc {
 }
 
 /// The sending side of a link. Links are pairs, so the peer of an output is also the upstream of the input of the
-/// same port.
+/// same port. 20 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     pub to_port: u32,
     pub to_node: u32,
     pub latency: u16,
     pub cycles_per_flit: u16,
+    /// Channels nobody holds, a bit each.
+    pub free: u32,
+    /// Channels with a credit, a bit each.
+    pub credit: u32,
 }
 
 /// Where a node's ports and occupancy words begin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeInfo {
     pub port_base: u32,
-    pub occ_base: u32,
+    pub mask_base: u32,
     pub ports: u16,
+    /// Words of queue bits.
+    pub words: u16,
     pub engine: bool,
+    /// Whether a returning credit wakes the node: not if nothing there waits for one.
+    pub heeds: bool,
 }
 
 /// A flit that reaches an input queue.
@@ -160,7 +179,9 @@ pub struct Wires {
     pub(super) links: Vec<Link>,
     /// Until when a port narrower than a flit is busy; empty if all links take a flit a cycle.
     busy_until: Vec<Cycle>,
-    pub(super) occ: Vec<u64>,
+    pub(super) masks: Vec<Masks>,
+    /// The bits of point-to-point queues in a word of queue bits.
+    pub(super) unicast_bits: u64,
     pub(super) arrivals: Wheel<Arrival>,
     pub(super) returns: Wheel<Return>,
     pub(super) alarms: Alarms,
@@ -181,22 +202,35 @@ pub struct Wires {
     pub(super) front: u16,
     /// Cycles after switch allocation until the flit is on the link.
     pub(super) post: u16,
+    /// Cycles a switch takes to process a credit.
+    credit_delay: u16,
+    /// Buffer depths, if a point-to-point channel stays with its packet until the tail's credit is back; empty if not.
+    depth: Vec<u16>,
     pub(super) first_switchless_node: u32,
+    /// Nodes whose registers a credit changed without waking them, while waves are recorded.
+    pub(super) touched: Option<Vec<u32>>,
 }
 
+/// The owner of a channel whose packet has left, and whose tail's credit has not come back yet.
+const DRAINING: u16 = u16::MAX;
+
 impl Wires {
-    pub(super) fn new(plan: &Plan, depths: Depths<'_>, front: u16, post: u16, checked: bool) -> Wires {
+    pub(super) fn new(plan: &Plan, depths: Depths<'_>, cfg: &super::SwitchCfg) -> Wires {
+        let (front, post) = (cfg.pipeline.front(), cfg.pipeline.post());
         if let Some(fault) = plan.fault() {
             panic!("unsound plan: {fault}");
         }
         let vc_shift = u32::from(plan.vcs.total()).next_power_of_two().trailing_zeros();
         let mut nodes = Vec::with_capacity(plan.nodes.len());
-        let (mut port_base, mut occ_base) = (0u32, 0u32);
+        let (mut port_base, mut mask_base) = (0u32, 0u32);
         for node in &plan.nodes {
-            nodes.push(NodeInfo { port_base, occ_base, ports: node.ports, engine: node.engine });
+            let words = (u32::from(node.ports) << vc_shift).div_ceil(64) as u16;
+            let heeds = node.kind != NodeKind::Switch;
+            nodes.push(NodeInfo { port_base, mask_base, ports: node.ports, words, engine: node.engine, heeds });
             port_base += u32::from(node.ports);
-            occ_base += (u32::from(node.ports) << vc_shift).div_ceil(64);
+            mask_base += u32::from(words);
         }
+        let unicast = (1u64 << plan.vcs.unicast) - 1;
         let ports = port_base as usize;
         let idle = Queue {
             head: NONE,
@@ -208,7 +242,7 @@ impl Wires {
             phase: Phase::Idle,
             allowed: 0,
         };
-        let unlinked = Link { to_port: NONE, to_node: NONE, latency: 0, cycles_per_flit: 1 };
+        let unlinked = Link { to_port: NONE, to_node: NONE, latency: 0, cycles_per_flit: 1, free: u32::MAX, credit: 0 };
         let mut wires = Wires {
             now: 0,
             vcs: plan.vcs,
@@ -220,7 +254,8 @@ impl Wires {
             out: vec![OutVc::default(); ports << vc_shift],
             links: vec![unlinked; ports],
             busy_until: Vec::new(),
-            occ: vec![0; occ_base as usize],
+            masks: vec![Masks::default(); mask_base as usize],
+            unicast_bits: channel_mask(vc_shift).wrapping_mul(unicast << plan.vcs.set),
             arrivals: Wheel::new(0),
             returns: Wheel::new(0),
             alarms: Alarms::default(),
@@ -234,17 +269,21 @@ impl Wires {
             fault: None,
             front,
             post,
+            credit_delay: cfg.router.credit_delay,
+            depth: Vec::new(),
+            touched: None,
             first_switchless_node: plan.count(NodeKind::Switch) as u32,
         };
         let mut longest = 1;
         for link in &plan.links {
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
                 let (from, to_port) = (wires.port(from.0, from.1), wires.port(to.0, to.1));
-                wires.links[from as usize] =
-                    Link { to_port, to_node: to.0, latency: link.latency, cycles_per_flit: link.cycles_per_flit };
+                let (latency, cycles_per_flit) = (link.latency, link.cycles_per_flit);
+                wires.links[from as usize] = Link { to_port, to_node: to.0, latency, cycles_per_flit, ..unlinked };
                 for vc in 0..plan.vcs.total() {
                     let queue = wires.queue(from, vc);
                     wires.out[queue].credits = depths(link, vc);
+                    wires.links[from as usize].credit |= u32::from(wires.out[queue].credits > 0) << vc;
                 }
                 longest = longest.max(u64::from(link.latency) + u64::from(link.cycles_per_flit) + u64::from(post) + 2);
                 if link.cycles_per_flit > 1 {
@@ -253,8 +292,11 @@ impl Wires {
             }
         }
         wires.arrivals = Wheel::new(longest);
-        wires.returns = Wheel::new(longest);
-        if checked {
+        wires.returns = Wheel::new(longest + u64::from(cfg.router.credit_delay));
+        if cfg.router.wait_for_tail_credit {
+            wires.depth = wires.out.iter().map(|out| out.credits).collect();
+        }
+        if cfg.monitors {
             wires.monitor = Some(Box::new(super::monitor::Monitor::new(&wires.out)));
         }
         wires
@@ -280,9 +322,8 @@ impl Wires {
         // Every 2^shift-th bit of the occupancy words belongs to this channel.
         let per_word = 64u32 >> self.vc_shift;
         let stride = channel_mask(self.vc_shift) << vc;
-        let words = (u32::from(info.ports) << self.vc_shift).div_ceil(64);
-        for w in 0..words {
-            let mut bits = self.occ[(info.occ_base + w) as usize] & stride;
+        for w in 0..u32::from(info.words) {
+            let mut bits = self.masks[(info.mask_base + w) as usize].occupied & stride;
             while bits != 0 {
                 set.insert((w * per_word + (bits.trailing_zeros() >> self.vc_shift)) as u16);
                 bits &= bits - 1;
@@ -295,15 +336,39 @@ impl Wires {
     #[inline]
     pub(super) fn is_occupied(&self, node: u32) -> bool {
         let info = &self.nodes[node as usize];
-        let words = (u32::from(info.ports) << self.vc_shift).div_ceil(64);
-        self.occ[info.occ_base as usize..(info.occ_base + words) as usize].iter().any(|&word| word != 0)
+        let from = info.mask_base as usize;
+        self.masks[from..from + usize::from(info.words)].iter().any(|word| word.occupied != 0)
     }
 
     #[inline]
-    fn occ_bit(&self, node: u32, port: u32, vc: u8) -> (usize, u64) {
+    fn queue_bit(&self, node: u32, port: u32, vc: u8) -> (usize, u64) {
         let info = &self.nodes[node as usize];
         let bit = (port - info.port_base) << self.vc_shift | u32::from(vc);
-        ((info.occ_base + (bit >> 6)) as usize, 1 << (bit & 63))
+        ((info.mask_base + (bit >> 6)) as usize, 1 << (bit & 63))
+    }
+
+    /// Lets the packet with owner number `owner` hold an output channel; 0 frees it.
+    #[inline]
+    pub(super) fn hold(&mut self, port: u32, vc: u8, owner: u16) {
+        let q = self.queue(port, vc);
+        self.out[q].owner = owner;
+        let link = &mut self.links[port as usize];
+        link.free = link.free & !(1 << vc) | u32::from(owner == 0) << vc;
+    }
+
+    /// Frees a point-to-point channel whose tail is being sent: now, or when the tail's credit is back.
+    #[inline]
+    pub(super) fn release(&mut self, port: u32, vc: u8) {
+        self.hold(port, vc, if self.depth.is_empty() { 0 } else { DRAINING });
+    }
+
+    /// Whether a packet may start on a channel of a block's port: there is a credit, and if channels are kept until the
+    /// tail's credit is back, all of them are.
+    #[inline]
+    fn may_start(&self, port: u32, vc: u8) -> bool {
+        let q = self.queue(port, vc);
+        let credits = self.out[q].credits;
+        credits > 0 && (self.vcs.is_set(vc) || self.depth.get(q).is_none_or(|&depth| credits == depth))
     }
 
     /// Appends a flit to an input queue; `ready` is the first cycle in which switch allocation may serve it.
@@ -329,8 +394,8 @@ impl Wires {
         }
         queue.tail = entry;
         queue.len += 1;
-        let (word, bit) = self.occ_bit(node, port, vc);
-        self.occ[word] |= bit;
+        let (word, bit) = self.queue_bit(node, port, vc);
+        self.masks[word].occupied |= bit;
     }
 
     /// The flit at the head of a queue, and whether it may be served in this cycle (or else from when on).
@@ -350,38 +415,41 @@ impl Wires {
     /// stood at the head although it was ready.
     #[inline]
     pub(super) fn pop(&mut self, node: u32, port: u32, vc: u8) -> (Flit, u32) {
-        let q = self.queue(port, vc);
+        let bit = self.queue_bit(node, port, vc);
+        self.pop_queue(self.queue(port, vc), port, bit)
+    }
+
+    /// The same for queue `q` of input `port`, whose queue bit is known.
+    #[inline]
+    pub(super) fn pop_queue(&mut self, q: usize, port: u32, (word, bit): (usize, u64)) -> (Flit, u32) {
         let now = self.now as u32;
         let queue = &mut self.queues[q];
         debug_assert!(queue.len > 0, "pop from an empty queue: look at head() first");
         let entry = queue.head;
-        let slot = self.pool[entry as usize];
-        let after_ready = now.wrapping_sub(slot.ready);
+        let slot = &mut self.pool[entry as usize];
+        let (flit, after_ready) = (slot.flit, now.wrapping_sub(slot.ready));
         let after_pop = now.wrapping_sub(queue.last_pop).wrapping_sub(1);
         let waited = after_ready.min(after_pop);
         queue.last_pop = now;
         queue.head = slot.next;
         queue.len -= 1;
-        if queue.len == 0 {
-            let (word, bit) = self.occ_bit(node, port, vc);
-            self.occ[word] &= !bit;
-        }
-        self.pool[entry as usize].next = self.free;
+        slot.next = self.free;
         self.free = entry;
-        let link = self.links[port as usize];
+        if queue.len == 0 {
+            self.masks[word].occupied &= !bit;
+        }
+        let link = &self.links[port as usize];
         if link.to_port != NONE {
-            let upstream = self.queue(link.to_port, vc);
-            self.returns.push(
-                self.now,
-                u64::from(link.latency) + 1,
-                Return { queue: upstream as u32, node: link.to_node },
-            );
+            let upstream = (link.to_port << self.vc_shift) + (q as u32 & ((1 << self.vc_shift) - 1));
+            let processing = if link.to_node < self.first_switchless_node { self.credit_delay } else { 0 };
+            let back = Return { queue: upstream, node: link.to_node };
+            self.returns.push(self.now, u64::from(link.latency) + 1 + u64::from(processing), back);
             if let Some(monitor) = &mut self.monitor {
-                monitor.credit_sent(upstream);
+                monitor.credit_sent(upstream as usize);
             }
         }
         self.moves += 1;
-        (slot.flit, waited)
+        (flit, waited)
     }
 
     /// Whether a port's link can take a flit in this cycle.
@@ -400,10 +468,11 @@ impl Wires {
     #[inline]
     pub(super) fn send(&mut self, port: u32, vc: u8, flit: Flit, pipeline: u16, waited: u32) {
         let q = self.queue(port, vc);
-        let link = self.links[port as usize];
+        let link = &mut self.links[port as usize];
         let out = &mut self.out[q];
         assert!(out.credits > 0, "a flit was sent without a credit: allocation must check the credit count first");
         out.credits -= 1;
+        link.credit &= !(u32::from(out.credits == 0) << vc);
         let flit = flit.on(vc);
         self.arrivals.push(
             self.now,
@@ -455,11 +524,23 @@ impl Wires {
             self.wake.insert(arrival.node);
         }
         for back in &returns {
-            self.out[back.queue as usize].credits += 1;
+            let out = &mut self.out[back.queue as usize];
+            out.credits += 1;
+            let (port, vc) = (back.queue >> self.vc_shift, back.queue & ((1 << self.vc_shift) - 1));
+            let link = &mut self.links[port as usize];
+            link.credit |= 1 << vc;
+            if out.owner == DRAINING && out.credits == self.depth[back.queue as usize] {
+                out.owner = 0;
+                link.free |= 1 << vc;
+            }
             if let Some(monitor) = &mut self.monitor {
                 monitor.credit_arrived(back.queue as usize, &self.out, &self.queues, &self.links, self.vc_shift);
             }
-            self.wake.insert(back.node);
+            if self.nodes[back.node as usize].heeds {
+                self.wake.insert(back.node);
+            } else if let Some(touched) = &mut self.touched {
+                touched.push(back.node);
+            }
         }
         self.arrivals.recycle(now, arrivals);
         self.returns.recycle(now, returns);
@@ -576,6 +657,20 @@ impl Io<'_> {
         self.sent >> port & 1 == 0
             && self.wires.out[self.wires.queue(at, vc)].credits > 0
             && self.wires.is_free(at).is_ok()
+    }
+
+    /// As [`Io::can_send`], for the head flit of a point-to-point packet: where channels are kept until the tail's credit
+    /// is back, a channel must have all its credits.
+    #[inline]
+    pub fn can_start(&self, port: u16, vc: u8) -> bool {
+        self.can_send(port, vc) && self.wires.may_start(self.wires.port(self.node, port), vc)
+    }
+
+    /// Says whether the block wants to be ticked when a credit comes back (it does until it says otherwise): a block
+    /// with nothing to send has nothing to do then.
+    #[inline]
+    pub fn heed_credits(&mut self, heeds: bool) {
+        self.wires.nodes[self.node as usize].heeds = heeds;
     }
 
     /// From when on the link of a port is free again, if it is busy.

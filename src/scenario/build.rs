@@ -4,6 +4,7 @@
 use super::config::{
     Arbiter, AutoOr, Collective, CollectiveKind, Family, SwitchPort, SwitchRegisters, Topology, TrafficPattern, Tree,
 };
+use super::file;
 use super::problem::Problem;
 use super::{Loaded, Problems, Scenario};
 use crate::arith::{self, Op, TreeCfg};
@@ -11,7 +12,10 @@ use crate::fabric::arbiter::Policy;
 use crate::fabric::routing::Routes;
 use crate::fabric::topology::{Common, Die, EndPlace, Layout, LinkParams, Mesh, Neighbours};
 use crate::fabric::traffic::{SourceCfg, Target, Traffic};
-use crate::fabric::{Blocks, Network, NoBump, Pipeline, PlanLink, SwitchCfg, Vcs, credit_round_trip};
+use crate::fabric::{
+    Blocks, Network, NoBump, Pipeline, PlanLink, RouterCfg, SwitchAllocator, SwitchCfg, VcAllocator, Vcs,
+    credit_round_trip,
+};
 use crate::oracle::Node;
 use crate::piuma::embed::{self, Ground, Vectors};
 use crate::piuma::legality::{self, At, Claim, Footprint, Illegal, channel_name};
@@ -84,7 +88,30 @@ impl Builder<'_> {
     fn build(&mut self, options: BuildOptions) -> Option<Ready> {
         let scenario = self.scenario;
         let engine = scenario.family == Family::Piuma;
-        let pipeline = Pipeline::new(scenario.switch.pipeline_stages as u8);
+        let knobs = &scenario.switch.router;
+        let cycles = |step: Option<u32>| step.unwrap_or(1) as u8;
+        let pipeline = Pipeline {
+            route: cycles(knobs.route_cycles),
+            vc_alloc: cycles(knobs.vc_alloc_cycles),
+            switch_alloc: cycles(knobs.switch_alloc_cycles),
+            traversal: cycles(knobs.traversal_cycles),
+        };
+        let router = RouterCfg {
+            vc_allocator: match knobs.vc_allocator {
+                file::VcAllocator::Ordered => VcAllocator::Ordered,
+                file::VcAllocator::Separable => VcAllocator::Separable,
+                file::VcAllocator::Islip => VcAllocator::Islip,
+            },
+            switch_allocator: match knobs.switch_allocator {
+                file::SwitchAllocator::Separable => SwitchAllocator::Separable,
+                file::SwitchAllocator::Islip => SwitchAllocator::Islip,
+            },
+            iterations: knobs.allocator_iterations as u8,
+            credit_delay: knobs.credit_delay_cycles as u16,
+            input_speedup: knobs.input_speedup as u8,
+            wait_for_tail_credit: knobs.wait_for_tail_credit,
+            speculative: knobs.speculative,
+        };
         let link = |latency: u64| LinkParams {
             latency: latency as u16,
             cycles_per_flit: scenario.link.cycles_per_flit as u16,
@@ -143,12 +170,14 @@ impl Builder<'_> {
             match scenario.switch.collective_buffer_flits {
                 AutoOr::Fixed(flits) => flits as u16,
                 AutoOr::Auto => {
-                    credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front()) as u16
+                    (credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front())
+                        + u64::from(router.credit_delay)) as u16
                 }
             }
         };
         for (key, params) in [("link", common.link), ("local_link", common.local)] {
-            let trip = credit_round_trip(params.latency, params.cycles_per_flit, pipeline.post(), pipeline.front());
+            let trip = credit_round_trip(params.latency, params.cycles_per_flit, pipeline.post(), pipeline.front())
+                + u64::from(router.credit_delay);
             self.derived.push((format!("{key}_credit_round_trip_cycles"), trip));
         }
         let switch = SwitchCfg {
@@ -159,6 +188,7 @@ impl Builder<'_> {
                 Arbiter::Fixed => Policy::Fixed,
             },
             monitors: scenario.checks.monitors && !options.no_monitors,
+            router,
         };
         let joins = if engine { vec![Ceng::new(ceng); layout.switches()] } else { Vec::new() };
         let blocks = Blocks { joins, no_join: Ceng::new(ceng), bumps: Vec::<NoBump<Registers>>::new(), ends };

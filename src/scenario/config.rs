@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 
 pub use super::file::{
     Arbiter, AutoOr, ChecksFile as Checks, CollectiveKind, Distribution, Family, LimitsFile as Limits, Number,
+    RouterFile as Router,
 };
 use super::names::{DType, Named, Op, Round};
 use super::units;
@@ -240,6 +241,8 @@ pub struct Switch {
     pub point_to_point_buffer_flits: u32,
     /// Buffer of a collective channel; the model derives "auto" for each kind of link and adds it to `derived`.
     pub collective_buffer_flits: AutoOr,
+    /// Allocators, steps and flow control of point-to-point channels.
+    pub router: Router,
     /// The engine.
     pub ceng: Ceng,
 }

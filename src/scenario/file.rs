@@ -160,6 +160,8 @@ pub struct SwitchFile {
     /// flit moves every cycle. With fewer the rate is this number divided by the round trip.
     #[schemars(schema_with = "auto_or::<1, 65_535>")]
     pub collective_buffer_flits: AutoOr,
+    /// Allocators, steps and flow control of point-to-point channels.
+    pub router: RouterFile,
     /// The collective engine.
     pub ceng: CengFile,
 }
@@ -173,6 +175,7 @@ impl Default for SwitchFile {
             point_to_point_vcs: 2,
             point_to_point_buffer_flits: 8,
             collective_buffer_flits: AutoOr::Auto,
+            router: RouterFile::default(),
             ceng: CengFile::default(),
         }
     }
@@ -188,6 +191,87 @@ pub enum Arbiter {
     Matrix,
     /// The lowest port is first, always: others may starve.
     Fixed,
+}
+
+/// The fine points of a point-to-point router. The cycles of a step override what `switch.pipeline_stages` gives it; a
+/// hop takes their sum.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct RouterFile {
+    /// Cycles of route computation; 0: known on arrival (look-ahead routing).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 16))]
+    pub route_cycles: Option<u32>,
+    /// Cycles of virtual-channel allocation; 0: in the cycle of switch allocation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 16))]
+    pub vc_alloc_cycles: Option<u32>,
+    /// Cycles of switch allocation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 16))]
+    pub switch_alloc_cycles: Option<u32>,
+    /// Cycles of switch traversal; 0: in the cycle of switch allocation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 16))]
+    pub traversal_cycles: Option<u32>,
+    /// How packets get channels.
+    pub vc_allocator: VcAllocator,
+    /// How flits get through the crossbar.
+    pub switch_allocator: SwitchAllocator,
+    /// Rounds of an iterative allocator (islip).
+    #[schemars(range(min = 1, max = 16))]
+    pub allocator_iterations: u32,
+    /// Cycles a switch takes to process a returned credit.
+    #[schemars(range(min = 0, max = 1024))]
+    pub credit_delay_cycles: u32,
+    /// Flits that may leave an input port in a cycle, to different outputs; channel v uses passage v mod speed-up.
+    #[schemars(range(min = 1, max = 8))]
+    pub input_speedup: u32,
+    /// A channel is given to the next packet only when the credit of the last one's tail is back.
+    pub wait_for_tail_credit: bool,
+    /// Packets bid for the crossbar in the cycle in which they ask for a channel.
+    pub speculative: bool,
+}
+
+impl Default for RouterFile {
+    fn default() -> Self {
+        Self {
+            route_cycles: None,
+            vc_alloc_cycles: None,
+            switch_alloc_cycles: None,
+            traversal_cycles: None,
+            vc_allocator: VcAllocator::Ordered,
+            switch_allocator: SwitchAllocator::Separable,
+            allocator_iterations: 1,
+            credit_delay_cycles: 0,
+            input_speedup: 1,
+            wait_for_tail_credit: false,
+            speculative: false,
+        }
+    }
+}
+
+/// A virtual-channel allocator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VcAllocator {
+    /// Each output serves its requesters in turn, each takes the lowest free channel.
+    Ordered,
+    /// Each packet picks a free channel, then each channel picks a packet.
+    Separable,
+    /// Each channel offers itself to a packet, then each packet accepts an offer.
+    Islip,
+}
+
+/// A switch allocator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SwitchAllocator {
+    /// Each input picks a channel, then each output picks an input.
+    Separable,
+    /// Each output offers itself to an input, then each input accepts an offer.
+    Islip,
 }
 
 /// The collective engine (CENG) of a switch.

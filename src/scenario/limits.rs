@@ -25,3 +25,5 @@ pub const CYCLES: u64 = 1 << 53;
 pub const SCENARIO_BYTES: u64 = 1 << 26;
 /// Bytes of a data file.
 pub const DATA_BYTES: u64 = 1 << 33;
+/// Input passages of a switch: ports, the engine's too, times the input speed-up.
+pub const PASSAGES: u64 = 64;

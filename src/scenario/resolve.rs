@@ -6,18 +6,19 @@ use std::path::Path;
 use serde_json::json;
 
 use super::config::{
-    Ceng, Clock, Collective, Data, Flow, Latency, Link, Memory, Participants, Rate, Rounding, Scenario, Switch,
+    Ceng, Clock, Collective, Data, Flow, Latency, Link, Memory, Participants, Rate, Rounding, Router, Scenario, Switch,
     SwitchPort, SwitchRegisters, Topology, Traffic, TrafficPattern, Tree, Wave,
 };
 use super::file::{
     AutoOr, Bandwidth, CollectiveFile, CollectiveKind, DelayFile, Distribution, Family, FlowFile, ParticipantsFile,
-    Pattern, ScenarioFile, TopologyKind, TrafficFile,
+    Pattern, ScenarioFile, SwitchAllocator, TopologyKind, TrafficFile, VcAllocator,
 };
 use super::names::{self, DType, Named, Op, Round};
 use super::problem::Problem;
 use super::random::Stream;
 use super::source::{Source, alternatives, child};
 use super::{limits, units};
+use crate::fabric::Pipeline;
 
 /// Checks what the schema cannot and fills in what follows. Returns the configuration only if nothing is wrong.
 pub(crate) fn resolve(file: &ScenarioFile, source: &Source, base: &Path, stem: &str) -> Result<Scenario, Vec<Problem>> {
@@ -58,6 +59,7 @@ impl Resolver<'_> {
             point_to_point_vcs: file.switch.point_to_point_vcs,
             point_to_point_buffer_flits: file.switch.point_to_point_buffer_flits,
             collective_buffer_flits: file.switch.collective_buffer_flits,
+            router: self.router(file, &topology),
             ceng: Ceng {
                 stages: file.switch.ceng.stages,
                 radix,
@@ -331,6 +333,39 @@ impl Resolver<'_> {
     }
 
     /// Storage that grows with depth times ports times switches.
+    /// The router's knobs, the steps of its pipeline made explicit.
+    fn router(&mut self, file: &ScenarioFile, topology: &Topology) -> Router {
+        let mut router = file.switch.router.clone();
+        let preset = Pipeline::new(file.switch.pipeline_stages.clamp(1, 4) as u8);
+        router.route_cycles.get_or_insert(preset.route.into());
+        router.vc_alloc_cycles.get_or_insert(preset.vc_alloc.into());
+        router.switch_alloc_cycles.get_or_insert(preset.switch_alloc.into());
+        router.traversal_cycles.get_or_insert(preset.traversal.into());
+        if router.speculative && router.vc_alloc_cycles == Some(0) {
+            self.report(
+                Problem::at("switch.router.speculative", "there is nothing to speculate on: channels are allocated in the cycle of switch allocation already")
+                    .expected("`switch.pipeline_stages` of 3 or 4, or `switch.router.vc_alloc_cycles` of at least 1"),
+            );
+        }
+        if router.allocator_iterations > 1
+            && router.vc_allocator != VcAllocator::Islip
+            && router.switch_allocator != SwitchAllocator::Islip
+        {
+            self.report(
+                Problem::at("switch.router.allocator_iterations", "neither allocator works in rounds")
+                    .expected("1, or an allocator that is \"islip\""),
+            );
+        }
+        let passages = (topology.ports() + 1) * router.input_speedup;
+        if u64::from(passages) > limits::PASSAGES {
+            self.report(
+                Problem::at("switch.router.input_speedup", format!("{passages} input passages a switch are too many"))
+                    .expected(format!("up to {}: ports x speed-up", limits::PASSAGES)),
+            );
+        }
+        router
+    }
+
     fn storage(&mut self, switch: &Switch, topology: &Topology) {
         let ports = u128::from(topology.ports() + 1) * u128::from(topology.switches());
         let registers = ports * u128::from(switch.collective_ids) * 2;

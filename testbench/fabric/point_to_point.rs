@@ -5,7 +5,7 @@ use watershed::fabric::arbiter::Policy;
 use watershed::fabric::routing::{Routes, walk};
 use watershed::fabric::topology::{Common, Die, Layout, LinkParams, Mesh};
 use watershed::fabric::traffic::{SourceCfg, Target, Traffic, TrafficEnd};
-use watershed::fabric::{Blocks, Network, NoBump, NoJoin, Pipeline, Step, SwitchCfg, Vcs};
+use watershed::fabric::{Blocks, Network, NoBump, NoJoin, Pipeline, RouterCfg, Step, SwitchCfg, Vcs};
 use watershed::kernel::Rng;
 
 use crate::support::{Lab, Packet, seed, until};
@@ -21,7 +21,7 @@ pub fn plain(layout: &Layout, stages: u8, policy: Policy, depth: u16, seed: u64,
     let routes = Routes { routing: layout.routing.clone(), ends: layout.ends.clone() };
     let ends = sources.iter().enumerate().map(|(e, s)| TrafficEnd::new(Traffic::new(e as u32, s, seed))).collect();
     let blocks = Blocks { joins: Vec::new(), no_join: NoJoin::default(), bumps: Vec::new(), ends };
-    let cfg = SwitchCfg { pipeline: Pipeline::new(stages), policy, monitors: true };
+    let cfg = SwitchCfg { pipeline: Pipeline::new(stages), policy, monitors: true, router: RouterCfg::default() };
     let names = (0..layout.plan.vcs.total()).map(|vc| format!("p2p{vc}")).collect();
     Plain::new(layout.plan.clone(), routes, blocks, cfg, &|_, _| depth, names)
 }

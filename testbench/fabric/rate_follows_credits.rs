@@ -32,8 +32,8 @@ fn the_rate_is_depth_over_round_trip() {
                     let trip = credit_round_trip(latency, 1, post, front);
                     for depth in 1..=trip {
                         let cycles = landings(vc, stages, latency, link, depth as u16, 1);
-                        // A point-to-point channel of four stages starts a packet every second cycle at most.
-                        let period = if vc == 1 && stages == 4 { trip.max(2 * depth) } else { trip };
+                        // A point-to-point queue starts a packet once its route and channel stages have seen it.
+                        let period = if vc == 1 { trip.max((1 + u64::from(pipeline.front())) * depth) } else { trip };
                         let depth = depth as usize;
                         for k in 30..cycles.len() - depth {
                             assert_eq!(

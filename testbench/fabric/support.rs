@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use watershed::fabric::arbiter::Policy;
 use watershed::fabric::{
     At, Block, Blocks, Evaluation, Flit, Io, Join, JoinCx, JoinOut, Network, NodeKind, Pipeline, Plan, PlanLink,
-    PlanNode, PortSet, Route, Step, SwitchCfg, Tables, Vcs, pass_through,
+    PlanNode, PortSet, Route, RouterCfg, Step, SwitchCfg, Tables, Vcs, pass_through,
 };
 use watershed::kernel::{Cycle, Wake};
 use watershed::probe::Scope;
@@ -554,7 +554,12 @@ impl Lab {
             bumps: self.bumps.clone(),
             ends: self.players.clone(),
         };
-        let cfg = SwitchCfg { pipeline: Pipeline::new(self.stages), policy: self.policy, monitors: true };
+        let cfg = SwitchCfg {
+            pipeline: Pipeline::new(self.stages),
+            policy: self.policy,
+            monitors: true,
+            router: RouterCfg::default(),
+        };
         let names = (0..self.plan.vcs.total()).map(|vc| format!("c{vc}")).collect();
         let mut net = if self.depth_of.is_empty() {
             let depth = self.depth;

@@ -1,0 +1,72 @@
+//! The knobs of a point-to-point router: allocators and the fine points of flow control.
+//!
+//! | parameter | range | effect on cycles | what it costs in hardware |
+//! |---|---|---|---|
+//! | [`RouterCfg::vc_allocator`] | ordered, separable, islip | how many of the packets that want a channel get one in a cycle; a packet that gets none waits a cycle (or [`vc_alloc`](super::Pipeline)) | ordered: a chain through the channels of an output; the others: two ranks of arbiters |
+//! | [`RouterCfg::switch_allocator`] | separable, islip | the same for crossbar passages | two ranks of arbiters |
+//! | [`RouterCfg::iterations`] | from 1 | islip finds more pairs in further rounds | as many times the arbiters, or clock period |
+//! | [`RouterCfg::credit_delay`] | cycles, from 0 | a credit is usable so many cycles after it reached a switch; the credit round trip grows by it | registers on the credit path |
+//! | [`RouterCfg::input_speedup`] | 1 to 8 | that many flits may leave an input port in a cycle, to different outputs; channel v uses passage v mod speed-up | a crossbar with so many times the inputs |
+//! | [`RouterCfg::wait_for_tail_credit`] | no, yes | a channel is given to the next packet only when all credits of the one before are back: the rate of a channel is one packet a credit round trip, however deep its buffer | no packet ever queues behind another in a buffer, so a simpler buffer |
+//! | [`RouterCfg::speculative`] | no, yes | a packet bids for the crossbar in the cycle in which it asks for a channel; if it gets both, it saves [`vc_alloc`](super::Pipeline) cycles; bids of packets that hold a channel go first | a second switch allocator |
+//!
+//! Stage counts are in [`Pipeline`](super::Pipeline), buffer depths in the plan. Set-routed packets use none of these:
+//! they have priority, hold no channel beyond a packet and take the input port whole, all passages of it *chosen*.
+//! Only `credit_delay` concerns them too.
+
+/// How packets at the head of their queues get output channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum VcAllocator {
+    /// An output goes through its requesters in turn and gives each the lowest free channel it may use: never leaves a
+    /// free channel and a packet that could use it alone.
+    #[default]
+    Ordered,
+    /// Separable, input first: each packet picks one free channel, then each channel picks one packet.
+    Separable,
+    /// Each free channel offers itself to one packet in turn, each packet accepts one offer in turn; cursors move only
+    /// when an offer of the first round is accepted (McKeown's iSLIP).
+    Islip,
+}
+
+/// How flits get through the crossbar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum SwitchAllocator {
+    /// Separable, input first: each input passage picks a channel, then each output picks a passage.
+    #[default]
+    Separable,
+    /// iSLIP between input passages and outputs; among channels of a passage that want the same output, in turn.
+    Islip,
+}
+
+/// The knobs; see the module's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouterCfg {
+    /// Virtual-channel allocator.
+    pub vc_allocator: VcAllocator,
+    /// Switch allocator.
+    pub switch_allocator: SwitchAllocator,
+    /// Rounds of an iterative allocator.
+    pub iterations: u8,
+    /// Cycles a switch takes to process a credit.
+    pub credit_delay: u16,
+    /// Crossbar passages of an input port.
+    pub input_speedup: u8,
+    /// Whether a channel stays with its packet until the tail's credit is back.
+    pub wait_for_tail_credit: bool,
+    /// Whether packets bid for the crossbar before they hold a channel.
+    pub speculative: bool,
+}
+
+impl Default for RouterCfg {
+    fn default() -> Self {
+        RouterCfg {
+            vc_allocator: VcAllocator::Ordered,
+            switch_allocator: SwitchAllocator::Separable,
+            iterations: 1,
+            credit_delay: 0,
+            input_speedup: 1,
+            wait_for_tail_credit: false,
+            speculative: false,
+        }
+    }
+}
