@@ -453,6 +453,9 @@ pub struct Lab {
     pub engine: Engine,
     pub bumps: Vec<Wire>,
     pub stages: u8,
+    /// Steps of the pipeline one by one, instead of `stages`.
+    pub steps: Option<Pipeline>,
+    pub router: RouterCfg,
     pub policy: Policy,
     pub depth: u16,
     /// Depths of single links, by their number.
@@ -470,6 +473,8 @@ impl Lab {
             engine: Engine::new(Role::None, 0),
             bumps: Vec::new(),
             stages: 1,
+            steps: None,
+            router: RouterCfg::default(),
             policy: Policy::RoundRobin,
             depth: 200,
             depth_of: HashMap::new(),
@@ -555,10 +560,10 @@ impl Lab {
             ends: self.players.clone(),
         };
         let cfg = SwitchCfg {
-            pipeline: Pipeline::new(self.stages),
+            pipeline: self.steps.unwrap_or_else(|| Pipeline::new(self.stages)),
             policy: self.policy,
             monitors: true,
-            router: RouterCfg::default(),
+            router: self.router,
         };
         let names = (0..self.plan.vcs.total()).map(|vc| format!("c{vc}")).collect();
         let mut net = if self.depth_of.is_empty() {
