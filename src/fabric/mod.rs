@@ -36,6 +36,7 @@ pub mod topology;
 pub mod traffic;
 mod unicast;
 mod vc_alloc;
+mod waves;
 mod wires;
 
 pub use flit::{Flit, MAX_ENDS, MAX_IDS, Tag};

@@ -3,7 +3,7 @@
 //! A cycle has three parts, in this order:
 //!
 //! 1. *commit*: what the channels deliver enters queues and credit counters, and wakes whom it reaches;
-//! 2. *sample*: waves read the registers of the nodes that were touched;
+//! 2. *sample*: waves read the registers that may have changed (`waves`);
 //! 3. *tick*: every awake node is evaluated, in any order.
 //!
 //! With skipping on (the default) cycles in which nobody is awake are jumped over; with skipping off every node is
@@ -12,10 +12,10 @@
 
 use super::frames::check_buffers;
 use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
+use super::waves::Waves;
 use super::wires::{Depths, Io, LinkCount, NONE, Phase, Wires};
 use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, arbiter::Policy};
 use crate::kernel::{Autopsy, Cycle, Rng, WaitFor};
-use crate::probe::{EnumTable, NodeHandle, Scope, Tracer};
 
 /// What the switches of a family look up: configuration registers, multicast tables, routes.
 pub trait Tables<const W: usize> {
@@ -146,19 +146,11 @@ pub struct LinkLoad {
     pub cycles_per_flit: u16,
 }
 
-struct Waves {
-    tracer: Tracer,
-    handles: Vec<Option<NodeHandle>>,
-    /// Nodes whose registers may have changed at the last edge, and those that may still show a flit as just sent.
-    due: Vec<u32>,
-    last_awake: Vec<u32>,
-}
-
 /// A whole system. `T` are the family's tables, `J` the engine behind the internal port, `B` the engine in the wire,
 /// `E` the end point, `W` the words of a port set.
 pub struct Network<T, J, B, E, const W: usize> {
-    plan: Plan,
-    wires: Wires,
+    pub(super) plan: Plan,
+    pub(super) wires: Wires,
     arbiters: Arbiters<W>,
     forks: Forks,
     scratch: Scratch<W>,
@@ -167,13 +159,13 @@ pub struct Network<T, J, B, E, const W: usize> {
     order: Option<Rng>,
     /// The family's tables; constant while a cycle runs.
     pub tables: T,
-    joins: Vec<J>,
+    pub(super) joins: Vec<J>,
     idle_join: J,
-    bumps: Vec<B>,
-    ends: Vec<E>,
-    switches: u32,
-    awake: Vec<u32>,
-    waves: Option<Waves>,
+    pub(super) bumps: Vec<B>,
+    pub(super) ends: Vec<E>,
+    pub(super) switches: u32,
+    pub(super) awake: Vec<u32>,
+    pub(super) waves: Option<Waves>,
     vc_names: Vec<String>,
     alive_until: Cycle,
 }
@@ -341,7 +333,7 @@ where
 
     /// As [`Network::step`], but simulates no cycle from `end` on: a jump over idle cycles ends there.
     pub fn step_before(&mut self, end: Cycle) -> Step {
-        let recording = self.waves.as_ref().is_some_and(|waves| !waves.due.is_empty() || !waves.last_awake.is_empty());
+        let recording = self.waves.as_ref().is_some_and(Waves::is_due);
         let mut next = self.wires.now;
         if !self.evaluation.no_skip && !recording && self.wires.wake.is_empty() {
             match self.wires.next_event() {
@@ -460,121 +452,6 @@ where
             + size_of::<super::wires::NodeInfo>()
             + masks
             + if self.joins.is_empty() { 0 } else { size_of::<J>() }
-    }
-
-    // ---------------------------------------------------------------------------------------------------- waves
-
-    /// Declares every node to a tracer and records from the present cycle on.
-    ///
-    /// # Errors
-    /// Whatever the tracer says when it starts: nothing selected, or the file cannot be written.
-    pub fn record(&mut self, mut tracer: Tracer) -> Result<(), crate::probe::TraceError> {
-        self.wires.sent = Some(vec![None; self.wires.links.len()]);
-        self.wires.touched = Some(Vec::new());
-        let mut handles = Vec::with_capacity(self.plan.nodes.len());
-        for node in 0..self.plan.nodes.len() as u32 {
-            let path = self.plan.nodes[node as usize].path.clone();
-            handles.push(tracer.declare(&path, |scope| self.probe(node, scope)));
-        }
-        tracer.start()?;
-        self.waves = Some(Waves { tracer, handles, due: Vec::new(), last_awake: Vec::new() });
-        Ok(())
-    }
-
-    /// Ends the recording and hands the tracer back.
-    pub fn stop_recording(&mut self) -> Option<Tracer> {
-        // The registers as the last edge left them.
-        self.awake.clear();
-        self.sample();
-        self.waves.take().map(|waves| waves.tracer)
-    }
-
-    fn sample(&mut self) {
-        let Some(mut waves) = self.waves.take() else { return };
-        waves.due.extend_from_slice(&self.awake);
-        if let Some(touched) = &mut self.wires.touched {
-            waves.due.append(touched);
-        }
-        waves.due.extend_from_slice(&waves.last_awake);
-        waves.due.sort_unstable();
-        waves.due.dedup();
-        let now = self.wires.now;
-        for &node in &waves.due {
-            if let Some(handle) = waves.handles[node as usize] {
-                waves.tracer.sample(handle, now, |scope| self.probe(node, scope));
-            }
-        }
-        // Next cycle: whoever is ticked now has new registers, and whoever sent in the last cycle shows it for one
-        // cycle only.
-        waves.due.clear();
-        std::mem::swap(&mut waves.due, &mut waves.last_awake);
-        waves.last_awake.extend_from_slice(&self.awake);
-        self.waves = Some(waves);
-    }
-
-    fn probe(&self, node: u32, scope: &mut Scope<'_>) {
-        if node < self.switches {
-            self.probe_ports(node, scope);
-            if self.wires.nodes[node as usize].engine {
-                self.joins[node as usize].probe(scope);
-            }
-            return;
-        }
-        let block = (node - self.switches) as usize;
-        if block < self.bumps.len() {
-            self.probe_ports(node, scope);
-            self.bumps[block].probe(scope);
-        } else {
-            self.ends[block - self.bumps.len()].probe(scope);
-        }
-    }
-
-    /// The signals every port has: queues and phases by channel, credits, and the output register.
-    fn probe_ports(&self, node: u32, scope: &mut Scope<'_>) {
-        let info = self.wires.nodes[node as usize];
-        let now = self.wires.now;
-        for port in 0..info.ports {
-            let gp = info.port_base + u32::from(port);
-            let engine = info.engine && port + 1 == info.ports;
-            let linked = self.wires.links[gp as usize].to_port != NONE;
-            if !linked && !engine {
-                continue;
-            }
-            scope.indexed("in", usize::from(port), |scope| {
-                for vc in 0..self.plan.vcs.total() {
-                    scope.indexed("vc", usize::from(vc), |scope| {
-                        let q = self.wires.queue(gp, vc);
-                        let queue = &self.wires.queues[q];
-                        let head = self.wires.head(q).map(|(flit, _)| flit);
-                        scope.bits("flits", 16, u64::from(queue.len));
-                        scope.state("phase", &PHASES, queue.phase as u64);
-                        scope.valid("head_id", 12, head.map(|flit| u64::from(flit.tag.id())));
-                        scope.valid("head_seq", 36, head.map(|flit| flit.tag.seq()));
-                        scope.valid("head_word", 64, head.map(|flit| flit.word));
-                    });
-                }
-            });
-            if !linked {
-                continue;
-            }
-            scope.indexed("out", usize::from(port), |scope| {
-                let sent = self.wires.sent.as_ref().and_then(|sent| sent[gp as usize].as_ref());
-                // The output register holds the flit in the cycle after it was granted and left the pipeline.
-                let flit = sent.filter(|sent| sent.cycle + 1 == now).map(|sent| sent.flit);
-                scope.bit("valid", flit.is_some());
-                scope.valid("vc", 5, flit.map(|flit| u64::from(flit.tag.vc())));
-                scope.valid("id", 12, flit.map(|flit| u64::from(flit.tag.id())));
-                scope.valid("seq", 36, flit.map(|flit| flit.tag.seq()));
-                scope.valid("word", 64, flit.map(|flit| flit.word));
-                for vc in 0..self.plan.vcs.total() {
-                    scope.indexed("credits", usize::from(vc), |scope| {
-                        let out = &self.wires.out[self.wires.queue(gp, vc)];
-                        scope.bits("count", 16, u64::from(out.credits));
-                        scope.bit("held", out.owner != 0);
-                    });
-                }
-            });
-        }
     }
 
     // ------------------------------------------------------------------------------------------------- watchdog
@@ -756,6 +633,3 @@ where
         }
     }
 }
-
-/// Names of [`Phase`] in waves.
-static PHASES: EnumTable = EnumTable { name: "phase", names: &["IDLE", "ROUTED", "ACTIVE", "FORK"] };

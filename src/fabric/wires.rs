@@ -158,11 +158,18 @@ pub struct LinkCount {
 /// Buffer depths: one function of the link and the channel, given when the arenas are made.
 pub type Depths<'a> = &'a dyn Fn(&super::PlanLink, u8) -> u16;
 
-/// The last flit each port sent, for waves only.
+/// What waves want to know of a cycle; there only while they are recorded.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
-    pub cycle: Cycle,
-    pub flit: Flit,
+pub(super) struct Seen {
+    /// Ports of which something is recorded.
+    pub traced: Vec<bool>,
+    /// Output channels whose credits or owner changed since the last sample; may repeat.
+    pub channels: Vec<u32>,
+    /// Ports that sent in this cycle, and those that did in the last one.
+    pub sent: Vec<u32>,
+    pub sent_before: Vec<u32>,
+    /// The flit each port sent last, and when.
+    pub last: Vec<(Cycle, Flit)>,
 }
 
 /// The arenas; see the module's text.
@@ -188,7 +195,7 @@ pub struct Wires {
     pub(super) wake: WakeSet,
     pub(super) monitor: Option<Box<super::monitor::Monitor>>,
     pub(super) counts: Vec<LinkCount>,
-    pub(super) sent: Option<Vec<Option<Sent>>>,
+    pub(super) seen: Option<Box<Seen>>,
     /// Flits moved since cycle 0: the watchdog's pulse.
     pub(super) moves: u64,
     /// Set-routed and point-to-point flits that blocks other than switches took or sent: the pulse that tells work
@@ -207,8 +214,6 @@ pub struct Wires {
     /// Buffer depths, if a point-to-point channel stays with its packet until the tail's credit is back; empty if not.
     depth: Vec<u16>,
     pub(super) first_switchless_node: u32,
-    /// Nodes whose registers a credit changed without waking them, while waves are recorded.
-    pub(super) touched: Option<Vec<u32>>,
 }
 
 /// The owner of a channel whose packet has left, and whose tail's credit has not come back yet.
@@ -262,7 +267,7 @@ impl Wires {
             wake: WakeSet::new(plan.nodes.len()),
             monitor: None,
             counts: vec![LinkCount::default(); ports],
-            sent: None,
+            seen: None,
             moves: 0,
             served: [0; 2],
             completions: 0,
@@ -271,7 +276,6 @@ impl Wires {
             post,
             credit_delay: cfg.router.credit_delay,
             depth: Vec::new(),
-            touched: None,
             first_switchless_node: plan.count(NodeKind::Switch) as u32,
         };
         let mut longest = 1;
@@ -354,6 +358,11 @@ impl Wires {
         self.out[q].owner = owner;
         let link = &mut self.links[port as usize];
         link.free = link.free & !(1 << vc) | u32::from(owner == 0) << vc;
+        if let Some(seen) = &mut self.seen
+            && seen.traced[port as usize]
+        {
+            seen.channels.push(q as u32);
+        }
     }
 
     /// Frees a point-to-point channel whose tail is being sent: now, or when the tail's credit is back.
@@ -492,8 +501,12 @@ impl Wires {
         if let Some(monitor) = &mut self.monitor {
             monitor.flit_sent(q, &flit);
         }
-        if let Some(sent) = &mut self.sent {
-            sent[port as usize] = Some(Sent { cycle: self.now, flit });
+        if let Some(seen) = &mut self.seen
+            && seen.traced[port as usize]
+        {
+            seen.channels.push(q as u32);
+            seen.sent.push(port);
+            seen.last[port as usize] = (self.now, flit);
         }
     }
 
@@ -538,8 +551,11 @@ impl Wires {
             }
             if self.nodes[back.node as usize].heeds {
                 self.wake.insert(back.node);
-            } else if let Some(touched) = &mut self.touched {
-                touched.push(back.node);
+            }
+            if let Some(seen) = &mut self.seen
+                && seen.traced[port as usize]
+            {
+                seen.channels.push(back.queue);
             }
         }
         self.arrivals.recycle(now, arrivals);

@@ -212,8 +212,8 @@ fn shares(router: RouterCfg, policy: Policy, window: u64) -> Vec<[u64; 2]> {
     let mut net = lab.build::<1>();
     until(&mut net, 10 + window);
     let mut counts = vec![[0; 2]; 4];
-    for to in 0..2 {
-        for (_, flit) in &net.ends()[4 + to].landed {
+    for (to, end) in net.ends()[4..].iter().enumerate() {
+        for (_, flit) in &end.landed {
             counts[(flit.tag.seq() / 10_000) as usize][to] += 1;
         }
     }

@@ -1,0 +1,268 @@
+//! Waves of a system: which registers are shown, and which of them are looked at in a cycle.
+//!
+//! What is recorded is cut into *views* of a few signals each, so that a cycle looks at what may have changed and at
+//! nothing else:
+//!
+//! | view | signals | looked at |
+//! |---|---|---|
+//! | input queue | flits, phase, head | if something is queued, or was in the last cycle, at a node that was ticked |
+//! | output port | the flit in the output register | in the two cycles after it sent |
+//! | output channel | credits, owner | when one of them changed |
+//! | block | what an engine or end point describes | in the cycle after a tick, and in the next |
+//!
+//! Views of ports nobody selected do not exist and cost a flag's look-up. Views are visited in the order in which they
+//! were declared, so the changes of a cycle come out in the order in which a file wants them.
+
+use super::network::Network;
+use super::wires::{NONE, Seen};
+use super::{Block, Flit, Join, Tables};
+use crate::kernel::Cycle;
+use crate::probe::{EnumTable, NodeHandle, Scope, TraceError, Tracer};
+
+/// What one view shows.
+#[derive(Clone, Copy, Debug)]
+enum View {
+    /// An input queue.
+    Queue(u32),
+    /// An output port.
+    Port(u32),
+    /// An output channel.
+    Channel(u32),
+    /// An engine, bump or end point.
+    Block(u32),
+}
+
+const NO_VIEW: u32 = u32::MAX;
+
+/// A recording.
+pub(super) struct Waves {
+    tracer: Tracer,
+    views: Vec<(NodeHandle, View)>,
+    /// Views by queue, port, channel and node.
+    queues: Vec<u32>,
+    ports: Vec<u32>,
+    channels: Vec<u32>,
+    blocks: Vec<u32>,
+    /// Nodes of which a queue or the block is recorded.
+    traced: Vec<bool>,
+    /// Occupied queues at the last sample, by word of queue bits.
+    occupied_before: Vec<u64>,
+    due: Vec<u32>,
+    last_awake: Vec<u32>,
+    /// Whether an output register that was shown must be seen empty.
+    sent: bool,
+}
+
+impl Waves {
+    /// Whether the next cycle must be looked at even if nobody is awake in it.
+    pub(super) fn is_due(&self) -> bool {
+        self.sent || !self.last_awake.is_empty()
+    }
+}
+
+impl<T, J, B, E, const W: usize> Network<T, J, B, E, W>
+where
+    T: Tables<W>,
+    J: Join<Tables = T>,
+    B: Block<Tables = T>,
+    E: Block<Tables = T>,
+{
+    /// Declares every node to a tracer and records from the present cycle on.
+    ///
+    /// # Errors
+    /// Whatever the tracer says when it starts: nothing selected, or the file cannot be written.
+    pub fn record(&mut self, tracer: Tracer) -> Result<(), TraceError> {
+        let (ports, queues, nodes) = (self.wires.links.len(), self.wires.queues.len(), self.plan.nodes.len());
+        let none = (Cycle::MAX, Flit::default());
+        self.wires.seen = Some(Box::new(Seen {
+            traced: vec![false; ports],
+            channels: Vec::new(),
+            sent: Vec::new(),
+            sent_before: Vec::new(),
+            last: vec![none; ports],
+        }));
+        let mut waves = Waves {
+            tracer,
+            views: Vec::new(),
+            queues: vec![NO_VIEW; queues],
+            ports: vec![NO_VIEW; ports],
+            channels: vec![NO_VIEW; queues],
+            blocks: vec![NO_VIEW; nodes],
+            traced: vec![false; nodes],
+            occupied_before: vec![0; self.wires.masks.len()],
+            due: Vec::new(),
+            last_awake: Vec::new(),
+            sent: false,
+        };
+        for node in 0..nodes as u32 {
+            self.declare(&mut waves, node);
+        }
+        waves.tracer.start()?;
+        self.waves = Some(waves);
+        Ok(())
+    }
+
+    fn declare(&mut self, waves: &mut Waves, node: u32) {
+        let path = self.plan.nodes[node as usize].path.clone();
+        let info = self.wires.nodes[node as usize];
+        let end = node as usize >= self.switches as usize + self.bumps.len();
+        let mut traced = false;
+        let vcs = self.plan.vcs.total();
+        for port in 0..if end { 0 } else { info.ports } {
+            let gp = info.port_base + u32::from(port);
+            let engine = info.engine && port + 1 == info.ports;
+            let linked = self.wires.links[gp as usize].to_port != NONE;
+            let mut seen = false;
+            for vc in 0..if linked || engine { vcs } else { 0 } {
+                let q = self.wires.queue(gp, vc);
+                let view = View::Queue(q as u32);
+                waves.queues[q] = self.view(waves, &format!("{path}.in{port}.vc{vc}"), view);
+                traced |= waves.queues[q] != NO_VIEW;
+            }
+            if linked {
+                waves.ports[gp as usize] = self.view(waves, &format!("{path}.out{port}"), View::Port(gp));
+                seen |= waves.ports[gp as usize] != NO_VIEW;
+                for vc in 0..vcs {
+                    let q = self.wires.queue(gp, vc);
+                    let view = View::Channel(q as u32);
+                    waves.channels[q] = self.view(waves, &format!("{path}.out{port}.credits{vc}"), view);
+                    seen |= waves.channels[q] != NO_VIEW;
+                }
+            }
+            if let Some(all) = &mut self.wires.seen {
+                all.traced[gp as usize] = seen;
+            }
+        }
+        if node >= self.switches || info.engine {
+            waves.blocks[node as usize] = self.view(waves, &path, View::Block(node));
+            traced |= waves.blocks[node as usize] != NO_VIEW;
+        }
+        waves.traced[node as usize] = traced;
+    }
+
+    fn view(&self, waves: &mut Waves, path: &str, view: View) -> u32 {
+        let handle = waves.tracer.declare(path, |scope| self.probe(view, scope));
+        handle.map_or(NO_VIEW, |handle| {
+            waves.views.push((handle, view));
+            waves.views.len() as u32 - 1
+        })
+    }
+
+    /// Ends the recording and hands the tracer back.
+    pub fn stop_recording(&mut self) -> Option<Tracer> {
+        // The registers as the last edge left them.
+        self.awake.clear();
+        self.sample();
+        self.wires.seen = None;
+        self.waves.take().map(|waves| waves.tracer)
+    }
+
+    /// Looks at what may have changed at the last edge.
+    #[inline]
+    pub(super) fn sample(&mut self) {
+        if self.waves.is_some() {
+            self.sample_views();
+        }
+    }
+
+    fn sample_views(&mut self) {
+        let Some(mut waves) = self.waves.take() else { return };
+        let mut due = std::mem::take(&mut waves.due);
+        let mut add = |view: u32| {
+            if view != NO_VIEW {
+                due.push(view);
+            }
+        };
+        for &node in self.awake.iter().chain(&waves.last_awake) {
+            if !waves.traced[node as usize] {
+                continue;
+            }
+            add(waves.blocks[node as usize]);
+            let info = &self.wires.nodes[node as usize];
+            let first = (info.port_base as usize) << self.wires.vc_shift;
+            for w in 0..usize::from(info.words) {
+                let at = info.mask_base as usize + w;
+                let occupied = self.wires.masks[at].occupied;
+                for bit in super::unicast::each(occupied | waves.occupied_before[at]) {
+                    add(waves.queues[first + (w << 6 | bit)]);
+                }
+            }
+        }
+        if let Some(seen) = &mut self.wires.seen {
+            for channel in seen.channels.drain(..) {
+                add(waves.channels[channel as usize]);
+            }
+            for &port in seen.sent.iter().chain(&seen.sent_before) {
+                add(waves.ports[port as usize]);
+            }
+            std::mem::swap(&mut seen.sent, &mut seen.sent_before);
+            seen.sent.clear();
+            waves.sent = !seen.sent_before.is_empty();
+        }
+        due.sort_unstable();
+        due.dedup();
+        let now = self.wires.now;
+        for &view in &due {
+            let (handle, view) = waves.views[view as usize];
+            waves.tracer.sample(handle, now, |scope| self.probe(view, scope));
+        }
+        due.clear();
+        waves.due = due;
+        for &node in self.awake.iter().chain(&waves.last_awake) {
+            if waves.traced[node as usize] {
+                let info = &self.wires.nodes[node as usize];
+                for at in info.mask_base as usize..info.mask_base as usize + usize::from(info.words) {
+                    waves.occupied_before[at] = self.wires.masks[at].occupied;
+                }
+            }
+        }
+        waves.last_awake.clear();
+        waves.last_awake.extend_from_slice(&self.awake);
+        self.waves = Some(waves);
+    }
+
+    fn probe(&self, view: View, scope: &mut Scope<'_>) {
+        match view {
+            View::Queue(q) => self.probe_queue(q as usize, scope),
+            View::Port(port) => self.probe_port(port as usize, scope),
+            View::Channel(channel) => {
+                let out = &self.wires.out[channel as usize];
+                scope.bits("count", 16, u64::from(out.credits));
+                scope.bit("held", out.owner != 0);
+            }
+            View::Block(node) if node < self.switches => self.joins[node as usize].probe(scope),
+            View::Block(node) => {
+                let block = (node - self.switches) as usize;
+                match block.checked_sub(self.bumps.len()) {
+                    None => self.bumps[block].probe(scope),
+                    Some(end) => self.ends[end].probe(scope),
+                }
+            }
+        }
+    }
+
+    fn probe_queue(&self, q: usize, scope: &mut Scope<'_>) {
+        let queue = &self.wires.queues[q];
+        let head = self.wires.head(q).map(|(flit, _)| flit);
+        scope.bits("flits", 16, u64::from(queue.len));
+        scope.state("phase", &PHASES, queue.phase as u64);
+        scope.valid("head_id", 12, head.map(|flit| u64::from(flit.tag.id())));
+        scope.valid("head_seq", 36, head.map(|flit| flit.tag.seq()));
+        scope.valid("head_word", 64, head.map(|flit| flit.word));
+    }
+
+    fn probe_port(&self, port: usize, scope: &mut Scope<'_>) {
+        let last = self.wires.seen.as_ref().map(|seen| seen.last[port]);
+        // The output register holds the flit in the cycle after it was granted and left the pipeline.
+        let flit = last.filter(|(cycle, _)| self.wires.now.checked_sub(1) == Some(*cycle));
+        let flit = flit.map(|(_, flit)| flit);
+        scope.bit("valid", flit.is_some());
+        scope.valid("vc", 5, flit.map(|flit| u64::from(flit.tag.vc())));
+        scope.valid("id", 12, flit.map(|flit| u64::from(flit.tag.id())));
+        scope.valid("seq", 36, flit.map(|flit| flit.tag.seq()));
+        scope.valid("word", 64, flit.map(|flit| flit.word));
+    }
+}
+
+/// Names of [`Phase`](super::Phase) in waves.
+static PHASES: EnumTable = EnumTable { name: "phase", names: &["IDLE", "ROUTED", "ACTIVE", "FORK"] };
