@@ -310,6 +310,25 @@ pub fn round_to(dtype: DType, round: Round, value: &Exact, negative_zero: bool) 
     (signed(s, negative, (binade << digits) + significand), flags)
 }
 
+/// A lane of one format in another: the number it is, rounded to the other format.
+///
+/// A NaN becomes the default one, a signalling one raises invalid; an infinity that the other format does not have
+/// becomes its NaN and raises invalid.
+///
+/// # Panics
+///
+/// If a type is an integer.
+pub fn convert(from: DType, to: DType, round: Round, lane: u64) -> (u64, Flags) {
+    let s = shape(to).expect("only floating-point types are converted to");
+    match read(from, lane) {
+        Meaning::Nan { signalling, .. } => (default_nan(to), Flags::NONE.with_if(Flags::INVALID, signalling)),
+        Meaning::Infinity { negative } => {
+            (infinity(to, s, negative), Flags::NONE.with_if(Flags::INVALID, !s.has_infinity))
+        }
+        Meaning::Number { negative, value } => round_to(to, round, &value, negative),
+    }
+}
+
 /// One operation on right-justified lanes: value and flags, every NaN being the default one.
 ///
 /// # Panics

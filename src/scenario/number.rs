@@ -12,8 +12,12 @@ pub fn describe(layout: Layout) -> String {
             let (low, high) = integer_range(bits, signed);
             format!("a whole number from {low} to {high}, or a bit pattern like \"0x2a\"")
         }
-        Layout::Float { .. } => {
+        Layout::Float { ieee: true, .. } if bits > 8 => {
             format!("a number, \"inf\", \"nan\", or a bit pattern of up to {bits} bits like \"0x3c00\"")
+        }
+        Layout::Float { ieee, .. } => {
+            let infinity = if ieee { "\"inf\", " } else { "" };
+            format!("a number, {infinity}\"nan\", or a bit pattern of up to {bits} bits like \"0x3c\"")
         }
     }
 }
@@ -152,10 +156,13 @@ fn float(text: &str, layout: Layout) -> Result<u64, String> {
 
 /// Infinity or the quiet NaN of a format.
 fn special(negative: bool, nan: bool, layout: Layout) -> Option<u64> {
-    let Layout::Float { exponent, fraction, pad } = layout else {
+    let Layout::Float { exponent, fraction, pad, ieee } = layout else {
         return None;
     };
     let sign = u64::from(negative) << (exponent + fraction);
+    if !ieee {
+        return nan.then_some((sign | ((1 << (exponent + fraction)) - 1)) << pad);
+    }
     let largest = ((1u64 << exponent) - 1) << fraction;
     let quiet = u64::from(nan) << (fraction - 1);
     Some((sign | largest | quiet) << pad)
@@ -163,7 +170,7 @@ fn special(negative: bool, nan: bool, layout: Layout) -> Option<u64> {
 
 /// The float next to `mantissa` times two to the power `scale`, ties to even; `None` if that is beyond the largest one.
 pub fn round(negative: bool, mantissa: u128, scale: i64, layout: Layout) -> Option<u64> {
-    let Layout::Float { exponent, fraction, pad } = layout else {
+    let Layout::Float { exponent, fraction, pad, ieee } = layout else {
         return None;
     };
     let sign = u64::from(negative) << (exponent + fraction);
@@ -189,8 +196,9 @@ pub fn round(negative: bool, mantissa: u128, scale: i64, layout: Layout) -> Opti
     // Adding the fraction with its hidden bit to the exponent field lets a carry move into the next binade.
     let binade = (last + fraction_bits + bias - 1).max(0) as u128;
     let field = (binade << fraction) + kept;
-    let infinity = ((1u128 << exponent) - 1) << fraction;
-    (field < infinity).then_some((sign | field as u64) << pad)
+    // The first pattern that is no number: infinity, or the only NaN.
+    let beyond = if ieee { ((1u128 << exponent) - 1) << fraction } else { (1u128 << (exponent + fraction)) - 1 };
+    (field < beyond).then_some((sign | field as u64) << pad)
 }
 
 /// The bits of an integer in a type: of an integer type the low bits, of a float the nearest one.

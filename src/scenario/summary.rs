@@ -96,7 +96,13 @@ fn describe_collective(out: &mut String, scenario: &Scenario, collective: &Colle
         Topology::Die { .. } => counted(collective.participants, "core"),
         Topology::Mesh { .. } => counted(collective.participants, "end point"),
     };
-    let vector = format!("{elements} {dtype} element{}", if *elements == 1 { "" } else { "s" });
+    let plural = if *elements == 1 { "" } else { "s" };
+    let wider = match (&collective.accumulate, &collective.result_dtype) {
+        (Some(wide), Some(result)) if wide == result => format!(", accumulated in {wide} and left in it,"),
+        (Some(wide), _) => format!(", accumulated in {wide},"),
+        (None, _) => String::new(),
+    };
+    let vector = format!("{elements} {dtype} element{plural}{wider}");
     let what = match (kind.as_str(), collective.op.as_deref()) {
         ("barrier", _) => format!("barrier of {who}"),
         ("broadcast", _) => format!("broadcast of {vector} to {who}"),
