@@ -14,6 +14,7 @@ use clap::{Parser, Subcommand};
 mod alu;
 mod check;
 mod completions;
+mod contributions;
 mod exhaustive;
 mod list;
 mod progress;

@@ -7,8 +7,7 @@ use crate::support::{Draw, ONE, die, mesh, only, pass};
 const ROUNDS: [&str; 4] = ["nearest-even", "toward-zero", "up", "down"];
 
 /// Every type.
-const TYPES: [&str; 11] =
-    ["i32", "u32", "i64", "u64", "f16", "bf16", "tf32", "f32", "f64", "fp8_e4m3", "fp8_e5m2"];
+const TYPES: [&str; 11] = ["i32", "u32", "i64", "u64", "f16", "bf16", "tf32", "f32", "f64", "fp8_e4m3", "fp8_e5m2"];
 
 fn is_float(dtype: &str) -> bool {
     !dtype.starts_with(['i', 'u'])

@@ -35,8 +35,18 @@ fn every_pair_of_types_is_exact_in_bits_and_flags() {
                             assert_eq!(found.bit_exact, Some(true), "{set:?}");
                             assert_eq!((&found.results, &found.flags), (&found.oracle, &found.oracle_flags), "{set:?}");
                             assert_eq!(found.results.len(), elements);
-                            let bits = if result == "f32" { 32 } else if result.ends_with("16") { 16 } else { 8 };
-                            assert!(found.results.iter().all(|pattern| pattern.len() == bits / 4), "{:?}", found.results);
+                            let bits = if result == "f32" {
+                                32
+                            } else if result.ends_with("16") {
+                                16
+                            } else {
+                                8
+                            };
+                            assert!(
+                                found.results.iter().all(|pattern| pattern.len() == bits / 4),
+                                "{:?}",
+                                found.results
+                            );
                             raised.extend(found.flags.clone());
                         }
                     }
@@ -64,7 +74,11 @@ fn what_narrow_sums_lose_wide_ones_keep() {
     // 2055 lies between 2054 and 2056: to even.
     assert_eq!(run(&[wide]), (vec!["6804".to_owned()], vec!["inexact".to_owned()]));
     assert_eq!(run(&[wide, "collective[0].round=\"down\""]), (vec!["6803".to_owned()], vec!["inexact".to_owned()]));
-    assert_eq!(run(&[wide, "collective[0].result_dtype=\"f32\""]), (vec!["45007000".to_owned()], vec![]), "2055 exactly");
+    assert_eq!(
+        run(&[wide, "collective[0].result_dtype=\"f32\""]),
+        (vec!["45007000".to_owned()], vec![]),
+        "2055 exactly"
+    );
 }
 
 #[test]
