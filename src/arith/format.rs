@@ -292,6 +292,16 @@ pub enum Fault {
     RepKeepsDropped,
     /// Reproducible sum: dropping a word is not reported.
     RepForgetsInexact,
+    /// Integer unit: the second operand's sign is not extended.
+    IntegerZeroExtends,
+    /// Integer unit: the upper partial product is lost.
+    IntegerDropPartial,
+    /// Integer unit: a carry out of a signed sum counts as overflow.
+    IntegerCarryIsOverflow,
+    /// Conversion: a denormal is widened without being normalised.
+    WidenKeepsDenormals,
+    /// Conversion: narrowing loses what it shifts out.
+    NarrowDropSticky,
 }
 
 /// A type for every format, to build datapaths with.

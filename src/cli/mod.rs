@@ -21,6 +21,7 @@ mod progress;
 mod reduce;
 mod run;
 mod schema;
+mod table;
 mod testfloat;
 mod wave;
 

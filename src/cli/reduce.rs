@@ -363,9 +363,13 @@ fn closing_quote(text: &str) -> usize {
 
 /// Whether an object is of whole contributions and not a list of operands.
 fn is_of_contributions(text: &str) -> Result<bool, String> {
-    let keys: BTreeMap<String, serde::de::IgnoredAny> =
-        serde_json::from_str(text).map_err(|error| error.to_string())?;
-    Ok(keys.contains_key("contributions") || keys.contains_key("op"))
+    #[derive(Deserialize)]
+    struct Keys {
+        op: Option<serde::de::IgnoredAny>,
+        contributions: Option<serde::de::IgnoredAny>,
+    }
+    let keys: Keys = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    Ok(keys.contributions.is_some() || keys.op.is_some())
 }
 
 fn contributions(arguments: &Arguments, name: &str, text: &str) -> Result<String, Failure> {
@@ -524,7 +528,9 @@ fn engine(
         });
         let groups: Vec<Vec<(u64, Flags)>> = words.chunks(ports).map(<[_]>::to_vec).collect();
         words = engine_level(select, u16::from(radix), arrivals.as_deref(), &groups)?;
-        words.iter_mut().for_each(|(word, _)| *word &= select.dtype.lane_mask());
+        for (word, _) in &mut words {
+            *word &= select.dtype.lane_mask();
+        }
         places = (0..words.len()).collect();
     }
     Ok(words[0])

@@ -665,7 +665,7 @@ impl<'a> Run<'a> {
                             at.end_point,
                             at.got,
                             at.expected,
-                            at.ulps.map_or_else(String::new, |ulps| format!(", {ulps} ulps apart")),
+                            at.ulps.map_or_else(String::new, |ulps| format!(", {}", oracle::compare::apart(ulps))),
                             at.node
                         ),
                     };
