@@ -169,7 +169,10 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
             arguments.op,
             pattern(dtype, b),
             pattern(dtype, done.bits),
-            meaning(dtype, done.bits),
+            match asked {
+                Asked::Predicate(..) => (done.bits == 1).to_string(),
+                _ => meaning(dtype, done.bits),
+            },
             done.flags
         );
         a = done.bits;

@@ -82,9 +82,16 @@ fn case(dtype: DType, predicate: bool, line: &str) -> Result<Case, String> {
     if fields.next().is_some() {
         return Err("more than four fields".to_owned());
     }
+    if let Some(operand) = [a, b].into_iter().find(|&operand| operand > dtype.lane_mask()) {
+        return Err(format!("the operand {operand:X} does not fit the {} bits of {dtype}", dtype.bits()));
+    }
     let limit = if predicate { 1 } else { dtype.lane_mask() };
-    if a > dtype.lane_mask() || b > dtype.lane_mask() || expected > limit || flags > 0x1f {
-        return Err(format!("a number is too large for {dtype}"));
+    if expected > limit {
+        let wanted = if predicate { "0 or 1".to_owned() } else { format!("a number of {} bits", dtype.bits()) };
+        return Err(format!("the result {expected:X} is not {wanted}"));
+    }
+    if flags > 0x1f {
+        return Err(format!("the flags {flags:X} are not from 00 to 1F"));
     }
     Ok(Case { a, b, expected, flags: flags as u8 })
 }

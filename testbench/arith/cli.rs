@@ -53,6 +53,7 @@ fn alu_knows_every_operation_and_many_operands() {
         for dtype in ["i32", "u64", "f16", "bf16", "tf32", "f32", "f64", "fp8_e4m3", "fp8_e5m2"] {
             let output = watershed(&["alu", "--op", op, "--type", dtype, "--stages=3", "0x7f", "1", "0x80"], "");
             assert_eq!(output.status, 0, "{op} {dtype}: {} {}", output.stdout, output.stderr);
+            assert_eq!(output.stdout.matches("oracle  agrees").count(), 2, "{op} {dtype}: {}", output.stdout);
         }
     }
     let nan = watershed(
@@ -174,7 +175,9 @@ fn testfloat_says_where_its_input_is_bad() {
         ("3C00 3C00 4000 00\n3C00 3C00 4000\n", "line 2"),
         ("3C00 3C00 4000 00 00\n", "line 1"),
         ("3C00 3C0G 4000 00\n", "3C0G"),
-        ("13C00 3C00 4000 00\n", "line 1"),
+        ("13C00 3C00 4000 00\n", "line 1: the operand 13C00 does not fit the 16 bits of f16"),
+        ("3C00 3C00 4000 20\n", "line 1: the flags 20 are not from 00 to 1F"),
+        ("3C00 3C00 14000 00\n", "line 1: the result 14000 is not a number of 16 bits"),
         ("", "no test cases"),
     ] {
         let output = watershed(&["testfloat", "f16_add"], input);
