@@ -304,6 +304,13 @@ pub enum Fault {
     NarrowDropSticky,
 }
 
+/// The NaN and the flags of a pair with at least one NaN, as a build gives them.
+#[inline]
+pub(super) const fn nan_of_pair<B: Build>(a: &Unpacked, b: &Unpacked, policy: NanPolicy) -> (u64, Flags) {
+    let (nan, flags) = B::FORMAT.nan_of_pair(a, b, policy);
+    (nan, if matches!(B::FAULT, Fault::SignalNotSeen) { Flags::NONE } else { flags })
+}
+
 /// A type for every format, to build datapaths with.
 pub mod builds {
     use super::{Build, Format};
