@@ -220,6 +220,7 @@ mod tests {
         let f64s = layout(DType::F64);
         let f32s = layout(DType::F32);
         let i32s = layout(DType::I32);
+        let e4m3 = layout(DType::Fp8E4m3);
         for (text, layout, bits) in [
             ("1", f64s, 1f64.to_bits()),
             ("-0.0", f64s, 1 << 63),
@@ -234,6 +235,16 @@ mod tests {
             // Through a double this would round twice, down to 1.
             ("1.0000000596046448", f32s, u64::from(1.000_000_1_f32.to_bits())),
             ("-1", i32s, 0xffff_ffff),
+            // E4M3 counts on to 448; halfway to what would be next it is still the nearest even.
+            ("464", e4m3, 0x7e),
+            ("-448", e4m3, 0xfe),
+            ("nan", e4m3, 0x7f),
+            ("0.001", e4m3, 1),
+            ("57344", layout(DType::Fp8E5m2), 0x7b),
+            ("-inf", layout(DType::Fp8E5m2), 0xfc),
+            ("65519", layout(DType::F16), 0x7bff),
+            ("1.00390625", layout(DType::Bf16), 0x3f80),
+            ("0.1", layout(DType::Tf32), 0x3dcc_c000),
             ("1.20e1", i32s, 12),
             ("0e99", i32s, 0),
         ] {
@@ -246,6 +257,9 @@ mod tests {
             ("1e999999999999999999999", f64s),
             ("1.7976931348623159e308", f64s),
             ("1e39", f32s),
+            ("464.001", e4m3),
+            ("inf", e4m3),
+            ("65520", layout(DType::F16)),
             ("0x1ffffffff", f32s),
             ("0x", f32s),
             ("1.5", i32s),

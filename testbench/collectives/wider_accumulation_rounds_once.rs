@@ -135,3 +135,26 @@ fn a_flipped_bit_of_a_wide_sum_is_found_where_it_arose() {
     assert_eq!((difference.element, difference.node.as_str()), (7, "sw4.ceng"));
     assert_eq!(found.exact_elements, 8);
 }
+
+/// The fragmenter sends what it widens without asking the memory again, and must wake for it: skipping idle blocks and the
+/// order of evaluation change no cycle, whatever the memory, two collectives at one core included.
+#[test]
+fn skipping_and_order_change_no_cycle() {
+    let two = "[[collective]]\nkind = \"allreduce\"\ndtype = \"fp8_e5m2\"\naccumulate = \"f32\"\nelements = 45\n\
+               [[collective]]\nkind = \"allreduce\"\nid = 1\ndtype = \"bf16\"\naccumulate = \"f32\"\nelements = 23\n";
+    for memory in ["memory.bandwidth_gbps=51.2", "memory.bandwidth_gbps=3.1", UNLIMITED] {
+        for (read, write, delay, result) in [(0, 0, 0, "fp8_e5m2"), (7, 3, 11, "f32"), (1, 0, 2, "fp8_e5m2")] {
+            let set = sets!["{memory}"; "memory.read_latency_cycles={read}"; "memory.write_latency_cycles={write}"; "checks.claims=true";
+                "collective[0].delay_cycles={{ random_max = {delay} }}"; "collective[0].result_dtype=\"{result}\""];
+            let run = |no_skip, order_seed| {
+                let options = RunOptions { no_skip, order_seed, ..RunOptions::default() };
+                let document = run_with(&die(two), &set, &options).document;
+                assert!(document.passed(), "{set:?} {:#?}", document.checks);
+                document
+            };
+            let plain = run(false, None);
+            assert_eq!(plain, run(true, None), "{set:?}");
+            assert_eq!(plain, run(false, Some(5)), "{set:?}");
+        }
+    }
+}
