@@ -33,7 +33,7 @@
 //!
 //! Requirements: A-PIPE-1, A-MODE-1 (`common.md`, section 1); IEEE 754-2019, 6.3 for the sign of zero.
 
-use super::format::{Build, Class, Fault};
+use super::format::{Build, Class, Fault, nan_of_pair};
 use super::round::{EXTRA_BITS, Normalised, Packed, Special, pack, round, shift_right_sticky};
 use super::types::{Flags, Mode, Round};
 
@@ -102,9 +102,8 @@ pub const fn compare<B: Build>(mode: Mode, a: u64, b: u64, negate_b: bool) -> Co
     let subtract = x.sign != y.sign;
 
     if x.class.is_nan() || y.class.is_nan() {
-        let (nan, flags) = format.nan_of_pair(&x, &y, mode.nan);
-        let seen = !matches!(B::FAULT, Fault::SignalNotSeen);
-        return special(Special::Nan, false, if seen { flags } else { Flags::NONE }, nan);
+        let (nan, flags) = nan_of_pair::<B>(&x, &y, mode.nan);
+        return special(Special::Nan, false, flags, nan);
     }
     let x_infinite = matches!(x.class, Class::Infinite);
     let y_infinite = matches!(y.class, Class::Infinite);

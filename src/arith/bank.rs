@@ -223,9 +223,11 @@ impl Bank {
     fn integer(&mut self, dtype: DType, gate: Gate, to: u8) {
         while self.segment < to {
             match self.segment {
-                0 => pass(&mut self.operands, &mut self.extended, |(a, b)| integer::extend(dtype, gate, a, b)),
-                1 => pass(&mut self.extended, &mut self.int_partials, |r| integer::multiply(gate, r)),
-                2 => pass(&mut self.int_partials, &mut self.done, |r| integer::finish(dtype, gate, r)),
+                0 => pass(&mut self.operands, &mut self.extended, |(a, b)| {
+                    integer::extend::<builds::F64>(dtype, gate, a, b)
+                }),
+                1 => pass(&mut self.extended, &mut self.int_partials, |r| integer::multiply::<builds::F64>(gate, r)),
+                2 => pass(&mut self.int_partials, &mut self.done, |r| integer::finish::<builds::F64>(dtype, gate, r)),
                 _ => {}
             }
             self.segment += 1;

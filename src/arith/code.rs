@@ -96,6 +96,19 @@ impl ResultCode {
         }
     }
 
+    /// A flag that comes to this code; `None` for the two that no arithmetic raises.
+    pub const fn flags(self) -> Option<Flags> {
+        match self {
+            Self::Ok => Some(Flags::NONE),
+            Self::FltInexact => Some(Flags::INEXACT),
+            Self::FltOverflow => Some(Flags::OVERFLOW),
+            Self::FltInvalid => Some(Flags::INVALID),
+            Self::RepInexact => Some(Flags::REP_INEXACT),
+            Self::IntOverflow => Some(Flags::INT_OVERFLOW),
+            Self::ContrOverflow | Self::OpMismatch => None,
+        }
+    }
+
     /// The larger of two codes.
     #[must_use]
     pub const fn climb(self, other: Self) -> Self {
@@ -132,6 +145,7 @@ mod tests {
                 assert_eq!(a.climb(b).number(), a.number().max(b.number()));
             }
             assert_eq!(ResultCode::from_number(a.number()), Some(a));
+            assert!(a.flags().is_none_or(|flags| ResultCode::of(flags) == a));
         }
         assert_eq!(ResultCode::from_number(2), None);
     }

@@ -25,7 +25,7 @@
 //!
 //! Requirements: A-OP-1 (`common.md`, section 1); R-AR-3 (`armed.md`) for NaNs.
 
-use super::format::{Build, Class, Fault, Unpacked};
+use super::format::{Build, Class, Fault, Unpacked, nan_of_pair};
 use super::round::Packed;
 use super::types::{DType, Flags, Mode, SignalPolicy};
 
@@ -90,8 +90,7 @@ pub const fn float_keys<B: Build>(mode: Mode, selection: Selection, a: u64, b: u
     let y = format.unpack(b);
     let predicate = matches!(selection, Selection::Equal | Selection::LessOrEqual | Selection::Less);
     if x.class.is_nan() || y.class.is_nan() {
-        let (nan, flags) = format.nan_of_pair(&x, &y, mode.nan);
-        let flags = if matches!(B::FAULT, Fault::SignalNotSeen) { Flags::NONE } else { flags };
+        let (nan, flags) = nan_of_pair::<B>(&x, &y, mode.nan);
         if number_wins(mode, selection, &x, &y) {
             let number = if x.class.is_nan() { b } else { a };
             let lane = (number >> format.pad_bits) << format.pad_bits;

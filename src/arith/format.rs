@@ -292,6 +292,23 @@ pub enum Fault {
     RepKeepsDropped,
     /// Reproducible sum: dropping a word is not reported.
     RepForgetsInexact,
+    /// Integer unit: the second operand's sign is not extended.
+    IntegerZeroExtends,
+    /// Integer unit: the upper partial product is lost.
+    IntegerDropPartial,
+    /// Integer unit: a carry out of a signed sum counts as overflow.
+    IntegerCarryIsOverflow,
+    /// Conversion: a denormal is widened without being normalised.
+    WidenKeepsDenormals,
+    /// Conversion: narrowing loses what it shifts out.
+    NarrowDropSticky,
+}
+
+/// The NaN and the flags of a pair with at least one NaN, as a build gives them.
+#[inline]
+pub(super) const fn nan_of_pair<B: Build>(a: &Unpacked, b: &Unpacked, policy: NanPolicy) -> (u64, Flags) {
+    let (nan, flags) = B::FORMAT.nan_of_pair(a, b, policy);
+    (nan, if matches!(B::FAULT, Fault::SignalNotSeen) { Flags::NONE } else { flags })
 }
 
 /// A type for every format, to build datapaths with.

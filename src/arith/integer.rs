@@ -23,6 +23,7 @@
 //!
 //! Requirements: A-OP-1 (`common.md`, section 1); R-OP-1 (`armed.md`) for wrapping and the overflow flag.
 
+use super::format::{Build, Fault};
 use super::multiplier::Wide;
 use super::round::Packed;
 use super::types::{DType, Flags};
@@ -74,9 +75,9 @@ pub struct Partials {
 
 /// Stage 0: extend to 64 bits; a multiplication takes magnitudes.
 #[inline]
-pub const fn extend(dtype: DType, gate: Gate, a: u64, b: u64) -> Extended {
+pub const fn extend<B: Build>(dtype: DType, gate: Gate, a: u64, b: u64) -> Extended {
     let a = extend_lane(dtype, a);
-    let b = extend_lane(dtype, b);
+    let b = if matches!(B::FAULT, Fault::IntegerZeroExtends) { b } else { extend_lane(dtype, b) };
     if matches!(gate, Gate::Mul) && dtype.is_signed_integer() {
         return Extended { negative: ((a ^ b) as i64) < 0, a: (a as i64).unsigned_abs(), b: (b as i64).unsigned_abs() };
     }
@@ -90,9 +91,10 @@ const fn extend_lane(dtype: DType, lane: u64) -> u64 {
 
 /// Stage 1: partial products; other operations hold their operands.
 #[inline]
-pub const fn multiply(gate: Gate, e: Extended) -> Partials {
+pub const fn multiply<B: Build>(gate: Gate, e: Extended) -> Partials {
     let (lower, upper) = if matches!(gate, Gate::Mul) {
-        (e.a as u128 * (e.b & 0xffff_ffff) as u128, e.a as u128 * (e.b >> 32) as u128)
+        let upper = if matches!(B::FAULT, Fault::IntegerDropPartial) { 0 } else { e.a as u128 * (e.b >> 32) as u128 };
+        (e.a as u128 * (e.b & 0xffff_ffff) as u128, upper)
     } else {
         (e.a as u128, e.b as u128)
     };
@@ -101,7 +103,7 @@ pub const fn multiply(gate: Gate, e: Extended) -> Partials {
 
 /// Stage 2: the result and the overflow flag.
 #[inline]
-pub const fn finish(dtype: DType, gate: Gate, p: Partials) -> Packed {
+pub const fn finish<B: Build>(dtype: DType, gate: Gate, p: Partials) -> Packed {
     let (a, b) = (p.lower.low, p.upper.low);
     let exact: i128 = match gate {
         Gate::And => return gate_result(dtype, a & b),
@@ -128,7 +130,9 @@ pub const fn finish(dtype: DType, gate: Gate, p: Partials) -> Packed {
         }
     };
     let wrapped = exact as u64 & dtype.lane_mask();
-    let fits = widen(dtype, extend_lane(dtype, wrapped)) == exact;
+    let carries = matches!(B::FAULT, Fault::IntegerCarryIsOverflow);
+    let fits =
+        if carries { exact as u128 >> dtype.bits() == 0 } else { widen(dtype, extend_lane(dtype, wrapped)) == exact };
     Packed { bits: wrapped, flags: Flags::NONE.with_if(Flags::INT_OVERFLOW, !fits) }
 }
 
@@ -143,16 +147,17 @@ const fn gate_result(dtype: DType, bits: u64) -> Packed {
 
 /// The whole unit without registers.
 #[inline]
-pub const fn evaluate(dtype: DType, gate: Gate, a: u64, b: u64) -> Packed {
-    finish(dtype, gate, multiply(gate, extend(dtype, gate, a, b)))
+pub const fn evaluate<B: Build>(dtype: DType, gate: Gate, a: u64, b: u64) -> Packed {
+    finish::<B>(dtype, gate, multiply::<B>(gate, extend::<B>(dtype, gate, a, b)))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::format::builds::F64;
     use super::*;
 
     fn run(dtype: DType, gate: Gate, a: u64, b: u64) -> (u64, bool) {
-        let p = evaluate(dtype, gate, a, b);
+        let p = evaluate::<F64>(dtype, gate, a, b);
         (p.bits, p.flags == Flags::INT_OVERFLOW)
     }
 

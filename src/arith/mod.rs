@@ -44,7 +44,7 @@ pub mod widen;
 pub use code::ResultCode;
 pub use lanes::{lane, lanes_apply, pack_lanes, unpack_lanes};
 pub use pipe::{Pipe, PipeIn, PipeOut};
-pub use quad::{Quad, QuadPipe, QuadRegister, QuadUnit};
+pub use quad::{Contribution, Opcode, Quad, QuadPipe, QuadRegister, QuadUnit};
 pub use tree::{BadTreeCfg, Operands, Tree, TreeCfg, TreeIn, TreeOut};
 pub use types::{DType, Flags, Mode, NanPolicy, Op, Round, SignalPolicy, UnknownName};
 pub use unit::{Function, Unit};

@@ -25,7 +25,7 @@
 //!
 //! Requirements: A-PIPE-1, A-MODE-1 (`common.md`, section 1).
 
-use super::format::{Build, Class, Fault, Format};
+use super::format::{Build, Class, Fault, Format, nan_of_pair};
 use super::round::{EXTRA_BITS, Normalised, Packed, Special, pack, round};
 use super::types::{Flags, Mode};
 
@@ -114,9 +114,8 @@ pub const fn factor<B: Build>(mode: Mode, a: u64, b: u64) -> Factored {
     let y = format.unpack(b);
     let sign = x.sign != y.sign;
     if x.class.is_nan() || y.class.is_nan() {
-        let (nan, flags) = format.nan_of_pair(&x, &y, mode.nan);
-        let seen = !matches!(B::FAULT, Fault::SignalNotSeen);
-        return special(Special::Nan, false, if seen { flags } else { Flags::NONE }, nan);
+        let (nan, flags) = nan_of_pair::<B>(&x, &y, mode.nan);
+        return special(Special::Nan, false, flags, nan);
     }
     let x_infinite = matches!(x.class, Class::Infinite);
     let y_infinite = matches!(y.class, Class::Infinite);

@@ -144,11 +144,11 @@ impl Registers {
 
     #[inline]
     fn integer(&mut self, cut: Cut, dtype: DType, gate: Gate, input: Slot<(u64, u64)>) -> Slot<Packed> {
-        let extended = logic(input, |(a, b)| integer::extend(dtype, gate, a, b));
+        let extended = logic(input, |(a, b)| integer::extend::<builds::F64>(dtype, gate, a, b));
         let extended = place(cut[0], &mut self.extended, extended);
-        let partials = logic(extended, |r| integer::multiply(gate, r));
+        let partials = logic(extended, |r| integer::multiply::<builds::F64>(gate, r));
         let partials = place(cut[1], &mut self.int_partials, partials);
-        self.hold(cut, logic(partials, |r| integer::finish(dtype, gate, r)))
+        self.hold(cut, logic(partials, |r| integer::finish::<builds::F64>(dtype, gate, r)))
     }
 
     #[inline]

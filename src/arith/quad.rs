@@ -55,6 +55,20 @@ impl Quad {
     }
 }
 
+/// What a frame carries: words with what there is to report, and how many contributions they are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Contribution {
+    /// The words, the result code, the exponent index and the word that wrapped.
+    pub quad: Quad,
+    /// Contributions in it; 20 bits in a frame.
+    pub count: u32,
+}
+
+impl Contribution {
+    /// The largest count a frame can carry.
+    pub const MAX_COUNT: u32 = (1 << 20) - 1;
+}
+
 /// One opcode of the armed family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Opcode {

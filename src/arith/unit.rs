@@ -308,9 +308,13 @@ impl Unit {
                 R::Done(comparator::select(selection, r))
             }
 
-            (R::Operands { a, b }, Path::Integer(gate)) => R::Extended(integer::extend(self.dtype, gate, a, b)),
-            (R::Extended(r), Path::Integer(gate)) => R::IntegerPartials(integer::multiply(gate, r)),
-            (R::IntegerPartials(r), Path::Integer(gate)) => R::Done(integer::finish(self.dtype, gate, r)),
+            (R::Operands { a, b }, Path::Integer(gate)) => {
+                R::Extended(integer::extend::<builds::F64>(self.dtype, gate, a, b))
+            }
+            (R::Extended(r), Path::Integer(gate)) => R::IntegerPartials(integer::multiply::<builds::F64>(gate, r)),
+            (R::IntegerPartials(r), Path::Integer(gate)) => {
+                R::Done(integer::finish::<builds::F64>(self.dtype, gate, r))
+            }
 
             (R::Done(r), _) => R::Done(r),
             (R::Ordered(_) | R::Extended(_) | R::IntegerPartials(_), _) => {
@@ -335,7 +339,7 @@ impl Unit {
                 with_build!(self.dtype, B => comparator::evaluate_float::<B>(mode, selection, a, b))
             }
             Path::IntegerComparator(selection) => comparator::evaluate_integer(self.dtype, selection, a, b),
-            Path::Integer(gate) => integer::evaluate(self.dtype, gate, a, b),
+            Path::Integer(gate) => integer::evaluate::<builds::F64>(self.dtype, gate, a, b),
         }
     }
 

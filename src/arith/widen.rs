@@ -32,7 +32,7 @@
 //!
 //! Requirement: A-FMT-1 (`common.md`).
 
-use super::format::{Build, Class, Specials, builds};
+use super::format::{Build, Class, Fault, Specials, builds};
 use super::lanes::{lane, pack_lanes, unpack_lanes};
 use super::round::{self, EXTRA_BITS, Normalised, Packed, Special, shift_right_sticky};
 use super::types::{DType, Flags, Mode, NanPolicy};
@@ -64,12 +64,18 @@ pub const fn rebias<From: Build, To: Build>(mode: Mode, lane: u64) -> Normalised
         Class::Finite if x.significand == 0 => return normalised(Special::Number, x.sign, Flags::NONE, 1, 0),
         Class::Finite => {}
     }
-    let top = 63 - x.significand.leading_zeros() as i32;
+    let keeps_denormals = matches!(To::FAULT, Fault::WidenKeepsDenormals);
+    let top = if keeps_denormals { from.fraction_bits as i32 } else { 63 - x.significand.leading_zeros() as i32 };
     let exponent = x.exponent as i32 - from.bias() + top - from.fraction_bits as i32 + to.bias();
     let below = if exponent < 1 { 1 - exponent } else { 0 };
     let right = top - (to.fraction_bits + EXTRA_BITS) as i32 + below;
-    let significand =
-        if right <= 0 { x.significand << -right } else { shift_right_sticky(x.significand, right as u32) };
+    let significand = if right <= 0 {
+        x.significand << -right
+    } else if matches!(From::FAULT, Fault::NarrowDropSticky) && right < 64 {
+        x.significand >> right
+    } else {
+        shift_right_sticky(x.significand, right as u32)
+    };
     normalised(Special::Number, x.sign, Flags::NONE, exponent + below, significand)
 }
 

@@ -6,10 +6,10 @@ use clap::Args;
 
 use super::{Exit, complain, print};
 use crate::arith::unit::{SEGMENTS, StageRegister, cut};
-use crate::arith::{DType, Function, Mode, NanPolicy, Op, Quad, QuadUnit, Round, SignalPolicy, Unit, repsum};
+use crate::arith::{DType, Flags, Function, Mode, NanPolicy, Op, Quad, QuadUnit, Round, SignalPolicy, Unit, repsum};
 use crate::oracle::exact::{Meaning, read};
-use crate::oracle::soft::{self, FloatOp, Predicate};
-use crate::oracle::{lane_pair, quad_pair};
+use crate::oracle::soft::{self, Predicate};
+use crate::oracle::{lane_difference, lane_pair, lane_predicate, quad_pair};
 
 /// Put bit patterns through one arithmetic unit.
 #[derive(Debug, Args)]
@@ -137,13 +137,14 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
         Asked::Predicate(function, _) => Unit::new(*function, dtype, mode),
     };
     let oracle = |a, b| match &asked {
-        Asked::Op(op) => Some(lane_pair(*op, dtype, mode, a, b)),
-        Asked::Sub if !flush_to_zero && nan == NanPolicy::DefaultQuiet => {
-            soft::operate(FloatOp::Sub, dtype, round, a, b)
-        }
-        Asked::Sub => None,
+        Asked::Op(op) => lane_pair(*op, dtype, mode, a, b),
+        Asked::Sub if dtype.is_float() => lane_difference(dtype, mode, a, b),
+        // a - b of integers in as many bits as it takes.
+        Asked::Sub => integer_difference(dtype, a, b),
         Asked::Predicate(_, predicate) => {
-            soft::predicate(*predicate, dtype, a, b).map(|(truth, flags)| (u64::from(truth), flags))
+            let softfloat = soft::predicate(*predicate, dtype, a, b);
+            let (truth, flags) = softfloat.unwrap_or_else(|| lane_predicate(*predicate, dtype, a, b));
+            (u64::from(truth), flags)
         }
     };
     let mut text = String::new();
@@ -155,12 +156,11 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
         }
         let done = unit.evaluate(a, b);
         let verdict = match oracle(a, b) {
-            Some(expected) if expected == (done.bits, done.flags) => "agrees".to_owned(),
-            Some((bits, flags)) => {
+            expected if expected == (done.bits, done.flags) => "agrees".to_owned(),
+            (bits, flags) => {
                 exit = Exit::Failed;
                 format!("says {} {flags}", pattern(dtype, bits))
             }
-            None => "has no answer for this".to_owned(),
         };
         let _ = write!(
             text,
@@ -169,13 +169,28 @@ fn execute(arguments: &Arguments) -> Result<Exit, String> {
             arguments.op,
             pattern(dtype, b),
             pattern(dtype, done.bits),
-            meaning(dtype, done.bits),
+            match asked {
+                Asked::Predicate(..) => (done.bits == 1).to_string(),
+                _ => meaning(dtype, done.bits),
+            },
             done.flags
         );
         a = done.bits;
     }
     print(&text);
     Ok(exit)
+}
+
+/// The difference of two integers as the definition has it: exactly, then cut to the lane.
+fn integer_difference(dtype: DType, a: u64, b: u64) -> (u64, Flags) {
+    let value = |lane: u64| match dtype {
+        DType::I32 => i128::from(lane as i32),
+        DType::I64 => i128::from(lane as i64),
+        _ => i128::from(lane),
+    };
+    let difference = value(a) - value(b);
+    let lane = difference as u64 & (u64::MAX >> (64 - dtype.bits()));
+    (lane, Flags::NONE.with_if(Flags::INT_OVERFLOW, value(lane) != difference))
 }
 
 /// Every register of a unit cut into so many stages, for one pair.

@@ -18,15 +18,19 @@ use crate::arith::format::{Build, builds};
 use crate::arith::round::Packed;
 use crate::arith::{DType, Flags, Mode, Round, adder, multiplier};
 use crate::kernel::Rng;
+use crate::oracle::exact::shape;
 use crate::oracle::fast::{Question, answer};
 use crate::oracle::soft::{self, FloatOp};
 
-/// Check the datapaths against the oracles on every pair of operands.
+/// Check the datapaths against the oracles on every pair of operands, or print a table of how they compare.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 All pairs of f16 and bf16, added, multiplied, minimum and maximum, in 256 blocks of 2^24 pairs each: the stage functions
 against SoftFloat (f16) and SoftFloat's f32 rounded to odd (bf16), value and flags. With --random: so many random pairs of
 f32 and f64 for add, subtract and multiply in every rounding mode, against SoftFloat.
+
+With --table: every operation of every format in every mode on a sample, all pairs of FP8 among it, as a table in Markdown;
+--random says how many random pairs are taken beside the special ones (10000).
 
 A file of finished blocks makes a run resumable; it can be shared by shards that run one after another.
 
@@ -34,6 +38,7 @@ Examples:
   watershed exhaustive --resume all-pairs.txt
   watershed exhaustive --type f16 --op add --round all --shard 1/4
   watershed exhaustive --random 10000000
+  watershed exhaustive --table
 
 Exit status:
   0  no mismatch
@@ -52,6 +57,9 @@ pub(super) struct Arguments {
     /// Random pairs of the larger formats instead: so many for each operation and mode
     #[arg(long, value_name = "PAIRS")]
     random: Option<u64>,
+    /// Print a table: some pairs of every format, operation and mode, with the mismatches in values and in flags
+    #[arg(long, conflicts_with_all = ["dtypes", "ops", "round", "shard", "resume", "blocks"])]
+    table: bool,
     /// Seed of the random pairs
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -201,6 +209,14 @@ fn finished(path: &Path) -> Result<HashSet<String>, String> {
 }
 
 fn execute(arguments: &Arguments) -> Result<bool, String> {
+    let threads = arguments
+        .threads
+        .map_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get), usize::from);
+    if arguments.table {
+        let (text, sound) = super::table::table(arguments.random.unwrap_or(10_000), arguments.seed, threads);
+        print(&text);
+        return Ok(sound);
+    }
     let all = blocks(arguments)?;
     let done = arguments.resume.as_ref().map_or(Ok(HashSet::new()), |path| finished(path))?;
     let mut open: Vec<Block> = all.iter().copied().filter(|block| !done.contains(&block.to_string())).collect();
@@ -215,9 +231,6 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         }
         None => None,
     };
-    let threads = arguments
-        .threads
-        .map_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get), usize::from);
 
     let pairs: u64 = open.iter().map(|block| block.pairs).sum();
     let started = Instant::now();
@@ -387,10 +400,15 @@ fn pairs(block: Block, found: &mut Vec<Mismatch>, question: Question, op: FloatO
     }
 }
 
+/// Bits of a lane below the exponent field.
+pub(super) fn fraction_bits(dtype: DType) -> u64 {
+    shape(dtype).map_or(0, |shape| u64::from(shape.precision - 1 + shape.pad))
+}
+
 /// A third each: unrelated patterns; exponents near each other; nearly equal magnitudes.
-fn random_pair(rng: &mut Rng, dtype: DType) -> (u64, u64) {
+pub(super) fn random_pair(rng: &mut Rng, dtype: DType) -> (u64, u64) {
     let mask = dtype.lane_mask();
-    let fraction_bits = if dtype == DType::F32 { 23 } else { 52 };
+    let fraction_bits = fraction_bits(dtype);
     let (a, b) = (rng.bits() & mask, rng.bits() & mask);
     match rng.below(3) {
         0 => (a, b),

@@ -14,12 +14,14 @@ use clap::{Parser, Subcommand};
 mod alu;
 mod check;
 mod completions;
+mod contributions;
 mod exhaustive;
 mod list;
 mod progress;
 mod reduce;
 mod run;
 mod schema;
+mod table;
 mod testfloat;
 mod wave;
 

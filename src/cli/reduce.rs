@@ -6,11 +6,15 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use serde::Deserialize;
 
 use super::alu::{lane, leaf, meaning, pattern, quad_text};
+use super::contributions::{self, Request};
 use super::{Exit, complain, print};
+use crate::arith::quad::OPCODES;
 use crate::arith::{
-    DType, Flags, Mode, Op, Operands, Quad, QuadUnit, ResultCode, Round, TreeCfg, TreeIn, Unit, repsum, tree,
+    Contribution, DType, Flags, Mode, Op, Opcode, Operands, Quad, QuadUnit, ResultCode, Round, TreeCfg, TreeIn, Unit,
+    repsum, tree,
 };
 use crate::fabric::routing::{Routes, Routing};
 use crate::fabric::topology::Mesh;
@@ -20,16 +24,24 @@ use crate::oracle::exact::{Exact, Meaning, read, round_to};
 use crate::oracle::ulp_distance;
 use crate::piuma::{Ceng, CengCfg, OpSelect, REQUEST, RESPONSE, Registers, RegistersCfg};
 use crate::scenario::names::{self, Named};
+use crate::scenario::number;
 
 /// Reduce many operands to one and compare with the exact value.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Operands are bit patterns in hexadecimal: on the command line, or in a file as JSON ([\"3f800000\", …] or
-{\"operands\": […]}) or as text with one or more in a line and comments after a #.
+Operands are bit patterns in hexadecimal: on the command line, or in a file as JSON ([\"3f800000\", 0.1, …] or
+{\"operands\": […]}; a JSON number is rounded to the type) or as text with one or more in a line and comments after a #.
 
 Without --family the bare arithmetic is used: `tree` joins operands level by level as the ports of reduction trees do, a
 list or `arrival` takes them one after another. With --family piuma the collective engine's own clock is driven: `tree` has
 all operands there at once, `arrival` brings them one a cycle, and a list says which operand takes which port.
+
+The input may also be whole contributions of four words, with an opcode's number or name:
+  {\"op\": 40, \"contributions\": [{\"lanes\": [\"3ff0000000000000\", \"0\", \"0\", \"0\"], \"count\": 1, \"rc\": 0, \"m\": 0,
+  \"oflow_id\": 0}, …]}
+They say what is to be done, so --op and --type are left out; what is printed is {\"lanes\": […], \"rc\": …, \"count\": …,
+\"m\": …, \"oflow_id\": …}. --family piuma takes the four words as four elements of one stream through the collective
+engine, back to back, and the flags of the result make the result code.
 
 Examples:
   watershed reduce --op sum --type f32 3f800000 33800000 33800000
@@ -37,6 +49,7 @@ Examples:
   watershed reduce --op sum --type f64 --order arrival --all-orders 1000 --input operands.hex
   watershed reduce --op repsum --type f64 --input operands.json
   watershed reduce --op max --type f64 --family piuma --input operands.hex
+  watershed reduce --family piuma --input contributions.json
 
 Exit status:
   0  the reduction was made
@@ -45,10 +58,10 @@ Exit status:
 pub(super) struct Arguments {
     /// Operation: sum, prod, min, max, and, or, xor, nand, nor, xnor, minnum, maxnum, minmaxloc, minmaxnumloc or repsum
     #[arg(long, value_name = "OP")]
-    op: Op,
+    op: Option<Op>,
     /// Type: i32, u32, i64, u64, f16, bf16, tf32, f32, f64, fp8_e4m3 or fp8_e5m2
     #[arg(long = "type", value_name = "TYPE")]
-    dtype: DType,
+    dtype: Option<DType>,
     /// Rounding mode: nearest-even, toward-zero, up or down
     #[arg(long, value_name = "MODE", default_value = "nearest-even")]
     round: Round,
@@ -89,6 +102,32 @@ enum Family {
     Armed,
     /// The engine of the PBV family
     Pbv,
+}
+
+/// What is asked of single operands.
+#[derive(Debug)]
+struct Asked {
+    op: Op,
+    dtype: DType,
+    round: Round,
+    flush_to_zero: bool,
+    order: String,
+    radix: u8,
+    family: Option<Family>,
+    all_orders: Option<u32>,
+    seed: u64,
+    json: bool,
+}
+
+impl Asked {
+    fn new(arguments: &Arguments) -> Result<Self, String> {
+        let Arguments { round, flush_to_zero, radix, family, all_orders, seed, json, .. } = *arguments;
+        let missing = |what| format!("{what} is missing; only whole contributions say themselves what is to be done");
+        let op = arguments.op.ok_or_else(|| missing("--op"))?;
+        let dtype = arguments.dtype.ok_or_else(|| missing("--type"))?;
+        let order = arguments.order.clone();
+        Ok(Self { op, dtype, round, flush_to_zero, order, radix, family, all_orders, seed, json })
+    }
 }
 
 /// What a reduction gives: a lane with flags, or a frame's contents.
@@ -135,31 +174,48 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 }
 
 fn execute(arguments: &Arguments) -> Result<String, Failure> {
-    let Arguments { op, dtype, family, .. } = *arguments;
-    if let Some(family @ (Family::Armed | Family::Pbv)) = family {
-        let name = if family == Family::Armed { "armed" } else { "pbv" };
-        return Err(format!("the engine of the {name} family is not built yet; --family piuma is").into());
+    let input = if arguments.operands.is_empty() { Some(read_input(arguments)?) } else { None };
+    let (name, text) = input.as_ref().map_or(("", ""), |(name, text)| (name, text));
+    if text.trim_start().starts_with('{') && is_of_contributions(text).map_err(|error| format!("{name}: {error}"))? {
+        return contributions(arguments, name, text);
     }
-    check_names(arguments)?;
-    let operands = operands(arguments)?;
-    let order = order(&arguments.order, operands.len())?;
+    let asked = Asked::new(arguments)?;
+    if let Some(family @ (Family::Armed | Family::Pbv)) = asked.family {
+        return Err(not_built(family).into());
+    }
+    check_names(&asked)?;
+    let Asked { op, dtype, .. } = asked;
+    let operands = if input.is_some() {
+        parse(dtype, text).map_err(|error| format!("{name}: {error}"))?
+    } else {
+        arguments.operands.iter().map(|text| lane(dtype, text)).collect::<Result<_, _>>()?
+    };
+    if operands.is_empty() {
+        return Err("no operands".to_owned().into());
+    }
+    let order = order(&asked.order, operands.len())?;
     let places = places(&order, operands.len());
     let arranged: Vec<u64> = places.iter().map(|&k| operands[k]).collect();
 
-    if let Some(count) = arguments.all_orders {
-        return many(arguments, &operands, &order, count);
+    if let Some(count) = asked.all_orders {
+        return many(&asked, &operands, &order, count);
     }
-    let outcome = reduce(arguments, &order, &places, &arranged)?;
+    let outcome = reduce(&asked, &order, &places, &arranged)?;
     let exact = exact(op, dtype, &operands);
-    Ok(if arguments.json {
-        json(arguments, &outcome, exact.as_ref(), operands.len())
+    Ok(if asked.json {
+        json(&asked, &outcome, exact.as_ref(), operands.len())
     } else {
-        text(arguments, &outcome, exact.as_ref(), operands.len())
+        self::text(&asked, &outcome, exact.as_ref(), operands.len())
     })
 }
 
-fn check_names(arguments: &Arguments) -> Result<(), String> {
-    let Arguments { op, dtype, family, .. } = *arguments;
+fn not_built(family: Family) -> String {
+    let name = if family == Family::Armed { "armed" } else { "pbv" };
+    format!("the engine of the {name} family is not built yet; --family piuma is")
+}
+
+fn check_names(arguments: &Asked) -> Result<(), String> {
+    let Asked { op, dtype, family, .. } = *arguments;
     let mode = Mode::default();
     if op == Op::Barrier {
         return Err("a barrier has no operands".to_owned());
@@ -211,46 +267,31 @@ fn places(order: &Order, count: usize) -> Vec<usize> {
     }
 }
 
-fn operands(arguments: &Arguments) -> Result<Vec<u64>, String> {
-    let dtype = arguments.dtype;
-    let operands = if arguments.operands.is_empty() {
-        let path = arguments.input.clone().unwrap_or_else(|| PathBuf::from("-"));
-        let name = if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
-        let mut bytes = Vec::new();
-        let read = if path.as_os_str() == "-" {
-            std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ())
-        } else {
-            std::fs::read(&path).map(|read| bytes = read)
-        };
-        read.map_err(|error| format!("{name}: {error}"))?;
-        let text = String::from_utf8(bytes).map_err(|_| format!("{name}: not text"))?;
-        parse(dtype, &text).map_err(|error| format!("{name}: {error}"))?
+/// The name of the input and its text, without a byte order mark and blanks around it.
+fn read_input(arguments: &Arguments) -> Result<(String, String), String> {
+    let path = arguments.input.clone().unwrap_or_else(|| PathBuf::from("-"));
+    let name = if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
+    let mut bytes = Vec::new();
+    let read = if path.as_os_str() == "-" {
+        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ())
     } else {
-        arguments.operands.iter().map(|text| lane(dtype, text)).collect::<Result<_, _>>()?
+        std::fs::read(&path).map(|read| bytes = read)
     };
-    if operands.is_empty() {
-        return Err("no operands".to_owned());
-    }
-    Ok(operands)
+    read.map_err(|error| format!("{name}: {error}"))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line = bytes_lines(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
+        format!("{name}: line {line} is no UTF-8 text")
+    })?;
+    Ok((name, text.trim_start_matches('\u{feff}').to_owned()))
+}
+
+fn bytes_lines(bytes: &[u8]) -> usize {
+    bytes.split(|&byte| byte == b'\n').count()
 }
 
 fn parse(dtype: DType, text: &str) -> Result<Vec<u64>, String> {
     if text.trim_start().starts_with(['[', '{']) {
-        let json: serde_json::Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        if json.get("contributions").is_some() {
-            return Err("whole contributions need the armed family's engine, which is not built yet".to_owned());
-        }
-        let list = json.get("operands").unwrap_or(&json);
-        let list = list.as_array().ok_or("expected a list of operands")?;
-        let element = |value: &serde_json::Value| match value.as_str() {
-            Some(text) => lane(dtype, text),
-            None => integer(dtype, value),
-        };
-        return list
-            .iter()
-            .enumerate()
-            .map(|(k, value)| element(value).map_err(|error| format!("operand {k}: {error}")))
-            .collect();
+        return json_operands(dtype, text);
     }
     let mut operands = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -262,25 +303,153 @@ fn parse(dtype: DType, text: &str) -> Result<Vec<u64>, String> {
     Ok(operands)
 }
 
-/// A JSON number, for integer types only: a decimal fraction would have to be rounded first.
-fn integer(dtype: DType, value: &serde_json::Value) -> Result<u64, String> {
-    let fits = match dtype {
-        DType::I32 => value.as_i64().filter(|&n| i32::try_from(n).is_ok()).map(|n| n as u64),
-        DType::I64 => value.as_i64().map(|n| n as u64),
-        DType::U32 => value.as_u64().filter(|&n| u32::try_from(n).is_ok()),
-        DType::U64 => value.as_u64(),
-        _ => return Err(format!("{value}: a floating-point operand is a bit pattern in a string")),
-    };
-    fits.map(|lane| lane & dtype.lane_mask()).ok_or_else(|| format!("{value} is no {dtype}"))
+/// A list, or an object with nothing but the list.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OperandsFile {
+    operands: Vec<serde_json::Value>,
 }
 
-fn mode(arguments: &Arguments) -> Mode {
+/// Operands in JSON: bit patterns in strings, or numbers, which are read as they are written and rounded once.
+fn json_operands(dtype: DType, text: &str) -> Result<Vec<u64>, String> {
+    let json = |error: serde_json::Error| error.to_string();
+    let list = if text.trim_start().starts_with('[') {
+        serde_json::from_str::<Vec<serde_json::Value>>(text).map_err(json)?
+    } else {
+        serde_json::from_str::<OperandsFile>(text).map_err(json)?.operands
+    };
+    // The list is sound JSON. If its elements are plain, they stand between its brackets with commas between them.
+    if let Some(k) = list.iter().position(|value| !value.is_string() && !value.is_number()) {
+        return Err(format!("operand {k}: {} is no bit pattern in a string and no number", list[k]));
+    }
+    let start = text.find('[').map_or(0, |at| at + 1);
+    let mut rest = &text[start..];
+    let mut operands = Vec::with_capacity(list.len());
+    for (k, value) in list.iter().enumerate() {
+        rest = rest.trim_start_matches(|c: char| c == ',' || c.is_ascii_whitespace());
+        let at = text.len() - rest.len();
+        let end = match rest.strip_prefix('"') {
+            Some(inside) => closing_quote(inside) + 2,
+            None => rest.find(|c: char| ",]".contains(c) || c.is_ascii_whitespace()).unwrap_or(rest.len()),
+        };
+        let written = &rest[..end];
+        rest = &rest[end..];
+        let read = match value.as_str() {
+            Some(pattern) => lane(dtype, pattern),
+            None => {
+                number::parse(written, names::layout(dtype)).map_err(|why| format!("{written} is no {dtype}: {why}"))
+            }
+        };
+        operands.push(read.map_err(|error| {
+            let line = bytes_lines(&text.as_bytes()[..at]);
+            format!("operand {k} in line {line}: {error}")
+        })?);
+    }
+    Ok(operands)
+}
+
+/// Where the string ends that starts before this text.
+fn closing_quote(text: &str) -> usize {
+    let mut escaped = false;
+    let end = text.bytes().position(|byte| {
+        let closes = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        closes
+    });
+    end.unwrap_or(text.len())
+}
+
+// ------------------------------------------------------------------------------------------- whole contributions
+
+/// Whether an object is of whole contributions and not a list of operands.
+fn is_of_contributions(text: &str) -> Result<bool, String> {
+    #[derive(Deserialize)]
+    struct Keys {
+        op: Option<serde::de::IgnoredAny>,
+        contributions: Option<serde::de::IgnoredAny>,
+    }
+    let keys: Keys = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    Ok(keys.contributions.is_some() || keys.op.is_some())
+}
+
+fn contributions(arguments: &Arguments, name: &str, text: &str) -> Result<String, Failure> {
+    let request = contributions::parse(text).map_err(|error| format!("{name}: {error}"))?;
+    if arguments.op.is_some() || arguments.dtype.is_some() {
+        return Err("whole contributions say what is to be done: leave out --op and --type".to_owned().into());
+    }
+    if arguments.all_orders.is_some() {
+        return Err("--all-orders is for single operands, not for whole contributions".to_owned().into());
+    }
+    let order = order(&arguments.order, request.contributions.len())?;
+    let places = places(&order, request.contributions.len());
+    let arranged: Vec<Contribution> = places.iter().map(|&k| request.contributions[k]).collect();
+    let request = Request { contributions: arranged, ..request };
+    let quad = match arguments.family {
+        None => {
+            let unit = request.opcode.unit(Mode::default());
+            let quads = request.contributions.iter().map(|contribution| contribution.quad).collect();
+            join_all(quads, order == Order::Tree, |a, b| unit.evaluate(a, b))
+        }
+        Some(Family::Piuma) => piuma_frames(&request, arguments.radix)?,
+        Some(family @ (Family::Armed | Family::Pbv)) => return Err(not_built(family).into()),
+    };
+    let count = request.contributions.iter().map(|contribution| u64::from(contribution.count)).sum::<u64>();
+    let count = u32::try_from(count).ok().filter(|&count| count <= Contribution::MAX_COUNT);
+    let count = count.ok_or_else(|| {
+        Failure::Bad(format!("{name}: the counts add up to more than the {} a frame can say", Contribution::MAX_COUNT))
+    })?;
+    Ok(format!("{}\n", contributions::print(&Contribution { quad, count })))
+}
+
+/// What the collective engine does for an opcode of the armed family.
+fn piuma_select(opcode: &Opcode) -> Result<OpSelect, String> {
+    let known = |opcode: &Opcode| Op::COMMON.contains(&opcode.op);
+    if !known(opcode) {
+        let names = OPCODES.iter().filter(|&opcode| known(opcode)).map(|opcode| opcode.name);
+        return Err(format!("the PIUMA engine has no {}; it has {}", opcode.name, names::one_of(names)));
+    }
+    let mode = Mode { flush_to_zero: opcode.flush_to_zero, ..Mode::rounding(opcode.round) };
+    Ok(OpSelect { op: opcode.op, dtype: opcode.dtype, mode })
+}
+
+/// Frames through the collective engine: the four words are four elements of one stream, and what flags a word's flit
+/// brings and takes away are the frame's result code.
+fn piuma_frames(request: &Request, radix: u8) -> Result<Quad, Failure> {
+    let select = piuma_select(request.opcode)?;
+    let mut frames = Vec::with_capacity(request.contributions.len());
+    for (k, Contribution { quad, .. }) in request.contributions.iter().enumerate() {
+        if quad.m != 0 || quad.oflow_id != 0 {
+            let why = "`m` and `oflow_id` belong to a reproducible sum, which the PIUMA engine does not have";
+            return Err(format!("contribution {k}: {why}").into());
+        }
+        let flags = quad
+            .code
+            .flags()
+            .ok_or_else(|| format!("contribution {k}: the flits of the PIUMA engine have no flag for {}", quad.code))?;
+        frames.push(quad.lanes.map(|word| (word, flags)));
+    }
+    while frames.len() > 1 {
+        let mut groups: Vec<Vec<(u64, Flags)>> = Vec::new();
+        for chunk in frames.chunks(usize::from(radix)) {
+            groups.extend((0..4).map(|lane| chunk.iter().map(|frame| frame[lane]).collect()));
+        }
+        let results = engine_level(select, u16::from(radix), None, &groups)?;
+        frames = results.chunks_exact(4).map(|lanes| [lanes[0], lanes[1], lanes[2], lanes[3]]).collect();
+    }
+    let code = |flags| ResultCode::of(flags);
+    let code = frames[0].iter().fold(ResultCode::Ok, |all, &(_, flags)| all.climb(code(flags)));
+    Ok(Quad { code, ..Quad::of(frames[0].map(|(word, _)| word)) })
+}
+
+// ----------------------------------------------------------------------------------------------- single operands
+
+fn mode(arguments: &Asked) -> Mode {
     Mode { flush_to_zero: arguments.flush_to_zero, ..Mode::rounding(arguments.round) }
 }
 
 /// Reduces operands that stand at their places already; `places` says which operand each of them is.
-fn reduce(arguments: &Arguments, order: &Order, places: &[usize], arranged: &[u64]) -> Result<Outcome, Failure> {
-    let Arguments { op, dtype, radix, .. } = *arguments;
+fn reduce(arguments: &Asked, order: &Order, places: &[usize], arranged: &[u64]) -> Result<Outcome, Failure> {
+    let Asked { op, dtype, radix, .. } = *arguments;
     let mode = mode(arguments);
     if arguments.family == Some(Family::Piuma) {
         let select = OpSelect { op, dtype, mode };
@@ -346,31 +515,39 @@ fn engine(
     places: &[usize],
     operands: &[u64],
 ) -> Result<(u64, Flags), Failure> {
-    let mut flags = Flags::NONE;
-    let mut words = operands.to_vec();
+    let ports = usize::from(radix);
+    let mut words: Vec<(u64, Flags)> = operands.iter().map(|&word| (word, Flags::NONE)).collect();
     let mut places = places.to_vec();
     while words.len() > 1 {
-        let (next, raised) = engine_level(select, u16::from(radix), one_a_cycle, &places, &words)?;
-        flags |= raised;
-        places = (0..next.len()).collect();
-        words = next;
+        // One a cycle: in the order of the operands' own numbers, each at its port. A stream must keep its order at
+        // every port, or the engine's sequence check would complain.
+        let arrivals = one_a_cycle.then(|| {
+            let mut arrivals: Vec<usize> = (0..words.len()).collect();
+            arrivals.sort_by_key(|&place| (place / ports, places[place]));
+            arrivals
+        });
+        let groups: Vec<Vec<(u64, Flags)>> = words.chunks(ports).map(<[_]>::to_vec).collect();
+        words = engine_level(select, u16::from(radix), arrivals.as_deref(), &groups)?;
+        for (word, _) in &mut words {
+            *word &= select.dtype.lane_mask();
+        }
+        places = (0..words.len()).collect();
     }
-    Ok((words[0], flags))
+    Ok(words[0])
 }
 
-/// The engine of the only switch of a star. Collective id 0 joins all ports; id 1 those of the last, smaller group.
+/// The engine of the only switch of a star. Collective id 0 joins all ports; id 1 those of the last, smaller groups, which
+/// are of one size. Operands come as fast as they are taken, or one a cycle in this order of their places.
 fn engine_level(
     select: OpSelect,
     ports: u16,
-    one_a_cycle: bool,
-    places: &[usize],
-    words: &[u64],
-) -> Result<(Vec<u64>, Flags), Failure> {
+    arrivals: Option<&[usize]>,
+    groups: &[Vec<(u64, Flags)>],
+) -> Result<Vec<(u64, Flags)>, Failure> {
     let routing = Routing::Mesh(Mesh { size: vec![1], concentration: ports });
     let cfg = RegistersCfg { switches: 1, ids: 2, external_ports: ports };
     let mut registers = Registers::new(cfg, vec!["star".to_owned()], Routes { routing, ends: Vec::new() });
-    let groups: Vec<&[u64]> = words.chunks(usize::from(ports)).collect();
-    let rest = groups.last().map_or(0, |group| group.len()) as u16;
+    let rest = groups.last().map_or(0, Vec::len) as u16;
     let mut store = |address, value| registers.store(address, value).map_err(|error| error.to_string());
     for (id, members) in [(0, ports), (1, rest)] {
         store(Registers::select_address(0, id), select.encode())?;
@@ -386,19 +563,13 @@ fn engine_level(
 
     let count = groups.len();
     let mut sent = vec![0; usize::from(ports)];
-    let mut results = vec![0; count];
+    let mut results = vec![(0, Flags::NONE); count];
     let mut finished = 0;
-    let mut flags = Flags::NONE;
-    // One a cycle: in the order of the operands' own numbers, each at its port.
-    let mut arrivals: Vec<usize> = (0..words.len()).collect();
-    arrivals.sort_by_key(|&place| places[place]);
-    // A stream must keep its order at every port, or the engine's sequence check would complain.
-    arrivals.sort_by_key(|&place| place / usize::from(ports));
-    let mut arrivals = arrivals.into_iter().peekable();
-
-    let limit = (words.len() as Cycle + 1000) * 20;
+    let mut arriving = arrivals.unwrap_or_default().iter().copied().peekable();
+    let limit = (groups.iter().map(Vec::len).sum::<usize>() as Cycle + 1000) * 20;
     for now in 0..limit {
         let put = |ceng: &mut Ceng, group: usize, port: u16| {
+            let (word, flags) = groups[group][usize::from(port)];
             let full = groups[group].len() == usize::from(ports);
             let mut tag = Tag(0);
             tag.set_head(true);
@@ -406,15 +577,15 @@ fn engine_level(
             tag.set_vc(REQUEST);
             tag.set_id(u16::from(!full));
             tag.set_seq(group as u64);
-            let flit = Flit { tag, word: groups[group][usize::from(port)] };
-            ceng.put(port, REQUEST, flit, now + 1);
+            tag.set_flags(flags.bits());
+            ceng.put(port, REQUEST, Flit { tag, word }, now + 1);
         };
-        if one_a_cycle {
-            if let Some(&place) = arrivals.peek() {
+        if arrivals.is_some() {
+            if let Some(&place) = arriving.peek() {
                 let (group, port) = (place / usize::from(ports), (place % usize::from(ports)) as u16);
                 if ceng.room(port, REQUEST) {
                     put(&mut ceng, group, port);
-                    arrivals.next();
+                    arriving.next();
                 }
             }
         } else {
@@ -431,12 +602,11 @@ fn engine_level(
             return Err(Failure::Engine(fault.into()));
         }
         if let Some(flit) = out.result {
-            results[flit.tag.seq() as usize] = flit.word & select.dtype.lane_mask();
-            flags |= Flags::from_bits(flit.tag.flags());
+            results[flit.tag.seq() as usize] = (flit.word, Flags::from_bits(flit.tag.flags()));
             finished += 1;
         }
         if finished == count {
-            return Ok((results, flags));
+            return Ok(results);
         }
     }
     Err(Failure::Engine(format!("the engine did not finish in {limit} cycles")))
@@ -467,7 +637,7 @@ fn exact(op: Op, dtype: DType, operands: &[u64]) -> Option<Exact> {
 }
 
 /// The value of an outcome as a lane; a frame of a locator has none.
-fn value(arguments: &Arguments, outcome: &Outcome) -> Option<u64> {
+fn value(arguments: &Asked, outcome: &Outcome) -> Option<u64> {
     match outcome {
         Outcome::Lane(lane, _) => Some(*lane),
         Outcome::Frame(quad) if arguments.op == Op::RepSum => {
@@ -485,8 +655,8 @@ fn error(dtype: DType, lane: u64, exact: &Exact) -> Option<f64> {
     }
 }
 
-fn text(arguments: &Arguments, outcome: &Outcome, exact: Option<&Exact>, count: usize) -> String {
-    let Arguments { op, dtype, round, .. } = *arguments;
+fn text(arguments: &Asked, outcome: &Outcome, exact: Option<&Exact>, count: usize) -> String {
+    let Asked { op, dtype, round, .. } = *arguments;
     let mut text = format!("{op} of {count} {dtype} operands, {round}, order {}\n", arguments.order);
     match outcome {
         Outcome::Lane(lane, flags) => {
@@ -504,8 +674,8 @@ fn text(arguments: &Arguments, outcome: &Outcome, exact: Option<&Exact>, count: 
     text
 }
 
-fn json(arguments: &Arguments, outcome: &Outcome, exact: Option<&Exact>, count: usize) -> String {
-    let Arguments { op, dtype, round, .. } = *arguments;
+fn json(arguments: &Asked, outcome: &Outcome, exact: Option<&Exact>, count: usize) -> String {
+    let Asked { op, dtype, round, .. } = *arguments;
     let mut document = serde_json::json!({
         "op": op.name(), "type": dtype.name(), "round": round.name(), "order": arguments.order, "operands": count,
     });
@@ -536,8 +706,8 @@ fn json(arguments: &Arguments, outcome: &Outcome, exact: Option<&Exact>, count: 
 type Distinct = (Option<u64>, [u64; 4], i8);
 
 /// Distinct results of orders drawn at random.
-fn many(arguments: &Arguments, operands: &[u64], order: &Order, count: u32) -> Result<String, Failure> {
-    let Arguments { op, dtype, seed, .. } = *arguments;
+fn many(arguments: &Asked, operands: &[u64], order: &Order, count: u32) -> Result<String, Failure> {
+    let Asked { op, dtype, seed, .. } = *arguments;
     let mut rng = Rng::new(seed, 0);
     let mut places = places(order, operands.len());
     let mut found: BTreeMap<Distinct, (u32, Flags, ResultCode)> = BTreeMap::new();

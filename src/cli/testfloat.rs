@@ -82,9 +82,16 @@ fn case(dtype: DType, predicate: bool, line: &str) -> Result<Case, String> {
     if fields.next().is_some() {
         return Err("more than four fields".to_owned());
     }
+    if let Some(operand) = [a, b].into_iter().find(|&operand| operand > dtype.lane_mask()) {
+        return Err(format!("the operand {operand:X} does not fit the {} bits of {dtype}", dtype.bits()));
+    }
     let limit = if predicate { 1 } else { dtype.lane_mask() };
-    if a > dtype.lane_mask() || b > dtype.lane_mask() || expected > limit || flags > 0x1f {
-        return Err(format!("a number is too large for {dtype}"));
+    if expected > limit {
+        let wanted = if predicate { "0 or 1".to_owned() } else { format!("a number of {} bits", dtype.bits()) };
+        return Err(format!("the result {expected:X} is not {wanted}"));
+    }
+    if flags > 0x1f {
+        return Err(format!("the flags {flags:X} are not from 00 to 1F"));
     }
     Ok(Case { a, b, expected, flags: flags as u8 })
 }
@@ -103,6 +110,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 fn execute(arguments: &Arguments) -> Result<u64, String> {
     let (function, dtype) = function(&arguments.function)?;
     let predicate = is_predicate(function);
+    let title = title(&arguments.function, function, arguments.round);
     let mut pipe = Pipe::new(function, dtype, Mode::rounding(arguments.round), arguments.stages);
     let mut cases = 0u64;
     let mut mismatches = 0u64;
@@ -115,7 +123,7 @@ fn execute(arguments: &Arguments) -> Result<u64, String> {
             return;
         }
         if mismatches == 0 {
-            let _ = writeln!(out, "Errors found in {}, rounding {}:", arguments.function, arguments.round);
+            let _ = writeln!(out, "Errors found in {title}:");
         }
         mismatches += 1;
         if mismatches <= arguments.errors {
@@ -139,20 +147,38 @@ fn execute(arguments: &Arguments) -> Result<u64, String> {
     if cases == 0 {
         return Err("no test cases on the standard input".to_owned());
     }
-    let (name, round) = (&arguments.function, arguments.round);
+    let plural = if mismatches == 1 { "" } else { "s" };
     let _ = if mismatches == 0 {
-        writeln!(out, "In {cases} tests, no errors found in {name}, rounding {round}.")
+        writeln!(out, "In {cases} tests, no errors found in {title}.")
     } else {
-        writeln!(out, "{cases} tests performed; {mismatches} errors found in {name}, rounding {round}.")
+        writeln!(out, "{cases} tests performed; {mismatches} error{plural} found.")
     };
     Ok(mismatches)
 }
 
-/// A mismatch in the form of `testfloat_ver`: sign and exponent, point, fraction; then the five flags.
+/// The function with its modes, as `testfloat_ver` names it: what has no effect is not named.
+fn title(name: &str, function: Function, round: Round) -> String {
+    if is_predicate(function) {
+        return name.to_owned();
+    }
+    let round = match round {
+        Round::NearestEven => "near_even",
+        Round::TowardZero => "minMag",
+        Round::Up => "max",
+        Round::Down => "min",
+    };
+    // Sums that are tiny are exact: when tininess is detected matters to products only.
+    let tininess = if function == Function::Mul { ", tininess after rounding" } else { "" };
+    format!("{name}, rounding {round}{tininess}")
+}
+
+/// A mismatch in the form of `testfloat_ver`: sign and exponent, point, fraction; then the five flags. Two doubles and a
+/// double fill the line, so there the result stands in the next one.
 fn mismatch(dtype: DType, predicate: bool, case: &Case, output: &PipeOut) -> String {
     let result = |lane: u64| if predicate { lane.to_string() } else { number(dtype, lane) };
+    let between = if dtype == DType::F64 && !predicate { "\n\t" } else { "  " };
     format!(
-        "{}  {}\n\t=> {} {}  expected {} {}",
+        "{}  {}{between}=> {} {}  expected {} {}",
         number(dtype, case.a),
         number(dtype, case.b),
         result(output.bits),

@@ -40,8 +40,7 @@ impl fmt::Display for Mismatch {
             write!(f, " lane {lane} ({})", self.dtype)?;
             write!(f, ": got {:#0w$x}, expected {:#0w$x}", self.got, self.expected, w = digits + 2)?;
             match self.ulps {
-                Some(1) => write!(f, ", 1 ulp apart")?,
-                Some(ulps) => write!(f, ", {ulps} ulps apart")?,
+                Some(ulps) => write!(f, ", {}", apart(ulps))?,
                 None => write!(f, ", not comparable")?,
             }
         } else {
@@ -123,6 +122,11 @@ pub fn compare(node: &Node, run: &Run<'_>, result: &dyn Fn(usize) -> (u64, Flags
         }));
     }
     Ok(())
+}
+
+/// A distance in words: "1 ulp apart".
+pub fn apart(ulps: u64) -> String {
+    format!("{ulps} ulp{} apart", if ulps == 1 { "" } else { "s" })
 }
 
 /// How many representable values lie between two right-justified lanes.

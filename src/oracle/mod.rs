@@ -46,6 +46,6 @@ pub mod soft;
 pub mod tree;
 
 pub use compare::{Mismatch, Run, compare, ulp_distance};
-pub use pair::{lane_pair, word_pair};
+pub use pair::{lane_difference, lane_pair, lane_predicate, word_pair};
 pub use quad::quad_pair;
 pub use tree::{Node, NotOnce, check_each_once, evaluate, evaluate_with};

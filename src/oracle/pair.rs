@@ -18,7 +18,7 @@ use crate::arith::{DType, Flags, Mode, NanPolicy, Op, SignalPolicy};
 
 use super::exact::{self, Meaning, default_nan, read, shape};
 use super::small;
-use super::soft::{self, FloatOp};
+use super::soft::{self, FloatOp, Predicate};
 
 /// One operation on two right-justified lanes.
 ///
@@ -92,6 +92,40 @@ fn sum_or_product(op: FloatOp, dtype: DType, mode: Mode, a: u64, b: u64) -> (u64
             }
         }
     }
+}
+
+/// A comparison by the text of its rule: a NaN makes it false, and raises invalid if it signals or the comparison is one of
+/// order; zeros of both signs are equal.
+pub fn lane_predicate(predicate: Predicate, dtype: DType, a: u64, b: u64) -> (bool, Flags) {
+    let holds = |order: Ordering| match predicate {
+        Predicate::Equal => order == Ordering::Equal,
+        Predicate::LessOrEqual => order != Ordering::Greater,
+        Predicate::Less => order == Ordering::Less,
+    };
+    let order = match dtype {
+        DType::I32 => (a as i32).cmp(&(b as i32)),
+        DType::I64 => (a as i64).cmp(&(b as i64)),
+        DType::U32 | DType::U64 => a.cmp(&b),
+        _ => {
+            let nan = |lane| match read(dtype, lane) {
+                Meaning::Nan { signalling, .. } => Some(signalling),
+                _ => None,
+            };
+            if let (Some(signals), other) | (other @ None, Some(signals)) = (nan(a), nan(b)) {
+                let invalid = signals || other == Some(true) || predicate != Predicate::Equal;
+                return (false, Flags::NONE.with_if(Flags::INVALID, invalid));
+            }
+            let is_zero =
+                |lane| matches!(read(dtype, lane), Meaning::Number { value, .. } if value.integer == 0.into());
+            if is_zero(a) && is_zero(b) { Ordering::Equal } else { order(dtype, a, b) }
+        }
+    };
+    (holds(order), Flags::NONE)
+}
+
+/// `a - b` on two right-justified lanes of a floating-point type.
+pub fn lane_difference(dtype: DType, mode: Mode, a: u64, b: u64) -> (u64, Flags) {
+    sum_or_product(FloatOp::Sub, dtype, mode, a, b)
 }
 
 fn is_denormal(dtype: DType, lane: u64) -> bool {

@@ -10,6 +10,7 @@ use rustc_apfloat::{Float, Round as ApRound, Status};
 
 use crate::arith::{DType, Flags, Round};
 
+use super::exact::{Meaning, default_nan, read, shape};
 use super::soft::FloatOp;
 
 /// TF32 as the generic format sees it.
@@ -56,4 +57,77 @@ pub fn operate(op: FloatOp, dtype: DType, round: Round, a: u64, b: u64) -> Optio
         DType::Fp8E5m2 => apply::<Float8E5M2>(op, round, a, b),
         _ => return None,
     })
+}
+
+/// Where the crate's answer is known to differ from the definition; [`exact`](super::exact) is taken there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Deviation {
+    /// A directed mode stops at the largest finite number, and the overflow flag is missing.
+    SaturatedWithoutOverflow,
+    /// The underflow flag of a product that rounds up to the smallest normal number.
+    UnderflowAtSmallestNormal,
+    /// E4M3 beyond 448 in a directed mode: NaN and 448 change places.
+    E4m3BeyondLargest,
+}
+
+impl Deviation {
+    /// Every deviation.
+    pub const ALL: &'static [Self] =
+        &[Self::SaturatedWithoutOverflow, Self::UnderflowAtSmallestNormal, Self::E4m3BeyondLargest];
+
+    /// What is different, in words.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::SaturatedWithoutOverflow => "no overflow flag where a directed mode stops at the largest number",
+            Self::UnderflowAtSmallestNormal => {
+                "underflow flag of a product that rounds up to the smallest normal number"
+            }
+            Self::E4m3BeyondLargest => "E4M3 beyond 448 in a directed mode: NaN for 448, 448 for NaN",
+        }
+    }
+}
+
+/// How the crate's answer differs from the [exact](super::exact::operate) one, NaN payloads apart; `None` if it does not.
+///
+/// # Errors
+///
+/// If it differs in a way that is not [listed](Deviation::ALL).
+///
+/// # Panics
+///
+/// If the format is not one of [`operate`].
+#[allow(clippy::result_unit_err)]
+pub fn deviation(
+    op: FloatOp,
+    dtype: DType,
+    round: Round,
+    (a, b): (u64, u64),
+    (value, flags): (u64, Flags),
+) -> Result<Option<Deviation>, ()> {
+    let (ap_value, ap_flags) = operate(op, dtype, round, a, b).expect("a format of this crate");
+    let is_nan = |lane| matches!(read(dtype, lane), Meaning::Nan { .. });
+    let magnitude = |lane: u64| lane & !(1 << (dtype.bits() - 1));
+    let overflow = Flags::OVERFLOW | Flags::INEXACT;
+    let directed = round != Round::NearestEven;
+    if value == ap_value || (is_nan(value) && is_nan(ap_value)) {
+        if flags == ap_flags {
+            return Ok(None);
+        }
+        if (flags, ap_flags) == (overflow, Flags::INEXACT) && directed {
+            return Ok(Some(Deviation::SaturatedWithoutOverflow));
+        }
+        let s = shape(dtype).ok_or(())?;
+        let smallest_normal = 1 << (s.precision - 1 + s.pad);
+        let only_underflow = flags.bits() ^ ap_flags.bits() == Flags::UNDERFLOW.bits();
+        if op == FloatOp::Mul && magnitude(value) == smallest_normal && only_underflow {
+            return Ok(Some(Deviation::UnderflowAtSmallestNormal));
+        }
+    } else if dtype == DType::Fp8E4m3
+        && directed
+        && flags == overflow
+        && (is_nan(ap_value) || magnitude(ap_value) == default_nan(dtype) - 1)
+    {
+        return Ok(Some(Deviation::E4m3BeyondLargest));
+    }
+    Err(())
 }

@@ -22,8 +22,15 @@
 //!
 //! A word is 64 bits and holds as many elements (lanes) as fit. The counter counts words; when all have landed, and all
 //! of the core's own have left, the core is told.
+//!
+//! Where elements are summed in a wider type, the fragmenter widens them: it keeps the word it has read and sends it as
+//! two or four words of wide lanes, one a cycle, so a word of memory is paid once. A result of the element's type is
+//! rounded on its way into memory: two or four responses, taken one a cycle, fill one word, which is paid and written with the
+//! last of them. A result that stays wide is written as it comes. Invalid, raised by a signalling NaN when it is widened,
+//! travels with its word; the flags of the last rounding are added where it is made.
 
 use super::{REQUEST, RESPONSE, Registers};
+use crate::arith::{Accumulate, Mode};
 use crate::fabric::traffic::Traffic;
 use crate::fabric::{Block, Flit, Io};
 use crate::kernel::{Cycle, Wake};
@@ -110,14 +117,27 @@ pub struct JobKind {
     pub data: bool,
 }
 
+/// How a core's elements become those of the network, and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// Type of an element and the wider one in which it is summed.
+    pub pair: Accumulate,
+    /// How results are rounded.
+    pub mode: Mode,
+    /// Results are rounded to the type of the elements; else they stay wide.
+    pub narrows: bool,
+}
+
 /// One collective as one core takes part in it.
 #[derive(Clone, Debug)]
 pub struct Job {
     id: u16,
     kind: JobKind,
-    /// Words of the vector.
+    /// Words of the vector in the network.
     words: u64,
     input: Arc<[u64]>,
+    /// Elements are summed in a wider type.
+    conversion: Option<Conversion>,
     /// First word of this core in `input`.
     offset: usize,
     /// Cycle in which the core calls the collective; `Cycle::MAX` while it may not yet.
@@ -128,6 +148,10 @@ pub struct Job {
     landed_q: u64,
     /// Words that were read and wait to be sent, by the cycle in which they are there.
     at_fragmenter: VecDeque<Cycle>,
+    /// The cycle in which the word of memory that is being widened is there.
+    word_there_q: Cycle,
+    /// Wide words of a result that wait for the rest of their word of memory.
+    collected: Vec<u64>,
     /// Words being written, by the cycle in which they land.
     landing: VecDeque<Cycle>,
     output: Vec<u64>,
@@ -143,13 +167,15 @@ pub struct Job {
 static STATES: EnumTable = EnumTable { name: "core", names: &["IDLE", "SEND", "RECEIVE", "DONE"] };
 
 impl Job {
-    /// A job of `words` words; `input` holds this core's words from `offset` on (or nothing, if it only receives).
+    /// A job of `words` words in the network; `input` holds this core's words from `offset` on (or nothing, if it only
+    /// receives).
     pub fn new(id: u16, kind: JobKind, words: u64, input: Arc<[u64]>, offset: usize, start: Cycle) -> Job {
         Job {
             id,
             kind,
             words,
             input,
+            conversion: None,
             offset,
             start,
             read_q: 0,
@@ -157,12 +183,72 @@ impl Job {
             received_q: 0,
             landed_q: 0,
             at_fragmenter: VecDeque::new(),
+            word_there_q: 0,
+            collected: Vec::new(),
             landing: VecDeque::new(),
             output: Vec::new(),
             flags: 0,
             end: None,
             first_landed: None,
             landed_at: None,
+        }
+    }
+
+    /// Sums in a wider type than the elements have: `input` holds them as they are, the network carries them widened.
+    pub fn convert(&mut self, conversion: Conversion) {
+        self.conversion = Some(conversion);
+    }
+
+    /// Words of the network that one word of memory becomes.
+    fn words_read(&self) -> u64 {
+        self.conversion.map_or(1, |conversion| u64::from(conversion.pair.words()))
+    }
+
+    /// Words of the network that become one word of memory.
+    fn words_written(&self) -> u64 {
+        if self.conversion.is_some_and(|conversion| conversion.narrows) { self.words_read() } else { 1 }
+    }
+
+    /// Whether the next word read comes from memory, and not from the fragmenter's own register.
+    fn pays_read(&self) -> bool {
+        self.kind.data && self.read_q.is_multiple_of(self.words_read())
+    }
+
+    /// Whether the next word received goes to memory, and not into the collecting register.
+    fn pays_write(&self) -> bool {
+        let after = self.received_q + 1;
+        self.kind.data && (after == self.words || after.is_multiple_of(self.words_written()))
+    }
+
+    /// The word of the network with this number, and the flags of widening it.
+    fn word(&self, number: u64) -> (u64, u8) {
+        let at = |index: u64| self.input.get(self.offset + index as usize).copied().unwrap_or(0);
+        match self.conversion {
+            None => (at(number), 0),
+            Some(Conversion { pair, mode, .. }) => {
+                let per_word = u64::from(pair.words());
+                let (word, flags) = pair.widen_word(mode, at(number / per_word), (number % per_word) as u32);
+                (word, flags.bits())
+            }
+        }
+    }
+
+    /// Takes a word of the result; it lands, with those that were collected before it, in cycle `lands`.
+    fn take(&mut self, word: u64, flags: u8, lands: Cycle) {
+        let completes = self.pays_write() || !self.kind.data;
+        self.received_q += 1;
+        self.flags |= flags;
+        let Some(Conversion { pair, mode, narrows: true }) = self.conversion else {
+            self.output.push(word);
+            self.landing.push_back(lands);
+            return;
+        };
+        self.collected.push(word);
+        if completes {
+            let (word, flags) = pair.narrow_words(mode, &self.collected);
+            self.output.push(word);
+            self.flags |= flags.bits();
+            self.landing.extend(self.collected.drain(..).map(|_| lands));
         }
     }
 
@@ -206,7 +292,7 @@ impl Job {
         self.landed_q
     }
 
-    /// The words that were received, in order.
+    /// The words that were written to memory, in order.
     pub fn output(&self) -> &[u64] {
         &self.output
     }
@@ -351,31 +437,32 @@ impl Core {
     }
 
     fn read(&mut self, now: Cycle, job: usize) -> bool {
-        let data = self.jobs[job].kind.data;
-        if data && !self.memory.grant(now) {
+        let pays = self.jobs[job].pays_read();
+        if pays && !self.memory.grant(now) {
             return false;
         }
-        let ready = if data { now + self.memory.cfg.read_latency } else { now };
-        self.jobs[job].read_q += 1;
-        self.jobs[job].at_fragmenter.push_back(ready);
-        self.read_last_q = true;
-        self.next_job_q = job + 1;
+        let there = if pays { now + self.memory.cfg.read_latency } else { now };
+        let next_job =
+            if (self.jobs[job].read_q + 1).is_multiple_of(self.jobs[job].words_read()) { job + 1 } else { job };
+        let job = &mut self.jobs[job];
+        job.word_there_q = job.word_there_q.max(there);
+        job.read_q += 1;
+        job.at_fragmenter.push_back(job.word_there_q);
+        self.read_last_q |= pays;
+        self.next_job_q = next_job;
         true
     }
 
     fn write(&mut self, io: &mut Io<'_>, job: usize, vc: u8) -> bool {
         let now = io.now();
-        let data = self.jobs[job].kind.data;
-        if data && !self.memory.grant(now) {
+        let job = &mut self.jobs[job];
+        let pays = job.pays_write();
+        if pays && !self.memory.grant(now) {
             return false;
         }
         let flit = io.take(0, vc);
-        let job = &mut self.jobs[job];
-        job.received_q += 1;
-        job.output.push(flit.word);
-        job.flags |= flit.tag.flags();
-        job.landing.push_back(if data { now + self.memory.cfg.write_latency } else { now });
-        self.read_last_q = false;
+        job.take(flit.word, flit.tag.flags(), if pays { now + self.memory.cfg.write_latency } else { now });
+        self.read_last_q &= !pays;
         true
     }
 
@@ -400,8 +487,10 @@ impl Core {
         for job in &mut self.jobs {
             if job.at_fragmenter.front().is_some_and(|&at| at <= now) && io.can_send(0, REQUEST) {
                 job.at_fragmenter.pop_front();
-                let word = job.input.get(job.offset + job.sent_q as usize).copied().unwrap_or(0);
-                io.send(0, REQUEST, Flit::collective(job.id, REQUEST, job.sent_q, word));
+                let (word, flags) = job.word(job.sent_q);
+                let mut flit = Flit::collective(job.id, REQUEST, job.sent_q, word);
+                flit.tag.set_flags(flags);
+                io.send(0, REQUEST, flit);
                 job.sent_q += 1;
                 break;
             }
@@ -438,10 +527,13 @@ impl Core {
                 wake = wake.or(Wake::At(at));
             }
         }
-        let reading = self.reading(now).is_some_and(|job| self.jobs[job].kind.data);
+        let reading = self.reading(now).is_some_and(|job| self.jobs[job].pays_read());
         let unpaid = self.reading(now).is_some() && !reading;
         let arriving = now >= self.consume_from && (io.head(0, RESPONSE).is_some() || io.head(0, REQUEST).is_some());
-        if unpaid {
+        // What the fragmenter widens out of its own register, and what goes into the collecting register, waits for no
+        // grant.
+        if unpaid || (arriving && self.jobs.iter().any(|job| job.is_active(now) && job.kind.data && !job.pays_write()))
+        {
             wake = wake.or(Wake::Next);
         }
         if reading || (arriving && self.jobs.iter().any(|job| job.is_active(now))) {

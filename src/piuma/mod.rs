@@ -18,7 +18,7 @@ pub mod legality;
 mod registers;
 
 pub use ceng::{Ceng, CengCfg, Tap};
-pub use core::{Core, End, Job, JobKind, Memory, MemoryCfg};
+pub use core::{Conversion, Core, End, Job, JobKind, Memory, MemoryCfg};
 pub use registers::{AddressError, OpSelect, Registers, RegistersCfg};
 
 /// The request channel: inputs and partial results climb on it.

@@ -20,8 +20,8 @@ use crate::oracle::Node;
 use crate::piuma::embed::{self, Ground, Vectors};
 use crate::piuma::legality::{self, At, Claim, Footprint, Illegal, channel_name};
 use crate::piuma::{
-    CHANNELS, Ceng, CengCfg, Core, End, Job, JobKind, MemoryCfg, OpSelect, REQUEST, RESPONSE, Registers, RegistersCfg,
-    System,
+    CHANNELS, Ceng, CengCfg, Conversion, Core, End, Job, JobKind, MemoryCfg, OpSelect, REQUEST, RESPONSE, Registers,
+    RegistersCfg, System,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,9 +36,11 @@ pub struct Built {
     pub jobs: Vec<(usize, usize)>,
     /// Collectives that must be complete before this one may start: they meet it at a switch under another id.
     pub after: Vec<usize>,
-    /// Words of its vector.
+    /// Words of its vector in the network.
     pub words: u64,
-    /// Words of every contribution, one after the other.
+    /// Words of its vector in memory: fewer than in the network if elements are widened.
+    pub stored_words: u64,
+    /// Words of every contribution as they stand in memory, one after the other.
     pub input: Arc<[u64]>,
     /// How many contributions there are.
     pub contributions: usize,
@@ -310,8 +312,7 @@ impl Builder<'_> {
                 }
             };
             self.select(index, collective, &footprint, registers)?;
-            let (words, input, contributions) = self.input(index, collective);
-            built.push(Built { footprint, jobs: Vec::new(), after: Vec::new(), words, input, contributions });
+            built.push(self.input(index, collective, footprint));
         }
         for a in 0..built.len() {
             for b in 0..a {
@@ -398,7 +399,7 @@ impl Builder<'_> {
     ) -> Option<()> {
         let select = OpSelect {
             op: operation(collective),
-            dtype: collective.dtype,
+            dtype: collective.network_dtype(),
             mode: arith::Mode::rounding(collective.round),
         };
         for &switch in &footprint.engines {
@@ -441,19 +442,29 @@ impl Builder<'_> {
         self.problems.push(Problem::at(path, message).expected(&illegal.expected));
     }
 
-    /// The words all contributors send: lanes packed, one contribution after the other.
-    fn input(&self, index: usize, collective: &Collective) -> (u64, Arc<[u64]>, usize) {
+    /// A collective with the words that all contributors have in memory: lanes packed, one contribution after the other.
+    fn input(&self, index: usize, collective: &Collective, footprint: Footprint) -> Built {
+        let empty = |words, stored_words, input, contributions| Built {
+            footprint,
+            jobs: Vec::new(),
+            after: Vec::new(),
+            words,
+            stored_words,
+            input,
+            contributions,
+        };
         if collective.kind == CollectiveKind::Barrier {
-            return (1, Arc::from([]), collective.participants.len());
+            return empty(1, 1, Arc::from([]), collective.participants.len());
         }
-        let lanes = u64::from(collective.dtype.lanes());
-        let words = collective.elements.div_ceil(lanes);
+        let words_of = |dtype: arith::DType| collective.elements.div_ceil(u64::from(dtype.lanes()));
+        let (words, stored_words) = (words_of(collective.network_dtype()), words_of(collective.dtype));
         let rows = self.loaded.data(index);
-        let mut input = Vec::with_capacity(rows.len() * words as usize);
+        let mut input = Vec::with_capacity(rows.len() * stored_words as usize);
         for row in &rows {
-            input.extend(row.chunks(lanes as usize).map(|lanes| arith::pack_lanes(collective.dtype, lanes)));
+            let lanes = row.chunks(collective.dtype.lanes() as usize);
+            input.extend(lanes.map(|lanes| arith::pack_lanes(collective.dtype, lanes)));
         }
-        (words, input.into(), rows.len())
+        empty(words, stored_words, input.into(), rows.len())
     }
 
     // ---------------------------------------------------------------------------------------------- end points
@@ -486,8 +497,13 @@ impl Builder<'_> {
                 };
                 let delay = collective.delays.get(participant).copied().unwrap_or(0);
                 let start = if built.after.is_empty() { collective.start_cycle + delay } else { u64::MAX };
-                let offset = sender.unwrap_or(0) * built.words as usize;
-                let job = Job::new(collective.id as u16, kind, built.words, Arc::clone(&built.input), offset, start);
+                let offset = sender.unwrap_or(0) * built.stored_words as usize;
+                let mut job =
+                    Job::new(collective.id as u16, kind, built.words, Arc::clone(&built.input), offset, start);
+                if let Some(pair) = collective.accumulate {
+                    let mode = arith::Mode::rounding(collective.round);
+                    job.convert(Conversion { pair, mode, narrows: !collective.result_stays_wide });
+                }
                 let core = ends[end as usize].core.get_or_insert_with(|| Box::new(Core::new(memory)));
                 built.jobs.push((end as usize, core.jobs().len()));
                 core.add(job);

@@ -15,7 +15,7 @@ pub use super::file::{
     Arbiter, AutoOr, ChecksFile as Checks, CollectiveKind, Distribution, Family, LimitsFile as Limits, Number,
     RouterFile as Router,
 };
-use super::names::{DType, Named, Op, Round};
+use super::names::{Accumulate, DType, Named, Op, Round};
 use super::units;
 pub use super::units::Rounding;
 
@@ -307,6 +307,10 @@ pub struct Collective {
     pub op: Option<Op>,
     /// Type of an element.
     pub dtype: DType,
+    /// Sums are made in a wider type.
+    pub accumulate: Option<Accumulate>,
+    /// Results stay in the wider type.
+    pub result_stays_wide: bool,
     /// Rounding.
     pub round: Round,
     /// Elements of the vector; 0 for a barrier.
@@ -332,6 +336,16 @@ pub struct Collective {
 }
 
 impl Collective {
+    /// Type of the lanes in the network: of an element, or of the accumulator.
+    pub fn network_dtype(&self) -> DType {
+        self.accumulate.map_or(self.dtype, Accumulate::accumulator)
+    }
+
+    /// Type of an element of a result.
+    pub fn result_dtype(&self) -> DType {
+        if self.result_stays_wide { self.network_dtype() } else { self.dtype }
+    }
+
     /// How many participants contribute data: all, one of a broadcast, none of a barrier.
     pub fn rows(&self) -> usize {
         match self.kind {
@@ -547,12 +561,16 @@ impl Serialize for Delays<'_> {
 
 impl Serialize for Collective {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Collective", 16)?;
+        let mut fields = serializer.serialize_struct("Collective", 18)?;
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("kind", &self.kind)?;
         fields.serialize_field("id", &self.id)?;
         fields.serialize_field("op", &self.op.map(Named::name))?;
         fields.serialize_field("dtype", self.dtype.name())?;
+        if let Some(pair) = self.accumulate {
+            fields.serialize_field("accumulate", Named::name(pair.accumulator()))?;
+            fields.serialize_field("result_dtype", Named::name(self.result_dtype()))?;
+        }
         fields.serialize_field("round", self.round.name())?;
         fields.serialize_field("elements", &self.elements)?;
         fields.serialize_field("participants", &self.participants)?;

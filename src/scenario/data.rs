@@ -184,9 +184,9 @@ fn npy_header(bytes: &[u8]) -> Result<usize, String> {
 fn npy_type(layout: Layout) -> String {
     let letter = match layout {
         Layout::Integer { signed: true, .. } => TypeChar::Int,
-        Layout::Float { exponent: 5, fraction: 10, pad: 0 }
-        | Layout::Float { exponent: 8, fraction: 23, pad: 0 }
-        | Layout::Float { exponent: 11, fraction: 52, pad: 0 } => TypeChar::Float,
+        Layout::Float { exponent: 5, fraction: 10, .. }
+        | Layout::Float { exponent: 8, fraction: 23, .. }
+        | Layout::Float { exponent: 11, fraction: 52, .. } => TypeChar::Float,
         _ => TypeChar::Uint,
     };
     format!("{}{}", letter.to_str(), layout.bits() / 8)

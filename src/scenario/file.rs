@@ -449,6 +449,16 @@ pub struct CollectiveFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "names::<DType>")]
     pub dtype: Option<String>,
+    /// Sum in this wider type: "f16" or "f32" for fp8_e4m3 and fp8_e5m2, "f32" for f16 and bf16. Elements are widened
+    /// before they are sent. Default: the type of an element.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "names::<DType>")]
+    pub accumulate: Option<String>,
+    /// Type of a result: that of an element, rounded once where the result leaves the tree, or that of `accumulate`, not
+    /// rounded at all. Default: the type of an element.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "names::<DType>")]
+    pub result_dtype: Option<String>,
     /// Rounding of inexact results. Default: "nearest-even".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "names::<Round>")]

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-pub use crate::arith::{DType, Op, Round};
+pub use crate::arith::{Accumulate, DType, Op, Round};
 
 /// A type whose values have names in a scenario.
 pub trait Named: Copy + PartialEq + 'static {
@@ -50,8 +50,13 @@ impl Named for DType {
         ("u32", Self::U32),
         ("i64", Self::I64),
         ("u64", Self::U64),
+        ("f16", Self::F16),
+        ("bf16", Self::Bf16),
+        ("tf32", Self::Tf32),
         ("f32", Self::F32),
         ("f64", Self::F64),
+        ("fp8_e4m3", Self::Fp8E4m3),
+        ("fp8_e5m2", Self::Fp8E5m2),
     ];
 }
 
@@ -82,6 +87,9 @@ pub enum Layout {
         fraction: u32,
         /// Unused low bits: TF32 stands left-justified in its lane.
         pad: u32,
+        /// The largest exponent is kept for infinities and NaN. Without them (E4M3) it counts on to the largest
+        /// number, and only the pattern of all ones is a NaN.
+        ieee: bool,
     },
 }
 
@@ -90,13 +98,18 @@ impl Layout {
     pub const fn bits(self) -> u32 {
         match self {
             Self::Integer { bits, .. } => bits,
-            Self::Float { exponent, fraction, pad } => 1 + exponent + fraction + pad,
+            Self::Float { exponent, fraction, pad, .. } => 1 + exponent + fraction + pad,
         }
     }
 
     /// A mask over the bits of an element.
     pub const fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
+    }
+
+    /// Whether the type has infinities.
+    pub const fn has_infinity(self) -> bool {
+        matches!(self, Self::Float { ieee: true, .. })
     }
 }
 
@@ -106,7 +119,7 @@ pub const fn layout(dtype: DType) -> Layout {
         Layout::Integer { bits, signed }
     }
     const fn float(exponent: u32, fraction: u32, pad: u32) -> Layout {
-        Layout::Float { exponent, fraction, pad }
+        Layout::Float { exponent, fraction, pad, ieee: true }
     }
     match dtype {
         DType::I32 => integer(32, true),
@@ -118,7 +131,7 @@ pub const fn layout(dtype: DType) -> Layout {
         DType::Tf32 => float(8, 10, 13),
         DType::F32 => float(8, 23, 0),
         DType::F64 => float(11, 52, 0),
-        DType::Fp8E4m3 => float(4, 3, 0),
+        DType::Fp8E4m3 => Layout::Float { exponent: 4, fraction: 3, pad: 0, ieee: false },
         DType::Fp8E5m2 => float(5, 2, 0),
     }
 }

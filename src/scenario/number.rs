@@ -12,8 +12,12 @@ pub fn describe(layout: Layout) -> String {
             let (low, high) = integer_range(bits, signed);
             format!("a whole number from {low} to {high}, or a bit pattern like \"0x2a\"")
         }
-        Layout::Float { .. } => {
+        Layout::Float { ieee: true, .. } if bits > 8 => {
             format!("a number, \"inf\", \"nan\", or a bit pattern of up to {bits} bits like \"0x3c00\"")
+        }
+        Layout::Float { ieee, .. } => {
+            let infinity = if ieee { "\"inf\", " } else { "" };
+            format!("a number, {infinity}\"nan\", or a bit pattern of up to {bits} bits like \"0x3c\"")
         }
     }
 }
@@ -152,10 +156,13 @@ fn float(text: &str, layout: Layout) -> Result<u64, String> {
 
 /// Infinity or the quiet NaN of a format.
 fn special(negative: bool, nan: bool, layout: Layout) -> Option<u64> {
-    let Layout::Float { exponent, fraction, pad } = layout else {
+    let Layout::Float { exponent, fraction, pad, ieee } = layout else {
         return None;
     };
     let sign = u64::from(negative) << (exponent + fraction);
+    if !ieee {
+        return nan.then_some((sign | ((1 << (exponent + fraction)) - 1)) << pad);
+    }
     let largest = ((1u64 << exponent) - 1) << fraction;
     let quiet = u64::from(nan) << (fraction - 1);
     Some((sign | largest | quiet) << pad)
@@ -163,7 +170,7 @@ fn special(negative: bool, nan: bool, layout: Layout) -> Option<u64> {
 
 /// The float next to `mantissa` times two to the power `scale`, ties to even; `None` if that is beyond the largest one.
 pub fn round(negative: bool, mantissa: u128, scale: i64, layout: Layout) -> Option<u64> {
-    let Layout::Float { exponent, fraction, pad } = layout else {
+    let Layout::Float { exponent, fraction, pad, ieee } = layout else {
         return None;
     };
     let sign = u64::from(negative) << (exponent + fraction);
@@ -189,8 +196,9 @@ pub fn round(negative: bool, mantissa: u128, scale: i64, layout: Layout) -> Opti
     // Adding the fraction with its hidden bit to the exponent field lets a carry move into the next binade.
     let binade = (last + fraction_bits + bias - 1).max(0) as u128;
     let field = (binade << fraction) + kept;
-    let infinity = ((1u128 << exponent) - 1) << fraction;
-    (field < infinity).then_some((sign | field as u64) << pad)
+    // The first pattern that is no number: infinity, or the only NaN.
+    let beyond = if ieee { ((1u128 << exponent) - 1) << fraction } else { (1u128 << (exponent + fraction)) - 1 };
+    (field < beyond).then_some((sign | field as u64) << pad)
 }
 
 /// The bits of an integer in a type: of an integer type the low bits, of a float the nearest one.
@@ -212,6 +220,7 @@ mod tests {
         let f64s = layout(DType::F64);
         let f32s = layout(DType::F32);
         let i32s = layout(DType::I32);
+        let e4m3 = layout(DType::Fp8E4m3);
         for (text, layout, bits) in [
             ("1", f64s, 1f64.to_bits()),
             ("-0.0", f64s, 1 << 63),
@@ -226,6 +235,16 @@ mod tests {
             // Through a double this would round twice, down to 1.
             ("1.0000000596046448", f32s, u64::from(1.000_000_1_f32.to_bits())),
             ("-1", i32s, 0xffff_ffff),
+            // E4M3 counts on to 448; halfway to what would be next it is still the nearest even.
+            ("464", e4m3, 0x7e),
+            ("-448", e4m3, 0xfe),
+            ("nan", e4m3, 0x7f),
+            ("0.001", e4m3, 1),
+            ("57344", layout(DType::Fp8E5m2), 0x7b),
+            ("-inf", layout(DType::Fp8E5m2), 0xfc),
+            ("65519", layout(DType::F16), 0x7bff),
+            ("1.00390625", layout(DType::Bf16), 0x3f80),
+            ("0.1", layout(DType::Tf32), 0x3dcc_c000),
             ("1.20e1", i32s, 12),
             ("0e99", i32s, 0),
         ] {
@@ -238,6 +257,9 @@ mod tests {
             ("1e999999999999999999999", f64s),
             ("1.7976931348623159e308", f64s),
             ("1e39", f32s),
+            ("464.001", e4m3),
+            ("inf", e4m3),
+            ("65520", layout(DType::F16)),
             ("0x1ffffffff", f32s),
             ("0x", f32s),
             ("1.5", i32s),

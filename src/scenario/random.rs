@@ -103,7 +103,7 @@ impl Stream {
                     _ => word >> shift,
                 }
             }
-            (Distribution::Bits, Layout::Float { exponent, fraction, pad }) => {
+            (Distribution::Bits, Layout::Float { exponent, fraction, pad, .. }) => {
                 let word = self.word();
                 let field = ((1u64 << exponent) - 1) << fraction;
                 // Patterns drawn evenly would hardly ever be special where the exponent is wide.

@@ -13,7 +13,7 @@ use super::file::{
     AutoOr, Bandwidth, CollectiveFile, CollectiveKind, DelayFile, Distribution, Family, FlowFile, ParticipantsFile,
     Pattern, ScenarioFile, SwitchAllocator, TopologyKind, TrafficFile, VcAllocator,
 };
-use super::names::{self, DType, Named, Op, Round};
+use super::names::{self, Accumulate, DType, Named, Op, Round};
 use super::problem::Problem;
 use super::random::Stream;
 use super::source::{Source, alternatives, child};
@@ -455,6 +455,7 @@ impl Resolver<'_> {
     ) -> Collective {
         let kind = file.kind;
         let (op, dtype, round) = self.operation(file, path);
+        let (accumulate, result_stays_wide) = self.accumulate(file, path, dtype);
         let elements = self.elements(file, path);
         let participants = self.participants(file, path, topology);
         let (delays, delay_random_max) = self.delays(file, path, index, participants.len(), scenario.seed);
@@ -491,6 +492,8 @@ impl Resolver<'_> {
             id: file.id,
             op,
             dtype,
+            accumulate,
+            result_stays_wide,
             round,
             elements,
             participants,
@@ -552,6 +555,41 @@ impl Resolver<'_> {
             }
         };
         (op, dtype, round)
+    }
+
+    /// The wider type in which a reduction sums, and whether its result stays in it.
+    fn accumulate(&mut self, file: &CollectiveFile, path: &str, dtype: DType) -> (Option<Accumulate>, bool) {
+        let named = |name: &Option<String>| name.as_deref().and_then(DType::from_name);
+        let quoted = |dtype: DType| format!("\"{}\"", Named::name(dtype));
+        let (accumulate_path, result_path) = (format!("{path}.accumulate"), format!("{path}.result_dtype"));
+        let mut pair = None;
+        if let Some(wide) = named(&file.accumulate) {
+            let wider = Accumulate::ALL.iter().filter(|pair| pair.operand() == dtype);
+            let wider: Vec<String> = wider.map(|pair| quoted(pair.accumulator())).collect();
+            pair = Accumulate::new(dtype, wide);
+            if !matches!(file.kind, CollectiveKind::Allreduce | CollectiveKind::Reduce) {
+                let message = format!("a {} accumulates nothing", file.kind.name());
+                self.report(Problem::at_key(&accumulate_path, message));
+            } else if wider.is_empty() {
+                let message = format!("{} is summed in its own type only", Named::name(dtype));
+                let expected = "no `accumulate`, or a dtype of \"f16\", \"bf16\", \"fp8_e4m3\" or \"fp8_e5m2\"";
+                self.report(Problem::at(&accumulate_path, message).expected(expected));
+            } else if pair.is_none() {
+                let message = format!("{} does not accumulate in {}", Named::name(dtype), Named::name(wide));
+                self.report(Problem::at(&accumulate_path, message).expected(names::one_of(wider)));
+            }
+        }
+        let Some(result) = named(&file.result_dtype) else { return (pair, false) };
+        let wide = pair.map(Accumulate::accumulator);
+        if result != dtype && Some(result) != wide && (file.accumulate.is_none() || pair.is_some()) {
+            let types = [Some(dtype), wide];
+            let problem =
+                Problem::at(result_path, format!("the results of this collective are no {}", Named::name(result)))
+                    .expected(names::one_of(types.into_iter().flatten().map(quoted)));
+            let hint = "a type wider than that of the elements is the one named by `accumulate`";
+            self.report(if wide.is_none() { problem.help(hint) } else { problem });
+        }
+        (pair, Some(result) == wide)
     }
 
     fn elements(&mut self, file: &CollectiveFile, path: &str) -> u64 {

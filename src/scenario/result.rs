@@ -84,6 +84,12 @@ pub struct CollectiveResult {
     pub op: Option<String>,
     /// Type of an element.
     pub dtype: String,
+    /// Wider type in which elements were summed, if they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accumulate: Option<String>,
+    /// Type of an element of the result, if elements were summed in a wider type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_dtype: Option<String>,
     /// How many took part.
     pub participants: u64,
     /// Elements of the vector.
@@ -263,6 +269,8 @@ impl CollectiveResult {
             id: collective.id,
             op: collective.op.map(|op| Named::name(op).to_owned()),
             dtype: Named::name(collective.dtype).to_owned(),
+            accumulate: collective.accumulate.map(|pair| Named::name(pair.accumulator()).to_owned()),
+            result_dtype: collective.accumulate.map(|_| Named::name(collective.result_dtype()).to_owned()),
             participants: collective.participants.len() as u64,
             elements: collective.elements,
             start_cycle: None,

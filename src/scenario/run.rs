@@ -361,7 +361,7 @@ impl<'a> Run<'a> {
     fn progress(&self) -> Progress {
         let (mut done, mut total) = (0, 0);
         for (index, collective) in self.loaded.scenario.collectives.iter().enumerate() {
-            let lanes = u64::from(collective.dtype.lanes());
+            let lanes = u64::from(collective.network_dtype().lanes());
             for job in self.jobs(index).filter(|job| job.kind().receives) {
                 done += (job.landed() * lanes).min(collective.elements);
                 total += collective.elements;
@@ -410,9 +410,9 @@ impl<'a> Run<'a> {
             result.set_times(self.loaded, start, end);
         }
         let elements = if collective.kind == CollectiveKind::Barrier { 0 } else { collective.elements as usize };
+        let dtype = collective.result_dtype();
         let unpack = |words: &[u64]| -> Vec<u64> {
-            let lanes = words.iter().flat_map(|&word| arith::unpack_lanes(collective.dtype, word));
-            lanes.take(elements).collect()
+            words.iter().flat_map(|&word| arith::unpack_lanes(dtype, word)).take(elements).collect()
         };
         let rows: Vec<(usize, Vec<u64>)> = built
             .jobs
@@ -424,12 +424,11 @@ impl<'a> Run<'a> {
         let flags = self.jobs(index).fold(Flags::NONE, |flags, job| flags | Flags::from_bits(job.flags()));
         result.flags = flags.names().map(String::from).collect();
         if let Some((_, first)) = rows.first() {
-            result.results = hex(collective.dtype, first);
+            result.results = hex(dtype, first);
         }
         if check {
-            let (words, oracle_flags) = self.golden(index);
-            let expected = unpack(&words);
-            result.oracle = hex(collective.dtype, &expected);
+            let (expected, oracle_flags) = self.golden(index);
+            result.oracle = hex(dtype, &expected);
             result.oracle_flags = oracle_flags.names().map(String::from).collect();
             let exact = |row: &[u64]| row.iter().zip(&expected).filter(|(got, expected)| got == expected).count();
             result.exact_elements = rows.iter().map(|(_, row)| exact(row)).min().unwrap_or(0) as u64;
@@ -442,40 +441,76 @@ impl<'a> Run<'a> {
             });
         }
         let rows = rows.into_iter().map(|(_, row)| row).collect();
-        (result, ResultData { name: collective.name.clone(), dtype: collective.dtype, rows })
+        (result, ResultData { name: collective.name.clone(), dtype, rows })
     }
 
-    /// The untimed evaluation of a collective: words and sticky flags.
+    /// The untimed evaluation of a collective: elements of the result and sticky flags.
     fn golden(&self, index: usize) -> (Vec<u64>, Flags) {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
         let tree = oracle_tree(built);
         let mode = arith::Mode::rounding(collective.round);
+        let dtype = collective.network_dtype();
+        let lanes = 64 / dtype.bits() as usize;
+        let elements = if collective.kind == CollectiveKind::Barrier { 0 } else { collective.elements as usize };
         let mut flags = Flags::NONE;
-        let words = (0..built.words as usize)
-            .map(|word| {
-                let contribution =
-                    |row: usize| built.input.get(row * built.words as usize + word).copied().unwrap_or(0);
-                let (value, raised) =
-                    oracle::evaluate(&tree, operation(collective), collective.dtype, mode, &contribution);
-                flags |= raised;
+        let mut result = Vec::with_capacity(elements);
+        for word in 0..built.words as usize {
+            let raised_before = std::cell::Cell::new(Flags::NONE);
+            let contribution = |row: usize| {
+                let (value, raised) = self.contribution(index, row, word);
+                raised_before.set(raised_before.get() | raised);
                 value
-            })
-            .collect();
-        (words, flags)
+            };
+            let (value, raised) = oracle::evaluate(&tree, operation(collective), dtype, mode, &contribution);
+            flags |= raised | raised_before.get();
+            for lane in 0..lanes.min(elements - result.len().min(elements)) {
+                let wide = value >> (lane as u32 * dtype.bits()) & u64::MAX >> (64 - dtype.bits());
+                let (element, raised) = if collective.result_dtype() == dtype {
+                    (wide, Flags::NONE)
+                } else {
+                    oracle::exact::convert(dtype, collective.dtype, mode.round, wide)
+                };
+                flags |= raised;
+                result.push(element);
+            }
+        }
+        (result, flags)
+    }
+
+    /// A word of a contribution as the network carries it, found without the fragmenter: every lane is widened by the
+    /// oracle.
+    fn contribution(&self, index: usize, row: usize, word: usize) -> (u64, Flags) {
+        let collective = &self.loaded.scenario.collectives[index];
+        let built = &self.ready.collectives[index];
+        let stored = |at: usize| built.input.get(row * built.stored_words as usize + at).copied().unwrap_or(0);
+        let Some(pair) = collective.accumulate else { return (stored(word), Flags::NONE) };
+        let (narrow, wide) = (pair.operand(), pair.accumulator());
+        let (per_word, per_wide) = (64 / narrow.bits() as usize, 64 / wide.bits() as usize);
+        let mut flags = Flags::NONE;
+        let value = (0..per_wide).fold(0, |value, lane| {
+            let element = word * per_wide + lane;
+            let bits = stored(element / per_word) >> ((element % per_word) as u32 * narrow.bits());
+            let bits = bits & u64::MAX >> (64 - narrow.bits());
+            let (widened, raised) = oracle::exact::convert(narrow, wide, collective.round, bits);
+            flags |= raised;
+            value | widened << (lane as u32 * wide.bits())
+        });
+        (value, flags)
     }
 
     /// Describes a differing element. The run is repeated with the engines' results kept, to say where it parts.
     fn difference(&self, index: usize, end: usize, element: usize, got: u64, expected: u64) -> Difference {
         let collective = &self.loaded.scenario.collectives[index];
-        let one = |bits: u64| hex(collective.dtype, &[bits]).pop().unwrap_or_default();
-        let word = element / collective.dtype.lanes() as usize;
+        let dtype = collective.result_dtype();
+        let one = |bits: u64| hex(dtype, &[bits]).pop().unwrap_or_default();
+        let word = element / collective.network_dtype().lanes() as usize;
         Difference {
             element: element as u64,
             end_point: end as u64,
             got: one(got),
             expected: one(expected),
-            ulps: oracle::ulp_distance(collective.dtype, got, expected),
+            ulps: oracle::ulp_distance(dtype, got, expected),
             node: self.parting(index, word).unwrap_or_else(|| "after the last engine".into()),
         }
     }
@@ -498,13 +533,12 @@ impl<'a> Run<'a> {
             .filter_map(|(node, engine)| Some((format!("{}.ceng", node.name), engine.tap()?.seen?)))
             .collect();
         let mut parted = None;
-        let contribution = |row: usize| built.input.get(row * built.words as usize + word).copied().unwrap_or(0);
         oracle::evaluate_with(
             &oracle_tree(built),
             operation(collective),
-            collective.dtype,
+            collective.network_dtype(),
             arith::Mode::rounding(collective.round),
-            &contribution,
+            &|row| self.contribution(index, row, word).0,
             &mut |name, value, _| {
                 if parted.is_none() && seen.get(name).is_some_and(|&seen| seen != value) {
                     parted = Some(name.to_owned());
@@ -631,7 +665,7 @@ impl<'a> Run<'a> {
                             at.end_point,
                             at.got,
                             at.expected,
-                            at.ulps.map_or_else(String::new, |ulps| format!(", {ulps} ulps apart")),
+                            at.ulps.map_or_else(String::new, |ulps| format!(", {}", oracle::compare::apart(ulps))),
                             at.node
                         ),
                     };

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::config::{Scenario, Topology};
 use super::result::{CollectiveResult, Document, Outcome};
+use crate::oracle::compare::apart;
 
 /// A file that was written.
 #[derive(Debug, Clone)]
@@ -96,7 +97,13 @@ fn describe_collective(out: &mut String, scenario: &Scenario, collective: &Colle
         Topology::Die { .. } => counted(collective.participants, "core"),
         Topology::Mesh { .. } => counted(collective.participants, "end point"),
     };
-    let vector = format!("{elements} {dtype} element{}", if *elements == 1 { "" } else { "s" });
+    let plural = if *elements == 1 { "" } else { "s" };
+    let wider = match (&collective.accumulate, &collective.result_dtype) {
+        (Some(wide), Some(result)) if wide == result => format!(", accumulated in {wide} and left in it,"),
+        (Some(wide), _) => format!(", accumulated in {wide},"),
+        (None, _) => String::new(),
+    };
+    let vector = format!("{elements} {dtype} element{plural}{wider}");
     let what = match (kind.as_str(), collective.op.as_deref()) {
         ("barrier", _) => format!("barrier of {who}"),
         ("broadcast", _) => format!("broadcast of {vector} to {who}"),
@@ -122,11 +129,7 @@ fn describe_collective(out: &mut String, scenario: &Scenario, collective: &Colle
         line(out, "", &format!("bit-exact: {verdict} ({exact} of {elements}), flags: {flags}"));
     }
     if let Some(difference) = &collective.first_difference {
-        let ulps = match difference.ulps {
-            None => String::new(),
-            Some(1) => ", 1 ulp apart".to_owned(),
-            Some(ulps) => format!(", {ulps} ulps apart"),
-        };
+        let ulps = difference.ulps.map_or_else(String::new, |ulps| format!(", {}", apart(ulps)));
         let text = format!(
             "first difference: element {} at end point {}: {} instead of {}{ulps}; they part at {}",
             difference.element, difference.end_point, difference.got, difference.expected, difference.node

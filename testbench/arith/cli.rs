@@ -53,6 +53,7 @@ fn alu_knows_every_operation_and_many_operands() {
         for dtype in ["i32", "u64", "f16", "bf16", "tf32", "f32", "f64", "fp8_e4m3", "fp8_e5m2"] {
             let output = watershed(&["alu", "--op", op, "--type", dtype, "--stages=3", "0x7f", "1", "0x80"], "");
             assert_eq!(output.status, 0, "{op} {dtype}: {} {}", output.stdout, output.stderr);
+            assert_eq!(output.stdout.matches("oracle  agrees").count(), 2, "{op} {dtype}: {}", output.stdout);
         }
     }
     let nan = watershed(
@@ -125,10 +126,16 @@ fn testfloat_passes_every_function_mode_and_depth() {
             let output =
                 watershed(&["testfloat", &name, "--round", round.name(), "--stages", &stages], &lines.join("\n"));
             assert_eq!(output.status, 0, "{name}: {}{}", output.stdout, output.stderr);
-            assert_eq!(
-                output.stdout,
-                format!("In {} tests, no errors found in {name}, rounding {round}.\n", lines.len())
-            );
+            let mode = match (function, round) {
+                ("eq" | "le" | "lt", _) => "",
+                (_, Round::NearestEven) => ", rounding near_even",
+                (_, Round::TowardZero) => ", rounding minMag",
+                (_, Round::Up) => ", rounding max",
+                (_, Round::Down) => ", rounding min",
+            };
+            let tininess = if function == "mul" { ", tininess after rounding" } else { "" };
+            let count = lines.len();
+            assert_eq!(output.stdout, format!("In {count} tests, no errors found in {name}{mode}{tininess}.\n"));
         }
     }
 }
@@ -139,16 +146,22 @@ fn testfloat_reports_wrong_values_and_wrong_flags() {
     let input = "3C00 3C00 4000 00\n3C00 3C00 4001 00\n3C00 3C00 4000 01\n8001 0001 0000 00\n";
     let output = watershed(&["testfloat", "f16_add", "--stages", "3"], input);
     assert_eq!(output.status, 1);
+    assert!(output.stdout.contains("+0F.000  +0F.000  => +10.000 .....  expected +10.001 ....."), "{}", output.stdout);
+    assert!(output.stdout.contains("=> +10.000 .....  expected +10.000 ....x"), "{}", output.stdout);
     assert!(
-        output.stdout.contains("+0F.000  +0F.000\n\t=> +10.000 .....  expected +10.001 ....."),
+        output.stdout.starts_with("Errors found in f16_add, rounding near_even:\n+0F.000  +0F.000  => ")
+            && output.stdout.ends_with("4 tests performed; 2 errors found.\n"),
         "{}",
         output.stdout
     );
-    assert!(output.stdout.contains("=> +10.000 .....  expected +10.000 ....x"), "{}", output.stdout);
-    assert!(
-        output.stdout.ends_with("4 tests performed; 2 errors found in f16_add, rounding nearest-even.\n"),
-        "{}",
-        output.stdout
+    // Doubles fill the line.
+    let input = "3FF0000000000000 BFF0000000000000 0000000000000001 00\r\n";
+    assert_eq!(
+        watershed(&["testfloat", "f64_add"], input).stdout,
+        "Errors found in f64_add, rounding near_even:\n\
+         +3FF.0000000000000  -3FF.0000000000000\n\
+         \t=> +000.0000000000000 .....  expected +000.0000000000001 .....\n\
+         1 tests performed; 1 error found.\n"
     );
     // The rounding mode matters.
     let tie = "3C00 1000 3C01 01\n";
@@ -162,7 +175,9 @@ fn testfloat_says_where_its_input_is_bad() {
         ("3C00 3C00 4000 00\n3C00 3C00 4000\n", "line 2"),
         ("3C00 3C00 4000 00 00\n", "line 1"),
         ("3C00 3C0G 4000 00\n", "3C0G"),
-        ("13C00 3C00 4000 00\n", "line 1"),
+        ("13C00 3C00 4000 00\n", "line 1: the operand 13C00 does not fit the 16 bits of f16"),
+        ("3C00 3C00 4000 20\n", "line 1: the flags 20 are not from 00 to 1F"),
+        ("3C00 3C00 14000 00\n", "line 1: the result 14000 is not a number of 16 bits"),
         ("", "no test cases"),
     ] {
         let output = watershed(&["testfloat", "f16_add"], input);
@@ -278,7 +293,12 @@ fn reduce_refuses_bad_input() {
     for (arguments, input, message) in [
         (&["--op", "sum", "--type", "f32"][..], "", "no operands"),
         (&["--op", "sum", "--type", "f32"], "3f80000000", "line 1"),
-        (&["--op", "sum", "--type", "f32"], "[1.5]", "operand 0"),
+        (&["--op", "sum", "--type", "f32"], "[1.5,\n1e39]", "operand 1 in line 2: 1e39 is no f32: it is too large"),
+        (&["--op", "sum", "--type", "f32"], "[1, [2]]", "operand 1: [2]"),
+        (&["--op", "sum", "--type", "f32"], "[\"1\", \"g\"]", "operand 1 in line 1: `g`"),
+        (&["--op", "sum", "--type", "f32"], "{\"operand\": [1]}", "unknown field `operand`, expected `operands`"),
+        (&["--op", "sum"], "1 2", "--type is missing"),
+        (&["--type", "f32"], "1 2", "--op is missing"),
         (&["--op", "sum", "--type", "f32"], "[\"1\"", "standard input"),
         (&["--op", "sum", "--type", "i32"], "[2147483648]", "is no i32"),
         (&["--op", "sum", "--type", "f32", "--order", "0,0"], "1 2", "twice"),
@@ -290,9 +310,7 @@ fn reduce_refuses_bad_input() {
         (&["--op", "sum", "--type", "f64", "--family", "armed"], "1 2", "not built yet"),
         (&["--op", "sum", "--type", "f64", "--family", "pbv"], "1 2", "not built yet"),
         (&["--op", "repsum", "--type", "f64", "--family", "piuma"], "1 2", "no repsum"),
-        (&["--op", "sum", "--type", "f16", "--family", "piuma"], "1 2", "no f16"),
         (&["--op", "and", "--type", "f64", "--family", "piuma"], "1 2", "bitwise"),
-        (&["--op", "sum", "--type", "f64"], "{\"op\": 37, \"contributions\": []}", "not built yet"),
         (&["--op", "sum", "--type", "f64", "--input", "no/such/file"], "", "no/such/file"),
     ] {
         let output = reduce(arguments, input);
@@ -340,5 +358,110 @@ fn exhaustive_refuses_what_it_does_not_know() {
         let output = watershed(arguments, "");
         assert_eq!(output.status, 2, "{arguments:?}");
         assert!(!output.stderr.is_empty());
+    }
+}
+
+/// Contributions of doubles, four lanes each.
+fn frames(op: &str, lanes: &[[f64; 4]]) -> String {
+    let list: Vec<String> = lanes
+        .iter()
+        .map(|lanes| format!("{{\"lanes\": {:?}}}", lanes.map(|lane| format!("{:016x}", lane.to_bits()))))
+        .collect();
+    format!("{{\"op\": {op}, \"contributions\": [{}]}}", list.join(", "))
+}
+
+#[test]
+fn whole_contributions_go_through_the_engine_of_the_fabric() {
+    let text = "{\"op\": 40, \"contributions\": [
+        {\"lanes\": [\"3ff0000000000000\", \"1\", \"7fefffffffffffff\", \"8000000000000000\"], \"count\": 1, \"rc\": 0, \"m\": 0, \"oflow_id\": 0},
+        {\"lanes\": [\"4000000000000000\", \"1\", \"7fefffffffffffff\", \"8000000000000000\"], \"count\": 15}]}";
+    let expected = "{\"lanes\":[\"4008000000000000\",\"0000000000000002\",\"7ff0000000000000\",\"8000000000000000\"],\
+                    \"rc\":3,\"count\":16,\"m\":0,\"oflow_id\":0}\n";
+    for family in [&["--family", "piuma"][..], &[]] {
+        let output = reduce(family, text);
+        assert_eq!((output.status, output.stdout.as_str()), (0, expected), "{}", output.stderr);
+    }
+    // A code that comes with a contribution climbs with the result; alone it passes.
+    let alone = "{\"op\": \"INT SUM\", \"contributions\": [{\"lanes\": [\"1\", \"2\", \"3\", \"4\"], \"rc\": 6}]}";
+    assert!(reduce(&["--family", "piuma"], alone).stdout.contains("\"rc\":6"));
+    let barrier = frames("\"BARRIER\"", &[[1.0; 4], [2.0; 4]]);
+    assert!(reduce(&["--family", "piuma"], &barrier).stdout.starts_with("{\"lanes\":[\"0000000000000000\""));
+}
+
+/// Every opcode the collective engine has, more contributions than it has ports, against the bare quad unit: for operations
+/// that do not depend on the order the bits are the same, and a sum's order is that of the ports.
+#[test]
+fn the_piuma_engine_takes_any_number_of_contributions() {
+    let mut random = Random::new(seed(0x5eed_00b0));
+    let lanes: Vec<[f64; 4]> =
+        (0..23).map(|_| std::array::from_fn(|_| f64::from_bits(random.lane(DType::F64)))).collect();
+    for op in ["\"AND\"", "\"OR\"", "\"XOR\"", "\"INT MIN\"", "\"INT MAX\"", "\"FLT MIN\"", "\"FLT MAX\""] {
+        let text = frames(op, &lanes);
+        let engine = reduce(&["--family", "piuma"], &text);
+        assert_eq!(engine.status, 0, "{}", engine.stderr);
+        assert_eq!(engine.stdout, reduce(&[], &text).stdout, "{op}");
+        assert_eq!(engine.stdout, reduce(&["--family", "piuma", "--radix", "3"], &text).stdout, "{op}");
+        assert!(engine.stdout.contains("\"count\":23"));
+    }
+    // Level by level in pairs is what a radix of 2 does; each rounding mode has its own opcode.
+    for op in 0x28..=0x2f {
+        let text = frames(&op.to_string(), &lanes);
+        assert_eq!(reduce(&["--family", "piuma", "--radix", "2"], &text).stdout, reduce(&[], &text).stdout, "{op:#x}");
+    }
+}
+
+#[test]
+fn bad_contributions_are_refused_with_their_place() {
+    let lanes = "\"lanes\": [\"0\", \"0\", \"0\", \"0\"]";
+    let one = |inside: &str| format!("{{\"op\": 40,\n \"contributions\": [{{{inside}}}]}}");
+    for (text, message) in [
+        ("{\"op\": 19, \"contributions\": []}".to_owned(), "there is no opcode 19, expected 0 BARRIER"),
+        ("{\"op\": \"SUM\", \"contributions\": []}".to_owned(), "there is no opcode \"SUM\""),
+        ("{\"op\": 40, \"contributions\": []}".to_owned(), "at least one is expected"),
+        ("{\"op\": 40}".to_owned(), "missing field `contributions`"),
+        ("{\"contributions\": []}".to_owned(), "missing field `op`"),
+        (one("\"lanes\": [\"0\", \"0\", \"0\"]"), "expected an array of length 4"),
+        (one("\"lanes\": [\"0\", \"0\", \"0\", \"0x3ff00000000000000\"]"), "at line 2"),
+        (one("\"lanes\": [0, \"0\", \"0\", \"0\"]"), "expected a lane of up to 16 hexadecimal digits"),
+        (one(&format!("{lanes}, \"rc\": 2")), "2 is no result code, expected 0 (OK)"),
+        (one(&format!("{lanes}, \"count\": -1")), "-1 is not from 0 to 1048575"),
+        (one(&format!("{lanes}, \"m\": 128")), "expected i8 at line 2"),
+        (one(&format!("{lanes}, \"oflow_id\": 4")), "4 is not from 0 to 3"),
+        (one(&format!("{lanes}, \"counts\": 4")), "unknown field `counts`"),
+        (one(&format!("{lanes}, \"m\": 3")), "contribution 0: `m` and `oflow_id` belong"),
+        (one(&format!("{lanes}, \"rc\": 8")), "no flag for OP_MISMATCH"),
+        (one(lanes).replace("40", "48"), "the PIUMA engine has no FLT REPSUM; it has BARRIER, AND"),
+        (one(&format!("{lanes}, \"count\": 1048575}}, {{{lanes}")), "more than the 1048575 a frame can say"),
+        ("{\"op\": 40, \"contributions\": [".to_owned(), "at line 1 column"),
+    ] {
+        let output = reduce(&["--family", "piuma"], &text);
+        assert_eq!(output.status, 2, "{text}: {}", output.stdout);
+        assert!(output.stderr.contains(message), "{text}: {}", output.stderr);
+    }
+    let sound = one(lanes);
+    for (more, message) in [
+        (&["--op", "sum", "--type", "f64"][..], "leave out --op and --type"),
+        (&["--all-orders", "3"], "single operands"),
+        (&["--family", "armed"], "not built yet"),
+        (&["--family", "pbv"], "not built yet"),
+        (&["--order", "1"], "no operand 1"),
+    ] {
+        let output = reduce(more, &sound);
+        assert_eq!((output.status, output.stderr.contains(message)), (2, true), "{more:?}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn numbers_in_json_are_rounded_once_to_the_type() {
+    for (dtype, text, result) in [
+        ("f64", "[0.1, 0.2]", "0x3fd3333333333334"),
+        // Through a double the first one would become 1.
+        ("f32", "{\"operands\": [1.00000005960464477540, 0]}", "0x3f800001"),
+        ("fp8_e4m3", "[464, -1e-9]", "0x7e"),
+        ("i32", "[-1, 3e2]", "0x0000012b"),
+        ("bf16", "[ 1.0 ,\t\"0x3f80\"\n]", "0x4000"),
+    ] {
+        let output = reduce(&["--op", "sum", "--type", dtype], text);
+        assert!(output.stdout.contains(&format!("result  {result} ")), "{text}: {}{}", output.stdout, output.stderr);
     }
 }

@@ -6,9 +6,14 @@
 use std::fmt::Write as _;
 
 use watershed::arith::comparator::{self, Selection};
+use watershed::arith::format::builds::F16;
 use watershed::arith::format::{Build, Fault, Format};
+use watershed::arith::integer::{self, Gate};
 use watershed::arith::round::Packed;
-use watershed::arith::{DType, Function, Mode, Op, Quad, Round, SignalPolicy, adder, locator, multiplier, repsum};
+use watershed::arith::{
+    DType, Function, Mode, Op, Quad, Round, SignalPolicy, adder, locator, multiplier, repsum, widen,
+};
+use watershed::oracle::exact::convert;
 use watershed::oracle::{lane_pair, quad_pair, soft};
 
 use crate::special_values::{FLUSHED, TABLE};
@@ -45,7 +50,7 @@ macro_rules! subjects {
 #[rustfmt::skip]
 subjects!(
     None,
-    DropSticky, AlignShort, SortByExponentOnly, ZeroAlwaysPositive, InfinitiesNeverCancel, SkipNormalise, DenormalsNormalised, DropPartial, DropProductTail, ZeroTimesInfinity, UpTruncates, TieAway, LoseCarry, TinyBeforeRounding, AlwaysInfinity, NoOverflowFlag, FlushLosesSign, SignalNotSeen, ZerosEqual, NegativesByMagnitude, TieKeepsFirst, SignedIndex, RepCarries, RepKeepsDropped, RepForgetsInexact,
+    DropSticky, AlignShort, SortByExponentOnly, ZeroAlwaysPositive, InfinitiesNeverCancel, SkipNormalise, DenormalsNormalised, DropPartial, DropProductTail, ZeroTimesInfinity, UpTruncates, TieAway, LoseCarry, TinyBeforeRounding, AlwaysInfinity, NoOverflowFlag, FlushLosesSign, SignalNotSeen, ZerosEqual, NegativesByMagnitude, TieKeepsFirst, SignedIndex, RepCarries, RepKeepsDropped, RepForgetsInexact, IntegerZeroExtends, IntegerDropPartial, IntegerCarryIsOverflow, WidenKeepsDenormals, NarrowDropSticky,
 );
 
 fn apply<B: Build>(function: Function, mode: Mode, a: u64, b: u64) -> Packed {
@@ -62,7 +67,7 @@ fn apply<B: Build>(function: Function, mode: Mode, a: u64, b: u64) -> Packed {
 }
 
 fn failed_checks<Narrow: Build, Wide: Build>() -> Vec<&'static str> {
-    let checks: [(&str, bool); 8] = [
+    let checks: [(&str, bool); 10] = [
         ("special values table", special_values::<Narrow>()),
         ("flush-to-zero table", flush_table::<Narrow>()),
         ("f32 corner pairs", corner_pairs::<Narrow>(DType::F32)),
@@ -71,6 +76,8 @@ fn failed_checks<Narrow: Build, Wide: Build>() -> Vec<&'static str> {
         ("minimum and maximum rules", rules::<Narrow>()),
         ("locator rules", locators::<Wide>()),
         ("reproducible sum rules", reproducible::<Wide>()),
+        ("integer rules", integers::<Wide>()),
+        ("conversions", conversions::<Narrow>()),
     ];
     checks.into_iter().filter(|(_, passes)| !passes).map(|(name, _)| name).collect()
 }
@@ -168,6 +175,35 @@ fn reproducible<B: Build>() -> bool {
         let expected = quad_pair(Op::RepSum, DType::F64, Mode::default(), a, b);
         let expected = quad_pair(Op::RepSum, DType::F64, Mode::default(), expected, c);
         repsum::merge::<B>(repsum::merge::<B>(a, b), c) == expected
+    })
+}
+
+fn integers<B: Build>() -> bool {
+    let mut random = Random::new(0x5eed_0082);
+    let ops = [(Gate::Add, Op::Sum), (Gate::Mul, Op::Prod), (Gate::Xnor, Op::Xnor)];
+    [DType::I32, DType::U32, DType::I64, DType::U64].into_iter().all(|dtype| {
+        (0..2_000).all(|_| {
+            let (a, b) = random.pair(dtype);
+            ops.into_iter().all(|(gate, op)| {
+                let got = integer::evaluate::<B>(dtype, gate, a, b);
+                (got.bits, got.flags) == lane_pair(op, dtype, Mode::default(), a, b)
+            })
+        })
+    })
+}
+
+/// Denormal halves and a share of the others become singles, and singles around them become halves.
+fn conversions<B: Build>() -> bool {
+    let (narrow, wide) = (DType::F16, DType::F32);
+    let is = |got: Packed, expected| (got.bits, got.flags) == expected;
+    (0..0x400).step_by(3).chain((0x400..1 << 16).step_by(29)).all(|lane| {
+        let middle = widen::convert::<F16, B>(Mode::default(), lane);
+        is(middle, convert(narrow, wide, Round::NearestEven, lane))
+            && (0..4).all(|k| {
+                let lane = middle.bits ^ (1 << (lane % 14)) ^ k;
+                let round = Round::ALL[k as usize];
+                is(widen::convert::<B, F16>(Mode::rounding(round), lane), convert(wide, narrow, round, lane))
+            })
     })
 }
 

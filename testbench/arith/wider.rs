@@ -1,31 +1,17 @@
 //! Accumulate-wider: is widening exact, is there one rounding, and where?
 
-use watershed::arith::{Accumulate, DType, Flags, Mode, Op, Round, TreeCfg, TreeIn, tree};
-use watershed::oracle::exact::{Exact, Meaning, default_nan, read, round_to};
+use watershed::arith::{Accumulate, Flags, Mode, Op, Round, TreeCfg, TreeIn, tree};
+use watershed::oracle::exact::{Meaning, convert, read};
 use watershed::oracle::lane_pair;
 
 use crate::vectors::{Random, corners, seed};
-
-/// A conversion by the definition: the number, rounded to the other format.
-fn converted(from: DType, to: DType, round: Round, lane: u64) -> (u64, Flags) {
-    match read(from, lane) {
-        Meaning::Nan { signalling, .. } => (default_nan(to), Flags::NONE.with_if(Flags::INVALID, signalling)),
-        Meaning::Infinity { .. } if to == DType::Fp8E4m3 => (default_nan(to), Flags::INVALID),
-        Meaning::Infinity { negative } => {
-            let huge = Exact { integer: 1.into(), scale: 5000 };
-            let (infinity, _) = round_to(to, Round::NearestEven, &huge, false);
-            (infinity | u64::from(negative) << (to.bits() - 1), Flags::NONE)
-        }
-        Meaning::Number { negative, value } => round_to(to, round, &value, negative),
-    }
-}
 
 #[test]
 fn widening_is_exact_for_every_operand() {
     for &pair in Accumulate::ALL {
         for lane in 0..1u64 << pair.operand().bits() {
             let got = pair.widen(Mode::default(), lane);
-            let expected = converted(pair.operand(), pair.accumulator(), Round::NearestEven, lane);
+            let expected = convert(pair.operand(), pair.accumulator(), Round::NearestEven, lane);
             assert_eq!((got.bits, got.flags), expected, "{pair:?} {lane:#x}");
             assert!(!got.flags.contains(Flags::INEXACT));
             // And back: the same operand, but for NaN payloads.
@@ -58,7 +44,7 @@ fn narrowing_rounds_as_the_definition_says() {
         for lane in exhaustive {
             for &round in Round::ALL {
                 let got = pair.narrow(Mode::rounding(round), lane);
-                let expected = converted(wide, narrow, round, lane);
+                let expected = convert(wide, narrow, round, lane);
                 assert_eq!((got.bits, got.flags), expected, "{pair:?} {round} {lane:#x} (seed {seed})");
             }
         }
@@ -87,12 +73,12 @@ fn a_reduction_accumulates_wide_and_rounds_once() {
             for k in 0..narrow.lanes() {
                 let mut level: Vec<u64> = operands
                     .iter()
-                    .map(|word| converted(narrow, wide, mode.round, word >> (k * narrow.bits()) & narrow.lane_mask()).0)
+                    .map(|word| convert(narrow, wide, mode.round, word >> (k * narrow.bits()) & narrow.lane_mask()).0)
                     .collect();
                 while level.len() > 1 {
                     level = level.chunks(2).map(|pair| lane_pair(Op::Sum, wide, mode, pair[0], pair[1]).0).collect();
                 }
-                let expected = converted(wide, narrow, mode.round, level[0]).0;
+                let expected = convert(wide, narrow, mode.round, level[0]).0;
                 let got = result >> (k * narrow.bits()) & narrow.lane_mask();
                 assert_eq!(got, expected, "{pair:?} {mode:?} lane {k} (seed {seed})");
             }

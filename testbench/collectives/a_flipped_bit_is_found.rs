@@ -37,7 +37,10 @@ fn in_every_engine_of_the_flagship() {
             at.got.clone(),
             at.expected.clone(),
             format!("{switch}.ceng"),
-            "ulps apart".into(),
+            match right.abs_diff(wrong) {
+                1 => "1 ulp apart".into(),
+                ulps => format!("{ulps} ulps apart"),
+            },
         ] {
             assert!(check.detail.contains(&part), "no \"{part}\" in {}", check.detail);
         }

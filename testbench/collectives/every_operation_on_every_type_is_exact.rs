@@ -6,8 +6,15 @@ use crate::support::{Draw, ONE, die, mesh, only, pass};
 
 const ROUNDS: [&str; 4] = ["nearest-even", "toward-zero", "up", "down"];
 
+/// Every type.
+const TYPES: [&str; 11] = ["i32", "u32", "i64", "u64", "f16", "bf16", "tf32", "f32", "f64", "fp8_e4m3", "fp8_e5m2"];
+
+fn is_float(dtype: &str) -> bool {
+    !dtype.starts_with(['i', 'u'])
+}
+
 fn operations(dtype: &str) -> &'static [&'static str] {
-    if dtype.starts_with('f') {
+    if is_float(dtype) {
         &["sum", "prod", "min", "max"]
     } else {
         &["sum", "prod", "min", "max", "and", "or", "xor", "nand", "nor", "xnor"]
@@ -28,9 +35,9 @@ fn exact(text: &str, set: &[String]) -> Vec<String> {
 #[test]
 fn all_operations_types_and_rounding_modes() {
     let mut raised = std::collections::BTreeSet::new();
-    for dtype in ["i32", "u32", "i64", "u64", "f32", "f64"] {
+    for dtype in TYPES {
         for op in operations(dtype) {
-            for round in if dtype.starts_with('f') { &ROUNDS[..] } else { &ROUNDS[..1] } {
+            for round in if is_float(dtype) { &ROUNDS[..] } else { &ROUNDS[..1] } {
                 for (text, seed) in [(die(ONE), 3), (mesh(&[3, 2], 2, ONE), 4)] {
                     for data in ["bits", "mixed"] {
                         let set = sets!["collective[0].dtype=\"{dtype}\""; "collective[0].op=\"{op}\""; "collective[0].round=\"{round}\"";
@@ -47,7 +54,7 @@ fn all_operations_types_and_rounding_modes() {
 
 #[test]
 fn one_element_and_odd_numbers_fill_their_lanes() {
-    for dtype in ["i32", "u32", "f32", "i64", "u64", "f64"] {
+    for dtype in TYPES {
         for elements in [1, 2, 3, 7, 33] {
             let set = sets!["collective[0].dtype=\"{dtype}\""; "collective[0].elements={elements}"; "collective[0].data.random=\"bits\""];
             let document = pass(&die(ONE), &set);
@@ -107,7 +114,7 @@ fn random_subsets_with_random_roots_on_dies_and_meshes() {
         let kind = kinds[draw.below(kinds.len() as u64) as usize];
         let mut set = sets!["seed={round}"; "collective[0].participants={participants:?}"; "switch.pipeline_stages={}", 1 + draw.below(4);
             "switch.ceng.stages={}", 1 + draw.below(6); "collective[0].kind=\"{kind}\""];
-        let dtype = ["i32", "u32", "i64", "u64", "f32", "f64"][draw.below(6) as usize];
+        let dtype = TYPES[draw.below(11) as usize];
         if kind != "barrier" {
             set.extend(sets!["collective[0].elements={}", 1 + draw.below(20); "collective[0].dtype=\"{dtype}\""; "collective[0].data.random=\"bits\""]);
         }

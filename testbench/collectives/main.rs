@@ -16,4 +16,5 @@ mod streams_at_the_rate_of_the_narrowest_part;
 mod support;
 mod waves_agree_with_the_arithmetic;
 mod what_stands_is_named;
+mod wider_accumulation_rounds_once;
 mod wrong_registers_are_refused;
