@@ -14,5 +14,6 @@ mod order_of_evaluation;
 mod packets_cross_whole;
 mod point_to_point;
 mod rate_follows_credits;
+mod routed_networks;
 mod support;
 mod wide_switches;

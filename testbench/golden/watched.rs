@@ -72,9 +72,9 @@ pub fn watched(scenario: &Scenario) -> Watched {
                 (start + 25, start + 50),
             ),
             Family::Fabric => (
-                &["**.s0_0.switch.**", "**.s0_1.switch.out*.{valid,vc,seq}"],
+                &["**.{s0_0,t0_0,g0_0,r0}.switch.**", "**.s0_1.switch.out*.{valid,vc,seq}"],
                 (0, 100),
-                &["**.s0_0.switch.out*.{valid,vc,seq}"],
+                &["**.{s0_0,t0_0,g0_0,r0}.switch.out*.{valid,vc,seq}"],
                 (0, 25),
             ),
         },

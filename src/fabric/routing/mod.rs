@@ -54,9 +54,7 @@ impl Algorithm {
             {
                 &[DimensionOrder]
             }
-            Shape::Mesh(..) | Shape::Torus(_) | Shape::HyperX(_) => {
-                &[DimensionOrder, MinimalRandom, Valiant, Adaptive]
-            }
+            Shape::Mesh(..) | Shape::Torus(_) | Shape::HyperX(_) => &[DimensionOrder, MinimalRandom, Valiant, Adaptive],
             Shape::Dragonfly(_) => &[MinimalRandom, Valiant, Adaptive],
             Shape::FatTree(_) | Shape::Graph(_) => &[MinimalRandom, Adaptive],
         }

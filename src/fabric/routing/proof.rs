@@ -17,8 +17,8 @@
 //! Cost: destinations x draws x places; [`prove_within`] refuses what is above a bound, and the caller proves
 //! [`Shape::smaller`](crate::fabric::topology::Shape::smaller) instead.
 
-use super::relation::{Choice, Stand, Use};
 use super::Routing;
+use super::relation::{Choice, Stand, Use};
 use crate::fabric::topology::{EndPlace, Layout, Neighbours};
 use crate::kernel::{Autopsy, WaitFor};
 use std::collections::HashSet;
@@ -30,17 +30,18 @@ pub trait Relation {
 
     /// Draws that stand for all there are.
     fn draws(&self) -> Vec<u64>;
+
+    /// The buffer of a channel: each has its own, unless a relation is to be looked at as if some shared one.
+    fn buffer(&self, channel: u8) -> u8 {
+        channel
+    }
 }
 
 impl Relation for Routing {
     fn choices(&self, at: &Stand, to: EndPlace, draw: u64, mut give: &mut dyn FnMut(Choice)) {
         match self {
             Routing::Fabric(router) => router.choices(at, to, draw, &mut give),
-            _ => give(Choice {
-                port: self.hop(at.switch, to.switch).unwrap_or(to.port),
-                vcs: u32::MAX,
-                of: Use::Way,
-            }),
+            _ => give(Choice { port: self.hop(at.switch, to.switch).unwrap_or(to.port), vcs: u32::MAX, of: Use::Way }),
         }
     }
 
@@ -217,7 +218,9 @@ impl<'a> Walk<'a> {
             return self.layout.plan.nodes[stand.switch as usize].name.clone();
         }
         match self.neighbours.of(stand.switch, stand.port) {
-            Some((from, port)) => format!("{}.P{port} p2p{}", self.layout.plan.nodes[from as usize].name, stand.channel),
+            Some((from, port)) => {
+                format!("{}.P{port} p2p{}", self.layout.plan.nodes[from as usize].name, stand.channel)
+            }
             None => format!("{}.I{}", self.layout.plan.nodes[stand.switch as usize].name, stand.port),
         }
     }
@@ -295,7 +298,8 @@ impl<'a> Walk<'a> {
                 next.push(after);
                 let escaping = choice.of == Use::Escape;
                 if place < self.stands.len() && (escaping || escapes == 0) && (escapes == 0 || self.is_escape(place)) {
-                    self.edges.insert(place, after);
+                    let shared = |place: usize, of: u8| place - usize::from(of) + usize::from(self.relation.buffer(of));
+                    self.edges.insert(shared(place, stand.channel), shared(after, channel as u8));
                 }
                 if escaping {
                     self.edges.mark(after);

@@ -552,7 +552,11 @@ impl Router {
     pub fn unicast(&self, at: &At<'_>, to: EndPlace, seq: u64, dst: u32) -> Route {
         let draw = if self.draws { entropy(seq, dst) } else { 0 };
         let stand = Stand { switch: at.switch, port: at.port, channel: at.channel };
-        if self.algorithm == Algorithm::Adaptive { self.adapt(at, &stand, to, draw) } else { self.fixed(&stand, to, draw) }
+        if self.algorithm == Algorithm::Adaptive {
+            self.adapt(at, &stand, to, draw)
+        } else {
+            self.fixed(&stand, to, draw)
+        }
     }
 
     /// The port of the next step of a shortest way; `None` at the goal.

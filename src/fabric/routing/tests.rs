@@ -82,7 +82,9 @@ fn shapes() -> Vec<Shape> {
     for (arity, levels, concentration) in [(2, 1, 2), (2, 3, 2), (3, 2, 3), (2, 4, 1), (4, 2, 6), (1, 3, 2)] {
         all.push(tree(arity, levels, concentration));
     }
-    for (a, h, g, p) in [(2, 1, 3, 1), (4, 2, 9, 2), (4, 2, 4, 1), (3, 1, 4, 1), (1, 3, 4, 1), (4, 1, 1, 2), (2, 3, 4, 1)] {
+    for (a, h, g, p) in
+        [(2, 1, 3, 1), (4, 2, 9, 2), (4, 2, 4, 1), (3, 1, 4, 1), (1, 3, 4, 1), (4, 1, 1, 2), (2, 3, 4, 1)]
+    {
         all.push(dragonfly(a, h, g, p));
     }
     all.push(graph(6, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)]));
@@ -257,16 +259,20 @@ impl<F: Fn(u32, u32) -> Option<u16>> Relation for ByHop<F> {
     }
 }
 
-/// A routing whose choices may be on any channel: what it would be without its classes.
+/// A routing whose channels all share one buffer: what it would be without its classes.
 struct OneClass<'a>(&'a Routing);
 
 impl Relation for OneClass<'_> {
     fn choices(&self, at: &Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice)) {
-        self.0.choices(at, to, draw, &mut |choice| give(Choice { vcs: u32::MAX, of: Use::Way, ..choice }));
+        self.0.choices(at, to, draw, &mut |choice| give(Choice { of: Use::Way, ..choice }));
     }
 
     fn draws(&self) -> Vec<u64> {
         self.0.draws()
+    }
+
+    fn buffer(&self, _: u8) -> u8 {
+        0
     }
 }
 
@@ -331,18 +337,15 @@ fn routings_without_their_classes_are_caught() {
 
 #[test]
 fn a_tree_that_goes_up_again_is_caught() {
-    // From the tops of a 2-ary 3-tree down by the first port, whatever the destination, and up again where that was
-    // wrong: a way after a down link that goes up.
+    // A switch of level 1 of a 2-ary 3-tree that a packet enters from one top sends it up to the other one once more.
     let layout = tree(2, 3, 2).layout(&common(1));
     let Routing::Fabric(router) = &layout.routing else { unreachable!() };
     struct Wrong<'a>(&'a Router);
     impl Relation for Wrong<'_> {
         fn choices(&self, at: &Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice)) {
-            // A switch of level 1 that a packet enters from above sends it up by the other port once more, if it was
-            // entered by the first up port.
-            let level1 = (4..8).contains(&at.switch);
-            if level1 && at.port == 2 {
-                give(Choice { port: 3, vcs: u32::MAX, of: Use::Way });
+            let turn = 2 + (to.switch % 2) as u16;
+            if (4..8).contains(&at.switch) && at.port == turn {
+                give(Choice { port: 5 - turn, vcs: u32::MAX, of: Use::Way });
             } else {
                 self.0.choices(at, to, draw, &mut |choice| give(choice));
             }
@@ -352,7 +355,10 @@ fn a_tree_that_goes_up_again_is_caught() {
         }
     }
     let cycle = cycle(&layout, &Wrong(router));
-    assert!(cycle.iter().any(|name| name.starts_with("t1_")) && cycle.iter().any(|name| name.starts_with("t2_")), "{cycle:?}");
+    assert!(
+        cycle.iter().any(|name| name.starts_with("t1_")) && cycle.iter().any(|name| name.starts_with("t2_")),
+        "{cycle:?}"
+    );
 }
 
 #[test]
@@ -467,8 +473,7 @@ fn channel_classes_are_those_of_the_table() {
             let (path, classes) = follow(&layout, from, to, 0);
             for (step, class) in path.windows(2).zip(&classes) {
                 let along_x = step[0] / 5 == step[1] / 5;
-                let above =
-                    if along_x { from.switch % 5 > to.switch % 5 } else { from.switch / 5 > to.switch / 5 };
+                let above = if along_x { from.switch % 5 > to.switch % 5 } else { from.switch / 5 > to.switch / 5 };
                 assert_eq!(*class, u8::from(above), "{from:?} to {to:?} at {}", step[0]);
             }
         }
@@ -524,7 +529,8 @@ fn draws_cover_every_outcome_of_chance() {
         let draws = router.draws();
         assert_eq!(draws.len(), outcomes, "{}", shape.describe());
         if algorithm == Algorithm::Valiant {
-            let count = draws.iter().filter_map(|&draw| router.intermediate(draw)).collect::<std::collections::HashSet<_>>();
+            let count =
+                draws.iter().filter_map(|&draw| router.intermediate(draw)).collect::<std::collections::HashSet<_>>();
             let all = if let Shape::Dragonfly(d) = &shape { d.groups as usize } else { layout.switches() };
             assert_eq!(count.len(), all);
         }

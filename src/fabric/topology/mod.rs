@@ -154,9 +154,9 @@ impl Layout {
     /// The neighbour at the far end of a switch's port: node and port. The first call makes an index of the links as
     /// they are then; [`Neighbours`] is the faster table.
     pub fn neighbour(&self, switch: u32, port: u16) -> Option<(u32, u16)> {
-        let far = self.far.get_or_init(|| {
-            self.plan.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]).collect()
-        });
+        let far = self
+            .far
+            .get_or_init(|| self.plan.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]).collect());
         far.get(&(switch, port)).copied()
     }
 
@@ -257,7 +257,9 @@ impl Shape {
     pub fn switches(&self) -> Option<u64> {
         match self {
             Shape::Die(die) => Some(u64::from(die.tiles) * u64::from(die.positions)),
-            Shape::Mesh(Mesh { size, .. }, _) | Shape::Torus(Torus { size, .. }) | Shape::HyperX(HyperX { size, .. }) => {
+            Shape::Mesh(Mesh { size, .. }, _)
+            | Shape::Torus(Torus { size, .. })
+            | Shape::HyperX(HyperX { size, .. }) => {
                 size.iter().try_fold(1u64, |product, &side| product.checked_mul(u64::from(side)))
             }
             Shape::FatTree(tree) => tree.switches(),
@@ -297,9 +299,9 @@ impl Shape {
     pub fn switch_name(&self, switch: u32) -> String {
         match self {
             Shape::Die(die) => die.switch_name(switch),
-            Shape::Mesh(Mesh { size, .. }, _) | Shape::Torus(Torus { size, .. }) | Shape::HyperX(HyperX { size, .. }) => {
-                mesh::coordinate_name(size, switch)
-            }
+            Shape::Mesh(Mesh { size, .. }, _)
+            | Shape::Torus(Torus { size, .. })
+            | Shape::HyperX(HyperX { size, .. }) => mesh::coordinate_name(size, switch),
             Shape::FatTree(tree) => tree.switch_name(switch),
             Shape::Dragonfly(dragonfly) => dragonfly.switch_name(switch),
             Shape::Graph(graph) => graph.switches[switch as usize].name.clone(),
@@ -313,9 +315,9 @@ impl Shape {
         let guess = match self {
             Shape::Graph(graph) => graph.switches.iter().position(|switch| switch.name == name).map(|at| at as u64),
             Shape::Die(die) => die.switch_by_numbers(name, &numbers),
-            Shape::Mesh(Mesh { size, .. }, _) | Shape::Torus(Torus { size, .. }) | Shape::HyperX(HyperX { size, .. }) => {
-                mesh::coordinate_number(size, &numbers)
-            }
+            Shape::Mesh(Mesh { size, .. }, _)
+            | Shape::Torus(Torus { size, .. })
+            | Shape::HyperX(HyperX { size, .. }) => mesh::coordinate_number(size, &numbers),
             Shape::FatTree(tree) => tree.switch_by_numbers(&numbers),
             Shape::Dragonfly(dragonfly) => dragonfly.switch_by_numbers(&numbers),
         }?;
@@ -350,7 +352,10 @@ impl Shape {
             Shape::HyperX(hyperx) => format!("HyperX of {} switches", sides(&hyperx.size)),
             Shape::FatTree(tree) => format!("{}-ary {}-tree", tree.arity, tree.levels),
             Shape::Dragonfly(d) => {
-                format!("dragonfly of {} groups x {} switches, {} global links each", d.groups, d.switches_per_group, d.global)
+                format!(
+                    "dragonfly of {} groups x {} switches, {} global links each",
+                    d.groups, d.switches_per_group, d.global
+                )
             }
             Shape::Graph(graph) => format!("{} switches of a file", graph.switches.len()),
         }
@@ -376,7 +381,9 @@ impl Shape {
             Shape::Mesh(mesh, wiring) => shrink(&mesh.size, 2)
                 .map(|size| Shape::Mesh(Mesh { size, concentration: mesh.concentration }, wiring.clone())),
             Shape::Torus(torus) => shrink(&torus.size, 3).map(|size| Shape::Torus(Torus { size, ..torus.clone() })),
-            Shape::HyperX(hyperx) => shrink(&hyperx.size, 2).map(|size| Shape::HyperX(HyperX { size, ..hyperx.clone() })),
+            Shape::HyperX(hyperx) => {
+                shrink(&hyperx.size, 2).map(|size| Shape::HyperX(HyperX { size, ..hyperx.clone() }))
+            }
             Shape::FatTree(tree) => {
                 if tree.arity > 2 {
                     Some(Shape::FatTree(FatTree { arity: tree.arity - 1, ..tree.clone() }))
@@ -394,9 +401,9 @@ impl Shape {
     pub fn position(&self, switch: u32) -> (f64, f64) {
         match self {
             Shape::Die(die) => die.position(switch),
-            Shape::Mesh(Mesh { size, .. }, _) | Shape::Torus(Torus { size, .. }) | Shape::HyperX(HyperX { size, .. }) => {
-                mesh::position(size, switch)
-            }
+            Shape::Mesh(Mesh { size, .. }, _)
+            | Shape::Torus(Torus { size, .. })
+            | Shape::HyperX(HyperX { size, .. }) => mesh::position(size, switch),
             Shape::FatTree(tree) => tree.position(switch),
             Shape::Dragonfly(dragonfly) => dragonfly.position(switch),
             Shape::Graph(graph) => {
