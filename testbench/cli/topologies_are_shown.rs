@@ -44,7 +44,9 @@ fn figures_are_those_of_the_textbook() {
 
 #[test]
 fn every_link_is_listed_with_both_its_ports() {
-    for name in ["allreduce-die", "torus-uniform", "hyperx-uniform", "fat-tree-uniform", "dragonfly-uniform", "file-ring"] {
+    for name in
+        ["allreduce-die", "torus-uniform", "hyperx-uniform", "fat-tree-uniform", "dragonfly-uniform", "file-ring"]
+    {
         let shown = json(&[name]);
         let text = watershed(["topology", name]).stdout;
         let mut ports = std::collections::BTreeSet::new();

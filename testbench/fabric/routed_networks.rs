@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use watershed::fabric::arbiter::Policy;
-use watershed::fabric::routing::{Algorithm, Routes, Routing, Stand, entropy};
+use watershed::fabric::routing::{Algorithm, Routes, Routing, Stand, Use, entropy};
 use watershed::fabric::topology::{
     Common, Dragonfly, EndPlace, FatTree, Graph, GraphEnd, GraphLink, GraphSwitch, HyperX, Layout, Lengths, LinkParams,
     Mesh, Neighbours, Shape, Torus, Wiring,
@@ -127,17 +127,23 @@ fn way(layout: &Layout, from: EndPlace, to: EndPlace, seq: u64, dst: u32) -> Vec
     let mut stand = Stand { switch: from.switch, port: from.port, channel: 0 };
     let mut links = Vec::new();
     loop {
+        let draw = entropy(seq, dst);
         let (port, vcs) = if router.algorithm() == Algorithm::Adaptive {
             // In an empty network any shortest way; all have links of the same latencies.
-            let Some(port) = router.hop(stand.switch, to.switch) else { return links };
-            (port, 1)
+            let mut ways = Vec::new();
+            router.choices(&stand, to, draw, &mut |choice| {
+                if choice.of == Use::Way {
+                    ways.push((choice.port, choice.vcs));
+                }
+            });
+            ways[0]
         } else {
-            let route = router.fixed(&stand, to, entropy(seq, dst));
-            if stand.switch == to.switch && route.port == to.port {
-                return links;
-            }
+            let route = router.fixed(&stand, to, draw);
             (route.port, route.vcs)
         };
+        if stand.switch == to.switch && port == to.port {
+            return links;
+        }
         links.push(u64::from(latency[&(stand.switch, port)]));
         let (switch, by) = neighbours.of(stand.switch, port).expect("a link");
         stand = Stand { switch, port: by, channel: vcs.trailing_zeros() as u8 };

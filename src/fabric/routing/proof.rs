@@ -10,7 +10,8 @@
 //!    packet that holds the one may wait for the other) has no circle. With escape channels that graph is the one of
 //!    the escape channels alone, and it is checked as well that from every place an escape channel can be taken, and that
 //!    a packet on an escape channel stays on them. This is stronger than Duato's condition, which allows to return, and
-//!    holds for buffers with more than one packet in them.
+//!    holds for buffers with more than one packet in them, if a switch gives an adaptive channel only with a free place
+//!    behind it, as `adapt` of the relation does.
 //!
 //! A circle is named channel by channel.
 //!

@@ -46,7 +46,8 @@
 //! - Valiant: a packet whose intermediate switch is its own begins in the second phase.
 //! - Adaptive with an escape channel: a packet that has taken the escape channel stays on escape channels. Buffers hold
 //!   several packets, so one that came back could wait behind another one's head while it holds an escape channel, a
-//!   wait that the escape channels' order does not see. Escape classes have one channel each, the others are adaptive.
+//!   wait that the escape channels' order does not see. Escape classes have one channel each, the others are adaptive,
+//!   and an adaptive channel is only given with a free place behind it.
 //! - Adaptive on a dragonfly decides in the source switch, with its own credits only: the detour is taken if its
 //!   first link has more than twice the free places.
 //! - Files: links are ordered by the numbers of their switches, those that go up (to a higher number) before those that
@@ -487,7 +488,7 @@ impl Router {
         }
         let draws = match (&kind, algorithm) {
             (Kind::Grid(grid), Algorithm::DimensionOrder) => grid.wrap,
-            (Kind::HyperX(_), Algorithm::DimensionOrder | Algorithm::Adaptive) => false,
+            (Kind::HyperX(_), Algorithm::DimensionOrder) => false,
             _ => true,
         };
         let mut router = Router { kind, algorithm, classes: Classes::new(1, 1, 0), escapes, draws, network };
@@ -794,24 +795,37 @@ impl Router {
     }
 
     /// Route computation by credits: the way whose best channel has most free places, a channel nobody holds before one
-    /// that is held; a bit of the draw settles ties. If all its channels are held, the escape channel.
+    /// that is held; a bit of the draw settles ties.
+    ///
+    /// Where there is an escape channel, a way counts only with channels that nobody holds and that have a free place, and
+    /// only those are named: a packet that was given a channel stays with it, so one that was given a full one would
+    /// wait for it without being able to escape, and four such packets can wait in a circle.
     fn adapt(&self, at: &At<'_>, stand: &Stand, to: EndPlace, draw: u64) -> Route {
         let mut best: Option<(u32, Choice)> = None;
         let mut escape = None;
         if stand.switch == to.switch {
             return Route::over(to.port);
         }
-        self.choices(stand, to, draw, &mut |choice| {
+        let must_be_open = self.escapes > 0;
+        self.choices(stand, to, draw, &mut |mut choice| {
             if choice.of == Use::Escape {
                 escape = Some(choice);
                 return;
             }
-            let mut score = 0;
+            let (mut score, mut open) = (0, 0);
             for channel in 0..at.channels() {
                 if choice.vcs >> channel & 1 == 1 {
-                    let free = u32::from(!at.is_held(choice.port, channel)) << 16;
-                    score = score.max(free | u32::from(at.credits(choice.port, channel)));
+                    let credits = u32::from(at.credits(choice.port, channel));
+                    let free = credits > 0 && !at.is_held(choice.port, channel);
+                    open |= u32::from(free) << channel;
+                    score = score.max(u32::from(free) << 16 | credits);
                 }
+            }
+            if must_be_open {
+                if open == 0 {
+                    return;
+                }
+                choice.vcs = open;
             }
             if choice.of == Use::Detour {
                 score = (score & 0xffff) / 2 | score & 0x1_0000;
@@ -823,12 +837,8 @@ impl Router {
                 best = Some((score, choice));
             }
         });
-        let free = best.filter(|(score, _)| *score >= 1 << 16);
-        let choice = match (free, escape, best) {
-            (Some((_, way)), ..) | (None, None, Some((_, way))) => way,
-            (None, Some(escape), _) => escape,
-            (None, None, None) => Choice { port: to.port, vcs: u32::MAX, of: Use::Way },
-        };
+        let choice = best.map(|(_, way)| way).or(escape);
+        let choice = choice.unwrap_or(Choice { port: to.port, vcs: u32::MAX, of: Use::Way });
         Route { port: choice.port, vcs: choice.vcs, again: true }
     }
 
