@@ -112,7 +112,7 @@ fn a_system_too_big_is_proved_on_a_smaller_one() {
     for (name, overrides, on) in [
         ("mesh-uniform", &["topology.size=[64, 64]", "routing.algorithm=adaptive"][..], "mesh of"),
         ("torus-uniform", &["topology.size=[16, 16, 16]"], "torus of"),
-        ("fat-tree-uniform", &["topology.levels=6"], "4-ary"),
+        ("fat-tree-uniform", &["topology.levels=6", "topology.latencies_cycles=[1, 1, 1, 1, 1]"], "4-ary"),
         ("dragonfly-uniform", &["topology.global_links=6"], "dragonfly of"),
     ] {
         let sets = overrides.iter().flat_map(|set| ["--set", set]);
