@@ -145,6 +145,9 @@ pub fn read(name: &str, text: &str) -> Result<Graph, Problems> {
     if reader.problems.is_empty() { Ok(graph) } else { fail(reader.problems) }
 }
 
+/// A switch, and its port if one is named.
+type Given = (u32, Option<u16>);
+
 struct Reader<'a> {
     names: HashMap<&'a str, u32>,
     /// By switch: taken ports and where they are given.
@@ -174,7 +177,7 @@ impl<'a> Reader<'a> {
             return graph;
         }
         // Ports that are given first, so that the others keep clear of them.
-        let mut ends: Vec<[Option<(u32, Option<u16>)>; 2]> = Vec::new();
+        let mut ends: Vec<[Option<Given>; 2]> = Vec::new();
         for (index, link) in file.link.iter().enumerate() {
             let mut both = [None; 2];
             for (end, (key, text)) in both.iter_mut().zip([("from", &link.from), ("to", &link.to)]) {
@@ -243,7 +246,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An end of a link: a switch, or a port of one, which is then taken.
-    fn end(&mut self, path: &str, text: &str) -> Option<(u32, Option<u16>)> {
+    fn end(&mut self, path: &str, text: &str) -> Option<Given> {
         let (name, port) = text.split_once('.').map_or((text, None), |(name, port)| (name, Some(port)));
         let Some(&switch) = self.names.get(name) else {
             let problem = Problem::at(path, format!("there is no switch \"{name}\""));
@@ -273,7 +276,7 @@ impl<'a> Reader<'a> {
 
     fn lowest(&mut self, switch: u32, path: String) -> u16 {
         let taken = &mut self.taken[switch as usize];
-        let port = (0..).find(|port| !taken.contains_key(port)).unwrap_or(0);
+        let port = (0..=u16::MAX).find(|port| !taken.contains_key(port)).unwrap_or(0);
         if u64::from(port) == PORTS {
             let problem = Problem::at(&path, "this switch has no port left");
             self.problems.push(problem.expected(format!("up to {PORTS} links and end points a switch")));

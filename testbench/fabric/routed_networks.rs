@@ -131,14 +131,14 @@ fn way(layout: &Layout, from: EndPlace, to: EndPlace, seq: u64, dst: u32) -> Vec
         let (port, vcs) = if router.algorithm() == Algorithm::Adaptive {
             // In an empty network any shortest way; all have links of the same latencies.
             let mut ways = Vec::new();
-            router.choices(&stand, to, draw, &mut |choice| {
+            router.choices(stand, to, draw, &mut |choice| {
                 if choice.of == Use::Way {
                     ways.push((choice.port, choice.vcs));
                 }
             });
             ways[0]
         } else {
-            let route = router.fixed(&stand, to, draw);
+            let route = router.fixed(stand, to, draw);
             (route.port, route.vcs)
         };
         if stand.switch == to.switch && port == to.port {

@@ -51,6 +51,11 @@ pub fn watched(scenario: &Scenario) -> Watched {
             &["**.core1.switch.out2.{valid,vc,seq}"],
             (start, start + 25),
         ),
+        // Switches of many ports and channels: what leaves the corner is enough.
+        "hyperx-uniform" => {
+            let outputs: &[&str] = &["**.s0_0.switch.out*.{valid,vc,seq}"];
+            (outputs, (0, 60), outputs, (0, 25))
+        }
         // Cores arrive late here.
         "barrier-die" => {
             (&["**.ceng.*", "**.memory.**"], (0, 260), &["**.core0.switch.ceng.*", "**.memory.**.state"], (195, 219))

@@ -27,7 +27,7 @@ use std::collections::HashSet;
 /// What a proof needs to know of a routing function.
 pub trait Relation {
     /// Everything routing may answer at a place.
-    fn choices(&self, at: &Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice));
+    fn choices(&self, at: Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice));
 
     /// Draws that stand for all there are.
     fn draws(&self) -> Vec<u64>;
@@ -39,7 +39,7 @@ pub trait Relation {
 }
 
 impl Relation for Routing {
-    fn choices(&self, at: &Stand, to: EndPlace, draw: u64, mut give: &mut dyn FnMut(Choice)) {
+    fn choices(&self, at: Stand, to: EndPlace, draw: u64, mut give: &mut dyn FnMut(Choice)) {
         match self {
             Routing::Fabric(router) => router.choices(at, to, draw, &mut give),
             _ => give(Choice { port: self.hop(at.switch, to.switch).unwrap_or(to.port), vcs: u32::MAX, of: Use::Way }),
@@ -271,7 +271,7 @@ impl<'a> Walk<'a> {
         let stand = self.stand(place);
         self.length[place] = 0;
         let mut choices: Vec<Choice> = Vec::new();
-        self.relation.choices(&stand, to, draw, &mut |choice| choices.push(choice));
+        self.relation.choices(stand, to, draw, &mut |choice| choices.push(choice));
         let goal = |walk: &Self| walk.layout.plan.nodes[to.switch as usize].name.clone();
         let mut next = Vec::new();
         let escapes = choices.iter().filter(|choice| choice.of == Use::Escape).count();

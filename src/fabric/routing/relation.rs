@@ -112,13 +112,13 @@ pub fn entropy(seq: u64, dst: u32) -> u64 {
 /// A number below `count` from the low bits of a draw.
 #[inline]
 fn pick(draw: u64, count: u32) -> u32 {
-    ((draw & 0xffff_ffff) * u64::from(count) >> 32) as u32
+    (((draw & 0xffff_ffff) * u64::from(count)) >> 32) as u32
 }
 
 /// A number below `count` from the high bits of a draw.
 #[inline]
 fn pick_order(draw: u64, count: u32) -> u32 {
-    ((draw >> 40) * u64::from(count) >> 24) as u32
+    (((draw >> 40) * u64::from(count)) >> 24) as u32
 }
 
 /// The split of the channels into classes.
@@ -183,12 +183,12 @@ impl Grid {
         let mut at = [0; MAX_DIMENSIONS];
         for _ in 0..size.iter().product::<u32>() {
             grid.at.push(at);
-            for d in 0..live.len() {
-                at[d] += 1;
-                if at[d] < grid.sides[d] {
+            for (at, &side) in at.iter_mut().zip(&grid.sides[..live.len()]) {
+                *at += 1;
+                if *at < side {
                     break;
                 }
-                at[d] = 0;
+                *at = 0;
             }
         }
         grid
@@ -408,7 +408,7 @@ impl Paths {
     }
 
     #[inline]
-    fn class(&self, at: &Stand, network: bool, class: u8, out: u16) -> u8 {
+    fn class(&self, at: Stand, network: bool, class: u8, out: u16) -> u8 {
         if !network {
             return 0;
         }
@@ -515,9 +515,8 @@ impl Router {
             }
             (Kind::HyperX(grid), Algorithm::MinimalRandom) => grid.dims.max(1) as u8,
             (Kind::HyperX(_), Algorithm::DimensionOrder) | (Kind::Tree(_), _) => 1,
-            (Kind::HyperX(_), Algorithm::Valiant | Algorithm::Adaptive) => 2,
             (Kind::Dragonfly(_), Algorithm::Valiant | Algorithm::Adaptive) => 3,
-            (Kind::Dragonfly(_), _) => 2,
+            (Kind::HyperX(_) | Kind::Dragonfly(_), _) => 2,
             (Kind::Paths(paths), _) => paths.classes,
         }
     }
@@ -534,12 +533,12 @@ impl Router {
 
     /// Whether a packet at this place came from another switch.
     #[inline]
-    fn is_network(&self, at: &Stand) -> bool {
+    fn is_network(&self, at: Stand) -> bool {
         1u64.checked_shl(u32::from(at.port)).is_none_or(|bit| self.network[at.switch as usize] & bit != 0)
     }
 
     #[inline]
-    fn class(&self, at: &Stand) -> u8 {
+    fn class(&self, at: Stand) -> u8 {
         self.classes.of[usize::from(at.channel & 31)]
     }
 
@@ -554,9 +553,9 @@ impl Router {
         let draw = if self.draws { entropy(seq, dst) } else { 0 };
         let stand = Stand { switch: at.switch, port: at.port, channel: at.channel };
         if self.algorithm == Algorithm::Adaptive {
-            self.adapt(at, &stand, to, draw)
+            self.adapt(at, stand, to, draw)
         } else {
-            self.fixed(&stand, to, draw)
+            self.fixed(stand, to, draw)
         }
     }
 
@@ -598,7 +597,7 @@ impl Router {
     /// Where Valiant's phases stand: the switch to go to, whether that is the destination, and whether the phase has
     /// just begun.
     #[inline]
-    fn phase(&self, at: &Stand, to: u32, draw: u64, switches: u32, line: u8) -> (u32, u8, bool) {
+    fn phase(&self, at: Stand, to: u32, draw: u64, switches: u32, line: u8) -> (u32, u8, bool) {
         let network = self.is_network(at);
         let middle = pick(draw, switches);
         if network && self.class(at) >= line {
@@ -612,7 +611,7 @@ impl Router {
 
     /// Route computation of every routing that does not look at credits.
     #[inline]
-    pub fn fixed(&self, at: &Stand, to: EndPlace, draw: u64) -> Route {
+    pub fn fixed(&self, at: Stand, to: EndPlace, draw: u64) -> Route {
         let eject = Route::over(to.port);
         match &self.kind {
             Kind::Grid(grid) => {
@@ -692,7 +691,7 @@ impl Router {
 
     /// Dragonfly: the group of the detour, if the packet is on its way there or begins one.
     #[inline]
-    fn detour(&self, groups: &Groups, at: &Stand, here: (u32, u16), there: (u32, u16), draw: u64) -> Option<u32> {
+    fn detour(&self, groups: &Groups, at: Stand, here: (u32, u16), there: (u32, u16), draw: u64) -> Option<u32> {
         if self.algorithm == Algorithm::MinimalRandom {
             return None;
         }
@@ -715,7 +714,7 @@ impl Router {
 
     /// Calls `give` with everything that routing may answer at this place, over all states of the credits. Chance is
     /// the draw's, except for the ways up a tree and through a file's network, all of which are given.
-    pub fn choices(&self, at: &Stand, to: EndPlace, draw: u64, give: &mut impl FnMut(Choice)) {
+    pub fn choices(&self, at: Stand, to: EndPlace, draw: u64, give: &mut impl FnMut(Choice)) {
         let adaptive = self.algorithm == Algorithm::Adaptive;
         if at.switch == to.switch && (adaptive || !matches!(self.algorithm, Algorithm::Valiant)) {
             give(Choice { port: to.port, vcs: u32::MAX, of: Use::Way });
@@ -800,7 +799,7 @@ impl Router {
     /// Where there is an escape channel, a way counts only with channels that nobody holds and that have a free place, and
     /// only those are named: a packet that was given a channel stays with it, so one that was given a full one would
     /// wait for it without being able to escape, and four such packets can wait in a circle.
-    fn adapt(&self, at: &At<'_>, stand: &Stand, to: EndPlace, draw: u64) -> Route {
+    fn adapt(&self, at: &At<'_>, stand: Stand, to: EndPlace, draw: u64) -> Route {
         let mut best: Option<(u32, Choice)> = None;
         let mut escape = None;
         if stand.switch == to.switch {
@@ -828,7 +827,7 @@ impl Router {
                 choice.vcs = open;
             }
             if choice.of == Use::Detour {
-                score = (score & 0xffff) / 2 | score & 0x1_0000;
+                score = ((score & 0xffff) / 2) | (score & 0x1_0000);
             }
             let better = best.is_none_or(|(other, _)| {
                 score > other || score == other && choice.of == Use::Way && draw >> (choice.port & 63) & 1 == 1

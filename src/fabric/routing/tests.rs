@@ -134,7 +134,7 @@ fn follow(layout: &Layout, from: EndPlace, to: EndPlace, draw: u64) -> (Vec<u32>
     let mut stand = Stand { switch: from.switch, port: from.port, channel: 0 };
     let (mut path, mut classes) = (vec![from.switch], Vec::new());
     loop {
-        let route = router.fixed(&stand, to, draw);
+        let route = router.fixed(stand, to, draw);
         if stand.switch == to.switch && route.port == to.port {
             return (path, classes);
         }
@@ -249,7 +249,7 @@ fn a_flat_next_step_agrees_with_the_relation() {
 struct ByHop<F>(F);
 
 impl<F: Fn(u32, u32) -> Option<u16>> Relation for ByHop<F> {
-    fn choices(&self, at: &Stand, to: EndPlace, _: u64, give: &mut dyn FnMut(Choice)) {
+    fn choices(&self, at: Stand, to: EndPlace, _: u64, give: &mut dyn FnMut(Choice)) {
         let port = (self.0)(at.switch, to.switch).unwrap_or(to.port);
         give(Choice { port, vcs: u32::MAX, of: Use::Way });
     }
@@ -263,7 +263,7 @@ impl<F: Fn(u32, u32) -> Option<u16>> Relation for ByHop<F> {
 struct OneClass<'a>(&'a Routing);
 
 impl Relation for OneClass<'_> {
-    fn choices(&self, at: &Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice)) {
+    fn choices(&self, at: Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice)) {
         self.0.choices(at, to, draw, &mut |choice| give(Choice { of: Use::Way, ..choice }));
     }
 
@@ -291,7 +291,7 @@ fn a_route_that_mixes_orders_is_caught() {
     let relation = ByHop(|from: u32, to: u32| {
         let (a, b) = (at(from), at(to));
         let step = |d: usize| Some(2 * d as u16 + u16::from(b[d] < a[d]));
-        let order = if from % 2 == 0 { [0, 1] } else { [1, 0] };
+        let order = if from.is_multiple_of(2) { [0, 1] } else { [1, 0] };
         order.into_iter().find(|&d| a[d] != b[d]).and_then(step)
     });
     assert!(cycle(&layout, &relation).len() >= 4);
@@ -342,7 +342,7 @@ fn a_tree_that_goes_up_again_is_caught() {
     let Routing::Fabric(router) = &layout.routing else { unreachable!() };
     struct Wrong<'a>(&'a Router);
     impl Relation for Wrong<'_> {
-        fn choices(&self, at: &Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice)) {
+        fn choices(&self, at: Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice)) {
             let turn = 2 + (to.switch % 2) as u16;
             if (4..8).contains(&at.switch) && at.port == turn {
                 give(Choice { port: 5 - turn, vcs: u32::MAX, of: Use::Way });
@@ -365,9 +365,9 @@ fn a_tree_that_goes_up_again_is_caught() {
 fn a_packet_that_leaves_its_escape_channel_is_caught() {
     struct Returns<'a>(&'a Routing);
     impl Relation for Returns<'_> {
-        fn choices(&self, at: &Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice)) {
+        fn choices(&self, at: Stand, to: EndPlace, draw: u64, give: &mut dyn FnMut(Choice)) {
             // As if every packet came in on an adaptive channel.
-            self.0.choices(&Stand { channel: 1, ..*at }, to, draw, give);
+            self.0.choices(Stand { channel: 1, ..at }, to, draw, give);
         }
         fn draws(&self) -> Vec<u64> {
             vec![0]
@@ -508,7 +508,7 @@ fn packets_from_a_free_port_of_the_border_begin_there() {
     for channel in 0..2 {
         for seq in 0..50 {
             let draw = entropy(seq, 8);
-            let route = router.fixed(&Stand { switch: 0, port: 1, channel }, layout.ends[8], draw);
+            let route = router.fixed(Stand { switch: 0, port: 1, channel }, layout.ends[8], draw);
             let first = u32::from(router.intermediate(draw) == Some(0));
             assert_eq!(route.vcs, 1 << first, "phase {first}");
         }
@@ -544,7 +544,7 @@ fn entropy_spreads_close_numbers() {
     let mut ties = 0;
     for seq in 0..64_000 {
         let draw = entropy(seq + (1 << 35), 17);
-        count[((draw & 0xffff_ffff) * 64 >> 32) as usize] += 1;
+        count[(((draw & 0xffff_ffff) * 64) >> 32) as usize] += 1;
         ties += (draw >> 32 & 1) as u32;
     }
     assert!(count.iter().all(|&n| (850..1150).contains(&n)), "{count:?}");
