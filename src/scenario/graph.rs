@@ -250,7 +250,8 @@ impl<'a> Reader<'a> {
         let (name, port) = text.split_once('.').map_or((text, None), |(name, port)| (name, Some(port)));
         let Some(&switch) = self.names.get(name) else {
             let problem = Problem::at(path, format!("there is no switch \"{name}\""));
-            let names = self.names.keys().copied();
+            let mut names: Vec<&str> = self.names.keys().copied().collect();
+            names.sort_unstable();
             self.problems.push(problem.expected("the name of a switch of this file").nearest(name, names));
             return None;
         };
