@@ -1,16 +1,19 @@
-//! `watershed check`: reads a scenario and makes every check that comes before the first cycle.
+//! `watershed check`: reads a scenario and makes every check that comes before the first cycle, the proof that its
+//! point-to-point packets arrive and cannot deadlock included.
 
 use clap::Args;
 
 use super::run::ScenarioArguments;
 use super::{Exit, complain, print};
-use crate::scenario::run;
+use crate::fabric::routing::Flaw;
+use crate::scenario::{run, soundness};
 
 /// Check a scenario without running it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Exit status:
   0  the scenario is fine
+  1  its packets may not arrive, or can deadlock
   2  the command line or the scenario is wrong")]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -38,6 +41,18 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     } else {
         for rounding in &scenario.roundings {
             print(&format!("note: {rounding}"));
+        }
+        match soundness::soundness(&loaded) {
+            Ok(soundness) => {
+                print(&format!("routing: {}", soundness.text));
+                if soundness.proof.is_err_and(|flaw| flaw != Flaw::TooBig) {
+                    return Exit::Failed;
+                }
+            }
+            Err(problems) => {
+                complain(&problems);
+                return Exit::Bad;
+            }
         }
         print(&format!("{}: fine", loaded.source.name()));
     }

@@ -23,6 +23,7 @@ mod run;
 mod schema;
 mod table;
 mod testfloat;
+mod topology;
 mod wave;
 
 /// How the program ends.
@@ -58,6 +59,7 @@ enum Command {
     Run(run::Arguments),
     Check(check::Arguments),
     List(list::Arguments),
+    Topology(topology::Arguments),
     Schema(schema::Arguments),
     Wave(wave::Arguments),
     Alu(alu::Arguments),
@@ -100,6 +102,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::main(&arguments),
         Command::Check(arguments) => check::main(&arguments),
         Command::List(arguments) => list::main(&arguments),
+        Command::Topology(arguments) => topology::main(&arguments),
         Command::Schema(arguments) => schema::main(&arguments),
         Command::Wave(arguments) => wave::main(&arguments),
         Command::Alu(arguments) => alu::main(&arguments),

@@ -6,8 +6,8 @@
 //! | [`flit`](Flit) | what a link carries in a cycle |
 //! | [`portset`](PortSet) | sets of ports |
 //! | [`plan`](Plan) | a system before it is built: nodes, links, levels |
-//! | [`topology`] | meshes and the PIUMA die |
-//! | [`routing`] | point-to-point routes and their deadlock proof |
+//! | [`topology`] | meshes, tori, HyperX, fat trees, dragonflies, files, and the PIUMA die |
+//! | [`routing`] | point-to-point routes, and the proof that they arrive and cannot deadlock |
 //! | [`wires`](Wires) | the arenas: queues, credits, links, what is under way |
 //! | [`switch`](Pipeline) | a switch is only wiring between the next two |
 //! | `forward` | set-routed packets: lock step, wormhole, independent copies |

@@ -283,7 +283,7 @@ impl Tables<1> for Registers {
 
     #[inline]
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
-        Route::over(self.routes.port(at.switch, flit.dst()))
+        self.routes.route(at, flit)
     }
 
     fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String {

@@ -2,15 +2,15 @@
 //! need them (register legality, overlaps). A wrong configuration ends here with a [`Problem`] at its place.
 
 use super::config::{
-    Arbiter, AutoOr, Collective, CollectiveKind, Family, SwitchPort, SwitchRegisters, Topology, TrafficPattern, Tree,
+    Arbiter, AutoOr, Collective, CollectiveKind, Family, SwitchPort, SwitchRegisters, TrafficPattern, Tree,
 };
 use super::file;
 use super::problem::Problem;
 use super::{Loaded, Problems, Scenario};
 use crate::arith::{self, Op, TreeCfg};
 use crate::fabric::arbiter::Policy;
-use crate::fabric::routing::Routes;
-use crate::fabric::topology::{Common, Die, EndPlace, Layout, LinkParams, Mesh, Neighbours};
+use crate::fabric::routing::{Routes, Unroutable};
+use crate::fabric::topology::{Common, EndPlace, Layout, LinkParams, Neighbours};
 use crate::fabric::traffic::{SourceCfg, Target, Traffic};
 use crate::fabric::{
     Blocks, Network, NoBump, Pipeline, PlanLink, RouterCfg, SwitchAllocator, SwitchCfg, VcAllocator, Vcs,
@@ -63,9 +63,6 @@ pub struct BuildOptions {
     pub no_monitors: bool,
 }
 
-/// The largest number of ports a switch with registers can have: a register is one word, the engine takes one bit.
-const MOST_PORTS: u16 = 63;
-
 /// Builds the system of a scenario.
 ///
 /// # Errors
@@ -79,6 +76,23 @@ pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> 
     }
 }
 
+/// Only the layout of a scenario: switches, links, end points of traffic, routing.
+///
+/// # Errors
+/// What is wrong with the configuration, at its place.
+pub fn layout(loaded: &Loaded) -> Result<Layout, Problems> {
+    let mut builder = Builder { loaded, scenario: &loaded.scenario, problems: Vec::new(), derived: Vec::new() };
+    let common = builder.common();
+    let layout = builder.layout(&common).map(|mut layout| {
+        builder.sources(&mut layout, common.local);
+        layout
+    });
+    match layout {
+        Some(layout) if builder.problems.is_empty() => Ok(layout),
+        _ => Err(loaded.problems(builder.problems)),
+    }
+}
+
 struct Builder<'a> {
     loaded: &'a Loaded,
     scenario: &'a Scenario,
@@ -87,18 +101,22 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn build(&mut self, options: BuildOptions) -> Option<Ready> {
-        let scenario = self.scenario;
-        let engine = scenario.family == Family::Piuma;
-        let knobs = &scenario.switch.router;
+    /// The steps of a switch's pipeline.
+    fn pipeline(&self) -> Pipeline {
+        let knobs = &self.scenario.switch.router;
         let cycles = |step: Option<u32>| step.unwrap_or(1) as u8;
-        let pipeline = Pipeline {
+        Pipeline {
             route: cycles(knobs.route_cycles),
             vc_alloc: cycles(knobs.vc_alloc_cycles),
             switch_alloc: cycles(knobs.switch_alloc_cycles),
             traversal: cycles(knobs.traversal_cycles),
-        };
-        let router = RouterCfg {
+        }
+    }
+
+    /// The knobs of point-to-point channels.
+    fn router(&self) -> RouterCfg {
+        let knobs = &self.scenario.switch.router;
+        RouterCfg {
             vc_allocator: match knobs.vc_allocator {
                 file::VcAllocator::Ordered => VcAllocator::Ordered,
                 file::VcAllocator::Separable => VcAllocator::Separable,
@@ -113,37 +131,58 @@ impl Builder<'_> {
             input_speedup: knobs.input_speedup as u8,
             wait_for_tail_credit: knobs.wait_for_tail_credit,
             speculative: knobs.speculative,
-        };
+        }
+    }
+
+    /// Links and channels of a scenario.
+    fn common(&self) -> Common {
+        let scenario = self.scenario;
+        let engine = scenario.family == Family::Piuma;
         let link = |latency: u64| LinkParams {
             latency: latency as u16,
             cycles_per_flit: scenario.link.cycles_per_flit as u16,
         };
-        let common = Common {
+        Common {
             vcs: Vcs { set: if engine { CHANNELS } else { 0 }, unicast: scenario.switch.point_to_point_vcs as u8 },
             engine,
             link: link(scenario.link.latency.cycles),
             local: link(scenario.link.local_latency.cycles),
-        };
-        let mut layout = match &scenario.topology {
-            Topology::Die { tiles, positions } => {
-                Die { tiles: *tiles as u16, positions: *positions as u16 }.layout(&common)
-            }
-            Topology::Mesh { size, concentration } => {
-                Mesh { size: size.clone(), concentration: *concentration as u16 }.layout(&common)
-            }
-        };
-        if layout.external_ports > MOST_PORTS {
-            let message = format!("{} ports a switch are too many", layout.external_ports);
-            let expected = format!("up to {MOST_PORTS} ports without the engine: a register is one word of 64 bits");
-            self.problems.push(Problem::at("topology.concentration", message).expected(expected));
-            return None;
         }
+    }
+
+    /// The layout of a scenario, routed as it says.
+    fn layout(&mut self, common: &Common) -> Option<Layout> {
+        let scenario = self.scenario;
+        let layout = scenario.topology.shape.layout(common);
+        let Some(routing) = scenario.routing else { return Some(layout) };
+        match layout.routed(routing.algorithm) {
+            Ok(layout) => Some(layout),
+            Err(unroutable) => {
+                let places = ["switch.point_to_point_vcs", "routing.algorithm", "topology.kind"];
+                let place = places.into_iter().find(|place| self.loaded.source.has(place)).unwrap_or("topology");
+                let mut problem = Problem::at(place, unroutable.to_string());
+                if let Unroutable::Channels { needed, .. } = unroutable {
+                    problem = problem.expected(format!("`switch.point_to_point_vcs` = {needed} or more"));
+                }
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    fn build(&mut self, options: BuildOptions) -> Option<Ready> {
+        let scenario = self.scenario;
+        let engine = scenario.family == Family::Piuma;
+        let (pipeline, router) = (self.pipeline(), self.router());
+        let common = self.common();
+        let mut layout = self.layout(&common)?;
         let sources = self.sources(&mut layout, common.local);
         let neighbours = Neighbours::new(&layout);
 
         let cfg = RegistersCfg {
             switches: layout.switches() as u32,
-            ids: scenario.switch.collective_ids as u16,
+            // A plain fabric has no collectives: no memory for their registers in a system of many switches.
+            ids: if engine { scenario.switch.collective_ids as u16 } else { 1 },
             external_ports: layout.external_ports,
         };
         let routes = Routes { routing: layout.routing.clone(), ends: layout.ends.clone() };

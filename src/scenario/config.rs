@@ -18,6 +18,8 @@ pub use super::file::{
 use super::names::{Accumulate, DType, Named, Op, Round};
 use super::units;
 pub use super::units::Rounding;
+use crate::fabric::routing::Algorithm;
+use crate::fabric::topology::{HyperX, Lengths, Shape, Torus, Wiring};
 
 /// A checked scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -34,6 +36,9 @@ pub struct Scenario {
     pub clock: Clock,
     /// The shape.
     pub topology: Topology,
+    /// How point-to-point packets of a plain fabric find their way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub routing: Option<Routing>,
     /// The switches.
     pub switch: Switch,
     /// The links.
@@ -82,147 +87,133 @@ pub struct Latency {
     pub ns: f64,
 }
 
-/// A shape, and the names and numbers of what is in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Topology {
-    /// A row of tiles. Cores are numbered in the order of the core tiles' switches.
-    Die {
-        /// Tiles in the row.
-        tiles: u32,
-        /// Switches a tile.
-        positions: u32,
-    },
-    /// A mesh. Switches are numbered with the first dimension running fastest.
-    Mesh {
-        /// Switches along each dimension.
-        size: Vec<u32>,
-        /// End points a switch.
-        concentration: u32,
-    },
+/// The routing of a plain fabric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Routing {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+}
+
+impl Serialize for Routing {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry("algorithm", self.algorithm.name())?;
+        map.end()
+    }
+}
+
+/// A shape, and the names and numbers of what is in it. Cores of a die are numbered in the order of the core tiles'
+/// switches; the first dimension of a grid runs fastest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Topology {
+    /// The shape.
+    pub shape: Shape,
+    /// The file it comes from.
+    pub file: Option<String>,
 }
 
 impl Topology {
     /// Number of switches.
     pub fn switches(&self) -> u32 {
-        match self {
-            Self::Die { tiles, positions } => tiles * positions,
-            Self::Mesh { size, .. } => size.iter().product(),
-        }
+        self.shape.switches().map_or(u32::MAX, |count| count as u32)
     }
 
     /// Number of end points.
     pub fn end_points(&self) -> u32 {
-        match self {
-            Self::Die { tiles, positions } => (*tiles).min(2) * positions,
-            Self::Mesh { concentration, .. } => self.switches() * concentration,
-        }
+        self.shape.end_points().map_or(u32::MAX, |count| count as u32)
     }
 
     /// Ports of a switch without its engine.
     pub fn ports(&self) -> u32 {
-        match self {
-            Self::Die { .. } => 10,
-            Self::Mesh { size, concentration } => {
-                2 * size.iter().filter(|side| **side > 1).count() as u32 + concentration
-            }
-        }
+        self.shape.ports()
     }
 
-    /// Name of a switch by its number. Die: `core0` … `sw0` … along the row; mesh: `s<x>_<y>`.
+    /// Name of a switch by its number.
     pub fn switch_name(&self, switch: u32) -> String {
-        match self {
-            Self::Die { tiles, positions } => {
-                let (tile, position) = (switch / positions, switch % positions);
-                if tile == 0 {
-                    format!("core{position}")
-                } else if tile == tiles - 1 {
-                    format!("core{}", positions + position)
-                } else {
-                    format!("sw{}", (tile - 1) * positions + position)
-                }
-            }
-            Self::Mesh { size, .. } => {
-                let mut rest = switch;
-                let mut name = String::from("s");
-                for (dimension, side) in size.iter().enumerate() {
-                    if dimension > 0 {
-                        name.push('_');
-                    }
-                    name.push_str(&(rest % side).to_string());
-                    rest /= side;
-                }
-                name
-            }
-        }
+        self.shape.switch_name(switch)
     }
 
     /// Number of a switch by its name.
     pub fn switch_by_name(&self, name: &str) -> Option<u32> {
-        let number = |text: &str| -> Option<u32> {
-            let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
-            plain.then(|| text.parse().ok()).flatten()
-        };
-        match self {
-            Self::Die { tiles, positions } => {
-                if let Some(core) = name.strip_prefix("core") {
-                    let core = number(core)?;
-                    return match core / positions {
-                        0 => Some(core),
-                        1 if *tiles > 1 => Some((tiles - 1) * positions + core % positions),
-                        _ => None,
-                    };
-                }
-                let peripheral = number(name.strip_prefix("sw")?)?;
-                let switch = peripheral.checked_add(*positions)?;
-                (*tiles > 2 && switch < (tiles - 1) * positions).then_some(switch)
-            }
-            Self::Mesh { size, .. } => {
-                let mut switch = 0;
-                let mut stride = 1;
-                let mut parts = name.strip_prefix('s')?.split('_');
-                for side in size {
-                    let at = number(parts.next()?)?;
-                    if at >= *side {
-                        return None;
-                    }
-                    switch += at * stride;
-                    stride *= side;
-                }
-                parts.next().is_none().then_some(switch)
-            }
-        }
+        self.shape.switch_by_name(name)
     }
 
     /// What names of switches look like, for messages.
     pub fn switch_names(&self) -> String {
         let last = self.switches() - 1;
-        match self {
-            Self::Die { tiles, positions } => {
+        match &self.shape {
+            Shape::Die(die) => {
                 let cores = self.end_points() - 1;
                 let mut text = format!("core0 to core{cores}");
-                if *tiles > 2 {
-                    let _ = write!(text, ", sw0 to sw{}", (tiles - 2) * positions - 1);
+                if die.tiles > 2 {
+                    let _ = write!(text, ", sw0 to sw{}", u32::from(die.tiles - 2) * u32::from(die.positions) - 1);
                 }
                 text
             }
-            Self::Mesh { .. } => format!("{} to {}", self.switch_name(0), self.switch_name(last)),
+            Shape::Graph(graph) if graph.switches.len() <= 8 => {
+                super::names::one_of(graph.switches.iter().map(|switch| &switch.name))
+            }
+            _ => format!("{} to {}", self.switch_name(0), self.switch_name(last)),
         }
     }
 
     /// The switch and the port at which an end point sits.
     pub fn end_point(&self, end_point: u32) -> (u32, u16) {
-        match self {
-            Self::Die { tiles, positions } => {
-                let switch =
-                    if end_point < *positions { end_point } else { (tiles - 1) * positions + (end_point - positions) };
-                (switch, 7)
+        let place = self.shape.end_place(end_point);
+        (place.switch, place.port)
+    }
+}
+
+impl Serialize for Topology {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        fn wiring<M: SerializeMap>(map: &mut M, wiring: &Wiring, lengths: bool) -> Result<(), M::Error> {
+            if lengths {
+                let word = match wiring.lengths {
+                    Lengths::Equal => "equal",
+                    Lengths::Distance => "distance",
+                    Lengths::Folded => "folded",
+                };
+                map.serialize_entry("latency", word)?;
             }
-            Self::Mesh { concentration, .. } => {
-                let first = self.ports() - concentration;
-                (end_point / concentration, (first + end_point % concentration) as u16)
+            if !wiring.latencies.is_empty() {
+                map.serialize_entry("latencies_cycles", &wiring.latencies)?;
             }
+            Ok(())
         }
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("kind", self.shape.kind())?;
+        match &self.shape {
+            Shape::Die(die) => {
+                map.serialize_entry("tiles", &die.tiles)?;
+                map.serialize_entry("positions", &die.positions)?;
+            }
+            Shape::Mesh(mesh, of) => {
+                map.serialize_entry("size", &mesh.size)?;
+                map.serialize_entry("concentration", &mesh.concentration)?;
+                wiring(&mut map, of, false)?;
+            }
+            Shape::Torus(Torus { size, concentration, wiring: of })
+            | Shape::HyperX(HyperX { size, concentration, wiring: of }) => {
+                map.serialize_entry("size", size)?;
+                map.serialize_entry("concentration", concentration)?;
+                wiring(&mut map, of, true)?;
+            }
+            Shape::FatTree(tree) => {
+                map.serialize_entry("arity", &tree.arity)?;
+                map.serialize_entry("levels", &tree.levels)?;
+                map.serialize_entry("concentration", &tree.concentration)?;
+                wiring(&mut map, &tree.wiring, false)?;
+            }
+            Shape::Dragonfly(dragonfly) => {
+                map.serialize_entry("group_switches", &dragonfly.switches_per_group)?;
+                map.serialize_entry("global_links", &dragonfly.global)?;
+                map.serialize_entry("groups", &dragonfly.groups)?;
+                map.serialize_entry("concentration", &dragonfly.concentration)?;
+                wiring(&mut map, &dragonfly.wiring, false)?;
+            }
+            Shape::Graph(_) => map.serialize_entry("file", &self.file)?,
+        }
+        map.end()
     }
 }
 
@@ -597,10 +588,23 @@ impl Serialize for Collective {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::topology::{Die, Dragonfly, FatTree, Mesh};
+
+    fn topology(shape: Shape) -> Topology {
+        Topology { shape, file: None }
+    }
+
+    fn die(tiles: u16, positions: u16) -> Topology {
+        topology(Shape::Die(Die { tiles, positions }))
+    }
+
+    fn mesh(size: &[u32], concentration: u16) -> Topology {
+        topology(Shape::Mesh(Mesh { size: size.to_vec(), concentration }, Wiring::default()))
+    }
 
     #[test]
     fn a_die_is_a_row_of_tiles() {
-        let die = Topology::Die { tiles: 4, positions: 4 };
+        let die = die(4, 4);
         let names: Vec<String> = (0..16).map(|switch| die.switch_name(switch)).collect();
         assert_eq!(names.join(" "), "core0 core1 core2 core3 sw0 sw1 sw2 sw3 sw4 sw5 sw6 sw7 core4 core5 core6 core7");
         assert_eq!(die.end_points(), 8);
@@ -610,21 +614,43 @@ mod tests {
 
     #[test]
     fn names_and_numbers_of_switches_agree() {
+        let tree = FatTree { arity: 3, levels: 3, concentration: 2, wiring: Wiring::default() };
         for topology in [
-            Topology::Die { tiles: 1, positions: 4 },
-            Topology::Die { tiles: 2, positions: 2 },
-            Topology::Die { tiles: 5, positions: 3 },
-            Topology::Mesh { size: vec![3, 4], concentration: 2 },
-            Topology::Mesh { size: vec![2, 1, 3], concentration: 1 },
+            die(1, 4),
+            die(2, 2),
+            die(5, 3),
+            mesh(&[3, 4], 2),
+            mesh(&[2, 1, 3], 1),
+            topology(Shape::Torus(Torus { size: vec![3, 4], concentration: 2, wiring: Wiring::default() })),
+            topology(Shape::HyperX(HyperX { size: vec![3, 4], concentration: 2, wiring: Wiring::default() })),
+            topology(Shape::FatTree(tree)),
+            topology(Shape::Dragonfly(Dragonfly::balanced(2))),
         ] {
+            let common = crate::fabric::topology::Common {
+                vcs: crate::fabric::Vcs { set: 0, unicast: 2 },
+                engine: false,
+                link: crate::fabric::topology::LinkParams { latency: 1, cycles_per_flit: 1 },
+                local: crate::fabric::topology::LinkParams { latency: 1, cycles_per_flit: 1 },
+            };
+            let layout = topology.shape.layout(&common);
+            assert_eq!(layout.plan.fault(), None);
+            assert_eq!(
+                (layout.switches() as u32, layout.ends.len() as u32),
+                (topology.switches(), topology.end_points())
+            );
+            assert_eq!(u32::from(layout.external_ports), topology.ports());
             for switch in 0..topology.switches() {
                 let name = topology.switch_name(switch);
                 assert_eq!(topology.switch_by_name(&name), Some(switch), "{name}");
+                assert_eq!(layout.plan.nodes[switch as usize].name, name);
             }
             for end_point in 0..topology.end_points() {
-                assert!(topology.end_point(end_point).0 < topology.switches());
+                let place = layout.ends[end_point as usize];
+                assert_eq!(topology.end_point(end_point), (place.switch, place.port));
             }
-            for stranger in ["", "core", "core99", "sw99", "s", "s1", "s0_0_0_0", "core00", "core+1", "s9_9"] {
+            for stranger in
+                ["", "core", "core99", "sw99", "s", "s1", "s0_0_0_0", "core00", "core+1", "s9_9", "t9_9", "g0_99"]
+            {
                 assert_eq!(topology.switch_by_name(stranger), None, "{stranger}");
             }
         }
@@ -632,7 +658,7 @@ mod tests {
 
     #[test]
     fn a_mesh_has_ports_where_it_has_neighbours() {
-        let mesh = Topology::Mesh { size: vec![4, 1, 2], concentration: 3 };
+        let mesh = mesh(&[4, 1, 2], 3);
         assert_eq!(mesh.ports(), 7);
         assert_eq!(mesh.end_points(), 24);
         assert_eq!(mesh.end_point(4), (1, 5));

@@ -35,6 +35,9 @@ pub struct ScenarioFile {
     pub clock: ClockFile,
     /// Which switches there are and how they are joined.
     pub topology: TopologyFile,
+    /// fabric: how point-to-point packets find their way.
+    #[serde(default)]
+    pub routing: RoutingFile,
     /// What every switch is made of.
     #[serde(default)]
     pub switch: SwitchFile,
@@ -108,14 +111,46 @@ pub struct TopologyFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4))]
     pub positions: Option<u64>,
-    /// mesh: switches along each dimension; sides of 1 have no ports.
+    /// mesh, torus, hyperx: switches along each dimension; sides of 1 have no ports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "mesh_size")]
     pub size: Option<Vec<u64>>,
-    /// mesh: end points a switch. Default: 1.
+    /// End points a switch; fat-tree: a leaf switch. Default: 1; `arity` in a fat-tree, `global_links` in a dragonfly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
     pub concentration: Option<u64>,
+    /// torus, hyperx: how latencies follow from `link.latency_cycles`. Default: "equal".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LengthsFile>,
+    /// Latencies of links between switches, one for each dimension of a mesh, torus or hyperx, for each level of a fat-tree
+    /// above its leaves, or for the links in and between the groups of a dragonfly. Default: `link.latency_cycles` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "latencies")]
+    pub latencies_cycles: Option<Vec<u64>>,
+    /// fat-tree: ports down and up of a switch, the k of a k-ary n-tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub arity: Option<u64>,
+    /// fat-tree: levels of switches, the n of a k-ary n-tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 32))]
+    pub levels: Option<u64>,
+    /// dragonfly: global links of a switch, h. Default: 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub global_links: Option<u64>,
+    /// dragonfly: switches of a group, a. Default: twice `global_links`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub group_switches: Option<u64>,
+    /// dragonfly: groups, up to `group_switches` x `global_links` + 1, which is the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 4_194_304))]
+    pub groups: Option<u64>,
+    /// file: a TOML file of switches and links, relative to the scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub file: Option<String>,
 }
 
 fn mesh_size(_: &mut SchemaGenerator) -> Schema {
@@ -127,6 +162,15 @@ fn mesh_size(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+fn latencies(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 32,
+        "items": { "type": "integer", "minimum": 1, "maximum": 16_384 },
+    })
+}
+
 /// The shapes there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -135,6 +179,71 @@ pub enum TopologyKind {
     Die,
     /// A mesh of 1 to 6 dimensions.
     Mesh,
+    /// A torus of 1 to 6 dimensions: a mesh whose rows are closed to rings.
+    Torus,
+    /// Switches on a grid of 1 to 6 dimensions, each joined with all others of its rows.
+    Hyperx,
+    /// Another name of hyperx.
+    FlattenedButterfly,
+    /// A k-ary n-tree: n levels of switches with k ports down and k ports up.
+    FatTree,
+    /// Groups of switches, all-to-all in a group and between groups.
+    Dragonfly,
+    /// Switches and links of a file.
+    File,
+}
+
+impl TopologyKind {
+    /// Its name in a scenario.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Die => "die",
+            Self::Mesh => "mesh",
+            Self::Torus => "torus",
+            Self::Hyperx => "hyperx",
+            Self::FlattenedButterfly => "flattened-butterfly",
+            Self::FatTree => "fat-tree",
+            Self::Dragonfly => "dragonfly",
+            Self::File => "file",
+        }
+    }
+}
+
+/// How the latencies of links follow from that of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LengthsFile {
+    /// The same for all links of a dimension.
+    Equal,
+    /// The latency of a step times the switches it spans in its row.
+    Distance,
+    /// Twice the latency of a step: a torus that is folded to have no long links.
+    Folded,
+}
+
+/// How packets find their way.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct RoutingFile {
+    /// The algorithm. Default: "dimension-order" where there are dimensions, "minimal-random" elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub algorithm: Option<AlgorithmFile>,
+}
+
+/// Routing algorithms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AlgorithmFile {
+    /// Dimension by dimension: die, mesh, torus (2 channels), hyperx.
+    DimensionOrder,
+    /// A shortest way by chance: mesh (2 channels), torus (4), hyperx (1 a dimension), fat-tree, dragonfly (2), file.
+    MinimalRandom,
+    /// By way of a random switch or group: mesh and hyperx (2 channels), torus (4), dragonfly (3).
+    Valiant,
+    /// By credits: any shortest way with an escape channel on mesh and hyperx (2 channels) and torus (3), the way up of
+    /// a fat-tree, shortest or by way of a random group on a dragonfly (3), any shortest way of a file.
+    Adaptive,
 }
 
 /// A switch.
@@ -949,9 +1058,9 @@ impl<'de> Deserialize<'de> for Number {
 ///
 /// # Errors
 /// What the check should have found; it is kept for the case that schema and structs disagree.
-pub(crate) fn read(root: &Node) -> Result<ScenarioFile, Problem> {
+pub(crate) fn read<T: de::DeserializeOwned>(root: &Node) -> Result<T, Problem> {
     let value = to_toml(root, "");
-    ScenarioFile::deserialize(value).map_err(|error| Problem::general(error.to_string().trim_end().to_owned()))
+    T::deserialize(value).map_err(|error| Problem::general(error.to_string().trim_end().to_owned()))
 }
 
 fn to_toml(node: &Node, key: &str) -> toml::Value {

@@ -5,6 +5,8 @@
 pub const MESH_DIMENSIONS: u64 = 6;
 /// Switches of a system.
 pub const SWITCHES: u64 = 1 << 22;
+/// Switches of a topology file: its table of shortest ways grows with their square.
+pub const FILE_SWITCHES: u64 = 2048;
 /// End points of a system.
 pub const END_POINTS: u64 = 1 << 22;
 /// Flit slots in all buffers of a system together, where the scenario fixes their depth.

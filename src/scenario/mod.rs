@@ -20,6 +20,9 @@
 //! | [`problem`] | errors with carets |
 //! | [`config`] | the configuration after all defaults and derivations: what a simulation is built from |
 //! | [`names`] | operations, types, rounding modes by name |
+//! | [`graph`] | topologies that a file describes |
+//! | [`drawing`] | a topology as text and as a picture |
+//! | [`soundness`] | that packets arrive and cannot deadlock, shown before cycle 0 |
 //! | [`units`] | exact ns, hertz and bits per second |
 //! | [`limits`] | how big a scenario may be |
 //! | [`data`], [`number`], [`random`] | what participants contribute |
@@ -32,7 +35,9 @@ use std::sync::Arc;
 pub mod build;
 pub mod config;
 pub mod data;
+pub mod drawing;
 pub mod file;
+pub mod graph;
 pub mod limits;
 pub mod names;
 pub mod number;
@@ -42,6 +47,7 @@ mod resolve;
 pub mod result;
 pub mod run;
 pub mod schema;
+pub mod soundness;
 pub mod source;
 pub mod summary;
 pub mod units;
@@ -125,11 +131,22 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
     if !problems.is_empty() {
         return Err(Problems::new(source, problems));
     }
-    let file = match file::read(source.root()) {
+    let file: ScenarioFile = match file::read(source.root()) {
         Ok(file) => file,
         Err(problem) => return Err(Problems::new(source, vec![problem])),
     };
-    let mut scenario = match resolve::resolve(&file, &source, base, stem) {
+    let mut graph = None;
+    if file.topology.kind == file::TopologyKind::File
+        && let Some(name) = &file.topology.file
+    {
+        match graph::load(&base.join(name)) {
+            Ok((read, bytes)) => graph = Some((Arc::new(read), bytes)),
+            Err(Ok(problems)) => return Err(problems),
+            Err(Err(message)) => return Err(Problems::new(source, vec![Problem::at("topology.file", message)])),
+        }
+    }
+    let topology = graph.as_ref().map(|(graph, _)| Arc::clone(graph));
+    let mut scenario = match resolve::resolve(&file, &source, base, stem, topology) {
         Ok(scenario) => scenario,
         Err(problems) => return Err(Problems::new(source, problems)),
     };
@@ -149,6 +166,7 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
             Err(problem) => problems.push(problem),
         }
     }
+    hashes.extend(graph.map(|(_, bytes)| ("topology.file.hash".to_owned(), format!("{:016x}", result::fnv1a(&bytes)))));
     // A file can change under its name: its contents are part of what a result came from.
     scenario.derived.extend(hashes.into_iter().map(|(key, hash)| (key, hash.into())));
     if problems.is_empty() { Ok(Loaded { scenario, source, files }) } else { Err(Problems::new(source, problems)) }

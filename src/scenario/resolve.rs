@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::json;
 
 use super::config::{
-    Ceng, Clock, Collective, Data, Flow, Latency, Link, Memory, Participants, Rate, Rounding, Router, Scenario, Switch,
-    SwitchPort, SwitchRegisters, Topology, Traffic, TrafficPattern, Tree, Wave,
+    self, Ceng, Clock, Collective, Data, Flow, Latency, Link, Memory, Participants, Rate, Rounding, Router, Scenario,
+    Switch, SwitchPort, SwitchRegisters, Topology, Traffic, TrafficPattern, Tree, Wave,
 };
 use super::file::{
-    AutoOr, Bandwidth, CollectiveFile, CollectiveKind, DelayFile, Distribution, Family, FlowFile, ParticipantsFile,
-    Pattern, ScenarioFile, SwitchAllocator, TopologyKind, TrafficFile, VcAllocator,
+    AlgorithmFile, AutoOr, Bandwidth, CollectiveFile, CollectiveKind, DelayFile, Distribution, Family, FlowFile,
+    LengthsFile, ParticipantsFile, Pattern, ScenarioFile, SwitchAllocator, TopologyFile, TopologyKind, TrafficFile,
+    VcAllocator,
 };
 use super::names::{self, Accumulate, DType, Named, Op, Round};
 use super::problem::Problem;
@@ -19,10 +21,18 @@ use super::random::Stream;
 use super::source::{Source, alternatives, child};
 use super::{limits, units};
 use crate::fabric::Pipeline;
+use crate::fabric::routing::Algorithm;
+use crate::fabric::topology::{Die, Dragonfly, FatTree, Graph, HyperX, Lengths, Mesh, Shape, Torus, Wiring};
 
 /// Checks what the schema cannot and fills in what follows. Returns the configuration only if nothing is wrong.
-pub(crate) fn resolve(file: &ScenarioFile, source: &Source, base: &Path, stem: &str) -> Result<Scenario, Vec<Problem>> {
-    let mut resolver = Resolver { source, base, hertz: 1, problems: Vec::new(), roundings: Vec::new() };
+pub(crate) fn resolve(
+    file: &ScenarioFile,
+    source: &Source,
+    base: &Path,
+    stem: &str,
+    graph: Option<Arc<Graph>>,
+) -> Result<Scenario, Vec<Problem>> {
+    let mut resolver = Resolver { source, base, graph, hertz: 1, problems: Vec::new(), roundings: Vec::new() };
     let scenario = resolver.scenario(file, stem);
     match scenario {
         Some(scenario) if resolver.problems.is_empty() => Ok(scenario),
@@ -33,6 +43,8 @@ pub(crate) fn resolve(file: &ScenarioFile, source: &Source, base: &Path, stem: &
 struct Resolver<'a> {
     source: &'a Source,
     base: &'a Path,
+    /// The topology of a file.
+    graph: Option<Arc<Graph>>,
     hertz: u64,
     problems: Vec<Problem>,
     roundings: Vec<Rounding>,
@@ -50,7 +62,8 @@ impl Resolver<'_> {
         let memory = self.memory(file);
         self.family(file);
         // Names and numbers of everything below hang on the shape: without one there is nothing more to say.
-        let topology = self.topology(file)?;
+        let topology = self.topology(file, link.latency.cycles)?;
+        let routing = self.routing(file, &topology.shape);
         let radix = file.switch.ceng.radix.or(topology.ports());
         let switch = Switch {
             pipeline_stages: file.switch.pipeline_stages,
@@ -113,6 +126,7 @@ impl Resolver<'_> {
             seed: file.seed,
             clock,
             topology,
+            routing,
             switch,
             link,
             memory,
@@ -268,43 +282,33 @@ impl Resolver<'_> {
         }
     }
 
-    fn topology(&mut self, file: &ScenarioFile) -> Option<Topology> {
+    fn topology(&mut self, file: &ScenarioFile, step: u64) -> Option<Topology> {
         let topology = &file.topology;
-        let foreign: &[(&str, bool)] = match topology.kind {
-            TopologyKind::Die => {
-                &[("size", topology.size.is_some()), ("concentration", topology.concentration.is_some())]
-            }
-            TopologyKind::Mesh => &[("tiles", topology.tiles.is_some()), ("positions", topology.positions.is_some())],
-        };
-        for (key, given) in foreign {
-            if *given {
-                let (kind, keys) = match topology.kind {
-                    TopologyKind::Die => ("die", "`tiles` and `positions`"),
-                    TopologyKind::Mesh => ("mesh", "`size` and `concentration`"),
-                };
-                self.report(
-                    Problem::at_key(format!("topology.{key}"), format!("a {kind} has no `{key}`")).expected(keys),
-                );
-            }
+        let kind = topology.kind;
+        self.foreign_keys(topology);
+        if file.family == Family::Piuma && !matches!(kind, TopologyKind::Die | TopologyKind::Mesh) {
+            self.report(
+                Problem::at("topology.kind", format!("there are no collective switches in a {} yet", kind.name()))
+                    .expected("\"die\" or \"mesh\"")
+                    .help("family = \"fabric\" has all topologies, for point-to-point traffic"),
+            );
+            return None;
         }
-        let (switches, end_points, place) = match topology.kind {
-            TopologyKind::Die => {
-                let tiles = u128::from(topology.tiles.unwrap_or(4));
-                let positions = u128::from(topology.positions.unwrap_or(4));
-                (tiles * positions, tiles.min(2) * positions, "topology.tiles")
+        let shape = self.shape(topology)?;
+        let place = match kind {
+            TopologyKind::Die => "topology.tiles",
+            TopologyKind::Mesh | TopologyKind::Torus | TopologyKind::Hyperx | TopologyKind::FlattenedButterfly => {
+                "topology.size"
             }
-            TopologyKind::Mesh => {
-                let Some(size) = &topology.size else {
-                    self.report(
-                        Problem::at("topology.size", "`topology.size` is missing: a mesh has no default size")
-                            .expected("the switches along each dimension, for example [4, 4]"),
-                    );
-                    return None;
-                };
-                let switches = size.iter().fold(1u128, |product, side| product.saturating_mul(u128::from(*side)));
-                let end_points = switches.saturating_mul(u128::from(topology.concentration.unwrap_or(1)));
-                (switches, end_points, "topology.size")
-            }
+            TopologyKind::FatTree => "topology.levels",
+            TopologyKind::Dragonfly => "topology.groups",
+            TopologyKind::File => "topology.file",
+        };
+        // Sizes that are given are multiplied in more bits than a number of switches has.
+        let product = |factors: &[u64]| factors.iter().fold(1u128, |all, &one| all.saturating_mul(u128::from(one)));
+        let switches = match kind {
+            TopologyKind::FatTree => shape.switches().map_or(u128::MAX, u128::from),
+            _ => topology.size.as_deref().map_or_else(|| shape.switches().map_or(u128::MAX, u128::from), product),
         };
         if switches > u128::from(limits::SWITCHES) {
             self.report(
@@ -313,23 +317,213 @@ impl Resolver<'_> {
             );
             return None;
         }
-        if end_points > u128::from(limits::END_POINTS) {
+        let end_points = shape.end_points().unwrap_or(u64::MAX);
+        if end_points > limits::END_POINTS {
             self.report(
-                Problem::at("topology.concentration", format!("{} end points are too many", counted(end_points)))
-                    .expected(format!("up to {} end points", limits::END_POINTS)),
+                Problem::at(
+                    "topology.concentration",
+                    format!("{} end points are too many", counted(end_points.into())),
+                )
+                .expected(format!("up to {} end points", limits::END_POINTS)),
             );
             return None;
         }
+        let ports = shape.ports();
+        if ports > MOST_PORTS {
+            let widest = if topology.concentration.is_some() { "topology.concentration" } else { place };
+            self.report(
+                Problem::at(widest, format!("{ports} ports a switch are too many")).expected(format!(
+                    "up to {MOST_PORTS} ports without the engine: a set of ports is a word of 64 bits"
+                )),
+            );
+            return None;
+        }
+        self.latencies(topology, &shape, step);
+        Some(Topology { shape, file: topology.file.clone() })
+    }
+
+    /// Keys of other topologies.
+    fn foreign_keys(&mut self, topology: &TopologyFile) {
+        let grid: &[&str] = &["size", "concentration", "latency", "latencies_cycles"];
+        let (article, keys): (_, &[&str]) = match topology.kind {
+            TopologyKind::Die => ("die", &["tiles", "positions"]),
+            TopologyKind::Mesh => ("mesh", &["size", "concentration", "latencies_cycles"]),
+            TopologyKind::Torus => ("torus", grid),
+            TopologyKind::Hyperx | TopologyKind::FlattenedButterfly => ("hyperx", grid),
+            TopologyKind::FatTree => ("fat-tree", &["arity", "levels", "concentration", "latencies_cycles"]),
+            TopologyKind::Dragonfly => {
+                ("dragonfly", &["global_links", "group_switches", "groups", "concentration", "latencies_cycles"])
+            }
+            TopologyKind::File => ("topology of a file", &["file"]),
+        };
+        let all = [
+            ("tiles", topology.tiles.is_some()),
+            ("positions", topology.positions.is_some()),
+            ("size", topology.size.is_some()),
+            ("concentration", topology.concentration.is_some()),
+            ("latency", topology.latency.is_some()),
+            ("latencies_cycles", topology.latencies_cycles.is_some()),
+            ("arity", topology.arity.is_some()),
+            ("levels", topology.levels.is_some()),
+            ("global_links", topology.global_links.is_some()),
+            ("group_switches", topology.group_switches.is_some()),
+            ("groups", topology.groups.is_some()),
+            ("file", topology.file.is_some()),
+        ];
+        for (key, _) in all.iter().filter(|(key, given)| *given && !keys.contains(key)) {
+            let problem = Problem::at_key(format!("topology.{key}"), format!("a {article} has no `{key}`"));
+            self.report(problem.expected(names::one_of(keys.iter().map(|key| format!("`{key}`")))));
+        }
+        if topology.kind == TopologyKind::Torus || topology.latency != Some(LengthsFile::Folded) {
+            return;
+        }
+        if matches!(topology.kind, TopologyKind::Hyperx | TopologyKind::FlattenedButterfly) {
+            let problem = Problem::at("topology.latency", "a hyperx has no rings to fold");
+            self.report(problem.expected("\"equal\" or \"distance\""));
+        }
+    }
+
+    /// The shape of the keys that are given. Sizes may still be too big.
+    fn shape(&mut self, topology: &TopologyFile) -> Option<Shape> {
+        let missing = |key: &str, what: &str, expected: &str| {
+            Problem::at(format!("topology.{key}"), format!("`topology.{key}` is missing: {what}")).expected(expected)
+        };
+        let concentration = |default: u64| topology.concentration.unwrap_or(default) as u16;
+        let small = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+        let latencies: Vec<u16> = topology.latencies_cycles.iter().flatten().map(|&cycles| cycles as u16).collect();
+        let lengths = match topology.latency {
+            None | Some(LengthsFile::Equal) => Lengths::Equal,
+            Some(LengthsFile::Distance) => Lengths::Distance,
+            Some(LengthsFile::Folded) => Lengths::Folded,
+        };
+        let wiring = Wiring { latencies, lengths };
         Some(match topology.kind {
-            TopologyKind::Die => Topology::Die {
-                tiles: topology.tiles.unwrap_or(4) as u32,
-                positions: topology.positions.unwrap_or(4) as u32,
-            },
-            TopologyKind::Mesh => Topology::Mesh {
-                size: topology.size.iter().flatten().map(|side| *side as u32).collect(),
-                concentration: topology.concentration.unwrap_or(1) as u32,
-            },
+            TopologyKind::Die => Shape::Die(Die {
+                tiles: topology.tiles.unwrap_or(4) as u16,
+                positions: topology.positions.unwrap_or(4) as u16,
+            }),
+            TopologyKind::Mesh | TopologyKind::Torus | TopologyKind::Hyperx | TopologyKind::FlattenedButterfly => {
+                let Some(given) = &topology.size else {
+                    let what = format!("a {} has no default size", topology.kind.name());
+                    self.report(missing("size", &what, "the switches along each dimension, for example [4, 4]"));
+                    return None;
+                };
+                let size: Vec<u32> = given.iter().map(|&side| small(side)).collect();
+                let concentration = concentration(1);
+                if topology.kind == TopologyKind::Torus
+                    && let Some(at) = given.iter().position(|&side| side > u64::from(u16::MAX))
+                    && given.iter().all(|&side| side <= limits::SWITCHES)
+                {
+                    let problem = Problem::at(format!("topology.size[{at}]"), "a ring cannot be so long");
+                    self.report(problem.expected(format!("up to {} switches a ring", u16::MAX)));
+                    return None;
+                }
+                match topology.kind {
+                    TopologyKind::Mesh => Shape::Mesh(Mesh { size, concentration }, wiring),
+                    TopologyKind::Torus => Shape::Torus(Torus { size, concentration, wiring }),
+                    _ => Shape::HyperX(HyperX { size, concentration, wiring }),
+                }
+            }
+            TopologyKind::FatTree => {
+                let (Some(arity), Some(levels)) = (topology.arity, topology.levels) else {
+                    let key = if topology.arity.is_none() { "arity" } else { "levels" };
+                    let expected = "a k-ary n-tree by `arity` = k and `levels` = n, for example 4 and 3";
+                    self.report(missing(key, "a fat-tree has no default size", expected));
+                    return None;
+                };
+                let concentration = concentration(arity);
+                Shape::FatTree(FatTree { arity: arity as u16, levels: levels as u32, concentration, wiring })
+            }
+            TopologyKind::Dragonfly => {
+                let global = topology.global_links.unwrap_or(2);
+                let group = topology.group_switches.unwrap_or(2 * global);
+                let most = group * global + 1;
+                let groups = topology.groups.unwrap_or(most);
+                if groups > most {
+                    self.report(
+                        Problem::at("topology.groups", format!("{groups} groups cannot all be joined"))
+                            .expected(format!("up to {most}: a group has {group} x {global} global links")),
+                    );
+                    return None;
+                }
+                Shape::Dragonfly(Dragonfly {
+                    switches_per_group: small(group),
+                    global: small(global),
+                    groups: small(groups),
+                    concentration: concentration(global),
+                    wiring,
+                })
+            }
+            TopologyKind::File => {
+                let Some(graph) = &self.graph else {
+                    self.report(missing(
+                        "file",
+                        "a topology of a file needs its name",
+                        "a TOML file of switches and links",
+                    ));
+                    return None;
+                };
+                Shape::Graph(Arc::clone(graph))
+            }
         })
+    }
+
+    /// Whether latencies are as many as there are kinds of links, and no longer than a link can be.
+    fn latencies(&mut self, topology: &TopologyFile, shape: &Shape, step: u64) {
+        let (kinds, what, wiring, sides): (usize, _, _, &[u32]) = match shape {
+            Shape::Mesh(mesh, wiring) => (mesh.size.len(), "dimensions", wiring, &mesh.size),
+            Shape::Torus(torus) => (torus.size.len(), "dimensions", &torus.wiring, &torus.size),
+            Shape::HyperX(hyperx) => (hyperx.size.len(), "dimensions", &hyperx.wiring, &hyperx.size),
+            Shape::FatTree(tree) => (tree.levels as usize - 1, "levels above the leaves", &tree.wiring, &[]),
+            Shape::Dragonfly(dragonfly) => (2, "kinds of links, in and between groups,", &dragonfly.wiring, &[]),
+            Shape::Die(_) | Shape::Graph(_) => return,
+        };
+        if let Some(list) = &topology.latencies_cycles
+            && list.len() != kinds
+        {
+            let message = format!("{} latencies for {kinds} {what}", list.len());
+            self.report(
+                Problem::at("topology.latencies_cycles", message.trim_end_matches(',')).expected("one for each"),
+            );
+        }
+        let longest = wiring.longest(step, sides);
+        if longest > MAX_LATENCY {
+            self.report(
+                Problem::at("topology.latency", format!("the longest link takes {longest} cycles, too many"))
+                    .expected(format!("up to {MAX_LATENCY} cycles")),
+            );
+        }
+    }
+
+    fn routing(&mut self, file: &ScenarioFile, shape: &Shape) -> Option<config::Routing> {
+        let given = file.routing.algorithm.map(|algorithm| match algorithm {
+            AlgorithmFile::DimensionOrder => Algorithm::DimensionOrder,
+            AlgorithmFile::MinimalRandom => Algorithm::MinimalRandom,
+            AlgorithmFile::Valiant => Algorithm::Valiant,
+            AlgorithmFile::Adaptive => Algorithm::Adaptive,
+        });
+        if file.family != Family::Fabric {
+            if self.source.has("routing") {
+                self.report(
+                    Problem::at_key("routing", "`routing` can be chosen in a plain fabric only")
+                        .help("packets beside collectives go in dimension order"),
+                );
+            }
+            return None;
+        }
+        let all = Algorithm::of(shape);
+        let algorithm = given.unwrap_or(all[0]);
+        if !all.contains(&algorithm) {
+            let kind = file.topology.kind.name();
+            self.report(
+                Problem::at(
+                    "routing.algorithm",
+                    format!("there is no {} routing for the topology \"{kind}\"", algorithm.name()),
+                )
+                .expected(names::one_of(all.iter().map(|algorithm| format!("\"{}\"", algorithm.name())))),
+            );
+        }
+        Some(config::Routing { algorithm })
     }
 
     /// Storage that grows with depth times ports times switches.
@@ -915,6 +1109,9 @@ enum Default {
 
 /// Cycles of one link or memory, at most.
 const MAX_LATENCY: u64 = 1 << 14;
+
+/// Ports of a switch without its engine, at most: a set of ports is one word, and the engine takes one bit.
+const MOST_PORTS: u32 = 63;
 
 /// The number in `I7` or `P7`.
 fn port_number(text: &str, letter: char) -> Option<u16> {

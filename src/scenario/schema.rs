@@ -22,6 +22,16 @@ pub fn schema() -> &'static Json {
     })
 }
 
+/// The JSON Schema of a topology file.
+pub fn topology_schema() -> &'static Json {
+    static SCHEMA: OnceLock<Json> = OnceLock::new();
+    SCHEMA.get_or_init(|| {
+        let mut schema = schemars::schema_for!(super::graph::GraphFile).to_value();
+        tidy(&mut schema);
+        schema
+    })
+}
+
 /// Takes out what JSON has and TOML has not: null as a type, a choice and a default. Joins descriptions that were wrapped.
 fn tidy(schema: &mut Json) {
     match schema {
@@ -64,8 +74,13 @@ fn tidy(schema: &mut Json) {
 
 /// Checks a scenario against the schema: keys, types, words, ranges, missing values.
 pub(crate) fn check(root: &Node) -> Vec<Problem> {
-    let mut checker = Checker { root: schema(), problems: Vec::new() };
-    checker.value(schema(), root, "");
+    check_against(schema(), root)
+}
+
+/// Checks a file against a schema of its own.
+pub(crate) fn check_against(schema: &'static Json, root: &Node) -> Vec<Problem> {
+    let mut checker = Checker { root: schema, problems: Vec::new() };
+    checker.value(schema, root, "");
     checker.problems
 }
 

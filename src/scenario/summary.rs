@@ -3,8 +3,9 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use super::config::{Scenario, Topology};
+use super::config::Scenario;
 use super::result::{CollectiveResult, Document, Outcome};
+use crate::fabric::topology::Shape;
 use crate::oracle::compare::apart;
 
 /// A file that was written.
@@ -79,23 +80,18 @@ fn line(out: &mut String, label: &str, text: &str) {
 
 fn headline(scenario: &Scenario, document: &Document) -> String {
     let topology = &scenario.topology;
-    let shape = match topology {
-        Topology::Die { tiles, positions } => {
-            format!("die of {tiles} tiles x {positions} switches, {} cores", topology.end_points())
-        }
-        Topology::Mesh { size, .. } => {
-            let size: Vec<String> = size.iter().map(ToString::to_string).collect();
-            format!("mesh of {} switches, {} end points", size.join(" x "), topology.end_points())
-        }
+    let shape = match &topology.shape {
+        Shape::Die(_) => format!("{}, {} cores", topology.shape.describe(), topology.end_points()),
+        shape => format!("{}, {} end points", shape.describe(), topology.end_points()),
     };
     format!("{shape}, {} MHz, {} cycles, seed {}", scenario.clock.frequency_mhz, document.cycles, document.stamp.seed)
 }
 
 fn describe_collective(out: &mut String, scenario: &Scenario, collective: &CollectiveResult) {
     let CollectiveResult { name, kind, dtype, elements, .. } = collective;
-    let who = match scenario.topology {
-        Topology::Die { .. } => counted(collective.participants, "core"),
-        Topology::Mesh { .. } => counted(collective.participants, "end point"),
+    let who = match scenario.topology.shape {
+        Shape::Die(_) => counted(collective.participants, "core"),
+        _ => counted(collective.participants, "end point"),
     };
     let plural = if *elements == 1 { "" } else { "s" };
     let wider = match (&collective.accumulate, &collective.result_dtype) {

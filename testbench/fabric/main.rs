@@ -14,6 +14,7 @@ mod order_of_evaluation;
 mod packets_cross_whole;
 mod point_to_point;
 mod rate_follows_credits;
+mod routed_networks;
 mod router_knobs_move_cycles;
 mod support;
 mod wide_switches;

@@ -51,6 +51,11 @@ pub fn watched(scenario: &Scenario) -> Watched {
             &["**.core1.switch.out2.{valid,vc,seq}"],
             (start, start + 25),
         ),
+        // Switches of many ports and channels: what leaves the corner is enough.
+        "hyperx-uniform" => {
+            let outputs: &[&str] = &["**.s0_0.switch.out*.{valid,vc,seq}"];
+            (outputs, (0, 60), outputs, (0, 25))
+        }
         // Cores arrive late here.
         "barrier-die" => {
             (&["**.ceng.*", "**.memory.**"], (0, 260), &["**.core0.switch.ceng.*", "**.memory.**.state"], (195, 219))
@@ -72,9 +77,9 @@ pub fn watched(scenario: &Scenario) -> Watched {
                 (start + 25, start + 50),
             ),
             Family::Fabric => (
-                &["**.s0_0.switch.**", "**.s0_1.switch.out*.{valid,vc,seq}"],
+                &["**.{s0_0,t0_0,g0_0,r0}.switch.**", "**.s0_1.switch.out*.{valid,vc,seq}"],
                 (0, 100),
-                &["**.s0_0.switch.out*.{valid,vc,seq}"],
+                &["**.{s0_0,t0_0,g0_0,r0}.switch.out*.{valid,vc,seq}"],
                 (0, 25),
             ),
         },

@@ -87,6 +87,39 @@ impl Die {
         ((switch / u32::from(self.positions)) as u16, (switch % u32::from(self.positions)) as u16)
     }
 
+    /// Short name of a switch: `core0` … `sw0` … along the row.
+    pub fn switch_name(self, switch: u32) -> String {
+        let (tile, position) = self.place(switch);
+        let positions = u32::from(self.positions);
+        match tile {
+            0 => format!("core{position}"),
+            last if last + 1 == self.tiles => format!("core{}", positions + u32::from(position)),
+            _ => format!("sw{}", switch - positions),
+        }
+    }
+
+    pub(super) fn switch_by_numbers(self, name: &str, numbers: &[u64]) -> Option<u64> {
+        let [number] = *numbers else { return None };
+        let positions = u64::from(self.positions);
+        match name.starts_with("core") {
+            true if number < positions => Some(number),
+            true => number.checked_add(u64::from(self.tiles.max(2) - 2) * positions),
+            false => number.checked_add(positions),
+        }
+    }
+
+    /// Where an end point sits.
+    pub fn end_place(self, end: u32) -> EndPlace {
+        let positions = u32::from(self.positions);
+        let switch = if end < positions { end } else { (u32::from(self.tiles) - 2) * positions + end };
+        EndPlace { switch, port: port::LOCAL }
+    }
+
+    pub(super) fn position(self, switch: u32) -> (f64, f64) {
+        let (tile, position) = self.place(switch);
+        (f64::from(tile) * 3.0 + f64::from(position % 2), f64::from(1 - position / 2))
+    }
+
     /// Lays the die out.
     pub fn layout(self, common: &Common) -> Layout {
         let Die { tiles, positions } = self;
@@ -133,6 +166,8 @@ impl Die {
             ends: Vec::new(),
             cores,
             external_ports: port::EXTERNAL,
+            shape: super::Shape::Die(self),
+            far: std::sync::OnceLock::new(),
         };
         for place in ends {
             let switch = &layout.plan.nodes[place.switch as usize];

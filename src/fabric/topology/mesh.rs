@@ -10,9 +10,10 @@
 //! switches. A side of 1 adds no ports, so `size = [1]` with several end points is a single switch (a star). Ports at
 //! the border have no link. Point-to-point packets correct the dimensions in order.
 
-use super::{Common, EndPlace, Layout, join};
+use super::{Common, EndPlace, Layout, LinkParams, Shape, Wiring, join};
 use crate::fabric::routing::Routing;
 use crate::fabric::{NodeKind, Plan, PlanNode};
+use std::fmt::Write;
 
 /// A mesh's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,52 +73,134 @@ impl Mesh {
 
     /// Lays the mesh out.
     pub fn layout(&self, common: &Common) -> Layout {
-        let switches = self.switches().and_then(|n| u32::try_from(n).ok()).expect("scenario checks bound the size");
-        let first_local = self.first_local_port();
-        let external = first_local + self.concentration;
-        let nodes = (0..switches)
-            .map(|switch| {
-                let at: Vec<String> = self.coordinates(switch).iter().map(u32::to_string).collect();
-                let name = format!("s{}", at.join("_"));
-                let path = format!("mesh.{name}.switch");
-                let ports = external + u16::from(common.engine);
-                PlanNode { kind: NodeKind::Switch, ports, engine: common.engine, name, path }
-            })
-            .collect();
-        let mut links = Vec::new();
-        let mut levels = vec!["local".to_string()];
-        let (mut stride, mut port) = (1, 0);
-        for (dimension, &side) in self.size.iter().enumerate() {
-            if side > 1 {
-                levels.push(["x", "y", "z"].get(dimension).map_or_else(|| format!("dim{dimension}"), |&s| s.into()));
-                let level = levels.len() as u8 - 1;
-                for switch in 0..switches {
-                    if switch / stride % side + 1 < side {
-                        links.push(join((switch, port), (switch + stride, port + 1), common.link, level));
-                    }
-                }
-                port += 2;
-            }
-            stride *= side;
-        }
-        let mut layout = Layout {
-            plan: Plan { vcs: common.vcs, nodes, links, levels },
-            routing: Routing::Mesh(self.clone()),
-            ends: Vec::new(),
-            cores: switches as usize * usize::from(self.concentration),
-            external_ports: external,
-        };
-        for switch in 0..switches {
-            for local in 0..self.concentration {
-                let node = &layout.plan.nodes[switch as usize];
-                let leaf = if self.concentration == 1 { "node".to_string() } else { format!("node{local}") };
-                let name = format!("{}.{leaf}", node.name);
-                let path = node.path.replace(".switch", &format!(".{leaf}"));
-                layout.push_end(EndPlace { switch, port: first_local + local }, common.local, name, path);
-            }
-        }
-        layout
+        self.layout_with(common, &Wiring::default())
     }
+
+    /// Lays the mesh out with latencies of its own for each dimension.
+    pub fn layout_with(&self, common: &Common, wiring: &Wiring) -> Layout {
+        let routing = Routing::Mesh(self.clone());
+        grid(self, false, "mesh", common, wiring, routing, Shape::Mesh(self.clone(), wiring.clone()))
+    }
+}
+
+/// Short name of a switch by its coordinates.
+pub(super) fn coordinate_name(size: &[u32], switch: u32) -> String {
+    let mut name = String::from("s");
+    let mut rest = switch;
+    for (dimension, &side) in size.iter().enumerate() {
+        if dimension > 0 {
+            name.push('_');
+        }
+        let _ = write!(name, "{}", rest % side);
+        rest /= side;
+    }
+    name
+}
+
+/// The number of the switch with these coordinates.
+pub(super) fn coordinate_number(size: &[u32], at: &[u64]) -> Option<u64> {
+    let (mut number, mut stride) = (0, 1);
+    for (&side, &at) in size.iter().zip(at) {
+        if at >= u64::from(side) {
+            return None;
+        }
+        number += at * stride;
+        stride *= u64::from(side);
+    }
+    (size.len() == at.len()).then_some(number)
+}
+
+/// A drawing: the first two dimensions make a grid, the others a grid of grids.
+pub(super) fn position(size: &[u32], switch: u32) -> (f64, f64) {
+    let (mut rest, mut at, mut pitch) = (switch, [0.0, 0.0], [1.0, 1.0]);
+    for (dimension, &side) in size.iter().enumerate() {
+        let axis = dimension % 2;
+        at[axis] += f64::from(rest % side) * pitch[axis];
+        pitch[axis] *= f64::from(side) + 0.7;
+        rest /= side;
+    }
+    (at[0], at[1])
+}
+
+/// Names of the levels: local links, then those of each dimension whose side is above 1.
+pub(super) fn levels(size: &[u32]) -> Vec<String> {
+    let live = size.iter().enumerate().filter(|(_, side)| **side > 1);
+    let name = |d: usize| ["x", "y", "z"].get(d).map_or_else(|| format!("dim{d}"), |&s| s.into());
+    std::iter::once("local".to_string()).chain(live.map(|(dimension, _)| name(dimension))).collect()
+}
+
+/// The switches of a grid, without links.
+pub(super) fn switches(size: &[u32], external: u16, root: &str, engine: bool) -> Vec<PlanNode> {
+    let count: u32 = size.iter().product();
+    let node = |switch| {
+        let name = coordinate_name(size, switch);
+        let path = format!("{root}.{name}.switch");
+        PlanNode { kind: NodeKind::Switch, ports: external + u16::from(engine), engine, name, path }
+    };
+    (0..count).map(node).collect()
+}
+
+/// Adds `concentration` end points to each of the first `switches` switches, from port `first` on.
+pub(super) fn populate(layout: &mut Layout, switches: u32, first: u16, concentration: u16, local: LinkParams) {
+    for switch in 0..switches {
+        for end in 0..concentration {
+            let node = &layout.plan.nodes[switch as usize];
+            let leaf = if concentration == 1 { "node".to_string() } else { format!("node{end}") };
+            let name = format!("{}.{leaf}", node.name);
+            let path = format!("{}.{leaf}", node.path.strip_suffix(".switch").unwrap_or(&node.path));
+            layout.push_end(EndPlace { switch, port: first + end }, local, name, path);
+        }
+    }
+}
+
+/// Lays out a mesh, or a torus if the rows are closed.
+pub(super) fn grid(
+    mesh: &Mesh,
+    closed: bool,
+    root: &str,
+    common: &Common,
+    wiring: &Wiring,
+    routing: Routing,
+    shape: Shape,
+) -> Layout {
+    let Mesh { size, concentration } = mesh;
+    let switches = mesh.switches().and_then(|n| u32::try_from(n).ok()).expect("scenario checks bound the size");
+    let first_local = mesh.first_local_port();
+    let external = first_local + concentration;
+    let mut links = Vec::new();
+    let (mut stride, mut port) = (1, 0);
+    for (dimension, &side) in size.iter().enumerate() {
+        if side > 1 {
+            let level = (port / 2 + 1) as u8;
+            let (near, wrap) = (wiring.link(common, dimension, 1), wiring.link(common, dimension, side - 1));
+            for switch in 0..switches {
+                let at = switch / stride % side;
+                if at + 1 < side {
+                    links.push(join((switch, port), (switch + stride, port + 1), near, level));
+                } else if closed {
+                    links.push(join((switch, port), (switch - at * stride, port + 1), wrap, level));
+                }
+            }
+            port += 2;
+        }
+        stride *= side;
+    }
+    let mut layout = Layout {
+        plan: Plan {
+            vcs: common.vcs,
+            nodes: self::switches(size, external, root, common.engine),
+            links,
+            levels: levels(size),
+        },
+        routing,
+        ends: Vec::new(),
+        cores: switches as usize * usize::from(*concentration),
+        external_ports: external,
+        shape,
+        far: std::sync::OnceLock::new(),
+    };
+    populate(&mut layout, switches, first_local, *concentration, common.local);
+    layout
 }
 
 #[cfg(test)]

@@ -1,16 +1,40 @@
 //! Topologies: which switches there are, how they are linked, where end points attach.
 //!
 //! A topology yields a [`Layout`]: the plan of the system, its point-to-point routing, and the place of every end
-//! point. A new topology is one file here and one arm in [`routing`](super::routing).
+//! point. A new topology is one file here, one arm of [`Shape`], and one arm in [`routing`](super::routing).
+//!
+//! | file | what | switches | ports of a switch, engine and free ones not counted |
+//! |---|---|---|---|
+//! | [`die`](Die) | PIUMA die | tiles x positions | up to 8 |
+//! | [`mesh`](Mesh) | mesh | product of the sides | 2 a dimension + end points |
+//! | [`torus`](Torus) | torus | product of the sides | 2 a dimension + end points |
+//! | [`hyperx`](HyperX) | HyperX, flattened butterfly | product of the sides | side - 1 a dimension + end points |
+//! | [`fat_tree`](FatTree) | k-ary n-tree | n k^(n-1) | 2k |
+//! | [`dragonfly`](Dragonfly) | dragonfly | groups x switches a group | a - 1 + h + p |
+//! | [`graph`](Graph) | whatever a file says | | |
 
 mod die;
+mod dragonfly;
+mod fat_tree;
+mod graph;
+mod hyperx;
 mod mesh;
+mod survey;
+mod torus;
 
 pub use die::{Die, port as die_port};
+pub use dragonfly::Dragonfly;
+pub use fat_tree::FatTree;
+pub use graph::{Graph, GraphEnd, GraphLink, GraphSwitch};
+pub use hyperx::HyperX;
 pub use mesh::Mesh;
+pub use survey::{Survey, survey};
+pub use torus::Torus;
 
-use super::routing::Routing;
+use super::routing::{Algorithm, Router, Routing, Unroutable};
 use super::{NodeKind, Plan, PlanLink, PlanNode, Vcs};
+use std::collections::HashMap;
+use std::sync::OnceLock;
 
 /// Latency and width of the links of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +56,54 @@ pub struct Common {
     pub link: LinkParams,
     /// Links between a switch and its end points.
     pub local: LinkParams,
+}
+
+/// How the latencies of links between switches follow from [`Common::link`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Lengths {
+    /// All links of a dimension have the same latency.
+    #[default]
+    Equal,
+    /// The latency is that of a step times the steps between the switches in their row: a row of tiles on a chip. The
+    /// link that closes a ring of a torus of side k spans k - 1 steps.
+    Distance,
+    /// Twice the latency of a step for every link: a torus folded so that its rings have no long link.
+    Folded,
+}
+
+/// Latencies of links between switches, where a topology has several kinds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Wiring {
+    /// One latency for every dimension (level of a tree, local and global links of a dragonfly); empty: all have that
+    /// of [`Common::link`].
+    pub latencies: Vec<u16>,
+    /// What follows from the distance.
+    pub lengths: Lengths,
+}
+
+impl Wiring {
+    /// The link of a step in dimension `dimension` that spans `steps` steps.
+    fn link(&self, common: &Common, dimension: usize, steps: u32) -> LinkParams {
+        let step = self.latencies.get(dimension).copied().unwrap_or(common.link.latency);
+        let times = match self.lengths {
+            Lengths::Equal => 1,
+            Lengths::Distance => steps.max(1),
+            Lengths::Folded => 2,
+        };
+        let latency = u16::try_from(u32::from(step).saturating_mul(times)).unwrap_or(u16::MAX);
+        LinkParams { latency, ..common.link }
+    }
+
+    /// The longest latency that results, before it is cut to what a link can have: scenario checks ask.
+    pub fn longest(&self, step: u64, sides: &[u32]) -> u64 {
+        let times = |side: u32| match self.lengths {
+            Lengths::Equal => 1,
+            Lengths::Distance => u64::from(side.max(2) - 1),
+            Lengths::Folded => 2,
+        };
+        let each = |(d, &side): (usize, &u32)| self.latencies.get(d).map_or(step, |&l| u64::from(l)) * times(side);
+        sides.iter().enumerate().map(each).max().unwrap_or(step)
+    }
 }
 
 /// Where an end point attaches.
@@ -56,6 +128,10 @@ pub struct Layout {
     pub cores: usize,
     /// External ports of a switch, the engine port not counted.
     pub external_ports: u16,
+    /// What was laid out.
+    pub shape: Shape,
+    /// Far ends of ports, made when it is first asked for.
+    far: OnceLock<HashMap<(u32, u16), (u32, u16)>>,
 }
 
 impl Layout {
@@ -75,22 +151,28 @@ impl Layout {
         self.plan.nodes[..self.switches()].iter().map(|node| node.name.as_str())
     }
 
-    /// The neighbour at the far end of a switch's port: node and port. Walks all links; use [`Neighbours`] for many.
+    /// The neighbour at the far end of a switch's port: node and port. The first call makes an index of the links as
+    /// they are then; [`Neighbours`] is the faster table.
     pub fn neighbour(&self, switch: u32, port: u16) -> Option<(u32, u16)> {
-        self.plan.links.iter().find_map(|link| {
-            if link.a == (switch, port) {
-                Some(link.b)
-            } else if link.b == (switch, port) {
-                Some(link.a)
-            } else {
-                None
-            }
-        })
+        let far = self
+            .far
+            .get_or_init(|| self.plan.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]).collect());
+        far.get(&(switch, port)).copied()
     }
 
     /// The end point at a port of a switch.
     pub fn end_at(&self, place: EndPlace) -> Option<usize> {
-        self.ends.iter().position(|end| *end == place)
+        let (node, _) = self.neighbour(place.switch, place.port)?;
+        (node as usize).checked_sub(self.plan.nodes.len() - self.ends.len())
+    }
+
+    /// Gives the layout another routing function.
+    ///
+    /// # Errors
+    /// If the topology has no such routing, or needs more point-to-point channels than there are.
+    pub fn routed(mut self, algorithm: Algorithm) -> Result<Layout, Unroutable> {
+        self.routing = Router::make(&self, algorithm)?;
+        Ok(self)
     }
 
     /// Attaches an extra end point for traffic to a free port and returns its number.
@@ -118,7 +200,225 @@ impl Layout {
             level: 0,
         });
         self.ends.push(place);
+        if let Some(far) = self.far.get_mut() {
+            far.insert((node, 0), (place.switch, place.port));
+            far.insert((place.switch, place.port), (node, 0));
+        }
     }
+}
+
+/// A topology and its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// PIUMA die.
+    Die(Die),
+    /// Mesh.
+    Mesh(Mesh, Wiring),
+    /// Torus.
+    Torus(Torus),
+    /// HyperX.
+    HyperX(HyperX),
+    /// K-ary n-tree.
+    FatTree(FatTree),
+    /// Dragonfly.
+    Dragonfly(Dragonfly),
+    /// As a file says.
+    Graph(std::sync::Arc<Graph>),
+}
+
+impl Shape {
+    /// The kind, as a word of a scenario.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Shape::Die(_) => "die",
+            Shape::Mesh(..) => "mesh",
+            Shape::Torus(_) => "torus",
+            Shape::HyperX(_) => "hyperx",
+            Shape::FatTree(_) => "fat-tree",
+            Shape::Dragonfly(_) => "dragonfly",
+            Shape::Graph(_) => "file",
+        }
+    }
+
+    /// Lays it out, with the simplest routing it has.
+    pub fn layout(&self, common: &Common) -> Layout {
+        match self {
+            Shape::Die(die) => die.layout(common),
+            Shape::Mesh(mesh, wiring) => mesh.layout_with(common, wiring),
+            Shape::Torus(torus) => torus.layout(common),
+            Shape::HyperX(hyperx) => hyperx.layout(common),
+            Shape::FatTree(tree) => tree.layout(common),
+            Shape::Dragonfly(dragonfly) => dragonfly.layout(common),
+            Shape::Graph(graph) => graph.layout(common),
+        }
+    }
+
+    /// How many switches there are, or `None` if that overflows.
+    pub fn switches(&self) -> Option<u64> {
+        match self {
+            Shape::Die(die) => Some(u64::from(die.tiles) * u64::from(die.positions)),
+            Shape::Mesh(Mesh { size, .. }, _)
+            | Shape::Torus(Torus { size, .. })
+            | Shape::HyperX(HyperX { size, .. }) => {
+                size.iter().try_fold(1u64, |product, &side| product.checked_mul(u64::from(side)))
+            }
+            Shape::FatTree(tree) => tree.switches(),
+            Shape::Dragonfly(dragonfly) => Some(dragonfly.switches()),
+            Shape::Graph(graph) => Some(graph.switches.len() as u64),
+        }
+    }
+
+    /// How many end points there are, or `None` if that overflows.
+    pub fn end_points(&self) -> Option<u64> {
+        let switches = self.switches()?;
+        match self {
+            Shape::Die(die) => Some(u64::from(die.tiles.min(2)) * u64::from(die.positions)),
+            Shape::Mesh(Mesh { concentration, .. }, _)
+            | Shape::Torus(Torus { concentration, .. })
+            | Shape::HyperX(HyperX { concentration, .. })
+            | Shape::Dragonfly(Dragonfly { concentration, .. }) => switches.checked_mul(u64::from(*concentration)),
+            Shape::FatTree(tree) => tree.leaves()?.checked_mul(u64::from(tree.concentration)),
+            Shape::Graph(graph) => Some(graph.ends.len() as u64),
+        }
+    }
+
+    /// External ports of a switch.
+    pub fn ports(&self) -> u32 {
+        match self {
+            Shape::Die(_) => u32::from(die_port::EXTERNAL),
+            Shape::Mesh(mesh, _) => u32::from(mesh.first_local_port()) + u32::from(mesh.concentration),
+            Shape::Torus(torus) => u32::from(torus.as_mesh().first_local_port()) + u32::from(torus.concentration),
+            Shape::HyperX(hyperx) => hyperx.first_local_port() + u32::from(hyperx.concentration),
+            Shape::FatTree(tree) => u32::from(tree.down()) + u32::from(tree.arity),
+            Shape::Dragonfly(dragonfly) => dragonfly.first_local_port() + u32::from(dragonfly.concentration),
+            Shape::Graph(graph) => u32::from(graph.ports()),
+        }
+    }
+
+    /// Short name of a switch.
+    pub fn switch_name(&self, switch: u32) -> String {
+        match self {
+            Shape::Die(die) => die.switch_name(switch),
+            Shape::Mesh(Mesh { size, .. }, _)
+            | Shape::Torus(Torus { size, .. })
+            | Shape::HyperX(HyperX { size, .. }) => mesh::coordinate_name(size, switch),
+            Shape::FatTree(tree) => tree.switch_name(switch),
+            Shape::Dragonfly(dragonfly) => dragonfly.switch_name(switch),
+            Shape::Graph(graph) => graph.switches[switch as usize].name.clone(),
+        }
+    }
+
+    /// The switch of a short name.
+    pub fn switch_by_name(&self, name: &str) -> Option<u32> {
+        // A name has its numbers in it: guess from them and compare, rather than to parse each form by a parser of its own.
+        let numbers = numbers(name)?;
+        let guess = match self {
+            Shape::Graph(graph) => graph.switches.iter().position(|switch| switch.name == name).map(|at| at as u64),
+            Shape::Die(die) => die.switch_by_numbers(name, &numbers),
+            Shape::Mesh(Mesh { size, .. }, _)
+            | Shape::Torus(Torus { size, .. })
+            | Shape::HyperX(HyperX { size, .. }) => mesh::coordinate_number(size, &numbers),
+            Shape::FatTree(tree) => tree.switch_by_numbers(&numbers),
+            Shape::Dragonfly(dragonfly) => dragonfly.switch_by_numbers(&numbers),
+        }?;
+        let switch = u32::try_from(guess).ok().filter(|_| self.switches().is_some_and(|all| guess < all))?;
+        (self.switch_name(switch) == name).then_some(switch)
+    }
+
+    /// Where an end point sits.
+    pub fn end_place(&self, end: u32) -> EndPlace {
+        let each = |concentration: u16, first: u32| {
+            let (switch, local) = (end / u32::from(concentration), end % u32::from(concentration));
+            EndPlace { switch, port: (first + local) as u16 }
+        };
+        match self {
+            Shape::Die(die) => die.end_place(end),
+            Shape::Mesh(mesh, _) => each(mesh.concentration, u32::from(mesh.first_local_port())),
+            Shape::Torus(torus) => each(torus.concentration, u32::from(torus.as_mesh().first_local_port())),
+            Shape::HyperX(hyperx) => each(hyperx.concentration, hyperx.first_local_port()),
+            Shape::FatTree(tree) => each(tree.concentration, 0),
+            Shape::Dragonfly(dragonfly) => each(dragonfly.concentration, dragonfly.first_local_port()),
+            Shape::Graph(graph) => graph.ends[end as usize].place,
+        }
+    }
+
+    /// The shape in a line, for people.
+    pub fn describe(&self) -> String {
+        let sides = |size: &[u32]| size.iter().map(u32::to_string).collect::<Vec<_>>().join(" x ");
+        match self {
+            Shape::Die(die) => format!("die of {} tiles x {} switches", die.tiles, die.positions),
+            Shape::Mesh(mesh, _) => format!("mesh of {} switches", sides(&mesh.size)),
+            Shape::Torus(torus) => format!("torus of {} switches", sides(&torus.size)),
+            Shape::HyperX(hyperx) => format!("HyperX of {} switches", sides(&hyperx.size)),
+            Shape::FatTree(tree) => format!("{}-ary {}-tree", tree.arity, tree.levels),
+            Shape::Dragonfly(d) => {
+                format!(
+                    "dragonfly of {} groups x {} switches, {} global links each",
+                    d.groups, d.switches_per_group, d.global
+                )
+            }
+            Shape::Graph(graph) => format!("{} switches of a file", graph.switches.len()),
+        }
+    }
+
+    /// The same shape a step smaller, with the same kinds of rings, turns and levels in it, for proofs on representative
+    /// sizes; `None` if it cannot be made smaller.
+    pub fn smaller(&self) -> Option<Shape> {
+        let shrink = |size: &[u32], least: u32| -> Option<Vec<u32>> {
+            let longest = *size.iter().max()?;
+            // Parity stays: an even ring has ties, an odd one has none.
+            (longest >= least + 2).then(|| {
+                let cut = if longest > 8 { 8 - longest % 2 } else { longest - 2 };
+                let one = |&side: &u32| match cut - (side + cut) % 2 {
+                    less if side > cut && less >= least => less,
+                    _ => side,
+                };
+                size.iter().map(one).collect()
+            })
+        };
+        match self {
+            Shape::Die(_) | Shape::Graph(_) => None,
+            Shape::Mesh(mesh, wiring) => shrink(&mesh.size, 2)
+                .map(|size| Shape::Mesh(Mesh { size, concentration: mesh.concentration }, wiring.clone())),
+            Shape::Torus(torus) => shrink(&torus.size, 3).map(|size| Shape::Torus(Torus { size, ..torus.clone() })),
+            Shape::HyperX(hyperx) => {
+                shrink(&hyperx.size, 2).map(|size| Shape::HyperX(HyperX { size, ..hyperx.clone() }))
+            }
+            Shape::FatTree(tree) => {
+                if tree.arity > 2 {
+                    Some(Shape::FatTree(FatTree { arity: tree.arity - 1, ..tree.clone() }))
+                } else if tree.levels > 2 {
+                    Some(Shape::FatTree(FatTree { levels: tree.levels - 1, ..tree.clone() }))
+                } else {
+                    None
+                }
+            }
+            Shape::Dragonfly(d) => d.smaller().map(Shape::Dragonfly),
+        }
+    }
+
+    /// A place for every switch in a drawing, in units of one switch, and whether it is near or far from its neighbours.
+    pub fn position(&self, switch: u32) -> (f64, f64) {
+        match self {
+            Shape::Die(die) => die.position(switch),
+            Shape::Mesh(Mesh { size, .. }, _)
+            | Shape::Torus(Torus { size, .. })
+            | Shape::HyperX(HyperX { size, .. }) => mesh::position(size, switch),
+            Shape::FatTree(tree) => tree.position(switch),
+            Shape::Dragonfly(dragonfly) => dragonfly.position(switch),
+            Shape::Graph(graph) => {
+                let count = graph.switches.len().max(1) as f64;
+                let radius = (count / 4.0).max(1.5);
+                let angle = f64::from(switch) / count * std::f64::consts::TAU;
+                (radius - radius * angle.cos(), radius + radius * angle.sin())
+            }
+        }
+    }
+}
+
+/// The numbers in a name, in order; `None` if one does not fit.
+fn numbers(name: &str) -> Option<Vec<u64>> {
+    name.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty()).map(|part| part.parse().ok()).collect()
 }
 
 /// Who is at the far end of every port: a table for many look-ups.

@@ -1,0 +1,59 @@
+//! `watershed topology`: the switches and links of a scenario, as text, JSON or a picture.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::run::ScenarioArguments;
+use super::{Exit, complain, print};
+use crate::scenario::{build, drawing};
+
+/// Show the switches and links of a scenario.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  watershed topology allreduce-die
+  watershed topology torus-uniform --set 'topology.size=[4, 4, 4]' --svg torus.svg
+
+Exit status:
+  0  the topology is fine
+  2  the command line or the scenario is wrong")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    scenario: ScenarioArguments,
+    /// Print figures, switches, end points and links as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write a picture to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+pub(super) fn main(arguments: &Arguments) -> Exit {
+    let layout = arguments.scenario.load().and_then(|loaded| Ok((build::layout(&loaded)?, loaded)));
+    let (layout, loaded) = match layout {
+        Ok(both) => both,
+        Err(problems) => {
+            complain(&problems);
+            return Exit::Bad;
+        }
+    };
+    if let Some(file) = &arguments.svg {
+        let Some(picture) = drawing::svg(&layout, &loaded.scenario.name) else {
+            let (most, there) = (drawing::DRAWN, layout.switches());
+            complain(&format_args!("error: a picture has room for {most} switches, there are {there}"));
+            return Exit::Bad;
+        };
+        if let Err(error) = fs::write(file, picture) {
+            complain(&format_args!("error: cannot write {}: {error}", file.display()));
+            return Exit::Bad;
+        }
+    }
+    if arguments.json {
+        print(&serde_json::to_string_pretty(&drawing::json(&layout)).unwrap_or_default());
+    } else {
+        print(&drawing::text(&layout));
+    }
+    Exit::Fine
+}

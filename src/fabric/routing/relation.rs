@@ -1,0 +1,879 @@
+//! The routing relation of a plain fabric: from where a head flit stands, where it goes to and what chance drew for it, to
+//! the outputs and channels it may take.
+//!
+//! | port of the block | what |
+//! |---|---|
+//! | in: [`Stand`] | switch, input port, point-to-point channel |
+//! | in: destination | the place of an end point |
+//! | in: draw | 64 random bits of the packet, [`entropy`] |
+//! | in: credits | of the switch's own outputs; adaptive routing only |
+//! | out: [`Route`] or all [`Choice`]s | output port, channels |
+//!
+//! A packet carries no state of its routing. What a route depends on is found again in every switch:
+//!
+//! - *chance* (intermediate switch, order of dimensions, direction at a tie) is a hash of the packet's number and
+//!   destination, the same everywhere on its way;
+//! - *phase* and *class* are those of the channel it came in on; a packet from an end point begins.
+//!
+//! The point-to-point channels are split evenly, in order, into as many classes as a routing needs. Class 0 comes first.
+//!
+//! | algorithm | topology | classes | what they are |
+//! |---|---|--:|---|
+//! | dimension-order | die, mesh, hyperx | 1 | |
+//! | | torus | 2 | 1: the packet passes the date line of its dimension, or goes down without; 0: the others |
+//! | minimal-random | mesh | 2 | order of the dimensions: ascending, descending |
+//! | | torus | 4 | order x date line |
+//! | | hyperx | dimensions | hops so far; any order of dimensions |
+//! | | fat-tree | 1 | up to a random top, and down |
+//! | | dragonfly | 2 | before and after the global link |
+//! | | file | as many as it takes | how often the way has gone against the order of the links |
+//! | valiant | mesh, hyperx | 2 | on the way to the intermediate switch, after it |
+//! | | torus | 4 | phase x date line |
+//! | | dragonfly | 3 | to an intermediate group, to the group of the destination, in it |
+//! | adaptive | mesh, hyperx | 2 | 0: escape in dimension order; 1: any shortest path |
+//! | | torus | 3 | 0, 1: escape in dimension order; 2: any shortest path |
+//! | | fat-tree | 1 | up by credits, and down |
+//! | | dragonfly | 3 | as valiant; minimal packets begin in the second |
+//! | | file | as minimal-random | by credits |
+//!
+//! Details *chosen*:
+//!
+//! - The date line: a packet that turns into a ring takes class 1 if its own coordinate is above its destination's, and
+//!   keeps it as long as it goes along the ring. So a packet that wraps upwards is in class 1 for the whole ring, and so
+//!   is one that goes down without wrapping; the others are in class 0. Shortest ways are half a ring at most, and that is
+//!   why neither class can close a circle.
+//! - At a tie (half way round an even ring) a bit of the draw decides, and the same bit for the whole dimension.
+//! - Valiant: a packet whose intermediate switch is its own begins in the second phase.
+//! - Adaptive with an escape channel: a packet that has taken the escape channel stays on escape channels. Buffers hold
+//!   several packets, so one that came back could wait behind another one's head while it holds an escape channel, a
+//!   wait that the escape channels' order does not see. Escape classes have one channel each, the others are adaptive,
+//!   and an adaptive channel is only given with a free place behind it.
+//! - Adaptive on a dragonfly decides in the source switch, with its own credits only: the detour is taken if its
+//!   first link has more than twice the free places.
+//! - Files: links are ordered by the numbers of their switches, those that go up (to a higher number) before those that
+//!   go down; a class is left for the next at every step to a link that is not later in that order.
+
+use super::{Algorithm, Routing, Unroutable};
+use crate::fabric::topology::{Dragonfly, EndPlace, FatTree, Layout, Neighbours, Shape};
+use crate::fabric::{At, Route};
+use std::sync::Arc;
+
+/// Dimensions a topology may have.
+pub const MAX_DIMENSIONS: usize = 6;
+
+/// Where the head flit of a packet stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stand {
+    /// The switch.
+    pub switch: u32,
+    /// The input port.
+    pub port: u16,
+    /// The point-to-point channel it came in on.
+    pub channel: u8,
+}
+
+/// What a choice is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// One of the ways a packet may take.
+    Way,
+    /// A way that is longer than the others.
+    Detour,
+    /// The way that is always there.
+    Escape,
+}
+
+/// One output that a routing relation allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The output port.
+    pub port: u16,
+    /// The channels, as in [`Route::vcs`].
+    pub vcs: u32,
+    /// What for.
+    pub of: Use,
+}
+
+/// The random bits of a packet.
+///
+/// | bits | decide |
+/// |---|---|
+/// | 31:0 | the intermediate switch or group, the top of a tree |
+/// | 39:32 | the direction at a tie, a bit a dimension |
+/// | 63:40 | the order of dimensions, the link of a pair of groups |
+#[inline]
+pub fn entropy(seq: u64, dst: u32) -> u64 {
+    let mut word = seq << 24 ^ u64::from(dst);
+    word = (word ^ word >> 31).wrapping_mul(0x9fb2_1c65_1e98_df25);
+    word = (word ^ word >> 28).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    word ^ word >> 32
+}
+
+/// A number below `count` from the low bits of a draw.
+#[inline]
+fn pick(draw: u64, count: u32) -> u32 {
+    (((draw & 0xffff_ffff) * u64::from(count)) >> 32) as u32
+}
+
+/// A number below `count` from the high bits of a draw.
+#[inline]
+fn pick_order(draw: u64, count: u32) -> u32 {
+    (((draw >> 40) * u64::from(count)) >> 24) as u32
+}
+
+/// The split of the channels into classes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Classes {
+    masks: [u32; 32],
+    of: [u8; 32],
+}
+
+impl Classes {
+    /// `count` classes of `channels` channels. With `escapes` above 0 that many classes have one channel each.
+    fn new(channels: u8, count: u8, escapes: u8) -> Classes {
+        let mut classes = Classes { masks: [0; 32], of: [0; 32] };
+        let (channels, count) = (u32::from(channels), u32::from(count));
+        for channel in 0..channels.min(31) {
+            let class = if escapes > 0 {
+                channel.min(u32::from(escapes))
+            } else {
+                // The class whose share of the channels, floor(i channels / count) on, holds this one.
+                (0..count).rev().find(|class| class * channels / count <= channel).unwrap_or(0)
+            };
+            classes.of[channel as usize] = class as u8;
+            classes.masks[class as usize] |= 1 << channel;
+        }
+        if count == 1 {
+            classes.masks[0] = u32::MAX;
+        }
+        classes
+    }
+}
+
+/// Coordinates of all switches of a mesh, a torus or a HyperX, sides of 1 left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Grid {
+    at: Vec<[u16; MAX_DIMENSIONS]>,
+    sides: [u16; MAX_DIMENSIONS],
+    /// HyperX: the first port of each dimension.
+    base: [u16; MAX_DIMENSIONS],
+    dims: usize,
+    wrap: bool,
+    /// Orders of the dimensions.
+    orders: Vec<[u8; MAX_DIMENSIONS]>,
+}
+
+impl Grid {
+    fn new(size: &[u32], wrap: bool) -> Grid {
+        let live: Vec<u32> = size.iter().copied().filter(|&side| side > 1).collect();
+        let mut grid = Grid {
+            at: Vec::with_capacity(size.iter().product::<u32>() as usize),
+            sides: [1; MAX_DIMENSIONS],
+            base: [0; MAX_DIMENSIONS],
+            dims: live.len(),
+            wrap,
+            orders: orders(live.len()),
+        };
+        let mut base = 0;
+        for (d, &side) in live.iter().enumerate() {
+            grid.sides[d] = side as u16;
+            grid.base[d] = base;
+            base += side as u16 - 1;
+        }
+        let mut at = [0; MAX_DIMENSIONS];
+        for _ in 0..size.iter().product::<u32>() {
+            grid.at.push(at);
+            for (at, &side) in at.iter_mut().zip(&grid.sides[..live.len()]) {
+                *at += 1;
+                if *at < side {
+                    break;
+                }
+                *at = 0;
+            }
+        }
+        grid
+    }
+
+    /// Whether the way from `a` to `b` in dimension `d` goes down.
+    #[inline]
+    fn down(&self, a: u16, b: u16, d: usize, draw: u64) -> bool {
+        if !self.wrap {
+            return b < a;
+        }
+        let side = u32::from(self.sides[d]);
+        let forward = if b >= a { u32::from(b - a) } else { u32::from(b) + side - u32::from(a) };
+        2 * forward > side || 2 * forward == side && draw >> (32 + d) & 1 == 1
+    }
+
+    #[inline]
+    fn first(&self, here: &[u16; MAX_DIMENSIONS], there: &[u16; MAX_DIMENSIONS]) -> Option<usize> {
+        (0..self.dims).find(|&d| here[d] != there[d])
+    }
+
+    #[inline]
+    fn last(&self, here: &[u16; MAX_DIMENSIONS], there: &[u16; MAX_DIMENSIONS]) -> Option<usize> {
+        (0..self.dims).rev().find(|&d| here[d] != there[d])
+    }
+
+    /// HyperX: the port from `here` to coordinate `there` of dimension `d`.
+    #[inline]
+    fn direct(&self, d: usize, here: u16, there: u16) -> u16 {
+        self.base[d] + there - u16::from(there > here)
+    }
+}
+
+/// All orders of `count` things, in lexicographic order.
+fn orders(count: usize) -> Vec<[u8; MAX_DIMENSIONS]> {
+    let mut all = vec![([0; MAX_DIMENSIONS], 0u32)];
+    for place in 0..count {
+        all = all
+            .into_iter()
+            .flat_map(|(order, used)| {
+                (0..count).filter(move |d| used >> d & 1 == 0).map(move |d| {
+                    let mut order = order;
+                    order[place] = d as u8;
+                    (order, used | 1 << d)
+                })
+            })
+            .collect();
+    }
+    all.into_iter().map(|(order, _)| order).collect()
+}
+
+/// A tree's switches: level, and digits of their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Tree {
+    down: u16,
+    arity: u16,
+    leaves: u32,
+    digits: Vec<u16>,
+    level: Vec<u8>,
+    each: usize,
+}
+
+impl Tree {
+    fn new(tree: &FatTree) -> Tree {
+        let leaves = tree.leaves().expect("scenario checks bound the size") as u32;
+        let each = tree.levels as usize - 1;
+        let mut digits = Vec::with_capacity(leaves as usize * each);
+        for number in 0..leaves {
+            let mut rest = number;
+            for _ in 0..each {
+                digits.push((rest % u32::from(tree.arity)) as u16);
+                rest /= u32::from(tree.arity);
+            }
+        }
+        let level = (0..tree.levels).flat_map(|level| std::iter::repeat_n(level as u8, leaves as usize)).collect();
+        Tree { down: tree.down(), arity: tree.arity, leaves, digits, level, each }
+    }
+
+    #[inline]
+    fn digits(&self, number: u32) -> &[u16] {
+        let at = number as usize * self.each;
+        &self.digits[at..at + self.each]
+    }
+
+    /// Level of a switch, and the port down to a leaf if it lies below.
+    #[inline]
+    fn look(&self, switch: u32, leaf: u32) -> (usize, Option<u16>) {
+        let level = usize::from(self.level[switch as usize]);
+        let (here, there) = (self.digits(switch - level as u32 * self.leaves), self.digits(leaf));
+        if here[level..] == there[level..] {
+            // A switch of level 0 that agrees in all digits is the leaf itself.
+            (level, Some(if level > 0 { there[level - 1] } else { 0 }))
+        } else {
+            (level, None)
+        }
+    }
+}
+
+/// A dragonfly's switches by group and number, and its global ports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Groups {
+    shape: Dragonfly,
+    place: Vec<(u32, u16)>,
+    /// Switch of the group and port of a global channel.
+    gates: Vec<(u16, u16)>,
+    copies: u32,
+}
+
+impl Groups {
+    fn new(shape: &Dragonfly) -> Groups {
+        let a = shape.switches_per_group;
+        let place = (0..shape.groups).flat_map(|group| (0..a).map(move |number| (group, number as u16))).collect();
+        let gate = |channel: u32| ((channel / shape.global) as u16, (a - 1 + channel % shape.global) as u16);
+        let gates = (0..a * shape.global).map(gate).collect();
+        Groups { shape: shape.clone(), place, gates, copies: shape.links_of_a_pair().max(1) }
+    }
+
+    /// The port from a switch towards a group, and whether it is a global one.
+    #[inline]
+    fn towards(&self, here: (u32, u16), group: u32, draw: u64) -> (u16, bool) {
+        let copy = pick_order(draw, self.copies);
+        let channel = copy * (self.shape.groups - 1) + group - u32::from(group > here.0);
+        let (gate, port) = self.gates[channel as usize];
+        if gate == here.1 { (port, true) } else { (Self::local(here.1, gate), false) }
+    }
+
+    #[inline]
+    fn local(here: u16, there: u16) -> u16 {
+        there - u16::from(there > here)
+    }
+}
+
+/// A file's shortest paths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Paths {
+    switches: usize,
+    /// By (switch, destination): the ports of all shortest ways.
+    ports: Vec<u64>,
+    /// By (switch, port): the place in the order of links of the outgoing and of the incoming one.
+    order: Vec<(u32, u32)>,
+    width: usize,
+    classes: u8,
+}
+
+impl Paths {
+    fn new(layout: &Layout) -> Paths {
+        let switches = layout.switches();
+        let width = usize::from(layout.external_ports);
+        let neighbours = Neighbours::new(layout);
+        let mut far = vec![u32::MAX; switches * width];
+        let mut order = vec![(u32::MAX, u32::MAX); switches * width];
+        let mut links = Vec::new();
+        for switch in 0..switches as u32 {
+            for port in 0..width as u16 {
+                if let Some((to, by)) = neighbours.of(switch, port).filter(|&(to, _)| (to as usize) < switches) {
+                    far[switch as usize * width + usize::from(port)] = to;
+                    // Up before down; up by rising, down by falling numbers of the switch it leaves.
+                    let key = if to > switch { (0, switch, to) } else { (1, u32::MAX - switch, u32::MAX - to) };
+                    links.push((key, (switch, port), (to, by)));
+                }
+            }
+        }
+        links.sort_unstable();
+        for (number, &(_, from, to)) in links.iter().enumerate() {
+            order[from.0 as usize * width + usize::from(from.1)].0 = number as u32;
+            order[to.0 as usize * width + usize::from(to.1)].1 = number as u32;
+        }
+        let mut paths = Paths { switches, ports: vec![0; switches * switches], order, width, classes: 1 };
+        let mut distance = vec![u32::MAX; switches];
+        let mut queue = Vec::with_capacity(switches);
+        let mut rank = vec![0u8; switches * width];
+        for to in 0..switches {
+            distance.fill(u32::MAX);
+            distance[to] = 0;
+            queue.clear();
+            queue.push(to as u32);
+            let mut next = 0;
+            while let Some(&at) = queue.get(next) {
+                next += 1;
+                for port in 0..width {
+                    let other = far[at as usize * width + port];
+                    if other != u32::MAX && distance[other as usize] == u32::MAX {
+                        distance[other as usize] = distance[at as usize] + 1;
+                        queue.push(other);
+                    }
+                }
+            }
+            // Nearest first: rank is the number of classes that the rest of the way from a link takes at most.
+            for &at in &queue[1..] {
+                let mut ports = 0;
+                for port in 0..width {
+                    let other = far[at as usize * width + port];
+                    if other == u32::MAX || distance[other as usize] + 1 != distance[at as usize] {
+                        continue;
+                    }
+                    ports |= 1 << port;
+                    let mine = paths.order[at as usize * width + port].0;
+                    let mut rest = paths.ports[other as usize * switches + to];
+                    let mut most = 1;
+                    while rest != 0 {
+                        let then = other as usize * width + rest.trailing_zeros() as usize;
+                        rest &= rest - 1;
+                        most = most.max(rank[then].saturating_add(u8::from(paths.order[then].0 <= mine)));
+                    }
+                    rank[at as usize * width + port] = most;
+                    paths.classes = paths.classes.max(most);
+                }
+                paths.ports[at as usize * switches + to] = ports;
+            }
+        }
+        paths
+    }
+
+    #[inline]
+    fn to(&self, switch: u32, to: u32) -> u64 {
+        self.ports[switch as usize * self.switches + to as usize]
+    }
+
+    #[inline]
+    fn class(&self, at: Stand, network: bool, class: u8, out: u16) -> u8 {
+        if !network {
+            return 0;
+        }
+        let base = at.switch as usize * self.width;
+        class + u8::from(self.order[base + usize::from(out)].0 <= self.order[base + usize::from(at.port)].1)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Grid(Grid),
+    HyperX(Grid),
+    Tree(Tree),
+    Dragonfly(Groups),
+    Paths(Paths),
+}
+
+/// A routing function and the tables it works on; see the module's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Router {
+    kind: Kind,
+    algorithm: Algorithm,
+    classes: Classes,
+    escapes: u8,
+    /// Whether routes depend on chance.
+    draws: bool,
+    /// Per switch: the ports that lead to other switches. Packets that come in elsewhere begin.
+    network: Vec<u64>,
+}
+
+impl Router {
+    /// A routing function for a layout.
+    ///
+    /// # Errors
+    /// If the topology has no such routing, or needs more point-to-point channels than there are.
+    pub fn make(layout: &Layout, algorithm: Algorithm) -> Result<Routing, Unroutable> {
+        let channels = layout.plan.vcs.unicast;
+        let all = Algorithm::of(&layout.shape);
+        if !all.contains(&algorithm) {
+            return Err(Unroutable::NoSuchRouting { algorithm, kind: layout.shape.kind(), others: all.to_vec() });
+        }
+        let routing = Self::unchecked(layout, algorithm);
+        let needed = routing.needs();
+        if channels < needed {
+            return Err(Unroutable::Channels { algorithm, kind: layout.shape.kind(), needed, channels });
+        }
+        Ok(routing)
+    }
+
+    /// The same with any number of channels: with too few of them a routing function that can deadlock, or that finds no
+    /// channel at all.
+    pub(in crate::fabric) fn unchecked(layout: &Layout, algorithm: Algorithm) -> Routing {
+        let kind = match &layout.shape {
+            Shape::Die(die) => return Routing::Die(*die),
+            // Too many dimensions or too long a side for the table of coordinates.
+            Shape::Mesh(mesh, _) if Algorithm::of(&layout.shape).len() == 1 => return Routing::Mesh(mesh.clone()),
+            Shape::Mesh(mesh, _) => Kind::Grid(Grid::new(&mesh.size, false)),
+            Shape::Torus(torus) => Kind::Grid(Grid::new(&torus.size, true)),
+            Shape::HyperX(hyperx) => Kind::HyperX(Grid::new(&hyperx.size, false)),
+            Shape::FatTree(tree) => Kind::Tree(Tree::new(tree)),
+            Shape::Dragonfly(dragonfly) => Kind::Dragonfly(Groups::new(dragonfly)),
+            Shape::Graph(_) => Kind::Paths(Paths::new(layout)),
+        };
+        let escapes = match (&kind, algorithm) {
+            (Kind::Grid(grid), Algorithm::Adaptive) => 1 + u8::from(grid.wrap),
+            (Kind::HyperX(_), Algorithm::Adaptive) => 1,
+            _ => 0,
+        };
+        let switches = layout.switches() as u32;
+        let mut network = vec![0; switches as usize];
+        for link in &layout.plan.links {
+            if link.a.0 < switches && link.b.0 < switches {
+                for (switch, port) in [link.a, link.b] {
+                    network[switch as usize] |= 1u64.checked_shl(u32::from(port)).unwrap_or(0);
+                }
+            }
+        }
+        let draws = match (&kind, algorithm) {
+            (Kind::Grid(grid), Algorithm::DimensionOrder) => grid.wrap,
+            (Kind::HyperX(_), Algorithm::DimensionOrder) => false,
+            _ => true,
+        };
+        let mut router = Router { kind, algorithm, classes: Classes::new(1, 1, 0), escapes, draws, network };
+        let count = router.needs();
+        router.classes = Classes::new(layout.plan.vcs.unicast, count, escapes);
+        Routing::Fabric(Arc::new(router))
+    }
+
+    /// The algorithm.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// Channels this routing needs at least.
+    pub fn needs(&self) -> u8 {
+        match (&self.kind, self.algorithm) {
+            (Kind::Grid(grid), algorithm) => {
+                let line = 1 + u8::from(grid.wrap);
+                match algorithm {
+                    Algorithm::DimensionOrder => line,
+                    Algorithm::MinimalRandom | Algorithm::Valiant => 2 * line,
+                    Algorithm::Adaptive => line + 1,
+                }
+            }
+            (Kind::HyperX(grid), Algorithm::MinimalRandom) => grid.dims.max(1) as u8,
+            (Kind::HyperX(_), Algorithm::DimensionOrder) | (Kind::Tree(_), _) => 1,
+            (Kind::Dragonfly(_), Algorithm::Valiant | Algorithm::Adaptive) => 3,
+            (Kind::HyperX(_) | Kind::Dragonfly(_), _) => 2,
+            (Kind::Paths(paths), _) => paths.classes,
+        }
+    }
+
+    /// The class of a point-to-point channel.
+    pub fn class_of(&self, channel: u8) -> u8 {
+        self.classes.of[usize::from(channel)]
+    }
+
+    /// How many of the lowest classes are escape channels.
+    pub fn escapes(&self) -> u8 {
+        self.escapes
+    }
+
+    /// Whether a packet at this place came from another switch.
+    #[inline]
+    fn is_network(&self, at: Stand) -> bool {
+        1u64.checked_shl(u32::from(at.port)).is_none_or(|bit| self.network[at.switch as usize] & bit != 0)
+    }
+
+    #[inline]
+    fn class(&self, at: Stand) -> u8 {
+        self.classes.of[usize::from(at.channel & 31)]
+    }
+
+    #[inline]
+    fn over(&self, port: u16, class: u8) -> Route {
+        Route { port, vcs: self.classes.masks[usize::from(class & 31)], again: false }
+    }
+
+    /// Route computation.
+    #[inline]
+    pub fn unicast(&self, at: &At<'_>, to: EndPlace, seq: u64, dst: u32) -> Route {
+        let draw = if self.draws { entropy(seq, dst) } else { 0 };
+        let stand = Stand { switch: at.switch, port: at.port, channel: at.channel };
+        if self.algorithm == Algorithm::Adaptive {
+            self.adapt(at, stand, to, draw)
+        } else {
+            self.fixed(stand, to, draw)
+        }
+    }
+
+    /// The port of the next step of a shortest way; `None` at the goal.
+    pub fn hop(&self, switch: u32, to: u32) -> Option<u16> {
+        if switch == to {
+            return None;
+        }
+        Some(match &self.kind {
+            Kind::Grid(grid) => {
+                let (here, there) = (&grid.at[switch as usize], &grid.at[to as usize]);
+                let d = grid.first(here, there)?;
+                2 * d as u16 + u16::from(grid.down(here[d], there[d], d, 0))
+            }
+            Kind::HyperX(grid) => {
+                let (here, there) = (&grid.at[switch as usize], &grid.at[to as usize]);
+                let d = grid.first(here, there)?;
+                grid.direct(d, here[d], there[d])
+            }
+            // A switch above the leaves is reached as the leaf with its digits would be: only leaves are asked for.
+            Kind::Tree(tree) => tree.look(switch, to % tree.leaves).1.unwrap_or(tree.down),
+            Kind::Dragonfly(groups) => {
+                let (here, there) = (groups.place[switch as usize], groups.place[to as usize]);
+                if here.0 == there.0 { Groups::local(here.1, there.1) } else { groups.towards(here, there.0, 0).0 }
+            }
+            Kind::Paths(paths) => paths.to(switch, to).trailing_zeros() as u16,
+        })
+    }
+
+    /// The intermediate switch or group of a draw, if the routing has one.
+    pub fn intermediate(&self, draw: u64) -> Option<u32> {
+        match (&self.kind, self.algorithm) {
+            (Kind::Grid(grid) | Kind::HyperX(grid), Algorithm::Valiant) => Some(pick(draw, grid.at.len() as u32)),
+            (Kind::Dragonfly(groups), Algorithm::Valiant) => Some(pick(draw, groups.shape.groups)),
+            _ => None,
+        }
+    }
+
+    /// Where Valiant's phases stand: the switch to go to, whether that is the destination, and whether the phase has
+    /// just begun.
+    #[inline]
+    fn phase(&self, at: Stand, to: u32, draw: u64, switches: u32, line: u8) -> (u32, u8, bool) {
+        let network = self.is_network(at);
+        let middle = pick(draw, switches);
+        if network && self.class(at) >= line {
+            (to, 1, false)
+        } else if at.switch == middle || !network && at.switch == to {
+            (to, 1, true)
+        } else {
+            (middle, 0, !network)
+        }
+    }
+
+    /// Route computation of every routing that does not look at credits.
+    #[inline]
+    pub fn fixed(&self, at: Stand, to: EndPlace, draw: u64) -> Route {
+        let eject = Route::over(to.port);
+        match &self.kind {
+            Kind::Grid(grid) => {
+                let line = 1 + u8::from(grid.wrap);
+                let (goal, phase, fresh) = match self.algorithm {
+                    Algorithm::Valiant => self.phase(at, to.switch, draw, grid.at.len() as u32, line),
+                    Algorithm::MinimalRandom => (to.switch, (draw >> 40 & 1) as u8, false),
+                    _ => (to.switch, 0, false),
+                };
+                let (here, there) = (&grid.at[at.switch as usize], &grid.at[goal as usize]);
+                let descending = self.algorithm == Algorithm::MinimalRandom && phase == 1;
+                let Some(d) = (if descending { grid.last(here, there) } else { grid.first(here, there) }) else {
+                    return eject;
+                };
+                let port = 2 * d as u16 + u16::from(grid.down(here[d], there[d], d, draw));
+                let class = if !grid.wrap {
+                    phase
+                } else if !fresh && usize::from(at.port >> 1) == d && self.is_network(at) {
+                    self.class(at)
+                } else {
+                    phase * 2 + u8::from(here[d] > there[d])
+                };
+                self.over(port, class)
+            }
+            Kind::HyperX(grid) => {
+                let (goal, phase) = match self.algorithm {
+                    Algorithm::Valiant => {
+                        let (goal, phase, _) = self.phase(at, to.switch, draw, grid.at.len() as u32, 1);
+                        (goal, phase)
+                    }
+                    _ => (to.switch, 0),
+                };
+                let (here, there) = (&grid.at[at.switch as usize], &grid.at[goal as usize]);
+                let (next, class) = if self.algorithm == Algorithm::MinimalRandom {
+                    let order = &grid.orders[pick_order(draw, grid.orders.len() as u32) as usize];
+                    let next = order[..grid.dims].iter().map(|&d| usize::from(d)).find(|&d| here[d] != there[d]);
+                    (next, if self.is_network(at) { self.class(at) + 1 } else { 0 })
+                } else {
+                    (grid.first(here, there), phase)
+                };
+                let Some(d) = next else { return eject };
+                self.over(grid.direct(d, here[d], there[d]), class)
+            }
+            Kind::Tree(tree) => {
+                if at.switch == to.switch {
+                    return eject;
+                }
+                let (level, below) = tree.look(at.switch, to.switch);
+                self.over(below.unwrap_or_else(|| tree.down + tree.digits(pick(draw, tree.leaves))[level]), 0)
+            }
+            Kind::Dragonfly(groups) => {
+                if at.switch == to.switch {
+                    return eject;
+                }
+                let (here, there) = (groups.place[at.switch as usize], groups.place[to.switch as usize]);
+                if let Some(detour) = self.detour(groups, at, here, there, draw) {
+                    return self.over(groups.towards(here, detour, draw).0, 0);
+                }
+                let (port, class) = self.direct(groups, here, there, draw);
+                self.over(port, class)
+            }
+            Kind::Paths(paths) => {
+                if at.switch == to.switch {
+                    return eject;
+                }
+                let mut ports = paths.to(at.switch, to.switch);
+                // Another choice at every switch: the draw is turned by the switch's number.
+                let turned = draw.rotate_left(at.switch % 61 + 1);
+                for _ in 0..pick(turned, ports.count_ones()) {
+                    ports &= ports - 1;
+                }
+                let port = ports.trailing_zeros() as u16;
+                self.over(port, paths.class(at, self.is_network(at), self.class(at), port))
+            }
+        }
+    }
+
+    /// Dragonfly: the group of the detour, if the packet is on its way there or begins one.
+    #[inline]
+    fn detour(&self, groups: &Groups, at: Stand, here: (u32, u16), there: (u32, u16), draw: u64) -> Option<u32> {
+        if self.algorithm == Algorithm::MinimalRandom {
+            return None;
+        }
+        let group = pick(draw, groups.shape.groups);
+        let begun = !self.is_network(at) || self.class(at) == 0;
+        (begun && group != here.0 && group != there.0 && here.0 != there.0).then_some(group)
+    }
+
+    /// Dragonfly: the shortest way on.
+    #[inline]
+    fn direct(&self, groups: &Groups, here: (u32, u16), there: (u32, u16), draw: u64) -> (u16, u8) {
+        // Classes before and after the global link; a routing with detours has one more before them.
+        let first = u8::from(self.algorithm != Algorithm::MinimalRandom);
+        if here.0 == there.0 {
+            (Groups::local(here.1, there.1), first + 1)
+        } else {
+            (groups.towards(here, there.0, draw).0, first)
+        }
+    }
+
+    /// Calls `give` with everything that routing may answer at this place, over all states of the credits. Chance is
+    /// the draw's, except for the ways up a tree and through a file's network, all of which are given.
+    pub fn choices(&self, at: Stand, to: EndPlace, draw: u64, give: &mut impl FnMut(Choice)) {
+        let adaptive = self.algorithm == Algorithm::Adaptive;
+        if at.switch == to.switch && (adaptive || !matches!(self.algorithm, Algorithm::Valiant)) {
+            give(Choice { port: to.port, vcs: u32::MAX, of: Use::Way });
+            return;
+        }
+        let way = |route: Route, of| Choice { port: route.port, vcs: route.vcs, of };
+        match &self.kind {
+            Kind::Grid(grid) if adaptive => {
+                let (here, there) = (&grid.at[at.switch as usize], &grid.at[to.switch as usize]);
+                let escaped = self.is_network(at) && self.class(at) < self.escapes;
+                let mut escape = true;
+                for d in (0..grid.dims).filter(|&d| here[d] != there[d]) {
+                    let down = grid.down(here[d], there[d], d, draw);
+                    let port = 2 * d as u16 + u16::from(down);
+                    if !escaped {
+                        give(way(self.over(port, self.escapes), Use::Way));
+                    }
+                    if escape {
+                        // By position alone: a packet may come here from anywhere. Class 1 until it has wrapped.
+                        let wraps = grid.wrap && if down { here[d] < there[d] } else { here[d] > there[d] };
+                        give(way(self.over(port, u8::from(wraps)), Use::Escape));
+                        escape = false;
+                    }
+                    if escaped {
+                        break;
+                    }
+                }
+            }
+            Kind::HyperX(grid) if adaptive => {
+                let (here, there) = (&grid.at[at.switch as usize], &grid.at[to.switch as usize]);
+                let escaped = self.is_network(at) && self.class(at) < self.escapes;
+                let mut escape = true;
+                for d in (0..grid.dims).filter(|&d| here[d] != there[d]) {
+                    let port = grid.direct(d, here[d], there[d]);
+                    if !escaped {
+                        give(way(self.over(port, 1), Use::Way));
+                    }
+                    if escape {
+                        give(way(self.over(port, 0), Use::Escape));
+                        escape = false;
+                    }
+                    if escaped {
+                        break;
+                    }
+                }
+            }
+            Kind::Tree(tree) => match tree.look(at.switch, to.switch) {
+                (_, Some(port)) => give(way(self.over(port, 0), Use::Way)),
+                (_, None) => {
+                    for up in tree.down..tree.down + tree.arity {
+                        give(way(self.over(up, 0), Use::Way));
+                    }
+                }
+            },
+            Kind::Dragonfly(groups) if adaptive => {
+                let (here, there) = (groups.place[at.switch as usize], groups.place[to.switch as usize]);
+                let detour = self.detour(groups, at, here, there, draw);
+                if detour.is_none() || !self.is_network(at) {
+                    let (port, class) = self.direct(groups, here, there, draw);
+                    give(way(self.over(port, class), Use::Way));
+                }
+                if let Some(group) = detour {
+                    give(way(self.over(groups.towards(here, group, draw).0, 0), Use::Detour));
+                }
+            }
+            Kind::Paths(paths) => {
+                let (network, class) = (self.is_network(at), self.class(at));
+                let mut ports = paths.to(at.switch, to.switch);
+                while ports != 0 {
+                    let port = ports.trailing_zeros() as u16;
+                    ports &= ports - 1;
+                    give(way(self.over(port, paths.class(at, network, class, port)), Use::Way));
+                }
+            }
+            _ => give(way(self.fixed(at, to, draw), Use::Way)),
+        }
+    }
+
+    /// Route computation by credits: the way whose best channel has most free places, a channel nobody holds before one
+    /// that is held; a bit of the draw settles ties.
+    ///
+    /// Where there is an escape channel, a way counts only with channels that nobody holds and that have a free place, and
+    /// only those are named: a packet that was given a channel stays with it, so one that was given a full one would
+    /// wait for it without being able to escape, and four such packets can wait in a circle.
+    fn adapt(&self, at: &At<'_>, stand: Stand, to: EndPlace, draw: u64) -> Route {
+        let mut best: Option<(u32, Choice)> = None;
+        let mut escape = None;
+        if stand.switch == to.switch {
+            return Route::over(to.port);
+        }
+        let must_be_open = self.escapes > 0;
+        self.choices(stand, to, draw, &mut |mut choice| {
+            if choice.of == Use::Escape {
+                escape = Some(choice);
+                return;
+            }
+            let (mut score, mut open) = (0, 0);
+            for channel in 0..at.channels() {
+                if choice.vcs >> channel & 1 == 1 {
+                    let credits = u32::from(at.credits(choice.port, channel));
+                    let free = credits > 0 && !at.is_held(choice.port, channel);
+                    open |= u32::from(free) << channel;
+                    score = score.max(u32::from(free) << 16 | credits);
+                }
+            }
+            if must_be_open {
+                if open == 0 {
+                    return;
+                }
+                choice.vcs = open;
+            }
+            if choice.of == Use::Detour {
+                score = ((score & 0xffff) / 2) | (score & 0x1_0000);
+            }
+            let better = best.is_none_or(|(other, _)| {
+                score > other || score == other && choice.of == Use::Way && draw >> (choice.port & 63) & 1 == 1
+            });
+            if better {
+                best = Some((score, choice));
+            }
+        });
+        let choice = best.map(|(_, way)| way).or(escape);
+        let choice = choice.unwrap_or(Choice { port: to.port, vcs: u32::MAX, of: Use::Way });
+        Route { port: choice.port, vcs: choice.vcs, again: true }
+    }
+
+    /// Draws that stand for all there are: every intermediate, every order, every side of a tie, and the ways they
+    /// combine.
+    pub fn draws(&self) -> Vec<u64> {
+        let mut all = vec![0u64];
+        let mut product = |values: Vec<u64>| {
+            all = all.iter().flat_map(|base| values.iter().map(move |value| base | value)).collect();
+        };
+        let low = |count: u32| (0..u64::from(count)).map(|i| (i << 32).div_ceil(u64::from(count))).collect();
+        let high = |count: u32| (0..u64::from(count)).map(|i| (i << 24).div_ceil(u64::from(count)) << 40).collect();
+        match &self.kind {
+            Kind::Grid(grid) | Kind::HyperX(grid) => {
+                if self.algorithm == Algorithm::Valiant {
+                    product(low(grid.at.len() as u32));
+                }
+                for d in (0..grid.dims).filter(|&d| grid.wrap && grid.sides[d] % 2 == 0) {
+                    product(vec![0, 1 << (32 + d)]);
+                }
+                if self.algorithm == Algorithm::MinimalRandom {
+                    match self.kind {
+                        Kind::HyperX(_) => product(high(grid.orders.len() as u32)),
+                        _ => product(vec![0, 1 << 40]),
+                    }
+                }
+            }
+            Kind::Dragonfly(groups) => {
+                if self.algorithm != Algorithm::MinimalRandom {
+                    product(low(groups.shape.groups));
+                }
+                product(high(groups.copies));
+            }
+            // All ways are given at once.
+            Kind::Tree(_) | Kind::Paths(_) => {}
+        }
+        all
+    }
+}

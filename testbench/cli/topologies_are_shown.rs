@@ -1,0 +1,125 @@
+//! `watershed topology` says which switches there are and how they are joined; `watershed check` says that packets arrive
+//! and cannot deadlock (K-PIPE-1).
+
+use serde_json::Value as Json;
+
+use crate::support::watershed;
+
+fn json(arguments: &[&str]) -> Json {
+    let output = watershed([&["topology", "--json"][..], arguments].concat());
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    serde_json::from_str(&output.stdout).unwrap()
+}
+
+#[test]
+fn figures_are_those_of_the_textbook() {
+    let figures = |name: &str, set: &str| {
+        let shown = json(&[name, "--set", set]);
+        let figures = &shown["figures"];
+        (
+            figures["switches"].as_u64().unwrap(),
+            figures["links_between_switches"].as_u64().unwrap(),
+            figures["diameter"].as_u64().unwrap(),
+            figures["bisection_links"].as_u64().unwrap(),
+            (figures["mean_distance"].as_f64().unwrap() * 1000.0).round() as u64,
+        )
+    };
+    // k x k mesh: 2 k (k - 1) links, diameter 2 (k - 1), bisection k, mean 2 (k^2 - 1) / 3k.
+    assert_eq!(figures("mesh-uniform", "seed=1"), (64, 112, 14, 8, 5250));
+    // k-ary n-cube of even k: n k^n links, diameter n k / 2, bisection 2 k^(n-1), mean n k / 4.
+    assert_eq!(figures("torus-uniform", "seed=1"), (64, 128, 8, 16, 4000));
+    assert_eq!(figures("torus-uniform", "topology.size=[4, 4, 4]"), (64, 192, 6, 32, 3000));
+    // HyperX: S (S - 1) / 2 links a row, diameter D, bisection S^2 / 4 a row, mean D (1 - 1 / S).
+    assert_eq!(figures("hyperx-uniform", "seed=1"), (16, 48, 2, 16, 1500));
+    // k-ary n-tree: (n - 1) k^n links, diameter 2 (n - 1), full bisection.
+    let tree = figures("fat-tree-uniform", "seed=1");
+    assert_eq!((tree.0, tree.1, tree.2), (48, 128, 4));
+    // Dragonfly: g a (a - 1) / 2 + g (g - 1) / 2 links, diameter 3.
+    let dragonfly = figures("dragonfly-uniform", "seed=1");
+    assert_eq!((dragonfly.0, dragonfly.1, dragonfly.2), (36, 54 + 36, 3));
+    assert_eq!(figures("file-ring", "seed=1"), (6, 6, 3, 2, 1500));
+    // A die: all-to-all in four tiles, two links for each of four positions between neighbouring tiles.
+    assert_eq!(figures("allreduce-die", "seed=1").1, 4 * 6 + 3 * 8);
+}
+
+#[test]
+fn every_link_is_listed_with_both_its_ports() {
+    for name in
+        ["allreduce-die", "torus-uniform", "hyperx-uniform", "fat-tree-uniform", "dragonfly-uniform", "file-ring"]
+    {
+        let shown = json(&[name]);
+        let text = watershed(["topology", name]).stdout;
+        let mut ports = std::collections::BTreeSet::new();
+        for link in shown["links"].as_array().unwrap() {
+            for end in ["from", "to"] {
+                let node = link[end]["node"].as_str().unwrap();
+                assert!(ports.insert((node.to_owned(), link[end]["port"].as_u64())), "{name}: a port has one link");
+                assert!(text.contains(node), "{name}: {node}");
+            }
+            assert!(link["latency_cycles"].as_u64().unwrap() > 0);
+        }
+        let listed = text.lines().filter(|line| line.starts_with("  P") && !line.ends_with("engine")).count();
+        let ends = shown["end_points"].as_array().unwrap().len();
+        assert_eq!(listed, ports.len() - ends, "{name}: every port of a switch has its line");
+    }
+}
+
+#[test]
+fn latencies_follow_the_distance_or_the_fold() {
+    let latencies = |arguments: &[&str]| -> Vec<(String, u64, u64)> {
+        let level = |level: &Json| {
+            let cycles = |key: &str| level[key].as_u64().unwrap();
+            (level["level"].as_str().unwrap().to_owned(), cycles("latency_min_cycles"), cycles("latency_max_cycles"))
+        };
+        json(arguments)["levels"].as_array().unwrap().iter().map(level).collect()
+    };
+    let is = |name: &str, low, high| (name.to_owned(), low, high);
+    assert_eq!(latencies(&["torus-uniform"]), [is("local", 1, 1), is("x", 2, 2), is("y", 2, 2)]);
+    let distance = ["torus-uniform", "--set", "topology.latency=distance"];
+    assert_eq!(latencies(&distance), [is("local", 1, 1), is("x", 1, 7), is("y", 1, 7)]);
+    // The reference's flattened butterfly: two cycles a place, tiles of two by two end points.
+    assert_eq!(latencies(&["hyperx-uniform"]), [is("local", 1, 1), is("x", 2, 6), is("y", 2, 6)]);
+    assert_eq!(latencies(&["fat-tree-uniform"])[1..], [is("level0-1", 1, 1), is("level1-2", 2, 2)]);
+    assert_eq!(latencies(&["file-ring"])[1..], [is("ring", 1, 4)]);
+}
+
+#[test]
+fn a_picture_has_every_switch() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("net.svg");
+    for (name, switches, links) in [
+        ("allreduce-die", 16, 48),
+        ("torus-uniform", 64, 128),
+        ("fat-tree-uniform", 48, 128),
+        ("dragonfly-uniform", 36, 90),
+        ("file-ring", 6, 6),
+    ] {
+        let output = watershed(["topology", name, "--svg", file.to_str().unwrap()]);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let picture = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(picture.matches("<path").count(), links, "{name}");
+        assert_eq!(picture.matches("text-anchor").count(), switches, "{name}");
+        assert!(picture.starts_with("<svg") && picture.ends_with("</svg>\n") && !picture.contains("NaN"), "{name}");
+    }
+    let big = ["topology", "mesh-uniform", "--set", "topology.size=[64, 64]", "--svg", file.to_str().unwrap()];
+    let output = watershed(big);
+    assert_eq!((output.status, output.stdout.as_str()), (2, ""));
+    assert!(output.stderr.contains("a picture has room for 2048 switches, there are 4096"));
+}
+
+#[test]
+fn a_system_too_big_is_proved_on_a_smaller_one() {
+    for (name, overrides, on) in [
+        ("mesh-uniform", &["topology.size=[64, 64]", "routing.algorithm=adaptive"][..], "mesh of"),
+        ("torus-uniform", &["topology.size=[16, 16, 16]"], "torus of"),
+        ("fat-tree-uniform", &["topology.levels=6", "topology.latencies_cycles=[1, 1, 1, 1, 1]"], "4-ary"),
+        ("dragonfly-uniform", &["topology.global_links=6"], "dragonfly of"),
+    ] {
+        let sets = overrides.iter().flat_map(|set| ["--set", set]);
+        let output = watershed(["check", name].into_iter().chain(sets));
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let line = output.stdout.lines().next().unwrap();
+        let (_, place) = line.split_once("(shown on a smaller one: ").unwrap_or_else(|| panic!("{name}: {line}"));
+        assert!(place.starts_with(on) || place.contains("-tree"), "{line}");
+    }
+}
