@@ -10,7 +10,7 @@ use crate::fabric::routing::{Flaw, Proof, prove_within};
 use crate::fabric::topology::{Common, Layout, LinkParams, Shape};
 
 /// Steps a proof may take: a few seconds.
-const STEPS: u64 = 20_000_000;
+const STEPS: u64 = 60_000_000;
 
 /// What was shown of a scenario's routing.
 #[derive(Debug, Clone, PartialEq, Eq)]

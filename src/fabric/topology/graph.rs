@@ -5,7 +5,7 @@
 //!
 //! | parameter | unit | effect on cycles |
 //! |---|---|---|
-//! | [`GraphLink::params`], [`GraphEnd::params`] | cycles | latency and width of this link; those of the system where a link names none |
+//! | [`GraphLink::latency`], [`GraphLink::cycles_per_flit`], [`GraphEnd::latency`] | cycles | latency and width of this link; those of the system where a link names none |
 //!
 //! Limitations: routes follow shortest paths in hops, whatever the latencies; the table of distances grows with the square
 //! of the number of switches.
