@@ -14,6 +14,7 @@ use clap::{Parser, Subcommand};
 mod alu;
 mod check;
 mod completions;
+mod curve;
 mod exhaustive;
 mod list;
 mod progress;
@@ -54,6 +55,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Arguments),
+    Curve(curve::Arguments),
     Check(check::Arguments),
     List(list::Arguments),
     Schema(schema::Arguments),
@@ -76,6 +78,7 @@ fn after_help() -> String {
   watershed list
   watershed run testbench/piuma/allreduce-die.toml --wave die.vcd
   watershed run testbench/piuma/allreduce-die.toml --set switch.ceng.stages=4 --json
+  watershed curve mesh-uniform --rates 0.05..0.5:0.05 --svg curve.svg
   watershed wave diff a.vcd b.vcd
   watershed alu --op sum --type f32 --round up 0x3f800001 0x33800000
 
@@ -96,6 +99,7 @@ pub fn main() -> ExitCode {
     };
     let exit = match arguments.command {
         Command::Run(arguments) => run::main(&arguments),
+        Command::Curve(arguments) => curve::main(&arguments),
         Command::Check(arguments) => check::main(&arguments),
         Command::List(arguments) => list::main(&arguments),
         Command::Schema(arguments) => schema::main(&arguments),

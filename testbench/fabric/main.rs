@@ -15,4 +15,5 @@ mod packets_cross_whole;
 mod point_to_point;
 mod rate_follows_credits;
 mod support;
+mod traffic_is_what_it_says;
 mod wide_switches;
