@@ -129,10 +129,12 @@ fn measure(arguments: &Arguments, scenario: &ScenarioArguments) -> Result<Curve,
         if let Some(check) = result.document.checks.iter().find(|check| !check.passed) {
             return Err(format!("error: at a load of {rate}, check \"{}\" failed: {}", check.name, check.detail));
         }
-        Point::of(rate, &result.document).ok_or_else(|| format!("error: the run at a load of {rate} did not reach its window"))
+        Point::of(rate, &result.document)
+            .ok_or_else(|| format!("error: the run at a load of {rate} did not reach its window"))
     };
     let points = curve::points(&arguments.rates.0, arguments.jobs, &point)?;
-    let saturation = if arguments.saturation { curve::saturation(&points, arguments.tolerance.max(1e-4), point)? } else { None };
+    let saturation =
+        if arguments.saturation { curve::saturation(&points, arguments.tolerance.max(1e-4), point)? } else { None };
     Ok(Curve { name: first.scenario.name.clone(), points, saturation })
 }
 
@@ -181,18 +183,17 @@ fn table(curves: &[Curve]) -> String {
             let beyond = saturation.unstable.as_ref().map_or_else(String::new, |point| {
                 format!("; at {:.4} offered, {:.4} are", point.offered, point.accepted)
             });
-            let _ = writeln!(
-                out,
-                "saturation throughput {:.4} flits a node and cycle{beyond}",
-                saturation.stable.accepted
-            );
+            let _ =
+                writeln!(out, "saturation throughput {:.4} flits a node and cycle{beyond}", saturation.stable.accepted);
         }
     }
     out
 }
 
 fn csv(curves: &[Curve]) -> String {
-    let mut out = String::from("scenario,rate,offered,accepted,accepted_min,latency,half_width,network_latency,p99,hops,saturated\n");
+    let mut out = String::from(
+        "scenario,rate,offered,accepted,accepted_min,latency,half_width,network_latency,p99,hops,saturated\n",
+    );
     for curve in curves {
         for point in &curve.points {
             let number = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
@@ -218,8 +219,7 @@ fn csv(curves: &[Curve]) -> String {
 
 /// Points of a CSV file: the first two columns of every line that begins with two numbers.
 fn peer(path: &PathBuf) -> Result<Series, String> {
-    let text =
-        fs::read_to_string(path).map_err(|error| format!("error: cannot read {}: {error}", path.display()))?;
+    let text = fs::read_to_string(path).map_err(|error| format!("error: cannot read {}: {error}", path.display()))?;
     let mut points = Vec::new();
     for line in text.lines() {
         let mut numbers = line.split(',').map(|word| word.trim().parse::<f64>());
@@ -228,7 +228,10 @@ fn peer(path: &PathBuf) -> Result<Series, String> {
         }
     }
     if points.is_empty() {
-        return Err(format!("error: {} has no line of offered load and latency, for example 0.1,27.22", path.display()));
+        return Err(format!(
+            "error: {} has no line of offered load and latency, for example 0.1,27.22",
+            path.display()
+        ));
     }
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     Ok(Series { name, points, half_widths: Vec::new(), marks_only: true })

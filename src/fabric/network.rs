@@ -88,7 +88,8 @@ impl<'a> At<'a> {
     /// Whether a packet holds a point-to-point channel of an output.
     #[inline]
     pub fn is_held(&self, out: u16, channel: u8) -> bool {
-        self.wires.out[self.wires.queue(self.base + u32::from(out), self.wires.vcs.set + self.first + channel)].owner != 0
+        self.wires.out[self.wires.queue(self.base + u32::from(out), self.wires.vcs.set + self.first + channel)].owner
+            != 0
     }
 }
 

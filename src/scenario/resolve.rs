@@ -788,7 +788,8 @@ impl Resolver<'_> {
         let Some(measure) = &file.measure else { return };
         if traffic.is_empty() {
             self.report(
-                Problem::at_key("measure", "there is no traffic to measure").expected("`[[traffic]]` beside `[measure]`"),
+                Problem::at_key("measure", "there is no traffic to measure")
+                    .expected("`[[traffic]]` beside `[measure]`"),
             );
         }
         if measure.precision.is_some() && measure.max_measure_cycles < measure.measure_cycles {
@@ -865,8 +866,11 @@ impl Resolver<'_> {
             None => PacketFlits::Fixed(1),
             Some(PacketFlits::Range { min, max }) if max < min => {
                 self.report(
-                    Problem::at(format!("{path}.max"), format!("the longest packet, {max} flits, is shorter than the shortest"))
-                        .expected(format!("{min} or more")),
+                    Problem::at(
+                        format!("{path}.max"),
+                        format!("the longest packet, {max} flits, is shorter than the shortest"),
+                    )
+                    .expected(format!("{min} or more")),
                 );
                 PacketFlits::Fixed(1)
             }
@@ -898,11 +902,14 @@ impl Resolver<'_> {
                 let most = rates.fold(0.0, f64::max);
                 if peak(most) > 1.0 {
                     let on = burst_alpha / (burst_alpha + burst_beta);
-                    let message = format!("a source that is on for {on:.3} of the time cannot offer {most} flits a cycle");
+                    let message =
+                        format!("a source that is on for {on:.3} of the time cannot offer {most} flits a cycle");
                     let place = if file.rate.is_some() { format!("{path}.rate") } else { format!("{path}.flows") };
                     self.report(
-                        Problem::at(place, message)
-                            .expected(format!("up to {:.4}: a packet in every cycle of every burst", most / peak(most))),
+                        Problem::at(place, message).expected(format!(
+                            "up to {:.4}: a packet in every cycle of every burst",
+                            most / peak(most)
+                        )),
                     );
                 }
                 Injection::Bursty { rate, burst_alpha, burst_beta }
@@ -970,8 +977,11 @@ impl Resolver<'_> {
                     let here = format!("{path}.hotspots[{index}]");
                     if spot.end_point >= ends {
                         self.report(
-                            Problem::at(format!("{here}.end_point"), format!("there is no end point {}", spot.end_point))
-                                .expected(format!("an end point from 0 to {}", ends - 1)),
+                            Problem::at(
+                                format!("{here}.end_point"),
+                                format!("there is no end point {}", spot.end_point),
+                            )
+                            .expected(format!("an end point from 0 to {}", ends - 1)),
                         );
                     }
                     if sum > 1.0 + 1e-9 && sum - spot.share <= 1.0 + 1e-9 {

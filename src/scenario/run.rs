@@ -215,6 +215,8 @@ struct Trace {
 
 /// Cycles that a trace is read ahead.
 const AHEAD: u64 = 4096;
+/// Cycles before the end of what was read in which a run reads on: more than a quiet system is ahead of its last event.
+const MARGIN: u64 = 8;
 /// Steps between two collections of what end points have measured.
 const COLLECT: u32 = 128;
 
@@ -310,14 +312,15 @@ impl<'a> Run<'a> {
         while !self.is_done() {
             // A jump over idle cycles must not jump over the limit, nor over a cycle in which something is looked at.
             let now = self.ready.system.now();
-            if now >= self.feed.until && !self.feed(now) {
+            if now + MARGIN >= self.feed.until && !self.feed(now) {
                 break;
             }
             if now >= self.measurement.next() {
                 self.measure(now);
                 continue;
             }
-            let step = self.ready.system.step_before(limits.max_cycles.min(self.measurement.next()).min(self.feed.until));
+            let step =
+                self.ready.system.step_before(limits.max_cycles.min(self.measurement.next()).min(self.feed.until));
             if step == Step::End {
                 if self.ready.system.now() < limits.max_cycles {
                     continue;
@@ -328,6 +331,13 @@ impl<'a> Run<'a> {
             if self.ready.system.completions() != self.seen {
                 self.seen = self.ready.system.completions();
                 self.advance();
+            } else if step == Step::Quiet && !self.feed.is_at_end() {
+                // The next packet of a trace is further away than the run has read.
+                let now = self.ready.system.now();
+                if !self.feed(now) {
+                    break;
+                }
+                continue;
             } else if step == Step::Quiet && self.measurement.next() != u64::MAX {
                 // Nothing will happen any more, but the window has not been looked at.
                 let next = self.measurement.next();
@@ -961,11 +971,12 @@ impl Feed {
         for (index, traffic) in loaded.scenario.traffic.iter().enumerate() {
             let TrafficPattern::Trace { path, .. } = &traffic.pattern else { continue };
             let opened = trace::Reader::open(path, ends).and_then(|mut reader| Ok((reader.next()?, reader)));
-            let (next, reader) =
-                opened.map_err(|wrong| loaded.problems(vec![trace_problem(index, &wrong)]))?;
-            let extra = ready.classes.iter().enumerate().position(|(at, class)| {
-                at >= loaded.scenario.traffic.len() && class.traffic == index
-            });
+            let (next, reader) = opened.map_err(|wrong| loaded.problems(vec![trace_problem(index, &wrong)]))?;
+            let extra = ready
+                .classes
+                .iter()
+                .enumerate()
+                .position(|(at, class)| at >= loaded.scenario.traffic.len() && class.traffic == index);
             let fed = |end: &crate::piuma::End| end.traffic.as_ref().and_then(|traffic| traffic.fed(index as u16));
             feed.traces.push(Trace {
                 traffic: index,

@@ -33,7 +33,14 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
     if let Some(measure) = &document.measure {
         let length = measure.to_cycle - measure.from_cycle;
         let verdict = if measure.saturated { "SATURATED: " } else { "" };
-        line(&mut out, "measured", &format!("cycles {} to {}, {length} in all; {verdict}{}", measure.from_cycle, measure.to_cycle, measure.verdict));
+        line(
+            &mut out,
+            "measured",
+            &format!(
+                "cycles {} to {}, {length} in all; {verdict}{}",
+                measure.from_cycle, measure.to_cycle, measure.verdict
+            ),
+        );
         let hops = measure.hops_mean.map_or_else(String::new, |hops| format!("; {hops:.2} switches on the way"));
         let text = format!(
             "offered {:.4}, accepted {:.4} flits a node and cycle, {:.4} at the least{hops}",
@@ -139,7 +146,8 @@ fn describe_collective(out: &mut String, scenario: &Scenario, collective: &Colle
 }
 
 fn describe_traffic(out: &mut String, document: &Document, traffic: &TrafficResult) {
-    let packets = traffic.latency.as_ref().filter(|_| document.measure.is_some()).map_or(traffic.packets, |l| l.packets);
+    let packets =
+        traffic.latency.as_ref().filter(|_| document.measure.is_some()).map_or(traffic.packets, |l| l.packets);
     let latency = match (traffic.mean_latency_cycles, traffic.max_latency_cycles) {
         (Some(mean), Some(max)) if traffic.latency.is_none() => {
             format!(", latency {mean:.1} cycles on average, {max} at most")

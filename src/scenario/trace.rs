@@ -120,7 +120,8 @@ impl Lines {
         if number < u64::from(ends) {
             Ok(number as u32)
         } else {
-            Err(self.wrong(format_args!("there is no end point {number}"), format!("an end point from 0 to {}", ends - 1)))
+            Err(self
+                .wrong(format_args!("there is no end point {number}"), format!("an end point from 0 to {}", ends - 1)))
         }
     }
 }

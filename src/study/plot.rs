@@ -70,7 +70,8 @@ fn escaped(text: &str) -> String {
 impl Plot {
     /// The picture.
     pub fn svg(&self) -> String {
-        let points = || self.series.iter().flat_map(|series| &series.points).filter(|(x, y)| x.is_finite() && y.is_finite());
+        let points =
+            || self.series.iter().flat_map(|series| &series.points).filter(|(x, y)| x.is_finite() && y.is_finite());
         let most = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
         let x_step = step(most(&mut points().map(|point| point.0)).max(1e-6));
         let x_max = (most(&mut points().map(|point| point.0)).max(1e-6) / x_step).ceil() * x_step;
@@ -143,7 +144,8 @@ impl Plot {
         for y in ticks(y_step, y_max) {
             let _ = writeln!(out, "<path d=\"M{LEFT} {:.2}H{right}\"/>", at_y(y));
         }
-        let _ = writeln!(out, "</g>\n<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"currentColor\"/>");
+        let _ =
+            writeln!(out, "</g>\n<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"currentColor\"/>");
         let _ = writeln!(out, "<g fill=\"currentColor\" text-anchor=\"middle\">");
         for x in ticks(x_step, x_max) {
             let _ = writeln!(out, "<text x=\"{:.2}\" y=\"{}\">{}</text>", at_x(x), bottom + 20.0, label(x));
@@ -179,7 +181,10 @@ mod tests {
 
     #[test]
     fn axes_have_round_numbers() {
-        assert_eq!([step(0.6), step(1.0), step(88.0), step(7.0), step(500.0)].map(label), ["0.1", "0.1", "10", "1", "50"]);
+        assert_eq!(
+            [step(0.6), step(1.0), step(88.0), step(7.0), step(500.0)].map(label),
+            ["0.1", "0.1", "10", "1", "50"]
+        );
         assert_eq!(label(0.30000000000000004), "0.3");
     }
 
@@ -201,7 +206,11 @@ mod tests {
         let svg = plot.svg();
         assert_eq!(svg, plot.svg());
         assert_eq!(svg.matches("<polyline").count(), 1, "marks alone have no line");
-        assert_eq!((svg.matches("<circle").count(), svg.matches("<rect x").count()), (4, 5), "one more each in legend, clip");
+        assert_eq!(
+            (svg.matches("<circle").count(), svg.matches("<rect x").count()),
+            (4, 5),
+            "one more each in legend, clip"
+        );
         assert!(svg.contains("a &lt; b &amp; c") && svg.contains("latency (cycles)") && svg.contains(">theirs<"));
         assert!(svg.contains("prefers-color-scheme: dark") && svg.contains("currentColor"));
         // 0.2 of 0.4 is the middle of the axis, 20 of 80 a quarter of the height from below.

@@ -109,7 +109,11 @@ fn an_unstable_run_is_called_unstable() {
     let document = document(&format!("pattern = 'bit-complement'\nrate = 0.9\n{WINDOW}drain_cycles = 200\n"));
     let measure = document.measure.unwrap();
     assert!(measure.saturated && measure.verdict.contains("had not arrived"), "{}", measure.verdict);
-    assert!(measure.drained_cycle.is_none() && (0.2..=0.5).contains(&measure.accepted_mean), "{}", measure.accepted_mean);
+    assert!(
+        measure.drained_cycle.is_none() && (0.2..=0.5).contains(&measure.accepted_mean),
+        "{}",
+        measure.accepted_mean
+    );
     assert!((measure.offered - 0.9).abs() < 0.01);
 }
 
@@ -135,7 +139,9 @@ fn a_window_grows_until_the_mean_is_sure() {
 #[test]
 fn a_closed_loop_keeps_to_its_window() {
     for window in [1, 3] {
-        let traffic = format!("pattern = 'uniform'\ninjection = 'closed-loop'\nwindow = {window}\nreply_flits = 3\nthink_cycles = 5\nservice_cycles = 7\nstop_cycle = 3000");
+        let traffic = format!(
+            "pattern = 'uniform'\ninjection = 'closed-loop'\nwindow = {window}\nreply_flits = 3\nthink_cycles = 5\nservice_cycles = 7\nstop_cycle = 3000"
+        );
         let loaded = load_text("x", &text(&traffic), Path::new("."), "x", &[]).unwrap();
         let mut system = build::build(&loaded, build::BuildOptions::default()).unwrap().system;
         let mut most = 0;
@@ -156,7 +162,8 @@ fn one_request_at_a_time_takes_the_way_there_and_back() {
     // A window of one, far apart: round trip = request + service + reply, and the next request thinks before.
     let flows = "pattern = 'flows'\ninjection = 'closed-loop'\nwindow = 1\nreply_flits = 3\nthink_cycles = 5\nservice_cycles = 7\nflows = [{ from = 's0_0.P4', to = 's3_3.P4', rate = 0 }]\nstop_cycle = 1000";
     let document = document(flows);
-    let (requests, replies) = (document.traffic[0].latency.clone().unwrap(), document.traffic[1].latency.clone().unwrap());
+    let (requests, replies) =
+        (document.traffic[0].latency.clone().unwrap(), document.traffic[1].latency.clone().unwrap());
     // Seven switches, six links between them and two at the ends, one cycle more into the sink.
     let way = 7 + 6 + 2 + 1;
     assert_eq!((requests.min, requests.max), (way, way));
@@ -182,10 +189,9 @@ fn requests_and_replies_never_share_a_channel() {
     };
     run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
     let mut wave = wellen::simple::read(&path).unwrap();
-    let ids: Vec<(String, wellen::SignalRef)> = {
-        let hierarchy = wave.hierarchy();
-        hierarchy.iter_vars().map(|var| (var.full_name(hierarchy), var.signal_ref())).collect()
-    };
+    let hierarchy = wave.hierarchy();
+    let ids: Vec<(String, wellen::SignalRef)> =
+        hierarchy.all_vars().map(|var| (hierarchy[var].full_name(hierarchy), hierarchy[var].signal_ref())).collect();
     let mut seen = 0;
     for (name, id) in ids.iter().filter(|(name, _)| name.ends_with(".id")) {
         let vc = ids.iter().find(|(other, _)| other.strip_suffix(".vc") == name.strip_suffix(".id")).unwrap().1;
@@ -193,7 +199,7 @@ fn requests_and_replies_never_share_a_channel() {
         let bits = |signal: wellen::SignalRef, at: u32| -> Option<u64> {
             let signal = wave.get_signal(signal)?;
             let offset = signal.get_offset(at)?;
-            let text = signal.get_value_at(&offset, 0).to_bit_string()?;
+            let text = signal.get_value_at(&offset, offset.elements - 1).to_bit_string()?;
             u64::from_str_radix(&text, 2).ok()
         };
         for at in 0..wave.time_table().len() as u32 {
@@ -211,8 +217,12 @@ fn requests_and_replies_never_share_a_channel() {
 fn nothing_depends_on_skipping_or_on_the_order_of_evaluation() {
     for traffic in [
         format!("pattern = 'uniform'\nrate = 0.35\npacket_flits = {{ min = 1, max = 4 }}\n{WINDOW}precision = 0.01\n"),
-        format!("pattern = 'shuffle'\nrate = 0.1\ninjection = 'bursty'\nburst_alpha = 0.01\nburst_beta = 0.02\n{WINDOW}"),
-        format!("pattern = 'uniform'\ninjection = 'closed-loop'\nwindow = 2\nreply_flits = 3\nthink_cycles = 30\n{WINDOW}"),
+        format!(
+            "pattern = 'shuffle'\nrate = 0.1\ninjection = 'bursty'\nburst_alpha = 0.01\nburst_beta = 0.02\n{WINDOW}"
+        ),
+        format!(
+            "pattern = 'uniform'\ninjection = 'closed-loop'\nwindow = 2\nreply_flits = 3\nthink_cycles = 30\n{WINDOW}"
+        ),
         "pattern = 'trace'\nfile = 'traces/packets-4x4.txt'".to_owned(),
     ] {
         let text = |options: &RunOptions<'_>| serde_json::to_string(&document_with(&traffic, options)).unwrap();

@@ -141,7 +141,10 @@ mod tests {
                 let expected = 1.0 - (1.0 - probability).powi(*bound as i32);
                 let sigma = (expected * (1.0 - expected) / f64::from(draws)).sqrt();
                 let found = f64::from(below) / f64::from(draws);
-                assert!((found - expected).abs() <= 5.0 * sigma + 1e-12, "p {probability}, below {bound}: {found} {expected}");
+                assert!(
+                    (found - expected).abs() <= 5.0 * sigma + 1e-12,
+                    "p {probability}, below {bound}: {found} {expected}"
+                );
             }
         }
     }

@@ -183,11 +183,8 @@ impl Traffic {
             _ => None,
         });
         let effects = effects.collect();
-        let sources: Vec<Source> = specs
-            .into_iter()
-            .enumerate()
-            .map(|(i, spec)| Source::new(spec, end, Rng::new(seed, stream(i))))
-            .collect();
+        let sources: Vec<Source> =
+            specs.into_iter().enumerate().map(|(i, spec)| Source::new(spec, end, Rng::new(seed, stream(i)))).collect();
         Traffic {
             end,
             due: sources.iter().map(|source| source.next).min().unwrap_or(Cycle::MAX),

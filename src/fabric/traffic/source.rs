@@ -483,7 +483,8 @@ mod tests {
             (0.01, Lengths::Range(1, 8)),
             (0.7, Lengths::weighted(&[(1, 4), (9, 1)])),
         ] {
-            let created = packets(source(Process::bernoulli(rate, &lengths), lengths.clone(), Target::Fixed(0), CYCLES, 1));
+            let created =
+                packets(source(Process::bernoulli(rate, &lengths), lengths.clone(), Target::Fixed(0), CYCLES, 1));
             let p = rate / lengths.mean();
             let sigma = (CYCLES as f64 * p * (1.0 - p)).sqrt();
             assert!((created.len() as f64 - CYCLES as f64 * p).abs() < 4.0 * sigma, "{rate}: {}", created.len());
@@ -492,8 +493,12 @@ mod tests {
             let spread = 4.0 * (sigma * lengths.mean() + 4.0 * (created.len() as f64).sqrt());
             assert!((flits as f64 - CYCLES as f64 * rate).abs() < spread, "{rate}: {flits}");
         }
-        assert_eq!(packets(source(Process::bernoulli(0.0, &Lengths::Fixed(1)), Lengths::Fixed(1), Target::Fixed(0), 9, 1)), []);
-        let all = packets(source(Process::bernoulli(1.0, &Lengths::Fixed(1)), Lengths::Fixed(1), Target::Fixed(0), 9, 1));
+        assert_eq!(
+            packets(source(Process::bernoulli(0.0, &Lengths::Fixed(1)), Lengths::Fixed(1), Target::Fixed(0), 9, 1)),
+            []
+        );
+        let all =
+            packets(source(Process::bernoulli(1.0, &Lengths::Fixed(1)), Lengths::Fixed(1), Target::Fixed(0), 9, 1));
         assert!(all.iter().map(|(at, ..)| *at).eq(0..9));
     }
 
