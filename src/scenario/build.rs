@@ -318,7 +318,10 @@ impl Builder<'_> {
             (0..ends).map(|end| Some(Target::Fixed(permutation.destination(end, &sides, concentration)))).collect()
         };
         let targets = match pattern {
-            TrafficPattern::Uniform { include_self: true } => all(Target::Uniform { ends }),
+            // A trace says itself where its packets go: the target of its sources is never asked.
+            TrafficPattern::Uniform { include_self: true } | TrafficPattern::Trace { .. } => {
+                all(Target::Uniform { ends })
+            }
             TrafficPattern::Uniform { include_self: false } => all(Target::Others { ends }),
             TrafficPattern::AllToAll => all(Target::InTurn { ends }),
             TrafficPattern::Hotspot { hotspots } => {
@@ -332,7 +335,6 @@ impl Builder<'_> {
                 }
                 list
             }
-            TrafficPattern::Trace { .. } => all(Target::Uniform { ends }),
             TrafficPattern::Transpose => fixed(Permutation::Transpose),
             TrafficPattern::BitComplement => fixed(Permutation::BitComplement),
             TrafficPattern::BitReverse => fixed(Permutation::BitReverse),

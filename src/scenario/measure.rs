@@ -302,8 +302,12 @@ impl Measurement {
         self.to = longer;
         self.phase = Phase::Window(longer);
         let [arrived, entered] = std::mem::take(&mut self.late);
-        arrived.iter().for_each(|packet| self.arrived(packet));
-        entered.iter().for_each(|packet| self.entered(packet));
+        for packet in &arrived {
+            self.arrived(packet);
+        }
+        for packet in &entered {
+            self.entered(packet);
+        }
         true
     }
 
@@ -360,7 +364,9 @@ mod tests {
         let hits = (0..trials).filter(|&trial| {
             let mut rng = Rng::new(trial, memory as u64);
             let mut last = vec![0u64; memory];
-            last.iter_mut().for_each(|draw| *draw = rng.below(21));
+            for draw in &mut last {
+                *draw = rng.below(21);
+            }
             let mut batches = vec![Batch::default(); BATCHES];
             for batch in &mut batches {
                 for i in 0..200 {

@@ -761,7 +761,9 @@ impl Resolver<'_> {
                 self.foreign_keys(traffic, &path);
                 let packet_flits = self.lengths(traffic.packet_flits.as_ref(), &format!("{path}.packet_flits"));
                 let injection = self.injection(traffic, &path, &packet_flits);
-                if matches!(injection, Injection::ClosedLoop { .. }) && file.switch.point_to_point_vcs % 2 != 0 {
+                if matches!(injection, Injection::ClosedLoop { .. })
+                    && !file.switch.point_to_point_vcs.is_multiple_of(2)
+                {
                     let has = counted_channels(file.switch.point_to_point_vcs);
                     self.report(
                         Problem::at(

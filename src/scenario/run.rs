@@ -431,7 +431,7 @@ impl<'a> Run<'a> {
                     let source = trace.sources[record.src as usize];
                     traffic.feed(source, record.cycle, record.dst, record.flits, class as u16, lane);
                 }
-                match trace.reader.next() {
+                match trace.reader.record() {
                     Ok(next) => trace.next = next,
                     Err(wrong) => {
                         feed.wrong = Some(trace_problem(trace.traffic, &wrong));
@@ -790,18 +790,17 @@ impl<'a> Run<'a> {
         self.measurement.close();
         let end = self.snapshot();
         let measured = self.measurement.has_window();
-        let (from, to) = match &self.window {
-            [Some(from), Some(to)] => (from.clone(), to.clone()),
-            _ => {
-                let nothing = Snapshot {
-                    created: vec![Created::default(); end.created.len()],
-                    received: vec![Received::default(); end.received.len()],
-                    arrived: vec![0; end.arrived.len()],
-                    links: vec![LinkCount::default(); end.links.len()],
-                    entered: 0,
-                };
-                (nothing, end.clone())
-            }
+        let (from, to) = if let [Some(from), Some(to)] = &self.window {
+            (from.clone(), to.clone())
+        } else {
+            let nothing = Snapshot {
+                created: vec![Created::default(); end.created.len()],
+                received: vec![Received::default(); end.received.len()],
+                arrived: vec![0; end.arrived.len()],
+                links: vec![LinkCount::default(); end.links.len()],
+                entered: 0,
+            };
+            (nothing, end.clone())
         };
         let confidence = self.loaded.scenario.measure.map(|measure| measure.confidence);
         for (at, class) in self.ready.classes.iter().enumerate() {
@@ -970,7 +969,7 @@ impl Feed {
         let ends = loaded.scenario.topology.end_points();
         for (index, traffic) in loaded.scenario.traffic.iter().enumerate() {
             let TrafficPattern::Trace { path, .. } = &traffic.pattern else { continue };
-            let opened = trace::Reader::open(path, ends).and_then(|mut reader| Ok((reader.next()?, reader)));
+            let opened = trace::Reader::open(path, ends).and_then(|mut reader| Ok((reader.record()?, reader)));
             let (next, reader) = opened.map_err(|wrong| loaded.problems(vec![trace_problem(index, &wrong)]))?;
             let extra = ready
                 .classes

@@ -59,7 +59,7 @@ const FLITS: u64 = 65_536;
 /// Reads lines of numbers.
 struct Lines {
     name: String,
-    lines: BufReader<File>,
+    file: BufReader<File>,
     line: u64,
     text: String,
     hash: u64,
@@ -76,7 +76,7 @@ impl Lines {
             expected: "the name of a text file, relative to the scenario".into(),
         })?;
         let hash = 0xcbf2_9ce4_8422_2325;
-        Ok(Lines { name, lines: BufReader::new(file), line: 0, text: String::new(), hash })
+        Ok(Lines { name, file: BufReader::new(file), line: 0, text: String::new(), hash })
     }
 
     fn wrong(&self, what: impl std::fmt::Display, expected: impl Into<String>) -> Wrong {
@@ -84,11 +84,11 @@ impl Lines {
     }
 
     /// The numbers of the next line that has any, and how many there are.
-    fn next(&mut self, form: &str, least: usize) -> Result<Option<([u64; 5], usize)>, Wrong> {
+    fn numbers(&mut self, form: &str, least: usize) -> Result<Option<([u64; 5], usize)>, Wrong> {
         loop {
             self.text.clear();
             self.line += 1;
-            let read = self.lines.read_line(&mut self.text).map_err(|error| self.wrong(error, "text"))?;
+            let read = self.file.read_line(&mut self.text).map_err(|error| self.wrong(error, "text"))?;
             if read == 0 {
                 return Ok(None);
             }
@@ -146,9 +146,9 @@ impl Reader {
     ///
     /// # Errors
     /// If the line breaks the rules.
-    pub fn next(&mut self) -> Result<Option<Record>, Wrong> {
+    pub fn record(&mut self) -> Result<Option<Record>, Wrong> {
         let form = "cycle source destination flits [class]";
-        let Some(([cycle, src, dst, flits, class], _)) = self.lines.next(form, 4)? else { return Ok(None) };
+        let Some(([cycle, src, dst, flits, class], _)) = self.lines.numbers(form, 4)? else { return Ok(None) };
         if cycle < self.last {
             let message = format!("cycle {cycle} comes after cycle {}", self.last);
             return Err(self.lines.wrong(message, "records in the order of their cycles"));
@@ -176,7 +176,7 @@ impl Reader {
 pub fn survey(path: &Path, ends: u32) -> Result<Facts, Wrong> {
     let mut reader = Reader::open(path, ends)?;
     let mut facts = Facts { classes: 1, ..Facts::default() };
-    while let Some(record) = reader.next()? {
+    while let Some(record) = reader.record()? {
         facts.packets += 1;
         facts.classes = facts.classes.max(record.class + 1);
     }
@@ -192,7 +192,7 @@ pub fn permutation(path: &Path, ends: u32) -> Result<Vec<(u32, u32)>, Wrong> {
     let mut lines = Lines::open(path)?;
     let mut pairs = Vec::new();
     let (mut sends, mut gets) = (vec![false; ends as usize], vec![false; ends as usize]);
-    while let Some(([src, dst, ..], _)) = lines.next("source destination", 2)? {
+    while let Some(([src, dst, ..], _)) = lines.numbers("source destination", 2)? {
         let (src, dst) = (lines.end(src, ends)?, lines.end(dst, ends)?);
         for (list, end, what) in [(&mut sends, src, "source"), (&mut gets, dst, "destination")] {
             if std::mem::replace(&mut list[end as usize], true) {
@@ -224,10 +224,10 @@ mod tests {
         let (_folder, path) = file("# cycle src dst flits\n5 0 3 1\n\n5,1,2,4,1 # with a class\n\t9 3 0 65536\r\n");
         let mut reader = Reader::open(&path, 4).unwrap();
         let record = |cycle, src, dst, flits, class| Some(Record { cycle, src, dst, flits, class });
-        assert_eq!(reader.next().unwrap(), record(5, 0, 3, 1, 0));
-        assert_eq!(reader.next().unwrap(), record(5, 1, 2, 4, 1));
-        assert_eq!(reader.next().unwrap(), record(9, 3, 0, 65536, 0));
-        assert_eq!(reader.next().unwrap(), None);
+        assert_eq!(reader.record().unwrap(), record(5, 0, 3, 1, 0));
+        assert_eq!(reader.record().unwrap(), record(5, 1, 2, 4, 1));
+        assert_eq!(reader.record().unwrap(), record(9, 3, 0, 65536, 0));
+        assert_eq!(reader.record().unwrap(), None);
         let facts = survey(&path, 4).unwrap();
         assert_eq!((facts.packets, facts.classes), (3, 2));
     }

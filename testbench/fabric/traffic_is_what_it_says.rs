@@ -1,5 +1,6 @@
 //! Traffic as scenarios describe it, from the draw to the result document: rates, windows, lanes, traces, measurement.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use watershed::scenario::result::Document;
@@ -57,7 +58,7 @@ fn zero_load_latency_is_exact() {
     let mut cycle = 0;
     for (s, d) in (0..16u64).flat_map(|s| (0..16u64).map(move |d| (s, d))) {
         let flits = 1 + (s + d) % 5;
-        trace += &format!("{cycle} {s} {d} {flits}\n");
+        let _ = writeln!(trace, "{cycle} {s} {d} {flits}");
         cycle += 100;
         let hops = (s % 4).abs_diff(d % 4) + (s / 4).abs_diff(d / 4) + 1;
         // Local link, switches and links between them, local link.
@@ -193,7 +194,7 @@ fn requests_and_replies_never_share_a_channel() {
     let ids: Vec<(String, wellen::SignalRef)> =
         hierarchy.all_vars().map(|var| (hierarchy[var].full_name(hierarchy), hierarchy[var].signal_ref())).collect();
     let mut seen = 0;
-    for (name, id) in ids.iter().filter(|(name, _)| name.ends_with(".id")) {
+    for (name, id) in ids.iter().filter(|(name, _)| name.strip_suffix(".id").is_some()) {
         let vc = ids.iter().find(|(other, _)| other.strip_suffix(".vc") == name.strip_suffix(".id")).unwrap().1;
         wave.load_signals(&[*id, vc]);
         let bits = |signal: wellen::SignalRef, at: u32| -> Option<u64> {

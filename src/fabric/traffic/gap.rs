@@ -113,9 +113,11 @@ fn product(a: u128, b: u128) -> u128 {
     }
     let (a1, a0) = (a >> 64, a & u128::from(u64::MAX));
     let (b1, b0) = (b >> 64, b & u128::from(u64::MAX));
-    let middle = (a0 * b0 >> 64) + (a1 * b0 & u128::from(u64::MAX)) + (a0 * b1 & u128::from(u64::MAX));
-    let high = a1 * b1 + (a1 * b0 >> 64) + (a0 * b1 >> 64) + (middle >> 64);
-    high << 1 | (middle & u128::from(u64::MAX)) >> 63
+    let low = |number: u128| number & u128::from(u64::MAX);
+    let upper = |number: u128| number >> 64;
+    let middle = upper(a0 * b0) + low(a1 * b0) + low(a0 * b1);
+    let high = a1 * b1 + upper(a1 * b0) + upper(a0 * b1) + upper(middle);
+    high << 1 | low(middle) >> 63
 }
 
 #[cfg(test)]

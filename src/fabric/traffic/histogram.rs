@@ -116,7 +116,9 @@ mod tests {
         for (count, spread) in [(1u64, 50), (9, 50), (1000, 900), (5000, 1 << 22)] {
             let mut histogram = Histogram::default();
             let mut list: Vec<u64> = (0..count).map(|_| rng.below(spread) * rng.below(spread) / spread).collect();
-            list.iter().for_each(|&latency| histogram.add(latency));
+            for &latency in &list {
+                histogram.add(latency);
+            }
             list.sort_unstable();
             for per_mille in [1, 500, 900, 990, 999, 1000] {
                 let exact = list[((count * u64::from(per_mille)).div_ceil(1000).max(1) - 1) as usize];

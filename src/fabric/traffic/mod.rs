@@ -320,13 +320,13 @@ impl Traffic {
     /// Whether anything that waits has a credit.
     #[inline]
     fn has_credit(&self, io: &Io<'_>) -> bool {
-        self.lanes.iter().enumerate().any(|(at, lane)| match lane.entering {
-            Some((_, vc, _)) => io.credits(0, vc) > 0,
-            None => {
-                let (first, each) = self.channels(at, io);
-                (self.lanes.len() == 1 || self.sources.iter().any(|source| heads_for(source, at)))
-                    && (first..first + each).any(|vc| io.credits(0, vc) > 0)
+        self.lanes.iter().enumerate().any(|(at, lane)| {
+            if let Some((_, vc, _)) = lane.entering {
+                return io.credits(0, vc) > 0;
             }
+            let (first, each) = self.channels(at, io);
+            (self.lanes.len() == 1 || self.sources.iter().any(|source| heads_for(source, at)))
+                && (first..first + each).any(|vc| io.credits(0, vc) > 0)
         })
     }
 
@@ -343,26 +343,24 @@ impl Traffic {
         }
     }
 
+    /// Chooses the next packet of a lane and a channel for it.
+    fn start(&mut self, at: usize, io: &Io<'_>) -> Option<(usize, u8, u32)> {
+        let count = self.sources.len();
+        let start = self.lanes[at].next_source;
+        let turn = |i: usize| if start + i < count { start + i } else { start + i - count };
+        let source = (0..count).map(turn).find(|&s| heads_for(&self.sources[s], at))?;
+        let (first, each) = self.channels(at, io);
+        let start = self.lanes[at].next_vc;
+        let turn = |i: u8| first + if start + i < each { start + i } else { start + i - each };
+        let vc = (0..each).map(turn).find(|&vc| io.can_send(0, vc))?;
+        let lane = &mut self.lanes[at];
+        lane.next_source = if source + 1 == count { 0 } else { source + 1 };
+        lane.next_vc = if vc - first + 1 == each { 0 } else { vc - first + 1 };
+        Some((source, vc, 0))
+    }
+
     fn enter_on(&mut self, at: usize, io: &mut Io<'_>) -> bool {
-        let (s, vc, index) = match self.lanes[at].entering {
-            Some(entering) => entering,
-            None => {
-                let count = self.sources.len();
-                let start = self.lanes[at].next_source;
-                let turn = |i: usize| if start + i < count { start + i } else { start + i - count };
-                let Some(source) = (0..count).map(turn).find(|&s| heads_for(&self.sources[s], at)) else {
-                    return false;
-                };
-                let (first, each) = self.channels(at, io);
-                let start = self.lanes[at].next_vc;
-                let turn = |i: u8| first + if start + i < each { start + i } else { start + i - each };
-                let Some(vc) = (0..each).map(turn).find(|&vc| io.can_send(0, vc)) else { return false };
-                let lane = &mut self.lanes[at];
-                lane.next_source = if source + 1 == count { 0 } else { source + 1 };
-                lane.next_vc = if vc - first + 1 == each { 0 } else { vc - first + 1 };
-                (source, vc, 0)
-            }
-        };
+        let Some((s, vc, index)) = self.lanes[at].entering.or_else(|| self.start(at, io)) else { return false };
         if !io.can_send(0, vc) {
             self.lanes[at].entering = Some((s, vc, index));
             return false;

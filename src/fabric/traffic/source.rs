@@ -100,7 +100,7 @@ impl Lengths {
     pub fn mean(&self) -> f64 {
         match self {
             Lengths::Fixed(flits) => f64::from(*flits),
-            Lengths::Range(least, most) => (f64::from(*least) + f64::from(*most)) / 2.0,
+            Lengths::Range(least, most) => f64::midpoint(f64::from(*least), f64::from(*most)),
             Lengths::Weighted(list) => {
                 let mut before = 0;
                 let mut flits = 0u128;
