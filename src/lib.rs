@@ -12,6 +12,7 @@
 //!
 //! ```text
 //!  roof      cli/        one file a subcommand; parses, calls, prints
+//!  floor 5   study/      curves over many runs, plots; reads results, never touches blocks
 //!  floor 4   scenario/   TOML -> checked configuration -> a system; errors with carets; the run; the result document
 //!  floor 3   piuma/      configuration registers, CENG, core end points, embedding, legality
 //!  floor 2   fabric/     switch, buffers, credits, virtual channels, arbiters, links, routing, topologies, traffic;
@@ -105,3 +106,4 @@ pub mod oracle;
 pub mod piuma;
 pub mod probe;
 pub mod scenario;
+pub mod study;

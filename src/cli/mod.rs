@@ -15,6 +15,7 @@ mod alu;
 mod check;
 mod completions;
 mod contributions;
+mod curve;
 mod exhaustive;
 mod list;
 mod progress;
@@ -57,6 +58,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Arguments),
+    Curve(curve::Arguments),
     Check(check::Arguments),
     List(list::Arguments),
     Topology(topology::Arguments),
@@ -80,6 +82,7 @@ fn after_help() -> String {
   watershed list
   watershed run testbench/piuma/allreduce-die.toml --wave die.vcd
   watershed run testbench/piuma/allreduce-die.toml --set switch.ceng.stages=4 --json
+  watershed curve mesh-uniform --rates 0.05..0.5:0.05 --svg curve.svg
   watershed wave diff a.vcd b.vcd
   watershed alu --op sum --type f32 --round up 0x3f800001 0x33800000
 
@@ -100,6 +103,7 @@ pub fn main() -> ExitCode {
     };
     let exit = match arguments.command {
         Command::Run(arguments) => run::main(&arguments),
+        Command::Curve(arguments) => curve::main(&arguments),
         Command::Check(arguments) => check::main(&arguments),
         Command::List(arguments) => list::main(&arguments),
         Command::Topology(arguments) => topology::main(&arguments),

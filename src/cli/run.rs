@@ -105,7 +105,18 @@ pub(super) struct ScenarioArguments {
 impl ScenarioArguments {
     /// Reads and checks the scenario.
     pub fn load(&self) -> Result<Loaded, Problems> {
+        self.load_with(&[])
+    }
+
+    /// The same arguments for another scenario.
+    pub fn with(&self, scenario: PathBuf) -> Self {
+        Self { scenario, seed: self.seed, set: self.set.clone() }
+    }
+
+    /// Reads and checks the scenario with more values set.
+    pub fn load_with(&self, sets: &[String]) -> Result<Loaded, Problems> {
         let mut overrides = self.set.clone();
+        overrides.extend(sets.iter().cloned());
         overrides.extend(self.seed.map(|seed| format!("seed={seed}")));
         if !self.scenario.exists() {
             let given = self.scenario.to_string_lossy();

@@ -52,30 +52,44 @@ pub struct At<'a> {
     pub channel: u8,
     wires: &'a Wires,
     base: u32,
+    /// The first point-to-point channel that is seen, and how many are.
+    first: u8,
+    count: u8,
 }
 
 impl<'a> At<'a> {
     pub(super) fn new(wires: &'a Wires, switch: u32, base: u32, port: u16, vc: u8) -> Self {
-        At { switch, port, channel: vc - wires.vcs.set, wires, base }
+        At { switch, port, channel: vc - wires.vcs.set, wires, base, first: 0, count: wires.vcs.unicast }
+    }
+
+    /// The view of a packet's own lane, where channels are divided into lanes of equal size that packets never leave:
+    /// the channels of the lane are counted from 0, and the answer must be moved back with [`Route::in_lane`].
+    #[inline]
+    #[must_use]
+    pub fn lane(self, lanes: u8) -> Self {
+        let each = self.count / lanes;
+        let lane = self.channel / each;
+        At { channel: self.channel - lane * each, first: self.first + lane * each, count: each, ..self }
     }
 
     /// How many point-to-point channels there are.
     #[inline]
     pub fn channels(&self) -> u8 {
-        self.wires.vcs.unicast
+        self.count
     }
 
     /// Credits of a point-to-point channel of an output: free places in the buffer at the far end, as far as the switch
     /// knows. What adaptive routing decides by.
     #[inline]
     pub fn credits(&self, out: u16, channel: u8) -> u16 {
-        self.wires.out[self.wires.queue(self.base + u32::from(out), self.wires.vcs.set + channel)].credits
+        self.wires.out[self.wires.queue(self.base + u32::from(out), self.wires.vcs.set + self.first + channel)].credits
     }
 
     /// Whether a packet holds a point-to-point channel of an output.
     #[inline]
     pub fn is_held(&self, out: u16, channel: u8) -> bool {
-        self.wires.out[self.wires.queue(self.base + u32::from(out), self.wires.vcs.set + channel)].owner != 0
+        self.wires.out[self.wires.queue(self.base + u32::from(out), self.wires.vcs.set + self.first + channel)].owner
+            != 0
     }
 }
 
@@ -95,6 +109,13 @@ impl Route {
     /// Over this port, on any channel.
     pub fn over(port: u16) -> Route {
         Route { port, vcs: u32::MAX, again: false }
+    }
+
+    /// The answer for a packet that was seen through [`At::lane`]: the channels moved back to where they are.
+    #[inline]
+    #[must_use]
+    pub fn in_lane(self, at: &At<'_>) -> Route {
+        Route { vcs: (self.vcs & ((1 << at.count) - 1)) << at.first, ..self }
     }
 }
 
@@ -279,6 +300,11 @@ where
         self.wires.live_flits()
     }
 
+    /// Flits on links, at most as many as are anywhere; costs nothing to ask.
+    pub fn flits_on_links(&self) -> usize {
+        self.wires.arrivals.under_way()
+    }
+
     /// The plan the system was built from.
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -294,6 +320,11 @@ where
         let node = self.plan.nodes.len() - self.ends.len() + end;
         self.wires.wake.insert(node as u32);
         &mut self.ends[end]
+    }
+
+    /// All end points, to take from them what they have written down; nobody is woken.
+    pub fn each_end(&mut self, take: impl FnMut(&mut E)) {
+        self.ends.iter_mut().for_each(take);
     }
 
     /// The engines in the wire.

@@ -679,7 +679,22 @@ impl Io<'_> {
     /// is back, a channel must have all its credits.
     #[inline]
     pub fn can_start(&self, port: u16, vc: u8) -> bool {
-        self.can_send(port, vc) && self.wires.may_start(self.wires.port(self.node, port), vc)
+        self.can_send(port, vc) && self.has_room(port, vc)
+    }
+
+    /// Whether the credits of a channel let a packet start, whatever else its port does in this cycle.
+    #[inline]
+    pub fn has_room(&self, port: u16, vc: u8) -> bool {
+        self.wires.may_start(self.wires.port(self.node, port), vc)
+    }
+
+    /// The channels of an input port on which something is queued, a bit each.
+    #[inline]
+    pub fn occupied(&self, port: u16) -> u32 {
+        let shift = self.wires.vc_shift;
+        let bit = u32::from(port) << shift;
+        let word = self.wires.masks[(self.wires.nodes[self.node as usize].mask_base + (bit >> 6)) as usize].occupied;
+        (word >> (bit & 63)) as u32 & (u32::MAX >> (32 - (1 << shift)))
     }
 
     /// Says whether the block wants to be ticked when a credit comes back (it does until it says otherwise): a block

@@ -588,6 +588,7 @@ impl Block for End {
         }
         if let Some(traffic) = &mut self.traffic {
             wake = wake.or(traffic.tick(io));
+            io.heed_credits(self.core.is_some() || traffic.wants_credits());
         }
         wake
     }

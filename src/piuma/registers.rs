@@ -121,6 +121,8 @@ pub struct Registers {
     names: Vec<String>,
     /// Point-to-point routes.
     pub routes: Routes,
+    /// Lanes of equal size that the point-to-point channels are divided into; a packet never leaves its lane.
+    pub lanes: u8,
 }
 
 /// Where a register lies in the arrays.
@@ -143,8 +145,14 @@ impl Registers {
             engine_inputs: vec![0; sets],
             names,
             routes,
+            lanes: 1,
             cfg,
         }
+    }
+
+    #[inline]
+    fn route(&self, at: &At<'_>, flit: &Flit) -> Route {
+        self.routes.route(at, flit)
     }
 
     /// The engine's port number.
@@ -283,7 +291,11 @@ impl Tables<1> for Registers {
 
     #[inline]
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
-        self.routes.route(at, flit)
+        if self.lanes == 1 {
+            return self.route(at, flit);
+        }
+        let at = at.lane(self.lanes);
+        self.route(&at, flit).in_lane(&at)
     }
 
     fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String {

@@ -2,7 +2,8 @@
 //! need them (register legality, overlaps). A wrong configuration ends here with a [`Problem`] at its place.
 
 use super::config::{
-    Arbiter, AutoOr, Collective, CollectiveKind, Family, SwitchPort, SwitchRegisters, TrafficPattern, Tree,
+    Arbiter, AutoOr, Collective, CollectiveKind, Family, Injection, PacketFlits, Rate, SwitchPort, SwitchRegisters,
+    Topology, TrafficPattern, Tree,
 };
 use super::file;
 use super::problem::Problem;
@@ -10,8 +11,8 @@ use super::{Loaded, Problems, Scenario};
 use crate::arith::{self, Op, TreeCfg};
 use crate::fabric::arbiter::Policy;
 use crate::fabric::routing::{Routes, Unroutable};
-use crate::fabric::topology::{Common, EndPlace, Layout, LinkParams, Neighbours};
-use crate::fabric::traffic::{SourceCfg, Target, Traffic};
+use crate::fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Neighbours, Shape, Torus};
+use crate::fabric::traffic::{Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic};
 use crate::fabric::{
     Blocks, Network, NoBump, Pipeline, PlanLink, RouterCfg, SwitchAllocator, SwitchCfg, VcAllocator, Vcs,
     credit_round_trip,
@@ -54,6 +55,23 @@ pub struct Ready {
     pub collectives: Vec<Built>,
     /// Values that follow from the rest, for the printed configuration.
     pub derived: Vec<(String, u64)>,
+    /// What packets are counted as, by the number in their tag.
+    pub classes: Vec<Class>,
+    /// End points that some traffic can send to.
+    pub addressed: Vec<bool>,
+    /// Lanes that the point-to-point channels are divided into.
+    pub lanes: u8,
+}
+
+/// A class of packets: a traffic of the scenario, or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Index of the traffic.
+    pub traffic: usize,
+    /// Its name in results.
+    pub name: String,
+    /// End points (or flows) that create its packets.
+    pub sources: u64,
 }
 
 /// Choices of a build that a scenario cannot make.
@@ -68,7 +86,7 @@ pub struct BuildOptions {
 /// # Errors
 /// What is wrong with the configuration, at its place.
 pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> {
-    let mut builder = Builder { loaded, scenario: &loaded.scenario, problems: Vec::new(), derived: Vec::new() };
+    let mut builder = Builder::new(loaded);
     let ready = builder.build(options);
     match ready {
         Some(ready) if builder.problems.is_empty() => Ok(ready),
@@ -81,7 +99,7 @@ pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> 
 /// # Errors
 /// What is wrong with the configuration, at its place.
 pub fn layout(loaded: &Loaded) -> Result<Layout, Problems> {
-    let mut builder = Builder { loaded, scenario: &loaded.scenario, problems: Vec::new(), derived: Vec::new() };
+    let mut builder = Builder::new(loaded);
     let common = builder.common();
     let layout = builder.layout(&common).map(|mut layout| {
         builder.sources(&mut layout, common.local);
@@ -98,9 +116,27 @@ struct Builder<'a> {
     scenario: &'a Scenario,
     problems: Vec<Problem>,
     derived: Vec<(String, u64)>,
+    classes: Vec<Class>,
+    addressed: Vec<bool>,
+    lanes: u8,
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
+    fn new(loaded: &'a Loaded) -> Builder<'a> {
+        let scenario = &loaded.scenario;
+        // Requests and replies have channels of their own, or they could wait for each other.
+        let closed = |t: &super::config::Traffic| matches!(t.injection, Injection::ClosedLoop { .. });
+        Builder {
+            loaded,
+            scenario,
+            problems: Vec::new(),
+            derived: Vec::new(),
+            classes: Vec::new(),
+            addressed: Vec::new(),
+            lanes: if scenario.traffic.iter().any(closed) { 2 } else { 1 },
+        }
+    }
+
     /// The steps of a switch's pipeline.
     fn pipeline(&self) -> Pipeline {
         let knobs = &self.scenario.switch.router;
@@ -153,16 +189,22 @@ impl Builder<'_> {
     /// The layout of a scenario, routed as it says.
     fn layout(&mut self, common: &Common) -> Option<Layout> {
         let scenario = self.scenario;
-        let layout = scenario.topology.shape.layout(common);
+        let mut layout = scenario.topology.shape.layout(common);
         let Some(routing) = scenario.routing else { return Some(layout) };
+        // A routing function sees the channels of one lane.
+        layout.plan.vcs.unicast /= self.lanes;
         match layout.routed(routing.algorithm) {
-            Ok(layout) => Some(layout),
+            Ok(mut layout) => {
+                layout.plan.vcs = common.vcs;
+                Some(layout)
+            }
             Err(unroutable) => {
                 let places = ["switch.point_to_point_vcs", "routing.algorithm", "topology.kind"];
                 let place = places.into_iter().find(|place| self.loaded.source.has(place)).unwrap_or("topology");
                 let mut problem = Problem::at(place, unroutable.to_string());
                 if let Unroutable::Channels { needed, .. } = unroutable {
-                    problem = problem.expected(format!("`switch.point_to_point_vcs` = {needed} or more"));
+                    let all = needed * self.lanes;
+                    problem = problem.expected(format!("`switch.point_to_point_vcs` = {all} or more"));
                 }
                 self.problems.push(problem);
                 None
@@ -188,6 +230,7 @@ impl Builder<'_> {
         let routes = Routes { routing: layout.routing.clone(), ends: layout.ends.clone() };
         let names = layout.switch_names().map(String::from).collect();
         let mut registers = Registers::new(cfg, names, routes);
+        registers.lanes = self.lanes;
         let collectives = self.collectives(&layout, &neighbours, &mut registers)?;
         if !self.problems.is_empty() {
             return None;
@@ -203,7 +246,7 @@ impl Builder<'_> {
         if engine {
             self.derived.push(("ceng_result_slots".into(), u64::from(ceng.result_slots)));
         }
-        let (ends, collectives) = self.ends(&layout, sources, collectives);
+        let (ends, collectives) = self.ends(&layout, sources, collectives, options);
         let depths = |link: &PlanLink, vc: u8| -> u16 {
             if !common.vcs.is_set(vc) {
                 return scenario.switch.point_to_point_buffer_flits as u16;
@@ -236,44 +279,162 @@ impl Builder<'_> {
         let mut vc_names: Vec<String> = if engine { vec!["request".into(), "response".into()] } else { Vec::new() };
         vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
         let system = Network::new(layout.plan, registers, blocks, switch, &depths, vc_names);
-        Some(Ready { system, collectives, derived: std::mem::take(&mut self.derived) })
+        Some(Ready {
+            system,
+            collectives,
+            derived: std::mem::take(&mut self.derived),
+            classes: std::mem::take(&mut self.classes),
+            addressed: std::mem::take(&mut self.addressed),
+            lanes: self.lanes,
+        })
     }
 
     // ------------------------------------------------------------------------------------------------- traffic
 
     /// Attaches the end points that flows need and says which sources sit where.
-    fn sources(&mut self, layout: &mut Layout, local: LinkParams) -> BTreeMap<usize, Vec<SourceCfg>> {
-        let mut sources: BTreeMap<usize, Vec<SourceCfg>> = BTreeMap::new();
-        for (class, traffic) in self.scenario.traffic.iter().enumerate() {
-            let source = |rate: f64, target| SourceCfg {
-                rate,
-                packet_flits: traffic.packet_flits,
+    fn sources(&mut self, layout: &mut Layout, local: LinkParams) -> BTreeMap<usize, Vec<Spec>> {
+        let scenario = self.scenario;
+        let mut sources: BTreeMap<usize, Vec<Spec>> = BTreeMap::new();
+        self.classes = scenario.traffic.iter().enumerate().map(|(traffic, t)| class(traffic, &t.name)).collect();
+        for (index, traffic) in scenario.traffic.iter().enumerate() {
+            let lengths = lengths(&traffic.packet_flits);
+            let (mut replies, mut answers) = (0, None);
+            if let Injection::ClosedLoop { reply_flits, service_cycles, .. } = &traffic.injection {
+                replies = self.classes.len() as u16;
+                self.classes.push(class(index, &format!("{} (replies)", traffic.name)));
+                answers = Some(Spec {
+                    process: Process::Answers { requests: index as u16, service: *service_cycles },
+                    lengths: self::lengths(reply_flits),
+                    target: Target::Fixed(0),
+                    start: 0,
+                    stop: u64::MAX,
+                    class: replies,
+                    lane: 1,
+                });
+            }
+            if let TrafficPattern::Trace { classes, .. } = &traffic.pattern {
+                for k in 1..usize::from(*classes) {
+                    self.classes.push(class(index, &format!("{}.{k}", traffic.name)));
+                }
+            }
+            if self.classes.len() > crate::fabric::MAX_IDS {
+                let message = format!("{} classes of packets are too many", self.classes.len());
+                let expected = format!("up to {} traffics, replies and classes of traces", crate::fabric::MAX_IDS);
+                self.problems.push(Problem::at(format!("traffic[{index}]"), message).expected(expected));
+                return sources;
+            }
+            let process = |rate: Option<Rate>| match &traffic.injection {
+                Injection::Bernoulli { rate: own } => Process::bernoulli(rate.or(*own).map_or(0.0, |r| r.0), &lengths),
+                Injection::Periodic { rate: own } => Process::periodic(rate.or(*own).map_or(0.0, |r| r.0), &lengths),
+                Injection::Bursty { rate: own, burst_alpha, burst_beta } => {
+                    Process::bursty(rate.or(*own).map_or(0.0, |r| r.0), &lengths, *burst_alpha, *burst_beta)
+                }
+                Injection::ClosedLoop { window, think_cycles, .. } => {
+                    Process::ClosedLoop { window: *window, think: *think_cycles, replies }
+                }
+                Injection::Trace => Process::Fed,
+            };
+            let spec = |process, target| Spec {
+                process,
+                lengths: lengths.clone(),
                 target,
                 start: traffic.start_cycle,
                 stop: traffic.stop_cycle.unwrap_or(u64::MAX),
-                class,
+                class: index as u16,
+                lane: 0,
             };
-            match &traffic.pattern {
-                TrafficPattern::Uniform { rate } => {
-                    let target = Target::Uniform { ends: layout.cores as u32 };
-                    for end in 0..layout.cores {
-                        sources.entry(end).or_default().push(source(rate.0, target));
+            let mut senders = 0;
+            if let TrafficPattern::Flows { flows } = &traffic.pattern {
+                for (at, flow) in flows.iter().enumerate() {
+                    let path = |key: &str| format!("traffic[{index}].flows[{at}].{key}");
+                    let from = self.attach(layout, local, &flow.from, path("from"));
+                    let to = self.attach(layout, local, &flow.to, path("to"));
+                    let (Some(from), Some(to)) = (from, to) else { continue };
+                    sources.entry(from).or_default().push(spec(process(Some(flow.rate)), Target::Fixed(to as u32)));
+                    let at_to = sources.entry(to).or_default();
+                    if let Some(answers) = &answers
+                        && !at_to.contains(answers)
+                    {
+                        at_to.push(answers.clone());
                     }
+                    self.address(to);
+                    self.address(if answers.is_some() { from } else { to });
+                    senders += 1;
                 }
-                TrafficPattern::Flows { flows } => {
-                    for (index, flow) in flows.iter().enumerate() {
-                        let path = |key: &str| format!("traffic[{class}].flows[{index}].{key}");
-                        let from = self.attach(layout, local, &flow.from, path("from"));
-                        let to = self.attach(layout, local, &flow.to, path("to"));
-                        if let (Some(from), Some(to)) = (from, to) {
-                            sources.entry(from).or_default().push(source(flow.rate.0, Target::Fixed(to as u32)));
-                            sources.entry(to).or_default();
-                        }
+            } else {
+                let process = process(None);
+                let targets = self.targets(&traffic.pattern, layout.cores as u32);
+                for (end, target) in targets.into_iter().enumerate() {
+                    let specs = sources.entry(end).or_default();
+                    if let Some(target) = target {
+                        specs.push(spec(process.clone(), target));
+                        senders += 1;
                     }
+                    specs.extend(answers.clone());
+                }
+                if answers.is_some() {
+                    (0..layout.cores).for_each(|end| self.address(end));
                 }
             }
+            for class in self.classes.iter_mut().filter(|class| class.traffic == index) {
+                class.sources = senders;
+            }
         }
+        self.addressed.resize(layout.ends.len(), false);
         sources
+    }
+
+    fn address(&mut self, end: usize) {
+        if self.addressed.len() <= end {
+            self.addressed.resize(end + 1, false);
+        }
+        self.addressed[end] = true;
+    }
+
+    /// Where each of the end points sends, if it does.
+    fn targets(&mut self, pattern: &TrafficPattern, ends: u32) -> Vec<Option<Target>> {
+        let scenario = self.scenario;
+        let (sides, concentration) = coordinates(&scenario.topology);
+        let all = |target: Target| vec![Some(target); ends as usize];
+        let fixed = |permutation: Permutation| -> Vec<Option<Target>> {
+            (0..ends).map(|end| Some(Target::Fixed(permutation.destination(end, &sides, concentration)))).collect()
+        };
+        let targets = match pattern {
+            // A trace says itself where its packets go: the target of its sources is never asked.
+            TrafficPattern::Uniform { include_self: true } | TrafficPattern::Trace { .. } => {
+                all(Target::Uniform { ends })
+            }
+            TrafficPattern::Uniform { include_self: false } => all(Target::Others { ends }),
+            TrafficPattern::AllToAll => all(Target::InTurn { ends }),
+            TrafficPattern::Hotspot { hotspots } => {
+                let shares: Vec<(u32, f64)> = hotspots.iter().map(|spot| (spot.end_point, spot.share)).collect();
+                all(Target::Hotspots(Arc::new(Hotspots::new(ends, &shares))))
+            }
+            TrafficPattern::Permutation { pairs, .. } => {
+                let mut list = vec![None; ends as usize];
+                for &(src, dst) in pairs {
+                    list[src as usize] = Some(Target::Fixed(dst));
+                }
+                list
+            }
+            TrafficPattern::Transpose => fixed(Permutation::Transpose),
+            TrafficPattern::BitComplement => fixed(Permutation::BitComplement),
+            TrafficPattern::BitReverse => fixed(Permutation::BitReverse),
+            TrafficPattern::Shuffle => fixed(Permutation::Shuffle),
+            TrafficPattern::Tornado => fixed(Permutation::Tornado),
+            TrafficPattern::Neighbour => fixed(Permutation::Neighbour),
+            TrafficPattern::Flows { .. } => Vec::new(),
+        };
+        for target in &targets {
+            match target {
+                Some(Target::Fixed(end)) => self.address(*end as usize),
+                Some(_) if self.addressed.iter().filter(|end| **end).count() < ends as usize => {
+                    (0..ends as usize).for_each(|end| self.address(end));
+                }
+                _ => {}
+            }
+        }
+        targets
     }
 
     fn attach(&mut self, layout: &mut Layout, local: LinkParams, at: &SwitchPort, path: String) -> Option<usize> {
@@ -511,8 +672,9 @@ impl Builder<'_> {
     fn ends(
         &self,
         layout: &Layout,
-        sources: BTreeMap<usize, Vec<SourceCfg>>,
+        sources: BTreeMap<usize, Vec<Spec>>,
         mut built: Vec<Built>,
+        options: BuildOptions,
     ) -> (Vec<End>, Vec<Built>) {
         let scenario = self.scenario;
         let memory = MemoryCfg {
@@ -549,12 +711,38 @@ impl Builder<'_> {
             }
         }
         for (end, sources) in sources {
-            ends[end].traffic = Some(Box::new(Traffic::new(end as u32, &sources, scenario.seed)));
-        }
-        if scenario.traffic.iter().any(|traffic| matches!(traffic.pattern, TrafficPattern::Uniform { .. })) {
-            debug_assert!(ends[..layout.cores].iter().all(|end| end.traffic.is_some()));
+            let mut traffic = Traffic::with(end as u32, sources, self.lanes, scenario.seed);
+            traffic.check(!options.no_monitors);
+            ends[end].traffic = Some(Box::new(traffic));
         }
         (ends, built)
+    }
+}
+
+fn class(traffic: usize, name: &str) -> Class {
+    Class { traffic, name: name.to_owned(), sources: 0 }
+}
+
+/// Packet lengths as sources draw them.
+pub(super) fn lengths(given: &PacketFlits) -> Lengths {
+    match given {
+        PacketFlits::Fixed(flits) => Lengths::Fixed(*flits),
+        PacketFlits::Range { min, max } => Lengths::Range(*min, *max),
+        PacketFlits::List(list) => {
+            let list: Vec<(u32, u64)> = list.iter().map(|item| (item.flits, u64::from(item.weight))).collect();
+            Lengths::weighted(&list)
+        }
+    }
+}
+
+/// The sides of a topology's dimensions and its end points a switch, for patterns that move along dimensions. A topology
+/// without dimensions is a ring of its end points.
+fn coordinates(topology: &Topology) -> (Vec<u32>, u32) {
+    match &topology.shape {
+        Shape::Mesh(Mesh { size, concentration }, _)
+        | Shape::Torus(Torus { size, concentration, .. })
+        | Shape::HyperX(HyperX { size, concentration, .. }) => (size.clone(), u32::from(*concentration)),
+        Shape::Die(_) | Shape::FatTree(_) | Shape::Dragonfly(_) | Shape::Graph(_) => (vec![topology.end_points()], 1),
     }
 }
 

@@ -12,8 +12,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 
 pub use super::file::{
-    Arbiter, AutoOr, ChecksFile as Checks, CollectiveKind, Distribution, Family, LimitsFile as Limits, Number,
-    RouterFile as Router,
+    Arbiter, AutoOr, ChecksFile as Checks, CollectiveKind, Confidence, Distribution, Family, HotspotFile as Hotspot,
+    LimitsFile as Limits, MeasureFile as Measure, Number, PacketFlits, RouterFile as Router,
 };
 use super::names::{Accumulate, DType, Named, Op, Round};
 use super::units;
@@ -53,6 +53,9 @@ pub struct Scenario {
     pub collectives: Vec<Collective>,
     /// The background traffic, in the order of the file.
     pub traffic: Vec<Traffic>,
+    /// How the traffic is measured; `None`: all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Measure>,
     /// Defaults of the waveform.
     pub wave: Wave,
     /// Values that follow from the others; the model adds its own. They cannot be set.
@@ -406,36 +409,127 @@ pub enum Data {
     },
 }
 
-/// Background traffic.
+/// Point-to-point traffic.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Traffic {
     /// Its name.
     pub name: String,
-    /// Who sends to whom, and how much.
+    /// Who sends to whom.
     #[serde(flatten)]
     pub pattern: TrafficPattern,
+    /// When.
+    #[serde(flatten)]
+    pub injection: Injection,
     /// Flits of a packet.
-    pub packet_flits: u32,
+    pub packet_flits: PacketFlits,
     /// First cycle.
     pub start_cycle: u64,
     /// First cycle without.
     pub stop_cycle: Option<u64>,
 }
 
+impl Traffic {
+    /// Whether it goes on until the run ends.
+    pub fn is_endless(&self) -> bool {
+        self.stop_cycle.is_none() && !matches!(self.pattern, TrafficPattern::Trace { .. })
+    }
+}
+
 /// Who sends to whom.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "pattern", rename_all = "kebab-case")]
 pub enum TrafficPattern {
-    /// Every end point to every other.
+    /// Every end point to every one.
     Uniform {
-        /// Flits per node and cycle.
-        rate: Rate,
+        /// Itself included.
+        include_self: bool,
     },
+    /// Row and column change places.
+    Transpose,
+    /// All bits inverted.
+    BitComplement,
+    /// Bits reversed.
+    BitReverse,
+    /// Bits rotated.
+    Shuffle,
+    /// Almost half way round.
+    Tornado,
+    /// One further.
+    Neighbour,
+    /// Some get more.
+    Hotspot {
+        /// Who.
+        hotspots: Vec<Hotspot>,
+    },
+    /// From a file.
+    Permutation {
+        /// As the scenario has it.
+        file: String,
+        /// Source and destination.
+        pairs: Vec<(u32, u32)>,
+    },
+    /// To all others in turn.
+    AllToAll,
     /// Given pairs.
     Flows {
         /// The pairs.
         flows: Vec<Flow>,
     },
+    /// From a file, packet by packet.
+    Trace {
+        /// As the scenario has it.
+        file: String,
+        /// Where it is.
+        #[serde(skip)]
+        path: PathBuf,
+        /// Packets in it.
+        packets: u64,
+        /// Classes in it: one more than the greatest.
+        classes: u16,
+        /// A short name for its contents.
+        hash: String,
+    },
+}
+
+/// When packets are made.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "injection", rename_all = "kebab-case")]
+pub enum Injection {
+    /// In each cycle with the same probability.
+    Bernoulli {
+        /// Flits per node and cycle; flows have one each.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rate: Option<Rate>,
+    },
+    /// On and off.
+    Bursty {
+        /// Flits per node and cycle in the mean.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rate: Option<Rate>,
+        /// Off to on.
+        burst_alpha: f64,
+        /// On to off.
+        burst_beta: f64,
+    },
+    /// Evenly.
+    Periodic {
+        /// Flits per node and cycle.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rate: Option<Rate>,
+    },
+    /// Requests and replies.
+    ClosedLoop {
+        /// Requests without a reply.
+        window: u32,
+        /// Flits of a reply.
+        reply_flits: PacketFlits,
+        /// From a reply to the next request.
+        think_cycles: u64,
+        /// From a request to its reply.
+        service_cycles: u64,
+    },
+    /// As the trace says.
+    Trace,
 }
 
 /// One pair.

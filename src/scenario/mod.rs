@@ -26,6 +26,8 @@
 //! | [`units`] | exact ns, hertz and bits per second |
 //! | [`limits`] | how big a scenario may be |
 //! | [`data`], [`number`], [`random`] | what participants contribute |
+//! | [`trace`] | text files that traffic is read from |
+//! | [`measure`] | warm-up, window and drain; latencies, confidence, accepted traffic |
 //! | [`run`](mod@run) | running |
 //! | [`result`], [`summary`] | what a run says, for programs and for people |
 
@@ -39,6 +41,7 @@ pub mod drawing;
 pub mod file;
 pub mod graph;
 pub mod limits;
+pub mod measure;
 pub mod names;
 pub mod number;
 pub mod problem;
@@ -50,6 +53,7 @@ pub mod schema;
 pub mod soundness;
 pub mod source;
 pub mod summary;
+pub mod trace;
 pub mod units;
 
 pub use config::Scenario;

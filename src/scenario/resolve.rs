@@ -7,22 +7,23 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::config::{
-    self, Ceng, Clock, Collective, Data, Flow, Latency, Link, Memory, Participants, Rate, Rounding, Router, Scenario,
-    Switch, SwitchPort, SwitchRegisters, Topology, Traffic, TrafficPattern, Tree, Wave,
+    self, Ceng, Clock, Collective, Data, Flow, Injection, Latency, Link, Memory, Participants, Rate, Rounding, Router,
+    Scenario, Switch, SwitchPort, SwitchRegisters, Topology, Traffic, TrafficPattern, Tree, Wave,
 };
 use super::file::{
     AlgorithmFile, AutoOr, Bandwidth, CollectiveFile, CollectiveKind, DelayFile, Distribution, Family, FlowFile,
-    LengthsFile, ParticipantsFile, Pattern, ScenarioFile, SwitchAllocator, TopologyFile, TopologyKind, TrafficFile,
-    VcAllocator,
+    InjectionKind, LengthsFile, PacketFlits, ParticipantsFile, Pattern, ScenarioFile, SwitchAllocator, TopologyFile,
+    TopologyKind, TrafficFile, VcAllocator,
 };
 use super::names::{self, Accumulate, DType, Named, Op, Round};
 use super::problem::Problem;
 use super::random::Stream;
 use super::source::{Source, alternatives, child};
-use super::{limits, units};
+use super::{limits, trace, units};
 use crate::fabric::Pipeline;
 use crate::fabric::routing::Algorithm;
 use crate::fabric::topology::{Die, Dragonfly, FatTree, Graph, HyperX, Lengths, Mesh, Shape, Torus, Wiring};
+use crate::fabric::traffic::{Permutation, Process};
 
 /// Checks what the schema cannot and fills in what follows. Returns the configuration only if nothing is wrong.
 pub(crate) fn resolve(
@@ -83,6 +84,7 @@ impl Resolver<'_> {
         self.storage(&switch, &topology);
         let collectives = self.collectives(file, &topology);
         let traffic = self.traffic(file, &topology);
+        self.measure(file, &traffic);
         let wave = Wave {
             signals: file.wave.signals.clone(),
             depth: file.wave.depth,
@@ -134,6 +136,7 @@ impl Resolver<'_> {
             checks: file.checks.clone(),
             collectives,
             traffic,
+            measure: file.measure,
             wave,
             derived,
             roundings: std::mem::take(&mut self.roundings),
@@ -285,7 +288,7 @@ impl Resolver<'_> {
     fn topology(&mut self, file: &ScenarioFile, step: u64) -> Option<Topology> {
         let topology = &file.topology;
         let kind = topology.kind;
-        self.foreign_keys(topology);
+        self.foreign_topology_keys(topology);
         if file.family == Family::Piuma && !matches!(kind, TopologyKind::Die | TopologyKind::Mesh) {
             self.report(
                 Problem::at("topology.kind", format!("there are no collective switches in a {} yet", kind.name()))
@@ -343,7 +346,7 @@ impl Resolver<'_> {
     }
 
     /// Keys of other topologies.
-    fn foreign_keys(&mut self, topology: &TopologyFile) {
+    fn foreign_topology_keys(&mut self, topology: &TopologyFile) {
         let grid: &[&str] = &["size", "concentration", "latency", "latencies_cycles"];
         let (article, keys): (_, &[&str]) = match topology.kind {
             TopologyKind::Die => ("die", &["tiles", "positions"]),
@@ -1022,10 +1025,27 @@ impl Resolver<'_> {
                             .expected(format!("a cycle after {}", traffic.start_cycle)),
                     );
                 }
+                self.foreign_traffic_keys(traffic, &path);
+                let packet_flits = self.lengths(traffic.packet_flits.as_ref(), &format!("{path}.packet_flits"));
+                let injection = self.injection(traffic, &path, &packet_flits);
+                if matches!(injection, Injection::ClosedLoop { .. })
+                    && !file.switch.point_to_point_vcs.is_multiple_of(2)
+                {
+                    let has = counted_channels(file.switch.point_to_point_vcs);
+                    self.report(
+                        Problem::at(
+                            "switch.point_to_point_vcs",
+                            format!("a closed loop needs channels for requests and as many for replies, {has}"),
+                        )
+                        .expected("an even number")
+                        .related(format!("{path}.injection"), "the closed loop"),
+                    );
+                }
                 Traffic {
                     name,
                     pattern: self.pattern(traffic, &path, topology),
-                    packet_flits: traffic.packet_flits,
+                    injection,
+                    packet_flits,
                     start_cycle: traffic.start_cycle,
                     stop_cycle: traffic.stop_cycle,
                 }
@@ -1033,36 +1053,245 @@ impl Resolver<'_> {
             .collect()
     }
 
+    fn measure(&mut self, file: &ScenarioFile, traffic: &[Traffic]) {
+        let Some(measure) = &file.measure else { return };
+        if traffic.is_empty() {
+            self.report(
+                Problem::at_key("measure", "there is no traffic to measure")
+                    .expected("`[[traffic]]` beside `[measure]`"),
+            );
+        }
+        if measure.precision.is_some() && measure.max_measure_cycles < measure.measure_cycles {
+            self.report(
+                Problem::at("measure.max_measure_cycles", "the longest window is shorter than the first one")
+                    .expected(format!("{} or more", measure.measure_cycles)),
+            );
+        }
+    }
+
+    /// Keys that belong to another pattern or injection.
+    fn foreign_traffic_keys(&mut self, file: &TrafficFile, path: &str) {
+        use InjectionKind::{Bursty, ClosedLoop};
+        let injection = file.injection.unwrap_or(InjectionKind::Bernoulli);
+        let trace = file.pattern == Pattern::Trace;
+        let list = [
+            ("include_self", file.include_self.is_some(), file.pattern == Pattern::Uniform, "pattern = \"uniform\""),
+            ("hotspots", file.hotspots.is_some(), file.pattern == Pattern::Hotspot, "pattern = \"hotspot\""),
+            ("flows", file.flows.is_some(), file.pattern == Pattern::Flows, "pattern = \"flows\""),
+            (
+                "file",
+                file.file.is_some(),
+                matches!(file.pattern, Pattern::Permutation | Pattern::Trace),
+                "pattern = \"permutation\" and pattern = \"trace\"",
+            ),
+            ("burst_alpha", file.burst_alpha.is_some(), injection == Bursty, "injection = \"bursty\""),
+            ("burst_beta", file.burst_beta.is_some(), injection == Bursty, "injection = \"bursty\""),
+            ("window", file.window.is_some(), injection == ClosedLoop, "injection = \"closed-loop\""),
+            ("reply_flits", file.reply_flits.is_some(), injection == ClosedLoop, "injection = \"closed-loop\""),
+            ("think_cycles", file.think_cycles.is_some(), injection == ClosedLoop, "injection = \"closed-loop\""),
+            ("service_cycles", file.service_cycles.is_some(), injection == ClosedLoop, "injection = \"closed-loop\""),
+        ];
+        for (key, given, fits, whose) in list {
+            if given && !fits {
+                self.report(
+                    Problem::at_key(format!("{path}.{key}"), format!("`{key}` means nothing here"))
+                        .help(format!("it belongs to {whose}")),
+                );
+            }
+        }
+        if trace {
+            for (key, given) in [
+                ("rate", file.rate.is_some()),
+                ("injection", file.injection.is_some()),
+                ("packet_flits", file.packet_flits.is_some()),
+                ("start_cycle", self.source.has(&format!("{path}.start_cycle"))),
+                ("stop_cycle", file.stop_cycle.is_some()),
+            ] {
+                if given {
+                    let message = format!("a trace says itself what `{key}` says");
+                    self.report(Problem::at_key(format!("{path}.{key}"), message));
+                }
+            }
+        } else if file.pattern == Pattern::Flows && file.rate.is_some() {
+            self.report(
+                Problem::at_key(format!("{path}.rate"), "the rate belongs to each flow")
+                    .expected("flows = [ { from = …, to = …, rate = … } ]"),
+            );
+        } else if injection == ClosedLoop && file.rate.is_some() {
+            self.report(
+                Problem::at_key(format!("{path}.rate"), "a closed loop has no rate: it sends when replies come back")
+                    .expected("`window`, and `think_cycles` to send less"),
+            );
+        } else if file.rate.is_none() && injection != ClosedLoop && file.pattern != Pattern::Flows {
+            self.report(
+                Problem::at(format!("{path}.rate"), format!("`{path}.rate` is missing"))
+                    .expected("flits per node and cycle, from 0 to 1"),
+            );
+        }
+    }
+
+    fn lengths(&mut self, lengths: Option<&PacketFlits>, path: &str) -> PacketFlits {
+        match lengths {
+            None => PacketFlits::Fixed(1),
+            Some(PacketFlits::Range { min, max }) if max < min => {
+                self.report(
+                    Problem::at(
+                        format!("{path}.max"),
+                        format!("the longest packet, {max} flits, is shorter than the shortest"),
+                    )
+                    .expected(format!("{min} or more")),
+                );
+                PacketFlits::Fixed(1)
+            }
+            Some(lengths) => lengths.clone(),
+        }
+    }
+
+    fn injection(&mut self, file: &TrafficFile, path: &str, packet_flits: &PacketFlits) -> Injection {
+        let rate = file.rate.map(Rate);
+        if file.pattern == Pattern::Trace {
+            return Injection::Trace;
+        }
+        match file.injection.unwrap_or(InjectionKind::Bernoulli) {
+            InjectionKind::Bernoulli => Injection::Bernoulli { rate },
+            InjectionKind::Periodic => Injection::Periodic { rate },
+            InjectionKind::Bursty => {
+                for (key, given) in [("burst_alpha", file.burst_alpha), ("burst_beta", file.burst_beta)] {
+                    if given.is_none() {
+                        self.report(
+                            Problem::at(format!("{path}.{key}"), format!("`{path}.{key}` is missing"))
+                                .expected("a probability above 0, up to 1"),
+                        );
+                    }
+                }
+                let (burst_alpha, burst_beta) = (file.burst_alpha.unwrap_or(1.0), file.burst_beta.unwrap_or(1.0));
+                let lengths = super::build::lengths(packet_flits);
+                let peak = |rate| Process::burst_peak(rate, &lengths, burst_alpha, burst_beta);
+                let rates = file.flows.iter().flatten().map(|flow| flow.rate).chain(file.rate);
+                let most = rates.fold(0.0, f64::max);
+                if peak(most) > 1.0 {
+                    let on = burst_alpha / (burst_alpha + burst_beta);
+                    let message =
+                        format!("a source that is on for {on:.3} of the time cannot offer {most} flits a cycle");
+                    let place = if file.rate.is_some() { format!("{path}.rate") } else { format!("{path}.flows") };
+                    self.report(
+                        Problem::at(place, message).expected(format!(
+                            "up to {:.4}: a packet in every cycle of every burst",
+                            most / peak(most)
+                        )),
+                    );
+                }
+                Injection::Bursty { rate, burst_alpha, burst_beta }
+            }
+            InjectionKind::ClosedLoop => {
+                if file.window.is_none() {
+                    self.report(
+                        Problem::at(format!("{path}.window"), format!("`{path}.window` is missing"))
+                            .expected("the requests a source may have without a reply, for example 4"),
+                    );
+                }
+                Injection::ClosedLoop {
+                    window: file.window.unwrap_or(1),
+                    reply_flits: self.lengths(file.reply_flits.as_ref(), &format!("{path}.reply_flits")),
+                    think_cycles: file.think_cycles.unwrap_or(0),
+                    service_cycles: file.service_cycles.unwrap_or(0),
+                }
+            }
+        }
+    }
+
     fn pattern(&mut self, file: &TrafficFile, path: &str, topology: &Topology) -> TrafficPattern {
+        let ends = topology.end_points();
+        let at_pattern = format!("{path}.pattern");
+        let permutation = match file.pattern {
+            Pattern::Transpose => Some((Permutation::Transpose, TrafficPattern::Transpose)),
+            Pattern::BitComplement => Some((Permutation::BitComplement, TrafficPattern::BitComplement)),
+            Pattern::BitReverse => Some((Permutation::BitReverse, TrafficPattern::BitReverse)),
+            Pattern::Shuffle => Some((Permutation::Shuffle, TrafficPattern::Shuffle)),
+            Pattern::Tornado => Some((Permutation::Tornado, TrafficPattern::Tornado)),
+            Pattern::Neighbour => Some((Permutation::Neighbour, TrafficPattern::Neighbour)),
+            _ => None,
+        };
+        if let Some((permutation, pattern)) = permutation {
+            if let Err(needs) = permutation.fits(ends) {
+                let message = format!("this pattern does not exist for {ends} end points");
+                self.report(Problem::at(at_pattern, message).expected(needs));
+            }
+            return pattern;
+        }
         match file.pattern {
             Pattern::Uniform => {
-                if file.flows.is_some() {
-                    self.report(
-                        Problem::at_key(format!("{path}.flows"), "uniform traffic has no flows")
-                            .help("`pattern = \"flows\"` has"),
-                    );
+                if ends < 2 {
+                    self.report(Problem::at(at_pattern, "uniform traffic needs two end points, this system has one"));
                 }
-                if file.rate.is_none() {
-                    self.report(
-                        Problem::at(format!("{path}.rate"), format!("`{path}.rate` is missing"))
-                            .expected("flits per node and cycle, from 0 to 1"),
-                    );
-                }
-                if topology.end_points() < 2 {
-                    self.report(Problem::at(
-                        format!("{path}.pattern"),
-                        "uniform traffic needs two end points, this system has one",
-                    ));
-                }
-                TrafficPattern::Uniform { rate: Rate(file.rate.unwrap_or(0.0)) }
+                TrafficPattern::Uniform { include_self: file.include_self.unwrap_or(true) }
             }
-            Pattern::Flows => {
-                if file.rate.is_some() {
-                    self.report(
-                        Problem::at_key(format!("{path}.rate"), "the rate belongs to each flow")
-                            .expected("flows = [ { from = …, to = …, rate = … } ]"),
-                    );
+            Pattern::AllToAll => {
+                if ends < 2 {
+                    self.report(Problem::at(at_pattern, "an exchange needs two end points, this system has one"));
                 }
+                TrafficPattern::AllToAll
+            }
+            Pattern::Hotspot => {
+                let Some(hotspots) = &file.hotspots else {
+                    self.report(
+                        Problem::at(format!("{path}.hotspots"), format!("`{path}.hotspots` is missing"))
+                            .expected("hotspots = [ { end_point = 5, share = 0.1 } ]"),
+                    );
+                    return TrafficPattern::Hotspot { hotspots: Vec::new() };
+                };
+                let mut sum = 0.0;
+                for (index, spot) in hotspots.iter().enumerate() {
+                    sum += spot.share;
+                    let here = format!("{path}.hotspots[{index}]");
+                    if spot.end_point >= ends {
+                        self.report(
+                            Problem::at(
+                                format!("{here}.end_point"),
+                                format!("there is no end point {}", spot.end_point),
+                            )
+                            .expected(format!("an end point from 0 to {}", ends - 1)),
+                        );
+                    }
+                    if sum > 1.0 + 1e-9 && sum - spot.share <= 1.0 + 1e-9 {
+                        self.report(
+                            Problem::at(format!("{here}.share"), "the shares of all hot spots are more than 1")
+                                .expected(format!("up to {:.4} here", (1.0 - sum + spot.share).max(0.0))),
+                        );
+                    }
+                }
+                TrafficPattern::Hotspot { hotspots: hotspots.clone() }
+            }
+            Pattern::Permutation => {
+                let name = self.traffic_file(file, path);
+                let at = format!("{path}.file");
+                let pairs = match name.as_ref().map(|name| trace::permutation(&self.base.join(name), ends)) {
+                    Some(Ok(pairs)) => pairs,
+                    Some(Err(error)) => {
+                        self.report(Problem::at(at, error.message).expected(error.expected));
+                        Vec::new()
+                    }
+                    None => Vec::new(),
+                };
+                TrafficPattern::Permutation { file: name.unwrap_or_default(), pairs }
+            }
+            Pattern::Trace => {
+                let file = self.traffic_file(file, path).unwrap_or_default();
+                let full = self.base.join(&file);
+                let facts = if file.is_empty() { Ok(trace::Facts::default()) } else { trace::survey(&full, ends) };
+                let facts = facts.unwrap_or_else(|error| {
+                    self.report(Problem::at(format!("{path}.file"), error.message).expected(error.expected));
+                    trace::Facts::default()
+                });
+                TrafficPattern::Trace {
+                    file,
+                    path: full,
+                    packets: facts.packets,
+                    classes: facts.classes,
+                    hash: format!("{:016x}", facts.hash),
+                }
+            }
+            _ => {
                 let Some(flows) = &file.flows else {
                     self.report(
                         Problem::at(format!("{path}.flows"), format!("`{path}.flows` is missing"))
@@ -1078,6 +1307,16 @@ impl Resolver<'_> {
                 TrafficPattern::Flows { flows }
             }
         }
+    }
+
+    fn traffic_file(&mut self, file: &TrafficFile, path: &str) -> Option<String> {
+        if file.file.is_none() {
+            self.report(
+                Problem::at(format!("{path}.file"), format!("`{path}.file` is missing"))
+                    .expected("the name of a text file, relative to the scenario"),
+            );
+        }
+        file.file.clone()
     }
 
     fn flow(&mut self, flow: &FlowFile, path: &str, topology: &Topology) -> Option<Flow> {
@@ -1118,6 +1357,11 @@ fn port_number(text: &str, letter: char) -> Option<u16> {
     let digits = text.strip_prefix(letter)?;
     let plain = digits == "0" || !digits.starts_with(['0', '+']);
     plain.then(|| digits.parse().ok()).flatten()
+}
+
+/// A number of channels, for a sentence.
+fn counted_channels(channels: u32) -> String {
+    if channels == 1 { "and there is 1".to_owned() } else { format!("and there are {channels}") }
 }
 
 /// A count that may have been saturated.

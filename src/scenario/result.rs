@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use super::Loaded;
 use super::config::{Collective, Rounding};
+use super::measure::{LatencyResult, MeasureResult};
 use super::names::{DType, Named};
 
 /// Version of the document's shape.
@@ -30,6 +31,9 @@ pub struct Document {
     pub links: Links,
     /// The background traffic, in the order of the scenario.
     pub traffic: Vec<TrafficResult>,
+    /// The window of measurement and the network in it; missing without `[measure]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measure: Option<MeasureResult>,
     /// Every check and what came of it.
     pub checks: Vec<Check>,
     /// Times that were not whole numbers of cycles and were rounded up.
@@ -179,7 +183,7 @@ pub struct LinkResult {
     pub utilisation: f64,
 }
 
-/// What came of one background traffic.
+/// What came of one traffic, or of the replies or one class of one. With `[measure]` all but `packets` is about its window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrafficResult {
     /// Its name.
@@ -194,6 +198,9 @@ pub struct TrafficResult {
     pub mean_latency_cycles: Option<f64>,
     /// The longest.
     pub max_latency_cycles: Option<u64>,
+    /// All about its latencies; missing without packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencyResult>,
 }
 
 /// A check.
@@ -241,6 +248,7 @@ impl Document {
             collectives: Vec::new(),
             links: Links::default(),
             traffic: Vec::new(),
+            measure: None,
             checks: Vec::new(),
             roundings: scenario.roundings.clone(),
             config,

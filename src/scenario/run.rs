@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 
 use super::build::{BuildOptions, Ready, build, operation, oracle_tree};
-use super::config::CollectiveKind;
+use super::config::{CollectiveKind, TrafficPattern};
+use super::measure::{self, MeasureResult, Measurement, Phase};
 use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
     hex,
 };
-use super::{Loaded, Problems};
+use super::{Loaded, Problem, Problems, trace};
 use crate::arith::{self, Flags};
-use crate::fabric::traffic::{Received, Traffic};
-use crate::fabric::{Evaluation, Step};
+use crate::fabric::traffic::{Created, Received, Traffic};
+use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
 use crate::oracle;
 use crate::piuma::{Job, System, Tap};
 use crate::probe::{Period, Selection, TraceError, Tracer, VcdSink};
@@ -143,7 +144,7 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 /// See [`RunError`].
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
     let ready = build(loaded, BuildOptions { no_monitors: options.no_checks })?;
-    let mut run = Run::new(loaded, ready);
+    let mut run = Run::new(loaded, ready)?;
     run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
     if let Some(wave) = options.wave {
         run.record(wave)?;
@@ -152,6 +153,9 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
         run.flip(flip)?;
     }
     run.drive(options);
+    if let Some(problem) = run.feed.wrong.take() {
+        return Err(loaded.problems(vec![problem]).into());
+    }
     if let Some(wave) = options.wave {
         run.close(wave)?;
     }
@@ -169,7 +173,52 @@ struct Run<'a> {
     seen: u64,
     deadlock: Option<String>,
     notes: Vec<String>,
+    measurement: Measurement,
+    /// The network at the start and at the end of the window.
+    window: [Option<Snapshot>; 2],
+    feed: Feed,
 }
+
+/// What has happened up to a cycle.
+#[derive(Clone, Debug, Default)]
+struct Snapshot {
+    /// By class.
+    created: Vec<Created>,
+    /// By class.
+    received: Vec<Received>,
+    /// Flits that arrived at each end point.
+    arrived: Vec<u64>,
+    /// Flits that entered.
+    entered: u64,
+    /// By link and direction.
+    links: Vec<LinkCount>,
+}
+
+/// Traces that are read as the run goes on.
+#[derive(Default)]
+struct Feed {
+    traces: Vec<Trace>,
+    /// Everything before this cycle has been read.
+    until: u64,
+    wrong: Option<Problem>,
+}
+
+struct Trace {
+    traffic: usize,
+    /// Class of its packets of class 1, less 1.
+    classes: usize,
+    reader: trace::Reader,
+    next: Option<trace::Record>,
+    /// Number of the source among those of each end point.
+    sources: Vec<usize>,
+}
+
+/// Cycles that a trace is read ahead.
+const AHEAD: u64 = 4096;
+/// Cycles before the end of what was read in which a run reads on: more than a quiet system is ahead of its last event.
+const MARGIN: u64 = 8;
+/// Steps between two collections of what end points have measured.
+const COLLECT: u32 = 128;
 
 /// Where a collective stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +233,7 @@ enum State {
 const LOOK: u32 = 1024;
 
 impl<'a> Run<'a> {
-    fn new(loaded: &'a Loaded, mut ready: Ready) -> Run<'a> {
+    fn new(loaded: &'a Loaded, mut ready: Ready) -> Result<Run<'a>, RunError> {
         let mut document = Document::new(loaded);
         for (key, value) in std::mem::take(&mut ready.derived) {
             document.derive(&key, value);
@@ -194,7 +243,16 @@ impl<'a> Run<'a> {
             .iter()
             .map(|built| if built.after.is_empty() { State::Running } else { State::Claiming })
             .collect();
-        Run { loaded, ready, document, state, seen: 0, deadlock: None, notes: Vec::new() }
+        let measurement = Measurement::new(loaded.scenario.measure, ready.classes.len());
+        for end in 0..ready.system.ends().len() {
+            if let Some(traffic) = &mut ready.system.end_mut(end).traffic {
+                traffic.measure();
+            }
+        }
+        let feed = Feed::open(loaded, &ready)?;
+        let window = [None, None];
+        let (deadlock, notes) = (None, Vec::new());
+        Ok(Run { loaded, ready, document, state, seen: 0, deadlock, notes, measurement, window, feed })
     }
 
     fn flip(&mut self, flip: Flip<'_>) -> Result<(), RunError> {
@@ -252,15 +310,39 @@ impl<'a> Run<'a> {
         let mut look = 0;
         let mut looked = std::time::Instant::now();
         while !self.is_done() {
-            // A jump over idle cycles must not jump over the limit.
-            let step = self.ready.system.step_before(limits.max_cycles);
+            // A jump over idle cycles must not jump over the limit, nor over a cycle in which something is looked at.
+            let now = self.ready.system.now();
+            if now + MARGIN >= self.feed.until && !self.feed(now) {
+                break;
+            }
+            if now >= self.measurement.next() {
+                self.measure(now);
+                continue;
+            }
+            let step =
+                self.ready.system.step_before(limits.max_cycles.min(self.measurement.next()).min(self.feed.until));
             if step == Step::End {
+                if self.ready.system.now() < limits.max_cycles {
+                    continue;
+                }
                 self.document.outcome = Outcome::MaxCycles;
                 break;
             }
             if self.ready.system.completions() != self.seen {
                 self.seen = self.ready.system.completions();
                 self.advance();
+            } else if step == Step::Quiet && !self.feed.is_at_end() {
+                // The next packet of a trace is further away than the run has read.
+                let now = self.ready.system.now();
+                if !self.feed(now) {
+                    break;
+                }
+                continue;
+            } else if step == Step::Quiet && self.measurement.next() != u64::MAX {
+                // Nothing will happen any more, but the window has not been looked at.
+                let next = self.measurement.next();
+                self.measure(next);
+                continue;
             } else if step == Step::Quiet {
                 // Nothing will ever happen again although work is left: the watchdog need not wait.
                 let since = self.ready.system.alive_until();
@@ -272,6 +354,9 @@ impl<'a> Run<'a> {
                 break;
             }
             look += 1;
+            if look % COLLECT == 0 {
+                self.collect();
+            }
             if look == LOOK {
                 look = 0;
                 if let Some(since) = watchdog.look(&self.ready.system, self.collectives_left()) {
@@ -303,8 +388,11 @@ impl<'a> Run<'a> {
         if self.collectives_left() {
             return false;
         }
+        if self.measurement.has_window() {
+            return self.measurement.phase == Phase::Done;
+        }
         // Traffic that ends is waited for; endless traffic ends with the last collective, or at the cycle limit.
-        let endless = self.loaded.scenario.traffic.iter().any(|traffic| traffic.stop_cycle.is_none());
+        let endless = self.loaded.scenario.traffic.iter().any(super::config::Traffic::is_endless);
         if self.loaded.scenario.traffic.is_empty() || (endless && !self.state.is_empty()) {
             return true;
         }
@@ -312,8 +400,12 @@ impl<'a> Run<'a> {
     }
 
     fn drained(&self) -> bool {
+        // Asked in every cycle, of systems of any size: mostly something is on a link, and that is known at once.
+        if self.ready.system.flits_on_links() > 0 {
+            return false;
+        }
         let (created, received) = self.traffic_totals();
-        created == received && self.sources().all(Traffic::is_drained)
+        created == received && self.feed.is_at_end() && self.sources().all(Traffic::is_drained)
     }
 
     fn sources(&self) -> impl Iterator<Item = &Traffic> {
@@ -322,9 +414,135 @@ impl<'a> Run<'a> {
 
     /// Packets created and packets received.
     fn traffic_totals(&self) -> (u64, u64) {
-        let created = self.sources().flat_map(Traffic::created).map(|(_, packets, _)| packets).sum();
+        let created = self.sources().flat_map(Traffic::created).map(|class| class.packets).sum();
         let received = self.sources().flat_map(Traffic::received).map(|class| class.packets).sum();
         (created, received)
+    }
+
+    // ------------------------------------------------------------------------------------------------ traffic
+
+    /// Reads traces on; `false` if that is not possible.
+    fn feed(&mut self, now: u64) -> bool {
+        let Run { feed, ready, .. } = self;
+        let next = feed.traces.iter().filter_map(|trace| trace.next.map(|record| record.cycle)).min();
+        feed.until = next.map_or(u64::MAX, |next| next.max(now) + AHEAD);
+        let lanes = u16::from(ready.lanes);
+        for trace in &mut feed.traces {
+            while let Some(record) = trace.next.filter(|record| record.cycle < feed.until) {
+                let class = if record.class == 0 { trace.traffic } else { trace.classes + usize::from(record.class) };
+                if let Some(traffic) = &mut ready.system.end_mut(record.src as usize).traffic {
+                    let lane = (record.class % lanes) as u8;
+                    let source = trace.sources[record.src as usize];
+                    traffic.feed(source, record.cycle, record.dst, record.flits, class as u16, lane);
+                }
+                match trace.reader.record() {
+                    Ok(next) => trace.next = next,
+                    Err(wrong) => {
+                        feed.wrong = Some(trace_problem(trace.traffic, &wrong));
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Takes what end points have measured.
+    fn collect(&mut self) {
+        let Run { ready, measurement, .. } = self;
+        let measurement = std::cell::RefCell::new(measurement);
+        ready.system.each_end(|end| {
+            if let Some(traffic) = &mut end.traffic {
+                traffic.measured(
+                    |packet| measurement.borrow_mut().arrived(packet),
+                    |packet| measurement.borrow_mut().entered(packet),
+                );
+            }
+        });
+    }
+
+    /// The measurement has come to a cycle in which something is to be looked at.
+    fn measure(&mut self, now: u64) {
+        self.collect();
+        match self.measurement.phase {
+            Phase::Warmup(_) => {
+                self.window[0] = Some(self.snapshot());
+                self.measurement.phase = Phase::Window(self.measurement.to);
+            }
+            Phase::Window(_) => {
+                self.window[1] = Some(self.snapshot());
+                self.measurement.phase = Phase::Drain(now);
+            }
+            Phase::Drain(_) => {
+                if self.measurement.count() == self.created_in_window() {
+                    self.measurement.drained = Some(now);
+                    if !self.measurement.grow(now) {
+                        self.measurement.phase = Phase::Done;
+                    }
+                } else if now >= self.measurement.patience() {
+                    self.measurement.phase = Phase::Done;
+                } else {
+                    self.measurement.phase = Phase::Drain(now + measure::LOOK);
+                }
+            }
+            Phase::Done => {}
+        }
+    }
+
+    fn created_in_window(&self) -> u64 {
+        let [Some(from), Some(to)] = &self.window else { return 0 };
+        let total = |snapshot: &Snapshot| snapshot.created.iter().map(|class| class.packets).sum::<u64>();
+        // Replies count by the cycle in which their request was created, so there are as many as requests in the end.
+        let replies = |snapshot: &Snapshot| -> u64 {
+            let classes = self.ready.classes.iter().zip(&snapshot.created).enumerate();
+            classes.filter(|(at, _)| self.is_reply(*at)).map(|(_, (_, created))| created.packets).sum()
+        };
+        let requests = |snapshot: &Snapshot| -> u64 {
+            let classes = self.loaded.scenario.traffic.iter().zip(&snapshot.created);
+            let closed = classes.filter(|(t, _)| matches!(t.injection, super::config::Injection::ClosedLoop { .. }));
+            closed.map(|(_, created)| created.packets).sum()
+        };
+        let of = |snapshot| total(snapshot) - replies(snapshot) + requests(snapshot);
+        of(to) - of(from)
+    }
+
+    /// Whether a class is that of the replies of a closed loop.
+    fn is_reply(&self, class: usize) -> bool {
+        let traffic = &self.loaded.scenario.traffic;
+        class >= traffic.len()
+            && matches!(
+                traffic[self.ready.classes[class].traffic].injection,
+                super::config::Injection::ClosedLoop { .. }
+            )
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let classes = self.ready.classes.len();
+        let mut snapshot = Snapshot {
+            created: vec![Created::default(); classes],
+            received: vec![Received::default(); classes],
+            links: self.ready.system.link_loads().map(|load| load.count).collect(),
+            ..Snapshot::default()
+        };
+        for end in self.ready.system.ends() {
+            let mut arrived = 0;
+            if let Some(traffic) = end.traffic.as_deref() {
+                for (sum, part) in snapshot.created.iter_mut().zip(traffic.created()) {
+                    sum.packets += part.packets;
+                    sum.flits += part.flits;
+                }
+                for (sum, part) in snapshot.received.iter_mut().zip(traffic.received()) {
+                    sum.packets += part.packets;
+                    sum.flits += part.flits;
+                    sum.latency_sum += part.latency_sum;
+                    sum.latency_max = sum.latency_max.max(part.latency_max);
+                    arrived += part.flits;
+                }
+                snapshot.entered += traffic.sent_flits();
+            }
+            snapshot.arrived.push(arrived);
+        }
+        snapshot
     }
 
     /// Looks who is complete, and lets those start that waited for nobody else.
@@ -521,7 +739,7 @@ impl<'a> Run<'a> {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
         let again = build(self.loaded, BuildOptions { no_monitors: true }).ok()?;
-        let mut run = Run::new(self.loaded, again);
+        let mut run = Run::new(self.loaded, again).ok()?;
         let (id, seq) = (collective.id as u16, word as u64);
         for (switch, engine) in self.ready.system.joins().iter().enumerate() {
             let flip = engine.tap().filter(|tap| (tap.id, tap.seq) == (id, seq)).map_or(0, |tap| tap.flip);
@@ -550,7 +768,11 @@ impl<'a> Run<'a> {
 
     fn links(&mut self, all: bool) {
         const BUSIEST: usize = 8;
-        let cycles = self.document.cycles.max(1);
+        let window = match &self.window {
+            [Some(from), Some(to)] => Some((from, to)),
+            _ => None,
+        };
+        let cycles = window.map_or(self.document.cycles, |_| self.measurement.to - self.measurement.from).max(1);
         let levels = &self.ready.system.plan().levels;
         let mut by_level: Vec<LinkLevel> = levels
             .iter()
@@ -563,7 +785,15 @@ impl<'a> Run<'a> {
             })
             .collect();
         let mut list: Vec<LinkResult> = Vec::new();
-        for load in self.ready.system.link_loads() {
+        for (at, mut load) in self.ready.system.link_loads().enumerate() {
+            if let Some((from, to)) = window {
+                let (from, to) = (from.links[at], to.links[at]);
+                load.count = LinkCount {
+                    set: to.set - from.set,
+                    unicast: to.unicast - from.unicast,
+                    waited: to.waited - from.waited,
+                };
+            }
             let flits = load.count.set + load.count.unicast;
             let busy = (flits * u64::from(load.cycles_per_flit)).min(cycles);
             let utilisation = busy as f64 / cycles as f64;
@@ -594,34 +824,87 @@ impl<'a> Run<'a> {
     }
 
     fn traffic(&mut self) {
-        let cycles = self.document.cycles;
-        for (class, traffic) in self.loaded.scenario.traffic.iter().enumerate() {
-            let (mut nodes, mut created) = (0u64, 0u64);
-            for (of, packets, flits) in self.sources().flat_map(Traffic::created) {
-                if of == class {
-                    nodes += 1;
-                    created += packets * u64::from(flits);
+        self.collect();
+        self.measurement.close();
+        let end = self.snapshot();
+        let measured = self.measurement.has_window();
+        let (from, to) = if let [Some(from), Some(to)] = &self.window {
+            (from.clone(), to.clone())
+        } else {
+            let nothing = Snapshot {
+                created: vec![Created::default(); end.created.len()],
+                received: vec![Received::default(); end.received.len()],
+                arrived: vec![0; end.arrived.len()],
+                links: vec![LinkCount::default(); end.links.len()],
+                entered: 0,
+            };
+            (nothing, end.clone())
+        };
+        let confidence = self.loaded.scenario.measure.map(|measure| measure.confidence);
+        for (at, class) in self.ready.classes.iter().enumerate() {
+            let traffic = &self.loaded.scenario.traffic[class.traffic];
+            let cycles = self.document.cycles;
+            let window = if measured {
+                self.measurement.to - self.measurement.from
+            } else {
+                traffic.stop_cycle.unwrap_or(cycles).min(cycles).saturating_sub(traffic.start_cycle)
+            };
+            let share = |flits: u64| {
+                if window == 0 || class.sources == 0 { 0.0 } else { flits as f64 / (window * class.sources) as f64 }
+            };
+            let latencies = &self.measurement.classes[at];
+            let latency = latencies.result(confidence).map(|mut latency| {
+                if self.is_reply(at) {
+                    latency.network_mean = None;
                 }
-            }
-            let mut received = Received::default();
-            for part in self.sources().filter_map(|traffic| traffic.received().get(class)) {
-                received.packets += part.packets;
-                received.flits += part.flits;
-                received.latency_sum += part.latency_sum;
-                received.latency_max = received.latency_max.max(part.latency_max);
-            }
-            let window = traffic.stop_cycle.unwrap_or(cycles).min(cycles).saturating_sub(traffic.start_cycle);
-            let share =
-                |flits: u64| if window == 0 || nodes == 0 { 0.0 } else { flits as f64 / (window * nodes) as f64 };
-            let some = received.packets > 0;
-            self.document.traffic.push(TrafficResult {
-                name: traffic.name.clone(),
-                offered: share(created),
-                accepted: share(received.flits),
-                packets: received.packets,
-                mean_latency_cycles: some.then(|| received.latency_sum as f64 / received.packets as f64),
-                max_latency_cycles: some.then_some(received.latency_max),
+                latency
             });
+            self.document.traffic.push(TrafficResult {
+                name: class.name.clone(),
+                offered: share(to.created[at].flits - from.created[at].flits),
+                accepted: share(to.received[at].flits - from.received[at].flits),
+                packets: end.received[at].packets,
+                mean_latency_cycles: latencies.histogram.mean(),
+                max_latency_cycles: latency.as_ref().map(|latency| latency.max),
+                latency,
+            });
+        }
+        if measured && self.window[1].is_some() {
+            self.document.measure = Some(self.measured(&from, &to));
+        }
+    }
+
+    /// What the network did in the window.
+    fn measured(&self, from: &Snapshot, to: &Snapshot) -> MeasureResult {
+        let cycles = (self.measurement.to - self.measurement.from) as f64;
+        let flits = |snapshot: &Snapshot| snapshot.created.iter().map(|class| class.flits).sum::<u64>();
+        let nodes = self.ready.addressed.iter().filter(|addressed| **addressed).count().max(1) as f64;
+        let accepted: Vec<u64> = (to.arrived.iter().zip(&from.arrived).zip(&self.ready.addressed))
+            .filter(|(_, addressed)| **addressed)
+            .map(|((to, from), _)| to - from)
+            .collect();
+        let rate = |flits: u64| flits as f64 / cycles;
+        let offered = rate(flits(to) - flits(from)) / nodes;
+        let accepted_mean = rate(accepted.iter().sum()) / nodes;
+        let plan = self.ready.system.plan();
+        let is_switch = |node: u32| plan.nodes[node as usize].kind == NodeKind::Switch;
+        let between = plan.links.iter().flat_map(|link| [is_switch(link.a.0) && is_switch(link.b.0); 2]);
+        let carried: u64 = (between.zip(to.links.iter().zip(&from.links)))
+            .filter_map(|(between, (to, from))| between.then_some(to.unicast - from.unicast))
+            .sum();
+        let entered = to.entered - from.entered;
+        let (saturated, verdict) = self.measurement.verdict(self.created_in_window(), offered, accepted_mean);
+        MeasureResult {
+            from_cycle: self.measurement.from,
+            to_cycle: self.measurement.to,
+            drained_cycle: self.measurement.drained.filter(|_| !verdict.contains("had not arrived")),
+            saturated,
+            verdict,
+            confidence: self.loaded.scenario.measure.map_or(0.95, |measure| measure::level(measure.confidence)),
+            offered,
+            accepted_mean,
+            accepted_min: accepted.iter().min().map_or(0.0, |flits| rate(*flits)),
+            hops_mean: (entered > 0).then(|| carried as f64 / entered as f64 + 1.0),
         }
     }
 
@@ -631,7 +914,9 @@ impl<'a> Run<'a> {
             (_, _, Some(fault)) => checks.push(Check::failed("rules", fault)),
             (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
             (Outcome::MaxCycles, ..)
-                if !self.state.is_empty() || self.loaded.scenario.traffic.iter().all(|t| t.stop_cycle.is_some()) =>
+                if !self.state.is_empty()
+                    || self.measurement.has_window()
+                    || self.loaded.scenario.traffic.iter().all(|t| !t.is_endless()) =>
             {
                 let limit = self.loaded.scenario.limits.max_cycles;
                 checks.push(Check::failed("progress", format!("not done after limits.max_cycles = {limit}")));
@@ -681,7 +966,15 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        let finite = self.loaded.scenario.traffic.iter().all(|traffic| traffic.stop_cycle.is_some());
+        let measured = self.measurement.has_window();
+        let finite = !measured && self.loaded.scenario.traffic.iter().all(|traffic| !traffic.is_endless());
+        if measured && self.state.is_empty() {
+            let sent: u64 = self.sources().map(Traffic::sent_flits).sum();
+            let received: u64 = self.sources().flat_map(Traffic::received).map(|class| class.flits).sum();
+            let live = self.ready.system.live_flits() as u64;
+            let detail = format!("{sent} flits entered, {received} arrived, {live} are on their way");
+            checks.push(Check { name: "nothing lost".into(), passed: sent == received + live, detail });
+        }
         if finite && self.document.outcome == Outcome::Finished {
             if !self.loaded.scenario.traffic.is_empty() {
                 let (created, received) = self.traffic_totals();
@@ -701,6 +994,40 @@ impl<'a> Run<'a> {
             checks.push(Check { name: "links".into(), passed: rest, detail: detail.into() });
         }
         self.document.checks = checks;
+    }
+}
+
+fn trace_problem(traffic: usize, wrong: &trace::Wrong) -> Problem {
+    Problem::at(format!("traffic[{traffic}].file"), &wrong.message).expected(&wrong.expected)
+}
+
+impl Feed {
+    fn open(loaded: &Loaded, ready: &Ready) -> Result<Feed, RunError> {
+        let mut feed = Feed::default();
+        let ends = loaded.scenario.topology.end_points();
+        for (index, traffic) in loaded.scenario.traffic.iter().enumerate() {
+            let TrafficPattern::Trace { path, .. } = &traffic.pattern else { continue };
+            let opened = trace::Reader::open(path, ends).and_then(|mut reader| Ok((reader.record()?, reader)));
+            let (next, reader) = opened.map_err(|wrong| loaded.problems(vec![trace_problem(index, &wrong)]))?;
+            let extra = ready
+                .classes
+                .iter()
+                .enumerate()
+                .position(|(at, class)| at >= loaded.scenario.traffic.len() && class.traffic == index);
+            let fed = |end: &crate::piuma::End| end.traffic.as_ref().and_then(|traffic| traffic.fed(index as u16));
+            feed.traces.push(Trace {
+                traffic: index,
+                classes: extra.map_or(index, |first| first - 1),
+                reader,
+                next,
+                sources: ready.system.ends()[..ends as usize].iter().map(|end| fed(end).unwrap_or(0)).collect(),
+            });
+        }
+        Ok(feed)
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.traces.iter().all(|trace| trace.next.is_none())
     }
 }
 

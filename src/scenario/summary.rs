@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::config::Scenario;
-use super::result::{CollectiveResult, Document, Outcome};
+use super::result::{CollectiveResult, Document, Outcome, TrafficResult};
 use crate::fabric::topology::Shape;
 use crate::oracle::compare::apart;
 
@@ -32,16 +32,26 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
     for collective in &document.collectives {
         describe_collective(&mut out, scenario, collective);
     }
-    for traffic in &document.traffic {
-        let latency = match (traffic.mean_latency_cycles, traffic.max_latency_cycles) {
-            (Some(mean), Some(max)) => format!(", latency {mean:.1} cycles on average, {max} at most"),
-            _ => String::new(),
-        };
-        let text = format!(
-            "offered {:.3}, accepted {:.3} flits a cycle, {} packets{latency}",
-            traffic.offered, traffic.accepted, traffic.packets
+    if let Some(measure) = &document.measure {
+        let length = measure.to_cycle - measure.from_cycle;
+        let verdict = if measure.saturated { "SATURATED: " } else { "" };
+        line(
+            &mut out,
+            "measured",
+            &format!(
+                "cycles {} to {}, {length} in all; {verdict}{}",
+                measure.from_cycle, measure.to_cycle, measure.verdict
+            ),
         );
-        line(&mut out, &format!("traffic {}", traffic.name), &text);
+        let hops = measure.hops_mean.map_or_else(String::new, |hops| format!("; {hops:.2} switches on the way"));
+        let text = format!(
+            "offered {:.4}, accepted {:.4} flits a node and cycle, {:.4} at the least{hops}",
+            measure.offered, measure.accepted_mean, measure.accepted_min
+        );
+        line(&mut out, "", &text);
+    }
+    for traffic in &document.traffic {
+        describe_traffic(&mut out, document, traffic);
     }
     if let Some(link) = document.links.busiest.first() {
         let text = format!(
@@ -132,6 +142,34 @@ fn describe_collective(out: &mut String, scenario: &Scenario, collective: &Colle
         );
         line(out, "", &text);
     }
+}
+
+fn describe_traffic(out: &mut String, document: &Document, traffic: &TrafficResult) {
+    let packets =
+        traffic.latency.as_ref().filter(|_| document.measure.is_some()).map_or(traffic.packets, |l| l.packets);
+    let latency = match (traffic.mean_latency_cycles, traffic.max_latency_cycles) {
+        (Some(mean), Some(max)) if traffic.latency.is_none() => {
+            format!(", latency {mean:.1} cycles on average, {max} at most")
+        }
+        _ => String::new(),
+    };
+    let text = format!(
+        "offered {:.3}, accepted {:.3} flits a cycle, {packets} packets{latency}",
+        traffic.offered, traffic.accepted
+    );
+    line(out, &format!("traffic {}", traffic.name), &text);
+    let Some(latency) = &traffic.latency else { return };
+    let sure = match (latency.half_width, &document.measure) {
+        (Some(half), Some(measure)) => format!(" +- {half:.2} ({:.0} % sure)", measure.confidence * 100.0),
+        _ => String::new(),
+    };
+    let network = latency.network_mean.map_or_else(String::new, |mean| format!(", {mean:.2} of them in the network"));
+    line(out, "", &format!("latency {:.2} cycles{sure}{network}", latency.mean));
+    let text = format!(
+        "half within {}, 90 % {}, 99 % {}, 99.9 % {}, all {}",
+        latency.p50, latency.p90, latency.p99, latency.p999, latency.max
+    );
+    line(out, "", &text);
 }
 
 fn checks(out: &mut String, document: &Document) {

@@ -55,6 +55,7 @@ fn full() -> (watershed::scenario::Loaded, Document) {
         packets: 9500,
         mean_latency_cycles: Some(12.5),
         max_latency_cycles: Some(40),
+        latency: None,
     });
     document.checks.push(Check::passed("credits", "42 links"));
     document.checks.push(Check::failed("oracle", "sum differs\nin element 7"));

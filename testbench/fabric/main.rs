@@ -17,4 +17,5 @@ mod rate_follows_credits;
 mod routed_networks;
 mod router_knobs_move_cycles;
 mod support;
+mod traffic_is_what_it_says;
 mod wide_switches;

@@ -1,0 +1,266 @@
+//! `watershed curve`: latency and throughput over offered load.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::run::ScenarioArguments;
+use super::{Exit, complain, print};
+use crate::scenario::Loaded;
+use crate::scenario::config::{Injection, TrafficPattern};
+use crate::scenario::run::{RunOptions, run};
+use crate::study::curve::{self, Curve, Point};
+use crate::study::plot::{Plot, Series};
+
+/// Measure latency and throughput over offered load
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    scenario: ScenarioArguments,
+    /// Offered loads in flits a node and cycle: numbers and ranges FROM..TO:STEP, separated by commas
+    #[arg(long, value_name = "LOADS", default_value = "0.01,0.05..1:0.05", value_parser = Loads::read)]
+    rates: Loads,
+    /// Find the saturation throughput by bisection
+    #[arg(long)]
+    saturation: bool,
+    /// How closely saturation is found, in flits a node and cycle
+    #[arg(long, value_name = "LOAD", default_value = "0.005")]
+    tolerance: f64,
+    /// Another scenario whose curve is drawn beside; can be given several times
+    #[arg(long, value_name = "SCENARIO")]
+    add: Vec<PathBuf>,
+    /// Points of somebody else to draw: CSV with offered load and latency a line; can be given several times
+    #[arg(long, value_name = "FILE")]
+    points: Vec<PathBuf>,
+    /// How many points run at the same time
+    #[arg(short, long, value_name = "N", default_value = "1")]
+    jobs: usize,
+    /// Draw latency over offered load into this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Write the points as CSV into this file
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Print the curves as JSON
+    #[arg(long)]
+    json: bool,
+    /// Leave out link monitors
+    #[arg(long)]
+    no_checks: bool,
+}
+
+/// A list of loads, as one argument.
+#[derive(Debug, Clone)]
+struct Loads(Vec<f64>);
+
+impl Loads {
+    fn read(text: &str) -> Result<Loads, String> {
+        curve::rates(text).map(Loads)
+    }
+}
+
+#[derive(Serialize)]
+struct Output<'a> {
+    schema_version: u32,
+    curves: &'a [Curve],
+}
+
+pub(super) fn main(arguments: &Arguments) -> Exit {
+    match execute(arguments) {
+        Ok(()) => Exit::Fine,
+        Err(error) => {
+            complain(&error);
+            Exit::Bad
+        }
+    }
+}
+
+fn execute(arguments: &Arguments) -> Result<(), String> {
+    let mut curves = vec![measure(arguments, &arguments.scenario)?];
+    for path in &arguments.add {
+        curves.push(measure(arguments, &arguments.scenario.with(path.clone()))?);
+    }
+    let peers: Vec<Series> = arguments.points.iter().map(peer).collect::<Result<_, _>>()?;
+    let save = |path: &PathBuf, text: String| {
+        fs::write(path, text).map_err(|error| format!("error: cannot write {}: {error}", path.display()))
+    };
+    if let Some(path) = &arguments.csv {
+        save(path, csv(&curves))?;
+    }
+    if let Some(path) = &arguments.svg {
+        save(path, plot(&curves, peers).svg())?;
+    }
+    if arguments.json {
+        let output = Output { schema_version: curve::SCHEMA_VERSION, curves: &curves };
+        print(&(serde_json::to_string_pretty(&output).unwrap_or_default() + "\n"));
+    } else {
+        print(&table(&curves));
+    }
+    Ok(())
+}
+
+/// The curve of one scenario.
+fn measure(arguments: &Arguments, scenario: &ScenarioArguments) -> Result<Curve, String> {
+    let first = scenario.load_with(&[]).map_err(|error| error.to_string())?;
+    let mut fixed = Vec::new();
+    if first.scenario.measure.is_none() {
+        fixed.push("measure={}".to_owned());
+    }
+    let swept = swept(&first);
+    if swept.is_empty() {
+        return Err(format!(
+            "error: no traffic of \"{}\" has a rate that could be varied\n  = help: flows, traces and closed loops have none",
+            first.scenario.name
+        ));
+    }
+    let point = |rate: f64| -> Result<Point, String> {
+        let mut sets = fixed.clone();
+        sets.extend(swept.iter().map(|index| format!("traffic.{index}.rate={rate}")));
+        sets.extend(swept.iter().filter(|index| first.scenario.traffic[**index].stop_cycle.is_some()).map(|index| {
+            // A window needs traffic that outlives it.
+            format!("traffic.{index}.stop_cycle={}", crate::scenario::limits::CYCLES)
+        }));
+        let loaded = scenario.load_with(&sets).map_err(|error| error.to_string())?;
+        let options = RunOptions { no_checks: arguments.no_checks, ..RunOptions::default() };
+        let result = run(&loaded, &options).map_err(|error| error.to_string())?;
+        if let Some(check) = result.document.checks.iter().find(|check| !check.passed) {
+            return Err(format!("error: at a load of {rate}, check \"{}\" failed: {}", check.name, check.detail));
+        }
+        Point::of(rate, &result.document)
+            .ok_or_else(|| format!("error: the run at a load of {rate} did not reach its window"))
+    };
+    let points = curve::points(&arguments.rates.0, arguments.jobs, &point)?;
+    let saturation =
+        if arguments.saturation { curve::saturation(&points, arguments.tolerance.max(1e-4), point)? } else { None };
+    Ok(Curve { name: first.scenario.name.clone(), points, saturation })
+}
+
+/// The traffics whose rate is varied.
+fn swept(loaded: &Loaded) -> Vec<usize> {
+    let traffic = loaded.scenario.traffic.iter().enumerate();
+    traffic
+        .filter(|(_, traffic)| {
+            !matches!(traffic.pattern, TrafficPattern::Flows { .. } | TrafficPattern::Trace { .. })
+                && !matches!(traffic.injection, Injection::ClosedLoop { .. } | Injection::Trace)
+        })
+        .map(|(index, _)| index)
+        .collect()
+}
+
+/// A number, or a dash.
+fn or_dash(number: Option<f64>, decimals: usize) -> String {
+    number.map_or_else(|| "-".to_owned(), |number| format!("{number:.decimals$}"))
+}
+
+fn table(curves: &[Curve]) -> String {
+    let mut out = String::new();
+    for curve in curves {
+        let _ = writeln!(out, "{}", curve.name);
+        let _ = writeln!(
+            out,
+            "{:>9} {:>9} {:>9} {:>9} {:>8} {:>9} {:>6} {:>6}",
+            "offered", "accepted", "at least", "latency", "+-", "network", "p99", "hops"
+        );
+        for point in &curve.points {
+            let _ = writeln!(
+                out,
+                "{:>9.4} {:>9.4} {:>9.4} {:>9} {:>8} {:>9} {:>6} {:>6}{}",
+                point.offered,
+                point.accepted,
+                point.accepted_min,
+                or_dash(point.latency, 2),
+                or_dash(point.half_width, 2),
+                or_dash(point.network_latency, 2),
+                point.p99.map_or_else(|| "-".to_owned(), |p99| p99.to_string()),
+                or_dash(point.hops, 2),
+                if point.saturated { "  saturated" } else { "" }
+            );
+        }
+        if let Some(saturation) = &curve.saturation {
+            let beyond = saturation.unstable.as_ref().map_or_else(String::new, |point| {
+                format!("; at {:.4} offered, {:.4} are", point.offered, point.accepted)
+            });
+            let _ =
+                writeln!(out, "saturation throughput {:.4} flits a node and cycle{beyond}", saturation.stable.accepted);
+        }
+    }
+    out
+}
+
+fn csv(curves: &[Curve]) -> String {
+    let mut out = String::from(
+        "scenario,rate,offered,accepted,accepted_min,latency,half_width,network_latency,p99,hops,saturated\n",
+    );
+    for curve in curves {
+        for point in &curve.points {
+            let number = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
+            let _ = writeln!(
+                out,
+                "{},{},{},{},{},{},{},{},{},{},{}",
+                curve.name.replace(',', " "),
+                point.rate,
+                point.offered,
+                point.accepted,
+                point.accepted_min,
+                number(point.latency),
+                number(point.half_width),
+                number(point.network_latency),
+                point.p99.map_or_else(String::new, |p99| p99.to_string()),
+                number(point.hops),
+                point.saturated
+            );
+        }
+    }
+    out
+}
+
+/// Points of a CSV file: the first two columns of every line that begins with two numbers.
+fn peer(path: &PathBuf) -> Result<Series, String> {
+    let text = fs::read_to_string(path).map_err(|error| format!("error: cannot read {}: {error}", path.display()))?;
+    let mut points = Vec::new();
+    for line in text.lines() {
+        let mut numbers = line.split(',').map(|word| word.trim().parse::<f64>());
+        if let (Some(Ok(x)), Some(Ok(y))) = (numbers.next(), numbers.next()) {
+            points.push((x, y));
+        }
+    }
+    if points.is_empty() {
+        return Err(format!(
+            "error: {} has no line of offered load and latency, for example 0.1,27.22",
+            path.display()
+        ));
+    }
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Series { name, points, half_widths: Vec::new(), marks_only: true })
+}
+
+fn plot(curves: &[Curve], peers: Vec<Series>) -> Plot {
+    let mut series: Vec<Series> = Vec::new();
+    let mut lowest = f64::INFINITY;
+    for curve in curves {
+        let with = |point: &&Point| point.latency.is_some();
+        let points: Vec<(f64, f64)> =
+            curve.points.iter().filter(with).map(|point| (point.offered, point.latency.unwrap_or(0.0))).collect();
+        let half_widths = curve.points.iter().filter(with).map(|point| point.half_width.unwrap_or(0.0)).collect();
+        lowest = points.iter().map(|point| point.1).fold(lowest, f64::min);
+        let end = match (&curve.saturation, curve.points.last()) {
+            (Some(saturation), _) => format!(", saturates at {:.3}", saturation.stable.accepted),
+            (None, Some(last)) if last.saturated => format!(", saturated at {:.3}", last.offered),
+            _ => String::new(),
+        };
+        series.push(Series { name: format!("{}{end}", curve.name), points, half_widths, marks_only: false });
+    }
+    series.extend(peers);
+    let greatest = series.iter().flat_map(|series| &series.points).map(|point| point.1).fold(0.0, f64::max);
+    Plot {
+        title: "Latency over offered load".into(),
+        x: "offered load (flits a node and cycle)".into(),
+        y: "mean packet latency (cycles)".into(),
+        // Beyond saturation a latency only says how long the run was.
+        y_max: Some(if lowest.is_finite() { greatest.min(5.0 * lowest) } else { 1.0 }),
+        series,
+    }
+}

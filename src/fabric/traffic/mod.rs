@@ -1,0 +1,541 @@
+//! Point-to-point traffic: sources that create packets and sinks that take and check them.
+//!
+//! ```text
+//!              ┌───────────── end point ─────────────┐
+//!   trace ────▶│ source ─▶ waiting ─┐                │
+//!              │ source ─▶ waiting ─┼─▶ enter ───────┼─▶ link     a flit a cycle, sources in turn
+//!              │ source ─▶ waiting ─┘                │
+//!              │    ▲ replies, window                │
+//!              │    └──────────────────────── sink ◀─┼── link     all that arrives, at once
+//!              └─────────────────────────────────────┘
+//! ```
+//!
+//! | file | holds |
+//! |---|---|
+//! | [`source`](Spec) | processes, packet lengths, targets |
+//! | [`gap`](Gaps) | geometric gaps in one draw |
+//! | [`pattern`](Permutation) | patterns in which every source has one destination |
+//! | [`histogram`](Histogram) | latencies counted |
+//!
+//! **Timing.** A packet created in cycle t waits in an unbounded queue at its source and may enter the network in cycle
+//! t, a flit a cycle; a started packet goes on whenever its channel has credit. Its latency counts from creation to the
+//! arrival of its tail. Sources of an end point take turns, packets take the point-to-point channels in turn.
+//!
+//! **Lanes.** Channels can be divided into lanes of equal size: packets of one lane use its channels only, from the
+//! source to the sink, and enter independently of those of other lanes. Requests and replies of a closed loop have a
+//! lane each, so that neither can ever wait for the other.
+//!
+//! **Numbers.** A packet carries the number of its class in the tag's id, so that sinks count by class. Its own number
+//! (`seq`) starts at a random value of the source's own stream. Requests and replies have no room for their sender in
+//! the header, so their number is the sender and 12 random bits (*chosen*), and a reply's header holds the cycle in which
+//! its *request* was created: the latency of a reply is the round trip.
+//!
+//! **Sinks** take whatever arrives at once and check every flit: packets whole, words as sent, addressed to them. With
+//! checks off they only count. What is counted is exact for any length of run.
+//!
+//! **Cost.** An end point is evaluated in cycles in which a packet is created or a flit or credit arrives, and in no
+//! other. Nothing is allocated for a packet once the queues have found their size.
+//!
+//! **Limitations.** A header holds 40 bits of the creation cycle: latencies from 2^40 cycles on are not seen as such.
+
+mod gap;
+mod histogram;
+mod pattern;
+mod source;
+
+pub use gap::Gaps;
+pub use histogram::Histogram;
+pub use pattern::{Needs, Permutation};
+pub use source::{Bursts, Hotspots, Lengths, Process, SourceCfg, Spec, Target};
+
+use super::{Block, Flit, Io};
+use crate::kernel::{Cycle, Rng, Wake};
+use crate::probe::Scope;
+use source::{Planned, Source, sender};
+
+/// A packet that was created and waits to enter, or enters.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    /// What its latency counts from.
+    created: Cycle,
+    /// What its waiting counts from: the same, but for replies.
+    ready: Cycle,
+    seq: u64,
+    dst: u32,
+    flits: u32,
+    class: u16,
+    lane: u8,
+}
+
+/// What a sink counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Whole packets.
+    pub packets: u64,
+    /// Flits.
+    pub flits: u64,
+    /// Sum of packet latencies in cycles.
+    pub latency_sum: u64,
+    /// Longest packet latency in cycles.
+    pub latency_max: u64,
+}
+
+/// What sources created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Created {
+    /// Packets.
+    pub packets: u64,
+    /// Flits.
+    pub flits: u64,
+}
+
+/// A packet of which something was measured: that it arrived after so many cycles, or waited so many to enter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measured {
+    /// The cycle in which it was created.
+    pub created: Cycle,
+    /// Cycles in the upper bits, class in the lower 12.
+    packed: u64,
+}
+
+impl Measured {
+    /// A packet of a class, created in a cycle, and the cycles that were measured.
+    #[inline]
+    pub fn new(created: Cycle, cycles: u64, class: u16) -> Measured {
+        Measured { created, packed: cycles << 12 | u64::from(class) }
+    }
+
+    /// What was measured.
+    #[inline]
+    pub fn cycles(&self) -> u64 {
+        self.packed >> 12
+    }
+
+    /// The class of the packet.
+    #[inline]
+    pub fn class(&self) -> usize {
+        (self.packed & 0xfff) as usize
+    }
+}
+
+/// A packet that is arriving on a channel.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arriving {
+    open: bool,
+    created: Cycle,
+    seq: u64,
+    index: u64,
+}
+
+/// A lane at the entrance.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lane {
+    /// The packet that is entering the network: its source, its channel, and the index of its next flit.
+    entering: Option<(usize, u8, u32)>,
+    next_source: usize,
+    next_vc: u8,
+}
+
+/// What the arrival of a packet of a class brings about.
+#[derive(Clone, Copy, Debug)]
+enum Effect {
+    /// This source answers.
+    Answer(usize),
+    /// This source has room for another request.
+    Room(usize, u64),
+}
+
+/// The traffic part of an end point: any number of sources that share its port, and a sink.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    end: u32,
+    sources: Vec<Source>,
+    /// The earliest cycle in which a source must be looked at.
+    due: Cycle,
+    /// Packets that wait to enter or are entering.
+    pending: usize,
+    lanes: Vec<Lane>,
+    next_lane: usize,
+    arriving: Vec<Arriving>,
+    received: Vec<Received>,
+    created: Vec<Created>,
+    effects: Vec<(u16, Effect)>,
+    sent_flits: u64,
+    checked: bool,
+    /// Packets that arrived and packets that entered, for who measures; `None` if nobody does.
+    measured: Option<Box<(Vec<Measured>, Vec<Measured>)>>,
+    /// Cycle from which the sink takes flits; before it, it blocks its port.
+    consume_from: Cycle,
+}
+
+impl Traffic {
+    /// The traffic part of end point `end` with simple sources. `seed` is the run's.
+    pub fn new(end: u32, sources: &[SourceCfg], seed: u64) -> Traffic {
+        Traffic::with(end, sources.iter().map(Spec::from).collect(), 1, seed)
+    }
+
+    /// The traffic part of end point `end`. Channels are divided into `lanes`; `seed` is the run's.
+    pub fn with(end: u32, specs: Vec<Spec>, lanes: u8, seed: u64) -> Traffic {
+        let stream = |i: usize| 0x7aff_1c00_0000_0000 | u64::from(end) << 16 | i as u64;
+        let effects = specs.iter().enumerate().filter_map(|(i, spec)| match spec.process {
+            Process::ClosedLoop { think, replies, .. } => Some((replies, Effect::Room(i, think))),
+            Process::Answers { requests, .. } => Some((requests, Effect::Answer(i))),
+            _ => None,
+        });
+        let effects = effects.collect();
+        let sources: Vec<Source> =
+            specs.into_iter().enumerate().map(|(i, spec)| Source::new(spec, end, Rng::new(seed, stream(i)))).collect();
+        Traffic {
+            end,
+            due: sources.iter().map(|source| source.next).min().unwrap_or(Cycle::MAX),
+            sources,
+            pending: 0,
+            lanes: vec![Lane::default(); usize::from(lanes)],
+            next_lane: 0,
+            arriving: Vec::new(),
+            received: Vec::new(),
+            created: Vec::new(),
+            effects,
+            sent_flits: 0,
+            checked: true,
+            measured: None,
+            consume_from: 0,
+        }
+    }
+
+    /// Lets the sink take nothing before `cycle`: a blocked consumer.
+    pub fn block_until(&mut self, cycle: Cycle) {
+        self.consume_from = cycle;
+    }
+
+    /// Whether the sink checks every flit; it does unless told otherwise.
+    pub fn check(&mut self, checked: bool) {
+        self.checked = checked;
+    }
+
+    /// Writes down every packet that arrives or enters from now on, for [`Traffic::measured`].
+    pub fn measure(&mut self) {
+        self.measured = Some(Box::default());
+    }
+
+    /// Takes what was written down since the last time: packets that arrived, with their latency, and packets that
+    /// entered, with the cycles they waited at their source (replies are not among the latter).
+    pub fn measured(&mut self, mut arrived: impl FnMut(&Measured), mut entered: impl FnMut(&Measured)) {
+        if let Some(measured) = &mut self.measured {
+            measured.0.iter().for_each(&mut arrived);
+            measured.1.iter().for_each(&mut entered);
+            measured.0.clear();
+            measured.1.clear();
+        }
+    }
+
+    /// Has source `source`, which must be [`Process::Fed`], create a packet in cycle `at`; not before the present cycle
+    /// and not before what it was told last.
+    pub fn feed(&mut self, source: usize, at: Cycle, dst: u32, flits: u32, class: u16, lane: u8) {
+        self.sources[source].plan(Planned { at, created: at, dst, flits, class, lane });
+        self.due = self.due.min(self.sources[source].next);
+    }
+
+    /// The number of the source that is fed with packets of this class.
+    pub fn fed(&self, class: u16) -> Option<usize> {
+        self.sources.iter().position(|source| source.spec.class == class && source.spec.process == Process::Fed)
+    }
+
+    /// What the sink counted, by class of traffic.
+    pub fn received(&self) -> &[Received] {
+        &self.received
+    }
+
+    /// What the sources created, by class of traffic.
+    pub fn created(&self) -> &[Created] {
+        &self.created
+    }
+
+    /// Requests without a reply, of all sources with a window.
+    pub fn outstanding(&self) -> u32 {
+        self.sources.iter().map(|source| source.outstanding).sum()
+    }
+
+    /// Whether every source has created its last packet and sent it.
+    pub fn is_drained(&self) -> bool {
+        self.pending == 0 && self.due == Cycle::MAX
+    }
+
+    /// Flits that entered the network.
+    pub fn sent_flits(&self) -> u64 {
+        self.sent_flits
+    }
+
+    /// Packets that wait at the source or are entering.
+    pub fn waiting(&self) -> usize {
+        self.pending
+    }
+
+    /// Whether packets wait that a returning credit could let in.
+    pub fn wants_credits(&self) -> bool {
+        self.pending > 0
+    }
+
+    /// One clock on port 0.
+    pub fn tick(&mut self, io: &mut Io<'_>) -> Wake {
+        let now = io.now();
+        let mut wake = self.sink(io);
+        if self.due <= now {
+            self.create(now);
+        }
+        if self.pending > 0 {
+            self.enter(io);
+            if self.pending > 0 && self.has_credit(io) {
+                // Blocked by credits only, it is woken by an arriving one.
+                wake = wake.or(io.busy_until(0).map_or(Wake::Next, Wake::At));
+            }
+        }
+        if self.due == Cycle::MAX { wake } else { wake.or(Wake::At(self.due)) }
+    }
+
+    // ------------------------------------------------------------------------------------------------ sources
+
+    fn create(&mut self, now: Cycle) {
+        self.due = Cycle::MAX;
+        for source in &mut self.sources {
+            let before = source.waiting.len();
+            source.create(now, |class, flits| {
+                let class = usize::from(class);
+                if self.created.len() <= class {
+                    self.created.resize(class + 1, Created::default());
+                }
+                self.created[class].packets += 1;
+                self.created[class].flits += u64::from(flits);
+            });
+            self.pending += source.waiting.len() - before;
+            self.due = self.due.min(source.next);
+        }
+    }
+
+    // ----------------------------------------------------------------------------------------------- entrance
+
+    /// The channels of a lane.
+    #[inline]
+    fn channels(&self, lane: usize, io: &Io<'_>) -> (u8, u8) {
+        let vcs = io.vcs();
+        let each = vcs.unicast / self.lanes.len() as u8;
+        (vcs.set + each * lane as u8, each)
+    }
+
+    /// Whether anything that waits has a credit.
+    #[inline]
+    fn has_credit(&self, io: &Io<'_>) -> bool {
+        self.lanes.iter().enumerate().any(|(at, lane)| {
+            if let Some((_, vc, _)) = lane.entering {
+                return io.credits(0, vc) > 0;
+            }
+            let (first, each) = self.channels(at, io);
+            (self.lanes.len() == 1 || self.sources.iter().any(|source| heads_for(source, at)))
+                && (first..first + each).any(|vc| io.has_room(0, vc))
+        })
+    }
+
+    /// Lets at most one flit enter the network.
+    #[inline]
+    fn enter(&mut self, io: &mut Io<'_>) {
+        let lanes = self.lanes.len();
+        for i in 0..lanes {
+            let lane = if lanes == 1 { 0 } else { (self.next_lane + i) % lanes };
+            if self.enter_on(lane, io) {
+                self.next_lane = lane + 1;
+                return;
+            }
+        }
+    }
+
+    /// Chooses the next packet of a lane and a channel for it.
+    fn start(&mut self, at: usize, io: &Io<'_>) -> Option<(usize, u8, u32)> {
+        let count = self.sources.len();
+        let start = self.lanes[at].next_source;
+        let turn = |i: usize| if start + i < count { start + i } else { start + i - count };
+        let source = (0..count).map(turn).find(|&s| heads_for(&self.sources[s], at))?;
+        let (first, each) = self.channels(at, io);
+        let start = self.lanes[at].next_vc;
+        let turn = |i: u8| first + if start + i < each { start + i } else { start + i - each };
+        let vc = (0..each).map(turn).find(|&vc| io.can_start(0, vc))?;
+        let lane = &mut self.lanes[at];
+        lane.next_source = if source + 1 == count { 0 } else { source + 1 };
+        lane.next_vc = if vc - first + 1 == each { 0 } else { vc - first + 1 };
+        Some((source, vc, 0))
+    }
+
+    fn enter_on(&mut self, at: usize, io: &mut Io<'_>) -> bool {
+        let Some((s, vc, index)) = self.lanes[at].entering.or_else(|| self.start(at, io)) else { return false };
+        if !io.can_send(0, vc) {
+            self.lanes[at].entering = Some((s, vc, index));
+            return false;
+        }
+        let source = &mut self.sources[s];
+        let Some(&packet) = source.waiting.front() else { return false };
+        let word =
+            if index == 0 { Flit::header(packet.dst, packet.created) } else { body_word(packet.seq, u64::from(index)) };
+        io.send(0, vc, Flit::part(packet.class, vc, packet.seq, index, packet.flits, word));
+        self.sent_flits += 1;
+        if index == 0
+            && packet.created == packet.ready
+            && let Some(measured) = &mut self.measured
+        {
+            measured.1.push(Measured::new(packet.created, io.now() - packet.ready, packet.class));
+        }
+        if index + 1 == packet.flits {
+            source.waiting.pop_front();
+            self.pending -= 1;
+            self.lanes[at].entering = None;
+        } else {
+            self.lanes[at].entering = Some((s, vc, index + 1));
+        }
+        true
+    }
+
+    // --------------------------------------------------------------------------------------------------- sink
+
+    /// Takes what arrived and checks it.
+    #[inline]
+    fn sink(&mut self, io: &mut Io<'_>) -> Wake {
+        let vcs = io.vcs();
+        let now = io.now();
+        if now < self.consume_from {
+            let blocked = (vcs.set..vcs.total()).any(|vc| io.queued(0, vc) > 0);
+            return if blocked { Wake::At(self.consume_from) } else { Wake::OnInput };
+        }
+        let mut more = false;
+        let mut queues = io.occupied(0) >> vcs.set;
+        while queues != 0 {
+            let channel = queues.trailing_zeros() as u8;
+            queues &= queues - 1;
+            more |= io.queued(0, vcs.set + channel) > 1;
+            let flit = io.take(0, vcs.set + channel);
+            self.land(flit, channel, io);
+        }
+        if more { Wake::Next } else { Wake::OnInput }
+    }
+
+    /// A flit has arrived on a channel.
+    fn land(&mut self, flit: Flit, channel: u8, io: &mut Io<'_>) {
+        let (now, end) = (io.now(), self.end);
+        let channel = usize::from(channel);
+        if self.arriving.len() <= channel {
+            self.arriving.resize(channel + 1, Arriving::default());
+        }
+        let packet = &mut self.arriving[channel];
+        if flit.tag.head() {
+            if self.checked && (packet.open || flit.dst() != end) {
+                io.fail(|| format!("end point {end}: a head flit for {} in the wrong place", flit.dst()));
+            }
+            // The header holds 40 bits of the creation cycle; the distance to now is far below that.
+            let age = now.wrapping_sub(flit.created()) & ((1 << 40) - 1);
+            *packet = Arriving { open: true, created: now - age, seq: flit.tag.seq(), index: 0 };
+        } else if self.checked {
+            packet.index += 1;
+            if !packet.open || flit.word != body_word(packet.seq, packet.index) || flit.tag.seq() != packet.seq {
+                let index = packet.index;
+                io.fail(|| format!("end point {end}: flit {index} of packet {} is damaged", flit.tag.seq()));
+            }
+        }
+        let class = usize::from(flit.tag.id());
+        if self.received.len() <= class {
+            self.received.resize(class + 1, Received::default());
+        }
+        let received = &mut self.received[class];
+        received.flits += 1;
+        if flit.tag.tail() {
+            packet.open = false;
+            let packet = *packet;
+            let latency = now - packet.created;
+            received.packets += 1;
+            received.latency_sum += latency;
+            received.latency_max = received.latency_max.max(latency);
+            if let Some(measured) = &mut self.measured {
+                measured.0.push(Measured::new(packet.created, latency, class as u16));
+            }
+            if !self.effects.is_empty() {
+                self.arrived(class as u16, packet, now);
+            }
+        }
+    }
+
+    /// A packet of a class that may ask for something has arrived whole.
+    fn arrived(&mut self, class: u16, packet: Arriving, now: Cycle) {
+        let Some(&(_, effect)) = self.effects.iter().find(|(of, _)| *of == class) else { return };
+        let (s, planned) = match effect {
+            Effect::Answer(s) => {
+                let spec = &self.sources[s].spec;
+                let Process::Answers { service, .. } = spec.process else { return };
+                let (class, lane, dst) = (spec.class, spec.lane, sender(packet.seq));
+                (s, Planned { at: now + service, created: packet.created, dst, flits: 0, class, lane })
+            }
+            Effect::Room(s, think) => {
+                self.sources[s].outstanding -= 1;
+                let at = now + think;
+                (s, Planned { at, created: at, dst: 0, flits: 0, class: 0, lane: 0 })
+            }
+        };
+        self.sources[s].plan(planned);
+        self.due = self.due.min(self.sources[s].next);
+    }
+
+    /// Work that is left, in words.
+    pub fn open(&self) -> Option<String> {
+        let waiting = self.waiting();
+        (waiting > 0).then(|| format!("{waiting} packets wait to enter"))
+    }
+
+    /// Describes the sources and the sink to a wave.
+    pub fn probe(&self, scope: &mut Scope<'_>) {
+        scope.scope("traffic", |scope| {
+            scope.bits("waiting", 32, self.waiting() as u64);
+            scope.bits("sent_flits", 48, self.sent_flits);
+            scope.bits("received_flits", 48, self.received.iter().map(|class| class.flits).sum());
+            scope.bits("received_packets", 48, self.received.iter().map(|class| class.packets).sum());
+        });
+    }
+}
+
+/// Whether the packet at the head of a source's queue goes by this lane.
+#[inline]
+fn heads_for(source: &Source, lane: usize) -> bool {
+    source.waiting.front().is_some_and(|packet| usize::from(packet.lane) == lane)
+}
+
+/// What flit `index` of packet `seq` carries.
+fn body_word(seq: u64, index: u64) -> u64 {
+    (seq << 16 ^ index).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// An end point that only has traffic, over any tables.
+#[derive(Clone, Debug)]
+pub struct TrafficEnd<T> {
+    /// Its sources and sink.
+    pub traffic: Traffic,
+    tables: std::marker::PhantomData<T>,
+}
+
+impl<T> TrafficEnd<T> {
+    /// An end point around a traffic part.
+    pub fn new(traffic: Traffic) -> Self {
+        TrafficEnd { traffic, tables: std::marker::PhantomData }
+    }
+}
+
+impl<T> Block for TrafficEnd<T> {
+    type Tables = T;
+
+    fn tick(&mut self, io: &mut Io<'_>, _: &T) -> Wake {
+        let wake = self.traffic.tick(io);
+        io.heed_credits(self.traffic.wants_credits());
+        wake
+    }
+
+    fn open(&self) -> Option<String> {
+        self.traffic.open()
+    }
+
+    fn probe(&self, scope: &mut Scope<'_>) {
+        self.traffic.probe(scope);
+    }
+}
