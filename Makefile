@@ -31,8 +31,8 @@ golden: cmake ## show what differs from golden/ and from the README's outputs, t
 		--test golden --test cli --test probe --test arith --test project -- --nocapture
 	@git status --short golden README.md
 
-bench: cmake ## measure what simulating costs (about a minute)
-	@$(CARGO) bench --quiet --bench cost
+bench: cmake ## measure what simulating costs; BOOKSIM=path runs that program beside it
+	@BOOKSIM="$(BOOKSIM)" $(CARGO) bench --quiet --bench cost
 
 wave: run ## run the flagship and say how to look at its waveform
 	@echo

@@ -5,6 +5,8 @@
 
 #[path = "arith.rs"]
 mod arith;
+#[path = "booksim.rs"]
+mod booksim;
 #[path = "probe.rs"]
 mod probe;
 
@@ -23,6 +25,7 @@ const ROUNDS: usize = 5;
 fn main() {
     println!("machine   {}", machine());
     println!("command   cargo bench --bench cost    (best of {ROUNDS} rounds, one thread)\n");
+    booksim::compare();
     traffic();
     allreduce();
     waves();
@@ -115,6 +118,22 @@ fn traffic() {
             let (hop, cycle) = (ran.nanoseconds_each(ran.hops), ran.nanoseconds_each(ran.cycles * 64));
             println!("  {rate:4}   {:8}   {hop:15.0}   {cycle:17.1}", if monitors { "on" } else { "off" });
         }
+    }
+    println!();
+    println!("bigger networks, uniform packets of one flit at 0.1 (64 x 64: 0.02, below its bisection), monitors off");
+    println!("  network              ns a packet-hop   cycles a second");
+    for (name, topology, load, cycles) in [
+        ("8 x 8 mesh", "{ kind = 'mesh', size = [8, 8] }", "0.1", 20_000),
+        ("64 x 64 mesh", "{ kind = 'mesh', size = [64, 64] }", "0.02", 1_000),
+        ("16 x 16 x 16 torus", "{ kind = 'torus', size = [16, 16, 16] }", "0.1", 500),
+    ] {
+        let text = format!(
+            "family = 'fabric'\ntopology = {topology}\nlink.latency_cycles = 1\nswitch.point_to_point_vcs = 4\n\
+             [[traffic]]\npattern = 'uniform'\nrate = {load}\n"
+        );
+        let ran = best(|| system(&text, false), cycles);
+        let speed = ran.cycles as f64 / ran.seconds;
+        println!("  {name:19}  {:15.0}   {speed:15.0}", ran.nanoseconds_each(ran.hops));
     }
     println!();
 }
