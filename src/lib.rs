@@ -98,6 +98,7 @@
 //! ```
 
 pub mod arith;
+pub mod armed;
 pub mod cli;
 pub mod fabric;
 pub mod kernel;

@@ -6,7 +6,7 @@
 //! function itself by walking every route, so it proves the code that runs and not a drawing of it.
 
 use super::network::Tables;
-use super::topology::{Die, EndPlace, Layout, Mesh, Neighbours, die_port as port};
+use super::topology::{Die, EndPlace, GenericTree, Layout, Mesh, Neighbours, die_port as port};
 use super::{Flit, PortSet};
 use std::collections::HashSet;
 
@@ -17,6 +17,8 @@ pub enum Routing {
     Die(Die),
     /// Dimension by dimension.
     Mesh(Mesh),
+    /// Up to the lowest common switch, then down.
+    Tree(GenericTree),
 }
 
 impl Routing {
@@ -35,6 +37,7 @@ impl Routing {
                 }
             }
             Routing::Mesh(mesh) => mesh.hop(at, to),
+            Routing::Tree(tree) => tree.hop(at, to),
         }
     }
 }

@@ -5,9 +5,11 @@
 
 mod die;
 mod mesh;
+mod tree;
 
 pub use die::{Die, port as die_port};
 pub use mesh::Mesh;
+pub use tree::GenericTree;
 
 use super::routing::Routing;
 use super::{NodeKind, Plan, PlanLink, PlanNode, Vcs};
