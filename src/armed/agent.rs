@@ -18,9 +18,12 @@
 //! What was installed is checked once more by [`Agent::dependency_cycle`], which builds the graph of the tables as they are.
 //! Descending frames take the same ways backwards on the other channel.
 //!
-//! **Two disjoint trees** ([`Agent::disjoint`]): the second one uses none of the first one's links between switches,
-//! and none of its switches either except those at which end points of the request sit; if there is no such tree, one that
-//! is disjoint in links only; if there is none, it is refused. An end point has one link, so its own switch is always shared.
+//! **Two disjoint trees** ([`Agent::pair`]): the second one uses none of the first one's links between switches, and none of
+//! its switches either except those at which end points of the request sit; failing that, one that is disjoint in links
+//! only. If the order of the switches leaves no such pair, ways of any kind are tried: two trees that begin with different
+//! links of the root's switch and avoid passing the switches of end points *chosen*. Those are not deadlock-free by their
+//! order, so what is written is checked, and a tree that closes a cycle is deleted again. An end point has one link, so its own
+//! switch is always shared. The search is not exhaustive: it may miss a pair that exists.
 
 use super::header::MAX_COUNT;
 use super::tables::{Entry, Ports, TableError, Tables};
@@ -55,7 +58,7 @@ pub struct Row {
 
 impl SpanningTree {
     /// The switches.
-    pub fn switches(&self) -> impl Iterator<Item = u32> + Clone + '_ {
+    pub fn switches(&self) -> impl Iterator<Item = u32> + '_ {
         self.rows.iter().map(|row| row.switch)
     }
 
@@ -82,6 +85,9 @@ pub enum Refusal {
     /// More end points than a wait count can say.
     #[error("{0} end points are more than a wait count of 20 bits holds")]
     TooMany(usize),
+    /// Its ways and those of other trees could wait for each other.
+    #[error("with the other trees its links could wait for each other in a circle: {0}")]
+    Deadlock(String),
     /// The tables refuse.
     #[error(transparent)]
     Table(#[from] TableError),
@@ -227,7 +233,11 @@ impl Agent {
         if leaves.len() > MAX_COUNT as usize {
             return Err(Refusal::TooMany(leaves.len()));
         }
-        let way = self.outwards(root.switch, avoid);
+        self.grow(root, leaves, &self.outwards(root.switch, avoid))
+    }
+
+    /// The tree of the ways that lead to end points.
+    fn grow(&self, root: EndPlace, leaves: &[EndPlace], way: &[Option<(u16, u32)>]) -> Result<SpanningTree, Refusal> {
         let mut rows: BTreeMap<u32, Row> = BTreeMap::new();
         let row =
             |switch: u32, parent: u16, depth: u32| Row { switch, parent, children: Ports::EMPTY, wait_count: 0, depth };
@@ -254,18 +264,72 @@ impl Agent {
         Ok(SpanningTree { rows, root, leaves: leaves.len() as u32 })
     }
 
+    /// Two trees for the same end points that share no link between switches, if they can be had; otherwise the first tree
+    /// alone and why there is no second.
+    ///
+    /// # Errors
+    /// If there is not even one tree.
+    pub fn pair(
+        &self,
+        root: EndPlace,
+        leaves: &[EndPlace],
+    ) -> Result<(SpanningTree, Result<SpanningTree, Refusal>), Refusal> {
+        let first = self.tree(root, leaves)?;
+        let refusal = match self.disjoint(&first, leaves) {
+            Ok(second) => return Ok((first, Ok(second))),
+            Err(refusal) => refusal,
+        };
+        let at_ends: BTreeSet<u32> = leaves.iter().map(|place| place.switch).collect();
+        let links: Vec<(u16, u32, u16)> = self.links(root.switch).collect();
+        for &(only, ..) in &links {
+            let others = links.iter().filter(|(port, ..)| *port != only).map(|(port, ..)| (root.switch, *port));
+            let avoid = Avoid { links: others.collect(), ..Avoid::default() };
+            let Ok(first) = self.grow(root, leaves, &self.anyhow(root.switch, &avoid, &at_ends)) else { continue };
+            let avoid = Avoid { links: self.between(&first), ..Avoid::default() };
+            if let Ok(second) = self.grow(root, leaves, &self.anyhow(root.switch, &avoid, &at_ends)) {
+                return Ok((first, Ok(second)));
+            }
+        }
+        Ok((first, Err(refusal)))
+    }
+
+    /// Links between switches that a tree climbs.
+    fn between(&self, tree: &SpanningTree) -> BTreeSet<(u32, u16)> {
+        tree.climbs()
+            .filter(|&(switch, port)| self.neighbours.of(switch, port).is_some_and(|(far, _)| far < self.switches))
+            .collect()
+    }
+
+    /// As [`Agent::outwards`], on ways of any kind; passing a switch of `costly` counts as sixteen hops more.
+    fn anyhow(&self, root: u32, avoid: &Avoid, costly: &BTreeSet<u32>) -> Vec<Option<(u16, u32)>> {
+        let mut way: Vec<Option<(u16, u32)>> = vec![None; self.switches as usize];
+        let mut cost: Vec<u32> = vec![u32::MAX; self.switches as usize];
+        let mut queue: BTreeSet<(u32, u32)> = BTreeSet::from([(0, root)]);
+        (way[root as usize], cost[root as usize]) = (Some((u16::MAX, 0)), 0);
+        while let Some((so_far, at)) = queue.pop_first() {
+            let depth = way[at as usize].map_or(0, |(_, depth)| depth);
+            let transit = if at != root && costly.contains(&at) { 17 } else { 1 };
+            for (port, far, far_port) in self.links(at) {
+                let used = avoid.links.contains(&(at, port)) || avoid.links.contains(&(far, far_port));
+                if used || avoid.switches.contains(&far) || so_far + transit >= cost[far as usize] {
+                    continue;
+                }
+                queue.remove(&(cost[far as usize], far));
+                cost[far as usize] = so_far + transit;
+                way[far as usize] = Some((far_port, depth + 1));
+                queue.insert((so_far + transit, far));
+            }
+        }
+        way
+    }
+
     /// A second tree for the same end points that shares no link between switches with the first, and no switch but
     /// those where end points sit, if that can be had.
     ///
     /// # Errors
     /// If the graph has no second tree.
     pub fn disjoint(&self, first: &SpanningTree, leaves: &[EndPlace]) -> Result<SpanningTree, Refusal> {
-        let mut avoid = Avoid::default();
-        for (switch, port) in first.climbs() {
-            if self.neighbours.of(switch, port).is_some_and(|(far, _)| far < self.switches) {
-                avoid.links.insert((switch, port));
-            }
-        }
+        let mut avoid = Avoid { links: self.between(first), ..Avoid::default() };
         let at_ends: BTreeSet<u32> = leaves.iter().chain([&first.root]).map(|place| place.switch).collect();
         let in_links = avoid.clone();
         avoid.switches = first.switches().filter(|switch| !at_ends.contains(switch)).collect();
@@ -277,7 +341,7 @@ impl Agent {
     /// # Errors
     /// If a table is full. Nothing is written then.
     pub fn install(&self, tables: &mut Tables, tree: &SpanningTree) -> Result<u16, Refusal> {
-        let multicast_id = tables.free_id(tree.switches())?;
+        let multicast_id = tables.free_id(&tree.switches().collect::<Vec<u32>>())?;
         for row in &tree.rows {
             let Row { parent, children, wait_count, .. } = *row;
             tables.insert(row.switch, Entry { multicast_id, parent, children, wait_count })?;
@@ -286,7 +350,30 @@ impl Agent {
             self.delete(tables, tree, multicast_id);
             return Err(error.into());
         }
+        if !self.in_order(tree)
+            && let Some(cycle) = self.dependency_cycle(tables)
+        {
+            self.delete(tables, tree, multicast_id);
+            return Err(Refusal::Deadlock(cycle.join(", ")));
+        }
         Ok(multicast_id)
+    }
+
+    /// Whether every way of a tree goes first up, then down.
+    fn in_order(&self, tree: &SpanningTree) -> bool {
+        let mut goes_up: BTreeMap<u32, bool> = BTreeMap::new();
+        // Parents come before children.
+        tree.rows.iter().all(|row| {
+            let far = self.neighbours.of(row.switch, row.parent).filter(|(far, _)| *far < self.switches);
+            let Some((far, _)) = far else {
+                goes_up.insert(row.switch, false);
+                return true;
+            };
+            let up = self.height[far as usize] > self.height[row.switch as usize];
+            let later = goes_up.get(&far).copied().unwrap_or(false);
+            goes_up.insert(row.switch, up || later);
+            up || !later
+        })
     }
 
     /// Deletes a tree from the tables.

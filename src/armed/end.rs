@@ -84,10 +84,15 @@ impl Stranger {
         self.sent
     }
 
+    /// The reduction id of its next frame: all in turn.
+    fn flow(&self) -> u8 {
+        (self.sent % u64::from(self.job.flows)) as u8
+    }
+
     fn frame(&self, source: u32, armed: Option<u16>) -> Frame {
         let job = &self.job;
         let right = armed.unwrap_or(job.first_seqno);
-        let flow = (self.sent % u64::from(job.flows)) as u8;
+        let flow = self.flow();
         let mut frame = Frame {
             address: job.address(0, flow),
             source,
@@ -135,6 +140,17 @@ struct Packet {
     words: Box<[u64]>,
 }
 
+impl Packet {
+    /// The frame in it, in either form.
+    fn frame(&self) -> Result<Frame, FrameError> {
+        if self.words.len() == ETHERNET_FLITS {
+            Frame::from_ethernet_words(&self.words)
+        } else {
+            Frame::from_words(&self.words)
+        }
+    }
+}
+
 /// What an end point has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct EndCounts {
@@ -164,8 +180,8 @@ pub struct End {
     pub traffic: Option<Box<Traffic>>,
     assembling: [Assembly; 2],
     long: [Vec<u64>; 2],
-    unicast: Vec<u64>,
-    unicast_token: u64,
+    /// Software messages under assembly: words and token of each point-to-point channel.
+    unicast: Vec<(Vec<u64>, u64)>,
     inbox: VecDeque<(Cycle, u8, Frame, u64)>,
     busy_until: Cycle,
     queues: [VecDeque<Packet>; 2],
@@ -193,7 +209,6 @@ impl End {
             assembling: [Assembly::default(); 2],
             long: [const { Vec::new() }; 2],
             unicast: Vec::new(),
-            unicast_token: 0,
             inbox: VecDeque::new(),
             busy_until: 0,
             queues: [const { VecDeque::new() }; 2],
@@ -301,15 +316,21 @@ impl End {
             let Some(flit) = io.head(0, vc) else { continue };
             io.take(0, vc);
             moved = true;
+            let at = usize::from(vc - CHANNELS);
+            if self.unicast.len() <= at {
+                self.unicast.resize(at + 1, (Vec::new(), 0));
+            }
+            let (words, token) = &mut self.unicast[at];
             if flit.tag.head() {
-                self.unicast.clear();
-                self.unicast_token = flit.tag.seq();
+                words.clear();
+                *token = flit.tag.seq();
             } else {
-                self.unicast.push(flit.word);
+                words.push(flit.word);
             }
             if flit.tag.tail() {
-                match Frame::from_words(&self.unicast) {
-                    Ok(frame) => self.arrived(io.now(), CHANNELS, frame, self.unicast_token, tables),
+                let token = *token;
+                match Frame::from_words(words) {
+                    Ok(frame) => self.arrived(io.now(), CHANNELS, frame, token, tables),
                     Err(error) => self.count_error(&error),
                 }
             }
@@ -442,7 +463,11 @@ impl End {
             if now < stranger.next || now >= stranger.until || self.queues[1].len() >= 2 {
                 continue;
             }
-            let armed = self.leaves.iter().find(|leaf| leaf.job().number == stranger.job.number).and_then(Leaf::seqno);
+            // Old and new are told apart flow by flow: what is old in one may be right in another.
+            let (number, flow) = (stranger.job.number, stranger.flow());
+            let mut leaves = self.leaves.iter();
+            let leaf = leaves.find(|leaf| leaf.job().number == number && leaf.flow() == flow);
+            let armed = leaf.and_then(Leaf::seqno);
             let words = stranger.words(self.source, armed).into();
             let _ = self.merges.made(record, Made::Nothing);
             self.queues[1].push_back(Packet { due: now, vc: UP, token: NO_TOKEN, id: 0, words });
@@ -473,10 +498,9 @@ impl End {
             return false;
         }
         let length = packet.words.len();
-        if *sent == 0 && tables.cfg.log && packet.token != NO_TOKEN && packet.vc < CHANNELS && length < ETHERNET_FLITS {
-            if let Ok(frame) = Frame::from_words(&packet.words) {
-                self.log.push(now, Happening::Sent, packet.token, &frame);
-            }
+        let logged = *sent == 0 && tables.cfg.log && packet.token != NO_TOKEN && packet.vc < CHANNELS;
+        if logged && let Ok(frame) = packet.frame() {
+            self.log.push(now, Happening::Sent, packet.token, &frame);
         }
         let flit = Flit::part(packet.id, packet.vc, packet.token, *sent as u32, length as u32, packet.words[*sent]);
         io.send(0, packet.vc, flit);
@@ -588,6 +612,8 @@ impl Block for End {
             scope.bits("queue", 16, self.queues[0].len() as u64);
             scope.bit("sending", self.sending.is_some());
             scope.bits("damaged", 32, self.counts.damaged);
+            scope.bits("malformed", 32, self.counts.malformed);
+            scope.bits("not_ours", 32, self.counts.not_ours);
         });
         if let Some(traffic) = &self.traffic {
             traffic.probe(scope);

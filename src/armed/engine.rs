@@ -415,7 +415,7 @@ impl Engine {
         // The exit as it was at the start of the cycle; then results out of the pipeline, deadlines, and what descended.
         moved |= self.send(io);
         moved |= self.write_back(tables, now);
-        self.expire(tables, now);
+        moved |= self.expire(tables, now);
         match descended {
             Some(Ok((frame, token))) => self.descend(tables, now, &frame, token),
             // The stations below see the same damage and drop it; here it merely arms nothing.
@@ -631,11 +631,12 @@ impl Engine {
         true
     }
 
-    /// Frees descriptors whose time has come; partial results go up.
-    fn expire(&mut self, tables: &Tables, now: Cycle) {
+    /// Frees descriptors whose time has come; partial results go up. Returns whether there was any.
+    fn expire(&mut self, tables: &Tables, now: Cycle) -> bool {
         let room = usize::from(tables.cfg.engine.exit_frames);
+        let mut any = false;
         if self.active() == 0 {
-            return;
+            return false;
         }
         for at in 0..usize::from(self.descriptors) {
             let state = self.state();
@@ -648,11 +649,14 @@ impl Engine {
                 state.descriptors[at].clear();
                 state.active -= 1;
                 self.counts.expired_empty += 1;
+                any = true;
             } else if state.exit.len() + in_pipe < room {
                 self.counts.expired += 1;
                 self.finish(tables, now, at);
+                any = true;
             }
         }
+        any
     }
 
     /// Sends what a descriptor has and frees it.

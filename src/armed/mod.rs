@@ -15,6 +15,7 @@
 //! | [`end`] | the end point: NIC, processor, strangers |
 //! | [`fault`] | links with faults, and their link layer |
 //! | [`ethernet`] | the edge port of an Ethernet NIC |
+//! | [`reduce`] | whole contributions through one engine |
 //! | [`station`] | what is written down beside the hardware, for checks and ladders |
 //!
 //! # Journey of a contribution
@@ -38,6 +39,7 @@ pub mod frame;
 pub mod header;
 pub mod job;
 pub mod leaf;
+pub mod reduce;
 pub mod root;
 pub mod soft;
 pub mod station;
@@ -52,6 +54,7 @@ pub use frame::{FRAME_BYTES, FRAME_FLITS, Frame, FrameError, Portals};
 pub use header::{Address, Header};
 pub use job::{Compute, Inputs, Job, Late, Overheads};
 pub use leaf::{Leaf, LeafState};
+pub use reduce::{Contribution, Outcome, reduce_contributions, reduce_with};
 pub use root::{Root, RootState, RoundEnd};
 pub use soft::Soft;
 pub use tables::{CHANNELS, DOWN, Discard, Entry, Tables, TablesCfg, UP, WORDS};

@@ -79,6 +79,8 @@ pub struct RootRound {
     pub attempts: u32,
     /// Cycle of the first arming.
     pub armed: Cycle,
+    /// Cycle in which the root's own contribution was ready.
+    pub own_ready: Cycle,
     /// Cycle in which the result was sent, or the round was given up.
     pub end: Option<Cycle>,
     /// Counts of the frames that came, in order, of the attempt and tree that counted.
@@ -218,6 +220,7 @@ impl Root {
             seqno: self.seqno,
             attempts: 1,
             armed: now,
+            own_ready: self.own_ready,
             end: None,
             frames: Vec::new(),
             tree: 0,

@@ -53,6 +53,21 @@ pub struct Message {
     pub token: u64,
 }
 
+/// A result as a rank has it.
+#[derive(Clone, Copy, Debug)]
+pub struct SoftResult {
+    /// The data round.
+    pub round: u32,
+    /// Cycle in which its own contribution was ready.
+    pub entered: Cycle,
+    /// Cycle in which it had the result.
+    pub got: Cycle,
+    /// The result.
+    pub quad: Quad,
+    /// Token of the frame that brought it, or of what rank 0 made.
+    pub token: u64,
+}
+
 /// One rank of a software reduction.
 #[derive(Clone, Debug)]
 pub struct Soft {
@@ -67,7 +82,7 @@ pub struct Soft {
     arrived: Vec<Option<(u32, Quad, u64)>>,
     result: Option<(u32, Quad, u64)>,
     rounds: Vec<RootRound>,
-    results: Vec<(u32, Cycle, Quad, u64)>,
+    results: Vec<SoftResult>,
 }
 
 impl Soft {
@@ -103,8 +118,8 @@ impl Soft {
         &self.rounds
     }
 
-    /// Results: round, cycle, value, token.
-    pub fn results(&self) -> &[(u32, Cycle, Quad, u64)] {
+    /// Results, rank 0's as well.
+    pub fn results(&self) -> &[SoftResult] {
         &self.results
     }
 
@@ -231,6 +246,7 @@ impl Soft {
                 seqno: 0,
                 attempts: 1,
                 armed: self.began,
+                own_ready: self.ready,
                 end: Some(now),
                 frames: vec![1; self.steps().count()],
                 tree: 0,
@@ -239,9 +255,8 @@ impl Soft {
                 partials: Vec::new(),
                 state: RoundEnd::Complete,
             });
-        } else {
-            self.results.push((self.round, now, quad, token));
         }
+        self.results.push(SoftResult { round: self.round, entered: self.ready, got: now, quad, token });
         self.round += 1;
         self.begin(now);
     }

@@ -172,18 +172,18 @@ impl Tables {
     ///
     /// # Errors
     /// The first switch whose table is full, or any of them if they have no free id in common.
-    pub fn free_id(&self, switches: impl Iterator<Item = u32> + Clone) -> Result<u16, TableError> {
-        for switch in switches.clone() {
+    pub fn free_id(&self, switches: &[u32]) -> Result<u16, TableError> {
+        for &switch in switches {
             if self.entries[switch as usize].len() >= usize::from(self.cfg.entries) {
                 return Err(TableError::Full { switch: self.name(switch).into(), entries: self.cfg.entries });
             }
         }
         let taken: BTreeSet<u16> = switches
-            .clone()
-            .flat_map(|switch| self.entries[switch as usize].iter().map(|entry| entry.multicast_id))
+            .iter()
+            .flat_map(|&switch| self.entries[switch as usize].iter().map(|entry| entry.multicast_id))
             .collect();
         (0..MULTICAST_IDS).find(|id| !taken.contains(id)).ok_or_else(|| TableError::Full {
-            switch: switches.clone().next().map_or_else(String::new, |switch| self.name(switch).into()),
+            switch: switches.first().map_or_else(String::new, |&switch| self.name(switch).into()),
             entries: self.cfg.entries,
         })
     }

@@ -15,6 +15,7 @@ mod alu;
 mod check;
 mod completions;
 mod exhaustive;
+mod frame;
 mod list;
 mod progress;
 mod reduce;
@@ -60,6 +61,7 @@ enum Command {
     Wave(wave::Arguments),
     Alu(alu::Arguments),
     Reduce(reduce::Arguments),
+    Frame(frame::Arguments),
     Testfloat(testfloat::Arguments),
     Exhaustive(exhaustive::Arguments),
     Completions(completions::Arguments),
@@ -102,6 +104,7 @@ pub fn main() -> ExitCode {
         Command::Wave(arguments) => wave::main(&arguments),
         Command::Alu(arguments) => alu::main(&arguments),
         Command::Reduce(arguments) => reduce::main(&arguments),
+        Command::Frame(arguments) => frame::main(&arguments),
         Command::Testfloat(arguments) => testfloat::main(&arguments),
         Command::Exhaustive(arguments) => exhaustive::main(&arguments),
         Command::Completions(arguments) => completions::main(&arguments),

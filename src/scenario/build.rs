@@ -9,7 +9,7 @@ use super::{Loaded, Problems, Scenario};
 use crate::arith::{self, Op, TreeCfg};
 use crate::fabric::arbiter::Policy;
 use crate::fabric::routing::Routes;
-use crate::fabric::topology::{Common, Die, EndPlace, Layout, LinkParams, Mesh, Neighbours};
+use crate::fabric::topology::{Common, Die, EndPlace, GenericTree, Layout, LinkParams, Mesh, Neighbours};
 use crate::fabric::traffic::{SourceCfg, Target, Traffic};
 use crate::fabric::{Blocks, Network, NoBump, Pipeline, PlanLink, SwitchCfg, Vcs, credit_round_trip};
 use crate::oracle::Node;
@@ -73,6 +73,29 @@ pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> 
     }
 }
 
+/// The topology of a scenario, laid out.
+pub(super) fn lay_out(scenario: &Scenario, common: &Common) -> Layout {
+    match &scenario.topology {
+        Topology::Die { tiles, positions } => Die { tiles: *tiles as u16, positions: *positions as u16 }.layout(common),
+        Topology::Mesh { size, concentration } => {
+            Mesh { size: size.clone(), concentration: *concentration as u16 }.layout(common)
+        }
+        Topology::Tree { branching, roots } => {
+            GenericTree { branching: branching.iter().map(|&b| b as u16).collect(), roots: *roots as u16 }
+                .layout(common)
+        }
+    }
+}
+
+/// The arbitration policy of a scenario.
+pub(super) fn policy(arbiter: Arbiter) -> Policy {
+    match arbiter {
+        Arbiter::RoundRobin => Policy::RoundRobin,
+        Arbiter::Matrix => Policy::Matrix,
+        Arbiter::Fixed => Policy::Fixed,
+    }
+}
+
 struct Builder<'a> {
     loaded: &'a Loaded,
     scenario: &'a Scenario,
@@ -95,14 +118,7 @@ impl Builder<'_> {
             link: link(scenario.link.latency.cycles),
             local: link(scenario.link.local_latency.cycles),
         };
-        let mut layout = match &scenario.topology {
-            Topology::Die { tiles, positions } => {
-                Die { tiles: *tiles as u16, positions: *positions as u16 }.layout(&common)
-            }
-            Topology::Mesh { size, concentration } => {
-                Mesh { size: size.clone(), concentration: *concentration as u16 }.layout(&common)
-            }
-        };
+        let mut layout = lay_out(scenario, &common);
         if layout.external_ports > MOST_PORTS {
             let message = format!("{} ports a switch are too many", layout.external_ports);
             let expected = format!("up to {MOST_PORTS} ports without the engine: a register is one word of 64 bits");
@@ -153,11 +169,7 @@ impl Builder<'_> {
         }
         let switch = SwitchCfg {
             pipeline,
-            policy: match scenario.switch.arbiter {
-                Arbiter::RoundRobin => Policy::RoundRobin,
-                Arbiter::Matrix => Policy::Matrix,
-                Arbiter::Fixed => Policy::Fixed,
-            },
+            policy: policy(scenario.switch.arbiter),
             monitors: scenario.checks.monitors && !options.no_monitors,
         };
         let joins = if engine { vec![Ceng::new(ceng); layout.switches()] } else { Vec::new() };

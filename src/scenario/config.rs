@@ -17,6 +17,7 @@ pub use super::file::{
 use super::names::{DType, Named, Op, Round};
 use super::units;
 pub use super::units::Rounding;
+use crate::fabric::topology::GenericTree;
 
 /// A checked scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -49,6 +50,9 @@ pub struct Scenario {
     pub traffic: Vec<Traffic>,
     /// Defaults of the waveform.
     pub wave: Wave,
+    /// The armed family's part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub armed: Option<super::armed::config::Armed>,
     /// Values that follow from the others; the model adds its own. They cannot be set.
     pub derived: BTreeMap<String, Json>,
     /// Times that were not whole numbers of cycles.
@@ -99,6 +103,18 @@ pub enum Topology {
         /// End points a switch.
         concentration: u32,
     },
+    /// A tree. Switches are numbered level by level; end points at the top come last.
+    Tree {
+        /// Children of a switch of each level; the last number counts end points.
+        branching: Vec<u32>,
+        /// End points at the top switch.
+        roots: u32,
+    },
+}
+
+/// A tree's shape as the fabric has it.
+fn tree(branching: &[u32], roots: u32) -> GenericTree {
+    GenericTree { branching: branching.iter().map(|&b| b as u16).collect(), roots: roots as u16 }
 }
 
 impl Topology {
@@ -107,6 +123,7 @@ impl Topology {
         match self {
             Self::Die { tiles, positions } => tiles * positions,
             Self::Mesh { size, .. } => size.iter().product(),
+            Self::Tree { branching, roots } => tree(branching, *roots).switches() as u32,
         }
     }
 
@@ -115,6 +132,7 @@ impl Topology {
         match self {
             Self::Die { tiles, positions } => (*tiles).min(2) * positions,
             Self::Mesh { concentration, .. } => self.switches() * concentration,
+            Self::Tree { branching, roots } => tree(branching, *roots).end_points() as u32,
         }
     }
 
@@ -125,6 +143,7 @@ impl Topology {
             Self::Mesh { size, concentration } => {
                 2 * size.iter().filter(|side| **side > 1).count() as u32 + concentration
             }
+            Self::Tree { branching, roots } => tree(branching, *roots).ports(),
         }
     }
 
@@ -153,6 +172,7 @@ impl Topology {
                 }
                 name
             }
+            Self::Tree { branching, roots } => tree(branching, *roots).name(switch),
         }
     }
 
@@ -190,6 +210,23 @@ impl Topology {
                 }
                 parts.next().is_none().then_some(switch)
             }
+            Self::Tree { branching, .. } => {
+                if name == "top" {
+                    return Some(0);
+                }
+                let (mut first, mut at, mut width) = (0, 0, 1);
+                let mut levels = branching[..branching.len() - 1].iter();
+                for part in name.strip_prefix('s')?.split('_') {
+                    let (step, below) = (number(part)?, *levels.next()?);
+                    if step >= below {
+                        return None;
+                    }
+                    first += width;
+                    width *= below;
+                    at = at * below + step;
+                }
+                Some(first + at)
+            }
         }
     }
 
@@ -206,6 +243,8 @@ impl Topology {
                 text
             }
             Self::Mesh { .. } => format!("{} to {}", self.switch_name(0), self.switch_name(last)),
+            Self::Tree { .. } if last == 0 => "top".into(),
+            Self::Tree { .. } => format!("top, s0 to {}", self.switch_name(last)),
         }
     }
 
@@ -220,6 +259,10 @@ impl Topology {
             Self::Mesh { concentration, .. } => {
                 let first = self.ports() - concentration;
                 (end_point / concentration, (first + end_point % concentration) as u16)
+            }
+            Self::Tree { branching, roots } => {
+                let place = tree(branching, *roots).end_point(u64::from(end_point));
+                (place.switch, place.port)
             }
         }
     }
@@ -595,6 +638,9 @@ mod tests {
             Topology::Die { tiles: 5, positions: 3 },
             Topology::Mesh { size: vec![3, 4], concentration: 2 },
             Topology::Mesh { size: vec![2, 1, 3], concentration: 1 },
+            Topology::Tree { branching: vec![4, 4], roots: 1 },
+            Topology::Tree { branching: vec![2, 3, 2, 5], roots: 2 },
+            Topology::Tree { branching: vec![7], roots: 0 },
         ] {
             for switch in 0..topology.switches() {
                 let name = topology.switch_name(switch);

@@ -18,6 +18,7 @@ use super::problem::Problem;
 use super::random::Stream;
 use super::source::{Source, alternatives, child};
 use super::{limits, units};
+use crate::fabric::topology::GenericTree;
 
 /// Checks what the schema cannot and fills in what follows. Returns the configuration only if nothing is wrong.
 pub(crate) fn resolve(file: &ScenarioFile, source: &Source, base: &Path, stem: &str) -> Result<Scenario, Vec<Problem>> {
@@ -67,6 +68,10 @@ impl Resolver<'_> {
         };
         self.storage(&switch, &topology);
         let collectives = self.collectives(file, &topology);
+        let armed = (file.family == Family::Armed).then(|| {
+            let table = file.armed.clone().unwrap_or_default();
+            super::armed::config::resolve(&table, &topology, file.seed, &mut self.problems)
+        });
         let traffic = self.traffic(file, &topology);
         let wave = Wave {
             signals: file.wave.signals.clone(),
@@ -119,6 +124,7 @@ impl Resolver<'_> {
             collectives,
             traffic,
             wave,
+            armed,
             derived,
             roundings: std::mem::take(&mut self.roundings),
         })
@@ -253,15 +259,22 @@ impl Resolver<'_> {
 
     /// What a plain fabric does not have.
     fn family(&mut self, file: &ScenarioFile) {
-        if file.family != Family::Fabric {
-            return;
-        }
-        for key in ["collective", "switch.ceng", "switch.collective_ids", "switch.collective_buffer_flits"] {
+        let (keys, place, help): (&[&str], _, _) = match file.family {
+            Family::Piuma => (&["armed"], "in the piuma family", "family = \"armed\" has this table"),
+            Family::Fabric => (
+                &["collective", "switch.ceng", "switch.collective_ids", "switch.collective_buffer_flits", "armed"],
+                "in a plain fabric",
+                "family = \"piuma\" has collectives",
+            ),
+            Family::Armed => (
+                &["collective", "switch.ceng", "switch.collective_ids", "memory", "traffic"],
+                "in the armed family",
+                "its reductions are in [[armed.reduction]]",
+            ),
+        };
+        for key in keys {
             if self.source.has(key) {
-                self.report(
-                    Problem::at_key(key, format!("`{key}` means nothing in a plain fabric"))
-                        .help("family = \"piuma\" has collectives"),
-                );
+                self.report(Problem::at_key(*key, format!("`{key}` means nothing {place}")).help(help));
             }
         }
     }
@@ -273,12 +286,21 @@ impl Resolver<'_> {
                 &[("size", topology.size.is_some()), ("concentration", topology.concentration.is_some())]
             }
             TopologyKind::Mesh => &[("tiles", topology.tiles.is_some()), ("positions", topology.positions.is_some())],
+            TopologyKind::Tree => &[
+                ("tiles", topology.tiles.is_some()),
+                ("positions", topology.positions.is_some()),
+                ("size", topology.size.is_some()),
+                ("concentration", topology.concentration.is_some()),
+            ],
         };
-        for (key, given) in foreign {
+        let of_trees = [("branching", topology.branching.is_some()), ("roots", topology.roots.is_some())];
+        let of_trees = if topology.kind == TopologyKind::Tree { &[][..] } else { &of_trees[..] };
+        for (key, given) in foreign.iter().chain(of_trees) {
             if *given {
                 let (kind, keys) = match topology.kind {
                     TopologyKind::Die => ("die", "`tiles` and `positions`"),
                     TopologyKind::Mesh => ("mesh", "`size` and `concentration`"),
+                    TopologyKind::Tree => ("tree", "`branching` and `roots`"),
                 };
                 self.report(
                     Problem::at_key(format!("topology.{key}"), format!("a {kind} has no `{key}`")).expected(keys),
@@ -303,6 +325,23 @@ impl Resolver<'_> {
                 let end_points = switches.saturating_mul(u128::from(topology.concentration.unwrap_or(1)));
                 (switches, end_points, "topology.size")
             }
+            TopologyKind::Tree => {
+                let Some(branching) = &topology.branching else {
+                    self.report(
+                        Problem::at(
+                            "topology.branching",
+                            "`topology.branching` is missing: a tree has no default shape",
+                        )
+                        .expected("children of a switch of each level, the last counts end points: [4, 4]"),
+                    );
+                    return None;
+                };
+                let tree = GenericTree {
+                    branching: branching.iter().map(|&b| b as u16).collect(),
+                    roots: topology.roots.unwrap_or(1) as u16,
+                };
+                (u128::from(tree.switches()), u128::from(tree.end_points()), "topology.branching")
+            }
         };
         if switches > u128::from(limits::SWITCHES) {
             self.report(
@@ -326,6 +365,10 @@ impl Resolver<'_> {
             TopologyKind::Mesh => Topology::Mesh {
                 size: topology.size.iter().flatten().map(|side| *side as u32).collect(),
                 concentration: topology.concentration.unwrap_or(1) as u32,
+            },
+            TopologyKind::Tree => Topology::Tree {
+                branching: topology.branching.iter().flatten().map(|&b| b as u32).collect(),
+                roots: topology.roots.unwrap_or(1) as u32,
             },
         })
     }

@@ -30,6 +30,9 @@ pub struct Document {
     pub links: Links,
     /// The background traffic, in the order of the scenario.
     pub traffic: Vec<TrafficResult>,
+    /// What the armed family has to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub armed: Option<super::armed::result::ArmedResult>,
     /// Every check and what came of it.
     pub checks: Vec<Check>,
     /// Times that were not whole numbers of cycles and were rounded up.
@@ -235,6 +238,7 @@ impl Document {
             collectives: Vec::new(),
             links: Links::default(),
             traffic: Vec::new(),
+            armed: None,
             checks: Vec::new(),
             roundings: scenario.roundings.clone(),
             config,

@@ -30,6 +30,11 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
     for collective in &document.collectives {
         describe_collective(&mut out, scenario, collective);
     }
+    if let Some(armed) = &document.armed {
+        for (label, text) in armed.lines(|cycles| scenario.clock.nanoseconds(cycles)) {
+            line(&mut out, &label, &text);
+        }
+    }
     for traffic in &document.traffic {
         let latency = match (traffic.mean_latency_cycles, traffic.max_latency_cycles) {
             (Some(mean), Some(max)) => format!(", latency {mean:.1} cycles on average, {max} at most"),
@@ -86,6 +91,15 @@ fn headline(scenario: &Scenario, document: &Document) -> String {
             let size: Vec<String> = size.iter().map(ToString::to_string).collect();
             format!("mesh of {} switches, {} end points", size.join(" x "), topology.end_points())
         }
+        Topology::Tree { branching, .. } => {
+            let branching: Vec<String> = branching.iter().map(ToString::to_string).collect();
+            format!(
+                "tree of {} switches (branching {}), {} end points",
+                topology.switches(),
+                branching.join(" x "),
+                topology.end_points()
+            )
+        }
     };
     format!("{shape}, {} MHz, {} cycles, seed {}", scenario.clock.frequency_mhz, document.cycles, document.stamp.seed)
 }
@@ -94,7 +108,7 @@ fn describe_collective(out: &mut String, scenario: &Scenario, collective: &Colle
     let CollectiveResult { name, kind, dtype, elements, .. } = collective;
     let who = match scenario.topology {
         Topology::Die { .. } => counted(collective.participants, "core"),
-        Topology::Mesh { .. } => counted(collective.participants, "end point"),
+        Topology::Mesh { .. } | Topology::Tree { .. } => counted(collective.participants, "end point"),
     };
     let vector = format!("{elements} {dtype} element{}", if *elements == 1 { "" } else { "s" });
     let what = match (kind.as_str(), collective.op.as_deref()) {
