@@ -81,7 +81,7 @@ pub fn watched(scenario: &Scenario) -> Watched {
                 ],
                 (0, 400),
                 &["**.{top,s0_0}.P*.engine.descriptor0.{state,seqno,count}"],
-                (40, 70),
+                (88, 113),
             ),
             Family::Fabric => (
                 &["**.s0_0.switch.**", "**.s0_1.switch.out*.{valid,vc,seq}"],

@@ -31,7 +31,7 @@ fn faulty(seed: u64, sequence_check: bool) -> String {
         1 + rng.below(2),
         1 + rng.below(3),
         if rng.below(4) == 0 { "retry_cycles = 60\n" } else { "" },
-        rng.below(5),
+        rng.below(7),
         rng.below(1500),
     );
     // Losses scaled to the number of frames, so that most runs have some and many complete.
@@ -42,7 +42,7 @@ fn faulty(seed: u64, sequence_check: bool) -> String {
         if rng.below(3) == 0 {
             let _ = write!(text, "at = \"leaf{}\"\nnth = {}\n", rng.below(leaves), rng.below(4));
         } else {
-            let _ = write!(text, "at = \"all\"\nprobability = {}\n", (1 + rng.below(30)) as f64 / (4 * leaves) as f64);
+            let _ = write!(text, "at = \"all\"\nprobability = {}\n", (1 + rng.below(16)) as f64 / (8 * leaves) as f64);
         }
         if effect == "delay" {
             let _ = writeln!(text, "delay_cycles = {}", 1 + rng.below(3000));

@@ -26,7 +26,7 @@ pub struct ArmedFile {
     /// The reductions that run.
     #[schemars(length(max = 4096))]
     pub reduction: Vec<ReductionFile>,
-    /// Faults.
+    /// What fails: links that lose, damage, repeat or delay frames, and what is dead from some cycle on.
     #[schemars(length(max = 4096))]
     pub fault: Vec<FaultFile>,
     /// Processes that send frames which do not belong, and leaves that misbehave.
@@ -117,7 +117,7 @@ pub struct ReductionFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub name: Option<String>,
-    /// Operation.
+    /// Operation that is reduced with.
     #[schemars(schema_with = "op_names")]
     pub op: String,
     /// How it is done.

@@ -5,7 +5,9 @@
 //! | [`file`](mod@file) | the `[armed]` table |
 //! | [`config`] | the same after checking: what a system is built from |
 //! | [`build`] | trees, engines, faults, end points |
-//! | [`run`](mod@run) | the run, the golden check, the result |
+//! | [`run`](mod@run) | the run and its report |
+//! | [`golden`] | the golden check: who merged what in which order, walked by the oracle |
+//! | [`result`] | what a run says, for programs and for people |
 //! | [`ladder`] | who sent what to whom when |
 
 pub mod build;
