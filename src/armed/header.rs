@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | 9:0 | `seqno` | number of the reduction this frame belongs to, or arms |
 //! | 10 | `arm` | a descending frame that arms engines |
-//! | 16:11 | `op` | opcode, see [`Opcode`](crate::arith::quad::Opcode) |
+//! | 16:11 | `op` | opcode, see [`Opcode`] |
 //! | 36:17 | `count` | contributions in this frame |
 //! | 46:37 | `resno` | number of the reduction whose result this is; [`NO_RESULT`] if it is none |
 //! | 50:47 | `rc` | result code, see [`ResultCode`] |

@@ -20,7 +20,7 @@
 //! Its own contribution is merged last *chosen*. The result goes to the leaves over all trees, with `resno` = the number of
 //! the attempt that completed and `seqno` = the one being armed; `count` is that of all participants. The last result goes with
 //! `arm` clear *chosen*, which releases the tree. A retry carries the last result again, with its `resno`, so that a leaf that
-//! missed it catches up; in a first round it carries [`NO_RESULT`](super::header::NO_RESULT).
+//! missed it catches up; in a first round it carries [`NO_RESULT`].
 //!
 //! With two trees both are armed with the same numbers, gathered side by side, and the first complete one wins; its number is
 //! the result's number on both.

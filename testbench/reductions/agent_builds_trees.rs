@@ -1,6 +1,6 @@
 //! R-TAB-1 to R-TAB-3: the agent lays sound trees over any switch graph, no set of them can deadlock, and full tables refuse.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use watershed::armed::agent::Refusal;
 use watershed::armed::tables::{TableError, TablesCfg};
@@ -10,7 +10,10 @@ use watershed::fabric::topology::{Common, EndPlace, GenericTree, Layout, LinkPar
 use watershed::fabric::{NodeKind, Plan, PlanLink, PlanNode, Vcs};
 use watershed::kernel::Rng;
 
-use crate::support::{passed, refused, text};
+use watershed::scenario::load_text;
+use watershed::scenario::run::{RunOptions, run};
+
+use crate::support::{passed, refused, root};
 
 const LINK: LinkParams = LinkParams { latency: 1, cycles_per_flit: 1 };
 
@@ -225,15 +228,25 @@ fn a_loop_and_a_wrong_wait_count_are_found() {
 
 #[test]
 fn frames_of_one_tree_never_overtake_each_other() {
-    // Three reductions in flight whose frames all pass to the root: it gets each leaf's in the order of their rounds, and
-    // every one is complete without a retry or a stale frame.
-    let document = text(
-        "family = \"armed\"\n[topology]\nkind = \"mesh\"\nsize = [4, 2]\n[armed.engine]\ndescriptors = 0\n[[armed.reduction]]\n\
-         op = \"int-sum\"\nrounds = 30\nreduction_ids = 3\ncompute_cycles = { random_max = 60 }\n",
-    );
-    passed(&document);
-    let armed = document.armed.as_ref().unwrap();
-    assert_eq!((armed.outcomes.complete, armed.root_discards), (33, [0, 0]));
+    // Three reductions in flight, and no engine has a descriptor: all frames of all leaves climb the same links to the root.
+    let scenario = "family = \"armed\"\n[topology]\nkind = \"mesh\"\nsize = [4, 2]\n[armed.engine]\ndescriptors = 0\n\
+                    [[armed.reduction]]\nop = \"int-sum\"\nrounds = 12\nreduction_ids = 3\ncompute_cycles = { random_max = 60 }\n";
+    let loaded = load_text("test.toml", scenario, root(), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let result = run(&loaded, &RunOptions { ladder: true, ..RunOptions::default() }).unwrap();
+    passed(&result.document);
+    let armed = result.document.armed.as_ref().unwrap();
+    assert_eq!((armed.outcomes.complete, armed.root_discards), (15, [0, 0]));
+    // Frame by frame, on every hop: what is sent first arrives first.
+    let mut hops: BTreeMap<(usize, usize), Vec<(u64, u64)>> = BTreeMap::new();
+    for message in result.ladder.unwrap().messages {
+        let arrived = message.arrived.expect("nothing is lost");
+        hops.entry((message.from, message.to)).or_default().push((message.sent, arrived));
+    }
+    assert!(hops.values().any(|frames| frames.len() > 60), "links that carry the frames of many leaves");
+    for (hop, mut frames) in hops {
+        frames.sort_unstable();
+        assert!(frames.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1), "{hop:?}: {frames:?}");
+    }
 }
 
 #[test]
