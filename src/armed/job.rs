@@ -173,7 +173,8 @@ impl Job {
             },
         };
         let late = self.late.iter().filter(|late| late.rank == rank && late.round.is_none_or(|r| r == round));
-        late.fold(usual, |sum, late| sum.saturating_add(late.cycles))
+        // Sums of times that no run reaches stay below what may be added to the present cycle.
+        late.fold(usual, |sum, late| sum.saturating_add(late.cycles)).min(1 << 58)
     }
 
     /// What a node contributes to a round: its contributions, reduced locally in their order (requirement R-EP-2).

@@ -124,7 +124,7 @@ pub struct TopologyFile {
     pub concentration: Option<u64>,
     /// tree: children of a switch of each level, from the top; the last number counts end points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 8), inner(range(min = 1, max = 65_535)))]
+    #[schemars(length(min = 1, max = 8), inner(range(min = 1, max = 1024)))]
     pub branching: Option<Vec<u64>>,
     /// tree: end points at the top switch, numbered after all others. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -148,6 +148,8 @@ pub fn row_length(opcode: &Opcode) -> usize {
 
 /// Contributions of a scenario, at most.
 const MAX_CONTRIBUTIONS: u64 = 1 << 24;
+/// Longer than any run.
+const FOREVER: u64 = 1 << 58;
 /// End points and engines of a scenario, at most.
 const MAX_END_POINTS: u32 = 1 << 17;
 
@@ -176,7 +178,12 @@ pub(crate) fn resolve(file: &ArmedFile, topology: &Topology, seed: u64, problems
         }
     }
     for (index, end) in file.ethernet.iter().enumerate() {
-        end_point(*end, ends, &format!("armed.ethernet[{index}]"), problems);
+        let path = format!("armed.ethernet[{index}]");
+        if file.ethernet[..index].contains(end) {
+            problems.push(Problem::at(path, format!("end point {end} is listed twice")));
+        } else {
+            end_point(*end, ends, &path, problems);
+        }
     }
     let mut names = BTreeMap::new();
     let mut total = 0u64;
@@ -334,13 +341,15 @@ fn one(
         slowest = slowest.saturating_add(late.cycles);
     }
     let longest = armed.engine.timeouts_1024_cycles.iter().copied().max().unwrap_or(0);
+    // Times so long that no run reaches them are all the same.
+    let slowest = slowest.min(FOREVER);
     let auto_retry = 4 * 1024 * u64::from(longest) + 2 * slowest + 20_000;
     let retry_after_cycles = match file.retry_after_cycles {
         AutoOr::Auto => auto_retry,
         AutoOr::Fixed(cycles) => u64::from(cycles),
     };
     let patience_cycles = match file.patience_cycles {
-        AutoOr::Auto => 2 * (u64::from(file.max_retries) + 2) * retry_after_cycles,
+        AutoOr::Auto => (2 * (u64::from(file.max_retries) + 2)).saturating_mul(retry_after_cycles).min(FOREVER),
         AutoOr::Fixed(cycles) => u64::from(cycles),
     };
     let mut stream = random::Stream::delays(seed, 1 << 20 | index, 0);

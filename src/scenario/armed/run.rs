@@ -284,7 +284,12 @@ impl<'a> Run<'a> {
                 let mut missing = Vec::new();
                 if let (Some(reader), Some(token)) = (&reader, round.token) {
                     match reader.value(token) {
-                        None => fault = Some("the record of its merges is not whole".to_owned()),
+                        None => {
+                            fault = Some(
+                                "the record of its merges is not whole: did a station make more than 262,144 frames?"
+                                    .to_owned(),
+                            )
+                        }
                         Some(value) => {
                             checked += 1;
                             if complete {
