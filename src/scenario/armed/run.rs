@@ -285,10 +285,9 @@ impl<'a> Run<'a> {
                 if let (Some(reader), Some(token)) = (&reader, round.token) {
                     match reader.value(token) {
                         None => {
-                            fault = Some(
-                                "the record of its merges is not whole: did a station make more than 262,144 frames?"
-                                    .to_owned(),
-                            )
+                            let why =
+                                "the record of its merges is not whole: did a station make more than 262,144 frames?";
+                            fault = Some(why.to_owned());
                         }
                         Some(value) => {
                             checked += 1;
