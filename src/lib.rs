@@ -15,12 +15,13 @@
 //!  floor 5   study/      curves over many runs, plots; reads results, never touches blocks
 //!  floor 4   scenario/   TOML -> checked configuration -> a system; errors with carets; the run; the result document
 //!  floor 3   piuma/      configuration registers, CENG, core end points, embedding, legality
+//!            armed/      frames, multicast tables and their agent, engines in the wire, root and leaf processes, faults
 //!  floor 2   fabric/     switch, buffers, credits, virtual channels, arbiters, links, routing, topologies, traffic;
 //!                        the two forms in which an engine joins
 //!  floor 1   arith/      formats, staged adder, multiplier, comparators, reduction tree      (no fabric in it)
 //!            kernel/     channels, clocked storage, wake-driven scheduling, wait-for graph   (no arithmetic in it)
 //!  beside    oracle/     untimed golden evaluation on SoftFloat; shares no code with arith/ but the names of types
-//!            probe/      signals, waves, comparison of waves; blocks describe their registers to it
+//!            probe/      signals, waves, comparison of waves, message ladders; blocks describe their registers to it
 //! ```
 //!
 //! An arrow goes down only. [`oracle`] is used by scenario checks and tests, never by a block that is clocked (the
@@ -62,10 +63,12 @@
 //!
 //! | word | meaning |
 //! |---|---|
+//! | arm | to give an engine a descriptor for a reduction, with a multicast frame |
 //! | bump in the wire | an engine between two link halves that ends the credit loop of one and starts its own on the other |
 //! | CENG | collective engine: operand slots and pipelined reduction tree behind an internal crossbar port (10 on a die) |
 //! | collective id | selects a set of configuration registers; replicated in every switch |
 //! | credit | the right to send one flit into one free place of the neighbour's buffer |
+//! | descriptor | the state of one active reduction in an armed engine |
 //! | die | a row of tiles: cores, peripheral switches, cores |
 //! | embedding | register values that lay a tree onto the network |
 //! | end point | what sits at a switch's local port: a core with its memory, or a traffic source and sink |
@@ -77,7 +80,9 @@
 //! | request, response | the collective channels: up towards the root, down to the participants |
 //! | root | the switch where a result turns from a request into a response |
 //! | set-routed channel | a virtual channel whose packets are routed by a set of output ports |
+//! | sequence number | which reduction on a tree a frame belongs to, modulo 1024 |
 //! | steady state | the rate of a long vector once the pipeline is full |
+//! | wait count | end points below a switch of a reduction tree: what its engine waits for |
 //!
 //! # A run from Rust
 //!
@@ -99,6 +104,7 @@
 //! ```
 
 pub mod arith;
+pub mod armed;
 pub mod cli;
 pub mod fabric;
 pub mod kernel;

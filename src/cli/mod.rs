@@ -17,6 +17,7 @@ mod completions;
 mod contributions;
 mod curve;
 mod exhaustive;
+mod frame;
 mod list;
 mod progress;
 mod reduce;
@@ -66,6 +67,7 @@ enum Command {
     Wave(wave::Arguments),
     Alu(alu::Arguments),
     Reduce(reduce::Arguments),
+    Frame(frame::Arguments),
     Testfloat(testfloat::Arguments),
     Exhaustive(exhaustive::Arguments),
     Completions(completions::Arguments),
@@ -111,6 +113,7 @@ pub fn main() -> ExitCode {
         Command::Wave(arguments) => wave::main(&arguments),
         Command::Alu(arguments) => alu::main(&arguments),
         Command::Reduce(arguments) => reduce::main(&arguments),
+        Command::Frame(arguments) => frame::main(&arguments),
         Command::Testfloat(arguments) => testfloat::main(&arguments),
         Command::Exhaustive(arguments) => exhaustive::main(&arguments),
         Command::Completions(arguments) => completions::main(&arguments),

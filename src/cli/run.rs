@@ -42,6 +42,9 @@ pub(super) struct Arguments {
     /// Trace only cycles A to B, both included; either may be left out
     #[arg(long, value_name = "A..B", requires = "wave", value_parser = window)]
     wave_window: Option<Window>,
+    /// Write a message ladder: who sent what to whom when, as text or, for a name in .svg, as a picture
+    #[arg(long, value_name = "FILE")]
+    ladder: Option<PathBuf>,
     /// Print the complete result document as JSON instead of the summary
     #[arg(long)]
     json: bool,
@@ -196,6 +199,7 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
             word: fault.word,
             mask: fault.mask,
         }),
+        ladder: arguments.ladder.is_some(),
         hook: Some(&hook),
     };
     let outcome = run::run(&loaded, &options);
@@ -219,6 +223,12 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
             data::save_npy(&path, data.dtype, &data.rows).map_err(|error| write_error(&path, error))?;
             written.push(Written::new("array", path));
         }
+    }
+    if let (Some(path), Some(ladder)) = (&arguments.ladder, &result.ladder) {
+        let svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+        let text = if svg { ladder.svg() } else { ladder.text() };
+        fs::write(path, text).map_err(|error| write_error(path, error))?;
+        written.push(Written::new("ladder", path.clone()));
     }
     if let Some(wave) = &wave {
         written.push(Written::new("wave", wave.path.clone()));

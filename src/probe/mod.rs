@@ -78,6 +78,7 @@ use std::path::PathBuf;
 pub mod ascii;
 pub mod diff;
 mod gtkw;
+pub mod ladder;
 mod select;
 pub mod vcd_in;
 mod vcd_out;

@@ -94,6 +94,53 @@ pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> 
     }
 }
 
+/// The steps of a switch's pipeline.
+pub(super) fn pipeline(scenario: &Scenario) -> Pipeline {
+    let knobs = &scenario.switch.router;
+    let cycles = |step: Option<u32>| step.unwrap_or(1) as u8;
+    Pipeline {
+        route: cycles(knobs.route_cycles),
+        vc_alloc: cycles(knobs.vc_alloc_cycles),
+        switch_alloc: cycles(knobs.switch_alloc_cycles),
+        traversal: cycles(knobs.traversal_cycles),
+    }
+}
+
+/// The knobs of point-to-point channels.
+pub(super) fn router(scenario: &Scenario) -> RouterCfg {
+    let knobs = &scenario.switch.router;
+    RouterCfg {
+        vc_allocator: match knobs.vc_allocator {
+            file::VcAllocator::Ordered => VcAllocator::Ordered,
+            file::VcAllocator::Separable => VcAllocator::Separable,
+            file::VcAllocator::Islip => VcAllocator::Islip,
+        },
+        switch_allocator: match knobs.switch_allocator {
+            file::SwitchAllocator::Separable => SwitchAllocator::Separable,
+            file::SwitchAllocator::Islip => SwitchAllocator::Islip,
+        },
+        iterations: knobs.allocator_iterations as u8,
+        credit_delay: knobs.credit_delay_cycles as u16,
+        input_speedup: knobs.input_speedup as u8,
+        wait_for_tail_credit: knobs.wait_for_tail_credit,
+        speculative: knobs.speculative,
+    }
+}
+
+/// The arbitration policy of a scenario.
+pub(super) fn policy(arbiter: Arbiter) -> Policy {
+    match arbiter {
+        Arbiter::RoundRobin => Policy::RoundRobin,
+        Arbiter::Matrix => Policy::Matrix,
+        Arbiter::Fixed => Policy::Fixed,
+    }
+}
+
+/// The topology of a scenario, laid out.
+pub(super) fn lay_out(scenario: &Scenario, common: &Common) -> Layout {
+    scenario.topology.shape.layout(common)
+}
+
 /// Only the layout of a scenario: switches, links, end points of traffic, routing.
 ///
 /// # Errors
@@ -137,39 +184,6 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The steps of a switch's pipeline.
-    fn pipeline(&self) -> Pipeline {
-        let knobs = &self.scenario.switch.router;
-        let cycles = |step: Option<u32>| step.unwrap_or(1) as u8;
-        Pipeline {
-            route: cycles(knobs.route_cycles),
-            vc_alloc: cycles(knobs.vc_alloc_cycles),
-            switch_alloc: cycles(knobs.switch_alloc_cycles),
-            traversal: cycles(knobs.traversal_cycles),
-        }
-    }
-
-    /// The knobs of point-to-point channels.
-    fn router(&self) -> RouterCfg {
-        let knobs = &self.scenario.switch.router;
-        RouterCfg {
-            vc_allocator: match knobs.vc_allocator {
-                file::VcAllocator::Ordered => VcAllocator::Ordered,
-                file::VcAllocator::Separable => VcAllocator::Separable,
-                file::VcAllocator::Islip => VcAllocator::Islip,
-            },
-            switch_allocator: match knobs.switch_allocator {
-                file::SwitchAllocator::Separable => SwitchAllocator::Separable,
-                file::SwitchAllocator::Islip => SwitchAllocator::Islip,
-            },
-            iterations: knobs.allocator_iterations as u8,
-            credit_delay: knobs.credit_delay_cycles as u16,
-            input_speedup: knobs.input_speedup as u8,
-            wait_for_tail_credit: knobs.wait_for_tail_credit,
-            speculative: knobs.speculative,
-        }
-    }
-
     /// Links and channels of a scenario.
     fn common(&self) -> Common {
         let scenario = self.scenario;
@@ -189,7 +203,7 @@ impl<'a> Builder<'a> {
     /// The layout of a scenario, routed as it says.
     fn layout(&mut self, common: &Common) -> Option<Layout> {
         let scenario = self.scenario;
-        let mut layout = scenario.topology.shape.layout(common);
+        let mut layout = lay_out(scenario, common);
         let Some(routing) = scenario.routing else { return Some(layout) };
         // A routing function sees the channels of one lane.
         layout.plan.vcs.unicast /= self.lanes;
@@ -215,7 +229,7 @@ impl<'a> Builder<'a> {
     fn build(&mut self, options: BuildOptions) -> Option<Ready> {
         let scenario = self.scenario;
         let engine = scenario.family == Family::Piuma;
-        let (pipeline, router) = (self.pipeline(), self.router());
+        let (pipeline, router) = (pipeline(scenario), router(scenario));
         let common = self.common();
         let mut layout = self.layout(&common)?;
         let sources = self.sources(&mut layout, common.local);
@@ -266,11 +280,7 @@ impl<'a> Builder<'a> {
         }
         let switch = SwitchCfg {
             pipeline,
-            policy: match scenario.switch.arbiter {
-                Arbiter::RoundRobin => Policy::RoundRobin,
-                Arbiter::Matrix => Policy::Matrix,
-                Arbiter::Fixed => Policy::Fixed,
-            },
+            policy: policy(scenario.switch.arbiter),
             monitors: scenario.checks.monitors && !options.no_monitors,
             router,
         };
@@ -742,7 +752,9 @@ fn coordinates(topology: &Topology) -> (Vec<u32>, u32) {
         Shape::Mesh(Mesh { size, concentration }, _)
         | Shape::Torus(Torus { size, concentration, .. })
         | Shape::HyperX(HyperX { size, concentration, .. }) => (size.clone(), u32::from(*concentration)),
-        Shape::Die(_) | Shape::FatTree(_) | Shape::Dragonfly(_) | Shape::Graph(_) => (vec![topology.end_points()], 1),
+        Shape::Die(_) | Shape::FatTree(_) | Shape::Dragonfly(_) | Shape::Tree(_) | Shape::Graph(_) => {
+            (vec![topology.end_points()], 1)
+        }
     }
 }
 

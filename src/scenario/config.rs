@@ -58,6 +58,9 @@ pub struct Scenario {
     pub measure: Option<Measure>,
     /// Defaults of the waveform.
     pub wave: Wave,
+    /// The armed family's part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub armed: Option<super::armed::config::Armed>,
     /// Values that follow from the others; the model adds its own. They cannot be set.
     pub derived: BTreeMap<String, Json>,
     /// Times that were not whole numbers of cycles.
@@ -213,6 +216,10 @@ impl Serialize for Topology {
                 map.serialize_entry("groups", &dragonfly.groups)?;
                 map.serialize_entry("concentration", &dragonfly.concentration)?;
                 wiring(&mut map, &dragonfly.wiring, false)?;
+            }
+            Shape::Tree(tree) => {
+                map.serialize_entry("branching", &tree.branching)?;
+                map.serialize_entry("roots", &tree.roots)?;
             }
             Shape::Graph(_) => map.serialize_entry("file", &self.file)?,
         }

@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Deserialize as DeriveDeserialize, Serialize, Serializer};
 
+use super::armed::file::ArmedFile;
 use super::names::{DType, Named, Op, Round};
 use super::problem::Problem;
 use super::source::{Node, Value};
@@ -67,6 +68,9 @@ pub struct ScenarioFile {
     /// What `--wave` writes unless its flags say otherwise.
     #[serde(default)]
     pub wave: WaveFile,
+    /// armed: engines, reductions, faults and strangers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub armed: Option<ArmedFile>,
 }
 
 fn one() -> u64 {
@@ -79,6 +83,8 @@ fn one() -> u64 {
 pub enum Family {
     /// Switches with a collective engine that is steered by configuration registers.
     Piuma,
+    /// Switches with reduction engines on their links, which multicast frames arm.
+    Armed,
     /// Plain virtual-channel routers without an engine: point-to-point traffic only.
     Fabric,
 }
@@ -150,6 +156,14 @@ pub struct TopologyFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4_194_304))]
     pub groups: Option<u64>,
+    /// tree: children of a switch of each level, from the top; the last number counts end points.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 8), inner(range(min = 1, max = 1024)))]
+    pub branching: Option<Vec<u64>>,
+    /// tree: end points at the top switch, numbered after all others. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 64))]
+    pub roots: Option<u64>,
     /// file: a TOML file of switches and links, relative to the scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
@@ -192,6 +206,8 @@ pub enum TopologyKind {
     FatTree,
     /// Groups of switches, all-to-all in a group and between groups.
     Dragonfly,
+    /// A tree of switches with a branching factor for each level.
+    Tree,
     /// Switches and links of a file.
     File,
 }
@@ -207,6 +223,7 @@ impl TopologyKind {
             Self::FlattenedButterfly => "flattened-butterfly",
             Self::FatTree => "fat-tree",
             Self::Dragonfly => "dragonfly",
+            Self::Tree => "tree",
             Self::File => "file",
         }
     }

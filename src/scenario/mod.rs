@@ -14,6 +14,7 @@
 //!
 //! | file | holds |
 //! |------|-------|
+//! | [`armed`] | scenarios of the armed family: their table, system, run and report |
 //! | [`file`](mod@file) | the format: one struct a table; its doc comments are the reference |
 //! | [`schema`] | the JSON Schema made from those structs, and the check against it |
 //! | [`source`] | text, places, overrides |
@@ -34,6 +35,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+pub mod armed;
 pub mod build;
 pub mod config;
 pub mod data;

@@ -22,7 +22,9 @@ use super::source::{Source, alternatives, child};
 use super::{limits, trace, units};
 use crate::fabric::Pipeline;
 use crate::fabric::routing::Algorithm;
-use crate::fabric::topology::{Die, Dragonfly, FatTree, Graph, HyperX, Lengths, Mesh, Shape, Torus, Wiring};
+use crate::fabric::topology::{
+    Die, Dragonfly, FatTree, GenericTree, Graph, HyperX, Lengths, Mesh, Shape, Torus, Wiring,
+};
 use crate::fabric::traffic::{Permutation, Process};
 
 /// Checks what the schema cannot and fills in what follows. Returns the configuration only if nothing is wrong.
@@ -83,6 +85,10 @@ impl Resolver<'_> {
         };
         self.storage(&switch, &topology);
         let collectives = self.collectives(file, &topology);
+        let armed = (file.family == Family::Armed).then(|| {
+            let table = file.armed.clone().unwrap_or_default();
+            super::armed::config::resolve(&table, &topology, file.seed, &mut self.problems)
+        });
         let traffic = self.traffic(file, &topology);
         self.measure(file, &traffic);
         let wave = Wave {
@@ -138,6 +144,7 @@ impl Resolver<'_> {
             traffic,
             measure: file.measure,
             wave,
+            armed,
             derived,
             roundings: std::mem::take(&mut self.roundings),
         })
@@ -270,17 +277,24 @@ impl Resolver<'_> {
         }
     }
 
-    /// What a plain fabric does not have.
+    /// What a family does not have.
     fn family(&mut self, file: &ScenarioFile) {
-        if file.family != Family::Fabric {
-            return;
-        }
-        for key in ["collective", "switch.ceng", "switch.collective_ids", "switch.collective_buffer_flits"] {
+        let (keys, place, help): (&[&str], _, _) = match file.family {
+            Family::Piuma => (&["armed"], "in the piuma family", "family = \"armed\" has this table"),
+            Family::Fabric => (
+                &["collective", "switch.ceng", "switch.collective_ids", "switch.collective_buffer_flits", "armed"],
+                "in a plain fabric",
+                "family = \"piuma\" has collectives",
+            ),
+            Family::Armed => (
+                &["collective", "switch.ceng", "switch.collective_ids", "memory", "traffic"],
+                "in the armed family",
+                "its reductions are in [[armed.reduction]]",
+            ),
+        };
+        for key in keys {
             if self.source.has(key) {
-                self.report(
-                    Problem::at_key(key, format!("`{key}` means nothing in a plain fabric"))
-                        .help("family = \"piuma\" has collectives"),
-                );
+                self.report(Problem::at_key(*key, format!("`{key}` means nothing {place}")).help(help));
             }
         }
     }
@@ -305,6 +319,7 @@ impl Resolver<'_> {
             }
             TopologyKind::FatTree => "topology.levels",
             TopologyKind::Dragonfly => "topology.groups",
+            TopologyKind::Tree => "topology.branching",
             TopologyKind::File => "topology.file",
         };
         // Sizes that are given are multiplied in more bits than a number of switches has.
@@ -357,6 +372,7 @@ impl Resolver<'_> {
             TopologyKind::Dragonfly => {
                 ("dragonfly", &["global_links", "group_switches", "groups", "concentration", "latencies_cycles"])
             }
+            TopologyKind::Tree => ("tree", &["branching", "roots"]),
             TopologyKind::File => ("topology of a file", &["file"]),
         };
         let all = [
@@ -371,6 +387,8 @@ impl Resolver<'_> {
             ("global_links", topology.global_links.is_some()),
             ("group_switches", topology.group_switches.is_some()),
             ("groups", topology.groups.is_some()),
+            ("branching", topology.branching.is_some()),
+            ("roots", topology.roots.is_some()),
             ("file", topology.file.is_some()),
         ];
         for (key, _) in all.iter().filter(|(key, given)| *given && !keys.contains(key)) {
@@ -457,6 +475,17 @@ impl Resolver<'_> {
                     wiring,
                 })
             }
+            TopologyKind::Tree => {
+                let Some(branching) = &topology.branching else {
+                    let expected = "children of a switch of each level, the last counts end points: [4, 4]";
+                    self.report(missing("branching", "a tree has no default shape", expected));
+                    return None;
+                };
+                Shape::Tree(GenericTree {
+                    branching: branching.iter().map(|&b| b as u16).collect(),
+                    roots: topology.roots.unwrap_or(1) as u16,
+                })
+            }
             TopologyKind::File => {
                 let Some(graph) = &self.graph else {
                     self.report(missing(
@@ -479,7 +508,7 @@ impl Resolver<'_> {
             Shape::HyperX(hyperx) => (hyperx.size.len(), "dimensions", &hyperx.wiring, &hyperx.size),
             Shape::FatTree(tree) => (tree.levels as usize - 1, "levels above the leaves", &tree.wiring, &[]),
             Shape::Dragonfly(dragonfly) => (2, "kinds of links, in and between groups,", &dragonfly.wiring, &[]),
-            Shape::Die(_) | Shape::Graph(_) => return,
+            Shape::Die(_) | Shape::Tree(_) | Shape::Graph(_) => return,
         };
         if let Some(list) = &topology.latencies_cycles
             && list.len() != kinds

@@ -31,6 +31,9 @@ pub struct Document {
     pub links: Links,
     /// The background traffic, in the order of the scenario.
     pub traffic: Vec<TrafficResult>,
+    /// What the armed family has to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub armed: Option<super::armed::result::ArmedResult>,
     /// The window of measurement and the network in it; missing without `[measure]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<MeasureResult>,
@@ -248,6 +251,7 @@ impl Document {
             collectives: Vec::new(),
             links: Links::default(),
             traffic: Vec::new(),
+            armed: None,
             measure: None,
             checks: Vec::new(),
             roundings: scenario.roundings.clone(),

@@ -3,18 +3,19 @@
 use std::path::PathBuf;
 
 use super::build::{BuildOptions, Ready, build, operation, oracle_tree};
-use super::config::{CollectiveKind, TrafficPattern};
+use super::config::{CollectiveKind, Family, TrafficPattern};
 use super::measure::{self, MeasureResult, Measurement, Phase};
 use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
     hex,
 };
-use super::{Loaded, Problem, Problems, trace};
+use super::{Loaded, Problem, Problems, armed, trace};
 use crate::arith::{self, Flags};
 use crate::fabric::traffic::{Created, Received, Traffic};
-use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
+use crate::fabric::{Evaluation, LinkCount, LinkLoad, NodeKind, Step};
 use crate::oracle;
 use crate::piuma::{Job, System, Tap};
+use crate::probe::ladder::Ladder;
 use crate::probe::{Period, Selection, TraceError, Tracer, VcdSink};
 use std::collections::HashMap;
 
@@ -83,6 +84,8 @@ pub struct RunOptions<'a> {
     pub all_links: bool,
     /// Flip bits in one word of one engine's result, to see that the checks see it.
     pub flip: Option<Flip<'a>>,
+    /// Log every frame and make a ladder of it.
+    pub ladder: bool,
     /// Called now and then, about ten times a second of real time.
     pub hook: Option<&'a dyn Fn(Progress) -> Control>,
 }
@@ -108,6 +111,8 @@ pub struct RunResult {
     pub data: Vec<ResultData>,
     /// What the caller should know and no check is about: globs that selected nothing, a window that was not reached.
     pub notes: Vec<String>,
+    /// Who sent what to whom when, if asked for.
+    pub ladder: Option<Ladder>,
 }
 
 /// Why there is no result at all. A run that fails a check has a result.
@@ -134,6 +139,9 @@ pub enum RunError {
 /// # Errors
 /// See [`RunError`].
 pub fn check(loaded: &Loaded) -> Result<(), RunError> {
+    if loaded.scenario.family == Family::Armed {
+        return armed::run::check(loaded);
+    }
     build(loaded, BuildOptions::default())?;
     Ok(())
 }
@@ -143,6 +151,12 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    if loaded.scenario.family == Family::Armed {
+        return armed::run::run(loaded, options);
+    }
+    if options.ladder {
+        return Err(RunError::Usage("only the armed family makes ladders".into()));
+    }
     let ready = build(loaded, BuildOptions { no_monitors: options.no_checks })?;
     let mut run = Run::new(loaded, ready)?;
     run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
@@ -268,37 +282,13 @@ impl<'a> Run<'a> {
     // ------------------------------------------------------------------------------------------------- waves
 
     fn record(&mut self, wave: &WaveOptions) -> Result<(), RunError> {
-        let usage = |error: &dyn std::fmt::Display| RunError::Usage(error.to_string());
-        let mut selection = Selection::new(&wave.signals).map_err(|error| usage(&error))?;
-        if let Some(depth) = wave.depth {
-            selection = selection.with_depth(depth as usize).map_err(|error| usage(&error))?;
-        }
-        let selection = selection.with_window(wave.from_cycle, wave.to_cycle).map_err(|error| usage(&error))?;
-        let period = Period::from_hz(self.loaded.scenario.clock.frequency_hz)
-            .ok_or_else(|| RunError::Usage("a waveform needs a clock of at most 1 THz".into()))?;
-        let write = |error| RunError::Write { path: wave.path.clone(), error };
-        let sink = VcdSink::create(&wave.path).map_err(write)?;
-        let mut tracer = Tracer::new(period, selection, Box::new(sink));
-        if wave.clock {
-            tracer.add_clock();
-        }
-        self.ready.system.record(tracer).map_err(|error| match error {
-            TraceError::Io(error) => write(error),
-            nothing @ TraceError::NothingSelected(_) => usage(&nothing),
-        })
+        let tracer = open_wave(self.loaded, wave)?;
+        self.ready.system.record(tracer).map_err(|error| trace_error(wave, error))
     }
 
     fn close(&mut self, wave: &WaveOptions) -> Result<(), RunError> {
         let last = self.ready.system.now();
-        let Some(tracer) = self.ready.system.stop_recording() else { return Ok(()) };
-        let summary = tracer.finish(last).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
-        for glob in &summary.unmatched_globs {
-            self.notes.push(format!("no signal matches \"{glob}\""));
-        }
-        if !summary.window_reached {
-            self.notes.push(format!("the run ended before cycle {}: the waveform is empty", wave.from_cycle));
-        }
-        Ok(())
+        close_wave(wave, self.ready.system.stop_recording(), last, &mut self.notes)
     }
 
     // --------------------------------------------------------------------------------------------- the cycles
@@ -613,7 +603,7 @@ impl<'a> Run<'a> {
         self.links(options.all_links);
         self.traffic();
         self.checks(check, scenario.checks.monitors && !options.no_checks);
-        RunResult { document: self.document, data, notes: self.notes }
+        RunResult { document: self.document, data, notes: self.notes, ladder: None }
     }
 
     fn collective(&self, index: usize, check: bool) -> (CollectiveResult, ResultData) {
@@ -767,25 +757,13 @@ impl<'a> Run<'a> {
     }
 
     fn links(&mut self, all: bool) {
-        const BUSIEST: usize = 8;
         let window = match &self.window {
             [Some(from), Some(to)] => Some((from, to)),
             _ => None,
         };
-        let cycles = window.map_or(self.document.cycles, |_| self.measurement.to - self.measurement.from).max(1);
-        let levels = &self.ready.system.plan().levels;
-        let mut by_level: Vec<LinkLevel> = levels
-            .iter()
-            .map(|level| LinkLevel {
-                level: level.clone(),
-                links: 0,
-                flits: 0,
-                utilisation_mean: 0.0,
-                utilisation_max: 0.0,
-            })
-            .collect();
-        let mut list: Vec<LinkResult> = Vec::new();
-        for (at, mut load) in self.ready.system.link_loads().enumerate() {
+        let cycles = window.map_or(self.document.cycles, |_| self.measurement.to - self.measurement.from);
+        let levels = self.ready.system.plan().levels.clone();
+        let loads = self.ready.system.link_loads().enumerate().map(|(at, mut load)| {
             if let Some((from, to)) = window {
                 let (from, to) = (from.links[at], to.links[at]);
                 load.count = LinkCount {
@@ -794,33 +772,9 @@ impl<'a> Run<'a> {
                     waited: to.waited - from.waited,
                 };
             }
-            let flits = load.count.set + load.count.unicast;
-            let busy = (flits * u64::from(load.cycles_per_flit)).min(cycles);
-            let utilisation = busy as f64 / cycles as f64;
-            let level = &mut by_level[usize::from(load.level)];
-            level.links += 1;
-            level.flits += flits;
-            level.utilisation_max = level.utilisation_max.max(utilisation);
-            // A mean of exact integers: the sum of flits is divided once at the end.
-            level.utilisation_mean += busy as f64;
-            if all || flits > 0 {
-                list.push(LinkResult {
-                    name: format!("{} -> {}", load.from, load.to),
-                    level: level.level.clone(),
-                    flits,
-                    stalls: load.count.waited,
-                    utilisation,
-                });
-            }
-        }
-        for level in &mut by_level {
-            level.utilisation_mean /= (level.links.max(1) * cycles) as f64;
-        }
-        let mut busiest = list.clone();
-        busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
-        busiest.retain(|link| link.flits > 0);
-        busiest.truncate(BUSIEST);
-        self.document.links = Links { levels: by_level, busiest, all: all.then_some(list) };
+            load
+        });
+        self.document.links = link_report(&levels, loads, cycles, all);
     }
 
     fn traffic(&mut self) {
@@ -1029,6 +983,95 @@ impl Feed {
     fn is_at_end(&self) -> bool {
         self.traces.iter().all(|trace| trace.next.is_none())
     }
+}
+
+/// Opens a waveform.
+pub(super) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, RunError> {
+    let usage = |error: &dyn std::fmt::Display| RunError::Usage(error.to_string());
+    let mut selection = Selection::new(&wave.signals).map_err(|error| usage(&error))?;
+    if let Some(depth) = wave.depth {
+        selection = selection.with_depth(depth as usize).map_err(|error| usage(&error))?;
+    }
+    let selection = selection.with_window(wave.from_cycle, wave.to_cycle).map_err(|error| usage(&error))?;
+    let period = Period::from_hz(loaded.scenario.clock.frequency_hz)
+        .ok_or_else(|| RunError::Usage("a waveform needs a clock of at most 1 THz".into()))?;
+    let sink = VcdSink::create(&wave.path).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
+    let mut tracer = Tracer::new(period, selection, Box::new(sink));
+    if wave.clock {
+        tracer.add_clock();
+    }
+    Ok(tracer)
+}
+
+/// What starting a recording can say.
+pub(super) fn trace_error(wave: &WaveOptions, error: TraceError) -> RunError {
+    match error {
+        TraceError::Io(error) => RunError::Write { path: wave.path.clone(), error },
+        nothing @ TraceError::NothingSelected(_) => RunError::Usage(nothing.to_string()),
+    }
+}
+
+/// Finishes a waveform and notes what it lacks.
+pub(super) fn close_wave(
+    wave: &WaveOptions,
+    tracer: Option<Tracer>,
+    last: u64,
+    notes: &mut Vec<String>,
+) -> Result<(), RunError> {
+    let Some(tracer) = tracer else { return Ok(()) };
+    let summary = tracer.finish(last).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
+    for glob in &summary.unmatched_globs {
+        notes.push(format!("no signal matches \"{glob}\""));
+    }
+    if !summary.window_reached {
+        notes.push(format!("the run ended before cycle {}: the waveform is empty", wave.from_cycle));
+    }
+    Ok(())
+}
+
+/// What the links did, from their loads.
+pub(super) fn link_report(levels: &[String], loads: impl Iterator<Item = LinkLoad>, cycles: u64, all: bool) -> Links {
+    const BUSIEST: usize = 8;
+    let cycles = cycles.max(1);
+    let mut by_level: Vec<LinkLevel> = levels
+        .iter()
+        .map(|level| LinkLevel {
+            level: level.clone(),
+            links: 0,
+            flits: 0,
+            utilisation_mean: 0.0,
+            utilisation_max: 0.0,
+        })
+        .collect();
+    let mut list: Vec<LinkResult> = Vec::new();
+    for load in loads {
+        let flits = load.count.set + load.count.unicast;
+        let busy = (flits * u64::from(load.cycles_per_flit)).min(cycles);
+        let utilisation = busy as f64 / cycles as f64;
+        let level = &mut by_level[usize::from(load.level)];
+        level.links += 1;
+        level.flits += flits;
+        level.utilisation_max = level.utilisation_max.max(utilisation);
+        // A mean of exact integers: the sum of flits is divided once at the end.
+        level.utilisation_mean += busy as f64;
+        if all || flits > 0 {
+            list.push(LinkResult {
+                name: format!("{} -> {}", load.from, load.to),
+                level: level.level.clone(),
+                flits,
+                stalls: load.count.waited,
+                utilisation,
+            });
+        }
+    }
+    for level in &mut by_level {
+        level.utilisation_mean /= (level.links.max(1) * cycles) as f64;
+    }
+    let mut busiest = list.clone();
+    busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
+    busiest.retain(|link| link.flits > 0);
+    busiest.truncate(BUSIEST);
+    Links { levels: by_level, busiest, all: all.then_some(list) }
 }
 
 fn listed(names: &[String]) -> String {

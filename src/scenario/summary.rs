@@ -32,6 +32,11 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
     for collective in &document.collectives {
         describe_collective(&mut out, scenario, collective);
     }
+    if let Some(armed) = &document.armed {
+        for (label, text) in armed.lines(|cycles| scenario.clock.nanoseconds(cycles)) {
+            line(&mut out, &label, &text);
+        }
+    }
     if let Some(measure) = &document.measure {
         let length = measure.to_cycle - measure.from_cycle;
         let verdict = if measure.saturated { "SATURATED: " } else { "" };

@@ -19,6 +19,7 @@ use watershed::piuma::System;
 use watershed::probe::{Period, Selection, Tracer, VcdSink};
 use watershed::scenario::build::{BuildOptions, build};
 use watershed::scenario::load_text;
+use watershed::scenario::run::{RunOptions, run};
 
 const ROUNDS: usize = 5;
 
@@ -30,7 +31,49 @@ fn main() {
     allreduce();
     waves();
     tree();
+    armed();
     size();
+}
+
+/// An all-reduce of the armed family over a three-level tree, without and with checks.
+fn armed() {
+    println!("armed all-reduce over 4,096 leaves on three levels of 16, 100 rounds and the opening");
+    for checks in [false, true] {
+        let text = format!(
+            "family = 'armed'\nclock.frequency_mhz = 850\ntopology = {{ kind = 'tree', branching = [16, 16, 16] }}\n\
+             checks = {{ monitors = {checks}, oracle = {checks} }}\n[[armed.reduction]]\nop = 'flt-sum-near'\nrounds = 100\n\
+             compute_cycles = {{ random_max = 500 }}\ndata = {{ random = 'normal', same_every_round = true }}\n"
+        );
+        let loaded =
+            load_text("bench.toml", &text, Path::new("."), "bench", &[]).unwrap_or_else(|error| panic!("{error}"));
+        let before = resident_mib();
+        let begin = Stopwatch::start();
+        let result = run(&loaded, &RunOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+        let seconds = begin.seconds();
+        assert!(result.document.passed(), "the run fails its checks");
+        println!(
+            "  checks {}   {seconds:6.2} s, {} cycles, {:.0} MiB more at its peak",
+            if checks { "on " } else { "off" },
+            result.document.cycles,
+            (peak_mib() - before).max(0.0)
+        );
+    }
+    println!();
+}
+
+fn status_mib(key: &str) -> f64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with(key)).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
+}
+
+/// Memory the process has now, and the most it has had; 0 where the system does not say.
+fn resident_mib() -> f64 {
+    status_mib("VmRSS:")
+}
+
+fn peak_mib() -> f64 {
+    status_mib("VmHWM:")
 }
 
 fn machine() -> String {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::support::{files, load};
 
 fn shipped() -> Vec<String> {
-    ["testbench/piuma", "testbench/fabric", "testbench/bad"]
+    ["testbench/piuma", "testbench/armed", "testbench/fabric", "testbench/bad"]
         .iter()
         .flat_map(|folder| files(folder, "toml"))
         .map(|path| std::fs::read_to_string(path).unwrap())
@@ -104,7 +104,9 @@ proptest! {
             "seed", "clock.frequency_mhz", "topology.kind", "topology.size", "topology.tiles", "switch.ceng.radix",
             "link.latency_ns", "memory.bandwidth_gbps", "collective.0.elements", "collective.0.participants",
             "collective.0.delay_cycles", "collective.0.data.values", "collective.0.data.file", "collective.0.registers",
-            "traffic", "wave.signals", "collective.0.root",
+            "traffic", "wave.signals", "collective.0.root", "topology.branching", "topology.roots", "armed.engine",
+            "armed.engine.timeouts_1024_cycles", "armed.reduction.0.compute_cycles", "armed.reduction.0.participants",
+            "armed.reduction.0.late", "armed.reduction.0.data.values", "armed.fault.0.at", "armed.ethernet", "armed.stranger",
         ]),
         piece in prop::sample::select(PIECES.to_vec()),
     ) {

@@ -43,8 +43,9 @@ pub fn scenario_matches(scenario: &Path, folder: &Path, mode: Mode) -> Result<()
         to_cycle: Some(watched.cycles.1),
         clock: false,
     };
-    let options = RunOptions { wave: Some(&wave), ..RunOptions::default() };
-    let document = run(&loaded, &options).map_err(|error| error.to_string())?.document;
+    let options = RunOptions { wave: Some(&wave), ladder: watched.ladder, ..RunOptions::default() };
+    let result = run(&loaded, &options).map_err(|error| error.to_string())?;
+    let document = result.document;
 
     let mut differences = String::new();
     let mut note = |what: Result<(), String>| {
@@ -59,6 +60,12 @@ pub fn scenario_matches(scenario: &Path, folder: &Path, mode: Mode) -> Result<()
     note(text_matches(&folder.join(format!("{name}.json")), &compact(&reviewable(json)), mode));
     note(wave_matches(&folder.join(format!("{name}.vcd")), &wave.path, mode));
     note(snapshot_matches(folder, &format!("{name}.summary"), &summary::text(&loaded.scenario, &document, &[])));
+    if let Some(ladder) = &result.ladder {
+        note(snapshot_matches(folder, &format!("{name}.ladder"), &ladder.text()));
+        if name == "fig3-ladder" {
+            note(text_matches(&folder.join(format!("{name}.svg")), &ladder.svg(), mode));
+        }
+    }
     let selection = Selection::new(&watched.picture).map_err(|error| error.to_string())?;
     let selection = selection.with_window(watched.picture_cycles.0, Some(watched.picture_cycles.1));
     let options = ascii::Options { selection: selection.map_err(|error| error.to_string())?, ..Default::default() };

@@ -1,5 +1,5 @@
-//! Does every shipped scenario still give what it gave? Each `testbench/{piuma,fabric}/NAME.toml` is a test by its being
-//! there; `golden/{piuma,fabric}` holds what is expected of it:
+//! Does every shipped scenario still give what it gave? Each `testbench/{piuma,armed,fabric}/NAME.toml` is a test by its being
+//! there; `golden/{piuma,armed,fabric}` holds what is expected of it:
 //!
 //! | file | what | compared |
 //! |---|---|---|
@@ -7,6 +7,8 @@
 //! | `NAME.vcd` | some signals over some cycles ([`watched`]) | `probe::diff`: first time and signal |
 //! | `NAME.summary.snap` | what `watershed run` prints | `insta` |
 //! | `NAME.wave.snap` | part of the waveform as a picture | `insta` |
+//! | `NAME.ladder.snap` | the message ladder of those that are small enough ([`watched`]) | `insta` |
+//! | `NAME.svg` | the same as a picture, of one | as text |
 //!
 //! `make golden` prints the differences and accepts what came out; in CI (`CI` is set) nothing is ever accepted.
 
@@ -21,7 +23,7 @@ use compare::{Mode, scenario_matches};
 use libtest_mimic::{Arguments, Trial};
 
 /// Families whose scenarios have goldens.
-const FAMILIES: [&str; 2] = ["piuma", "fabric"];
+const FAMILIES: [&str; 3] = ["piuma", "armed", "fabric"];
 
 fn main() -> ExitCode {
     let accept = std::env::var("WATERSHED_GOLDEN").is_ok_and(|word| word == "accept");
@@ -47,7 +49,7 @@ fn main() -> ExitCode {
 
 fn no_golden_is_left_over() -> Result<(), String> {
     for family in FAMILIES {
-        for extension in ["json", "vcd", "snap"] {
+        for extension in ["json", "vcd", "snap", "svg"] {
             for golden in files(&Path::new("golden").join(family), extension) {
                 let name = stem(&golden);
                 let name = name.split('.').next().unwrap_or(&name);

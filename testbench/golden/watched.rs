@@ -14,6 +14,8 @@ pub struct Watched {
     pub picture: Vec<String>,
     /// First and last cycle of the picture.
     pub picture_cycles: (u64, u64),
+    /// Whether the message ladder is a golden too.
+    pub ladder: bool,
 }
 
 /// What to look at: of scenarios that are not named here the engines and the memories, from the start on; of
@@ -76,6 +78,16 @@ pub fn watched(scenario: &Scenario) -> Watched {
                 &["**.core{0,4}.switch.ceng.*", "**.core0.memory.**"],
                 (start + 25, start + 50),
             ),
+            // The engine above the root's switch, or of a corner of the mesh, and the processes at the root.
+            Family::Armed => (
+                &[
+                    "**.{top,s0_0}.P*.engine.descriptor0.{state,seqno,count,wait_count}",
+                    "**.{top,s0_0}.P*.engine.{active,merged,passed}",
+                ],
+                (0, 400),
+                &["**.{top,s0_0}.P*.engine.descriptor0.{state,seqno,count}"],
+                (88, 113),
+            ),
             Family::Fabric => (
                 &["**.{s0_0,t0_0,g0_0,r0}.switch.**", "**.s0_1.switch.out*.{valid,vc,seq}"],
                 (0, 100),
@@ -85,5 +97,6 @@ pub fn watched(scenario: &Scenario) -> Watched {
         },
     };
     let owned = |globs: &[&str]| globs.iter().map(ToString::to_string).collect();
-    Watched { signals: owned(signals), cycles, picture: owned(picture), picture_cycles }
+    let small = scenario.name.starts_with("fig");
+    Watched { signals: owned(signals), cycles, picture: owned(picture), picture_cycles, ladder: small }
 }

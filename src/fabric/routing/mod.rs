@@ -15,7 +15,7 @@ pub use proof::{Flaw, Proof, Relation, prove, prove_within};
 pub use relation::{Choice, Router, Stand, Use, entropy};
 
 use super::network::{At, Route, Tables};
-use super::topology::{Die, EndPlace, Layout, Mesh, Neighbours, Shape, die_port as port};
+use super::topology::{Die, EndPlace, GenericTree, Layout, Mesh, Neighbours, Shape, die_port as port};
 use super::{Flit, PortSet};
 use std::sync::Arc;
 
@@ -48,6 +48,7 @@ impl Algorithm {
         use Algorithm::{Adaptive, DimensionOrder, MinimalRandom, Valiant};
         match shape {
             Shape::Die(_) => &[DimensionOrder],
+            Shape::Tree(_) => &[MinimalRandom],
             Shape::Mesh(mesh, _)
                 if mesh.size.len() > relation::MAX_DIMENSIONS
                     || mesh.size.iter().any(|&side| side > u32::from(u16::MAX)) =>
@@ -95,6 +96,8 @@ pub enum Routing {
     Die(Die),
     /// Dimension by dimension, by arithmetic; any channel.
     Mesh(Mesh),
+    /// Up to the lowest common switch, then down; any channel.
+    Tree(GenericTree),
     /// Any routing of any topology, by tables.
     Fabric(Arc<Router>),
 }
@@ -115,6 +118,7 @@ impl Routing {
                 }
             }
             Routing::Mesh(mesh) => mesh.hop(at, to),
+            Routing::Tree(tree) => tree.hop(at, to),
             Routing::Fabric(router) => router.hop(at, to),
         }
     }
@@ -123,6 +127,7 @@ impl Routing {
     pub fn algorithm(&self) -> Algorithm {
         match self {
             Routing::Die(_) | Routing::Mesh(_) => Algorithm::DimensionOrder,
+            Routing::Tree(_) => Algorithm::MinimalRandom,
             Routing::Fabric(router) => router.algorithm(),
         }
     }
@@ -130,7 +135,7 @@ impl Routing {
     /// Point-to-point channels it needs at least.
     pub fn needs(&self) -> u8 {
         match self {
-            Routing::Die(_) | Routing::Mesh(_) => 1,
+            Routing::Die(_) | Routing::Mesh(_) | Routing::Tree(_) => 1,
             Routing::Fabric(router) => router.needs(),
         }
     }

@@ -463,6 +463,7 @@ impl Router {
     pub(in crate::fabric) fn unchecked(layout: &Layout, algorithm: Algorithm) -> Routing {
         let kind = match &layout.shape {
             Shape::Die(die) => return Routing::Die(*die),
+            Shape::Tree(tree) => return Routing::Tree(tree.clone()),
             // Too many dimensions or too long a side for the table of coordinates.
             Shape::Mesh(mesh, _) if Algorithm::of(&layout.shape).len() == 1 => return Routing::Mesh(mesh.clone()),
             Shape::Mesh(mesh, _) => Kind::Grid(Grid::new(&mesh.size, false)),

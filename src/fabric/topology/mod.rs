@@ -11,6 +11,7 @@
 //! | [`hyperx`](HyperX) | HyperX, flattened butterfly | product of the sides | side - 1 a dimension + end points |
 //! | [`fat_tree`](FatTree) | k-ary n-tree | n k^(n-1) | 2k |
 //! | [`dragonfly`](Dragonfly) | dragonfly | groups x switches a group | a - 1 + h + p |
+//! | [`tree`](GenericTree) | tree with a branching factor for each level | 1 + b + b b' + ... | children + parent |
 //! | [`graph`](Graph) | whatever a file says | | |
 
 mod die;
@@ -21,6 +22,7 @@ mod hyperx;
 mod mesh;
 mod survey;
 mod torus;
+mod tree;
 
 pub use die::{Die, port as die_port};
 pub use dragonfly::Dragonfly;
@@ -30,6 +32,7 @@ pub use hyperx::HyperX;
 pub use mesh::Mesh;
 pub use survey::{Survey, survey};
 pub use torus::Torus;
+pub use tree::GenericTree;
 
 use super::routing::{Algorithm, Router, Routing, Unroutable};
 use super::{NodeKind, Plan, PlanLink, PlanNode, Vcs};
@@ -135,6 +138,11 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// A layout that was made by hand; `shape` is what it is said to be where it is described.
+    pub fn of(plan: Plan, routing: Routing, ends: Vec<EndPlace>, external_ports: u16, shape: Shape) -> Layout {
+        Layout { plan, routing, cores: ends.len(), ends, external_ports, shape, far: OnceLock::new() }
+    }
+
     /// Number of switches.
     pub fn switches(&self) -> usize {
         self.plan.count(NodeKind::Switch)
@@ -222,6 +230,8 @@ pub enum Shape {
     FatTree(FatTree),
     /// Dragonfly.
     Dragonfly(Dragonfly),
+    /// Tree with a branching factor for each level.
+    Tree(GenericTree),
     /// As a file says.
     Graph(std::sync::Arc<Graph>),
 }
@@ -236,6 +246,7 @@ impl Shape {
             Shape::HyperX(_) => "hyperx",
             Shape::FatTree(_) => "fat-tree",
             Shape::Dragonfly(_) => "dragonfly",
+            Shape::Tree(_) => "tree",
             Shape::Graph(_) => "file",
         }
     }
@@ -249,6 +260,7 @@ impl Shape {
             Shape::HyperX(hyperx) => hyperx.layout(common),
             Shape::FatTree(tree) => tree.layout(common),
             Shape::Dragonfly(dragonfly) => dragonfly.layout(common),
+            Shape::Tree(tree) => tree.layout(common),
             Shape::Graph(graph) => graph.layout(common),
         }
     }
@@ -264,6 +276,7 @@ impl Shape {
             }
             Shape::FatTree(tree) => tree.switches(),
             Shape::Dragonfly(dragonfly) => Some(dragonfly.switches()),
+            Shape::Tree(tree) => Some(tree.switches()),
             Shape::Graph(graph) => Some(graph.switches.len() as u64),
         }
     }
@@ -278,6 +291,7 @@ impl Shape {
             | Shape::HyperX(HyperX { concentration, .. })
             | Shape::Dragonfly(Dragonfly { concentration, .. }) => switches.checked_mul(u64::from(*concentration)),
             Shape::FatTree(tree) => tree.leaves()?.checked_mul(u64::from(tree.concentration)),
+            Shape::Tree(tree) => Some(tree.end_points()),
             Shape::Graph(graph) => Some(graph.ends.len() as u64),
         }
     }
@@ -291,6 +305,7 @@ impl Shape {
             Shape::HyperX(hyperx) => hyperx.first_local_port() + u32::from(hyperx.concentration),
             Shape::FatTree(tree) => u32::from(tree.down()) + u32::from(tree.arity),
             Shape::Dragonfly(dragonfly) => dragonfly.first_local_port() + u32::from(dragonfly.concentration),
+            Shape::Tree(tree) => tree.ports(),
             Shape::Graph(graph) => u32::from(graph.ports()),
         }
     }
@@ -304,6 +319,7 @@ impl Shape {
             | Shape::HyperX(HyperX { size, .. }) => mesh::coordinate_name(size, switch),
             Shape::FatTree(tree) => tree.switch_name(switch),
             Shape::Dragonfly(dragonfly) => dragonfly.switch_name(switch),
+            Shape::Tree(tree) => tree.name(switch),
             Shape::Graph(graph) => graph.switches[switch as usize].name.clone(),
         }
     }
@@ -314,6 +330,7 @@ impl Shape {
         let numbers = numbers(name)?;
         let guess = match self {
             Shape::Graph(graph) => graph.switches.iter().position(|switch| switch.name == name).map(|at| at as u64),
+            Shape::Tree(tree) => tree.switch_by_numbers(&numbers),
             Shape::Die(die) => die.switch_by_numbers(name, &numbers),
             Shape::Mesh(Mesh { size, .. }, _)
             | Shape::Torus(Torus { size, .. })
@@ -338,6 +355,7 @@ impl Shape {
             Shape::HyperX(hyperx) => each(hyperx.concentration, hyperx.first_local_port()),
             Shape::FatTree(tree) => each(tree.concentration, 0),
             Shape::Dragonfly(dragonfly) => each(dragonfly.concentration, dragonfly.first_local_port()),
+            Shape::Tree(tree) => tree.end_point(u64::from(end)),
             Shape::Graph(graph) => graph.ends[end as usize].place,
         }
     }
@@ -356,6 +374,10 @@ impl Shape {
                     "dragonfly of {} groups x {} switches, {} global links each",
                     d.groups, d.switches_per_group, d.global
                 )
+            }
+            Shape::Tree(tree) => {
+                let branching: Vec<String> = tree.branching.iter().map(ToString::to_string).collect();
+                format!("tree of {} switches (branching {})", tree.switches(), branching.join(" x "))
             }
             Shape::Graph(graph) => format!("{} switches of a file", graph.switches.len()),
         }
@@ -377,7 +399,7 @@ impl Shape {
             })
         };
         match self {
-            Shape::Die(_) | Shape::Graph(_) => None,
+            Shape::Die(_) | Shape::Tree(_) | Shape::Graph(_) => None,
             Shape::Mesh(mesh, wiring) => shrink(&mesh.size, 2)
                 .map(|size| Shape::Mesh(Mesh { size, concentration: mesh.concentration }, wiring.clone())),
             Shape::Torus(torus) => shrink(&torus.size, 3).map(|size| Shape::Torus(Torus { size, ..torus.clone() })),
@@ -405,6 +427,7 @@ impl Shape {
             | Shape::Torus(Torus { size, .. })
             | Shape::HyperX(HyperX { size, .. }) => mesh::position(size, switch),
             Shape::FatTree(tree) => tree.position(switch),
+            Shape::Tree(tree) => tree.position(switch),
             Shape::Dragonfly(dragonfly) => dragonfly.position(switch),
             Shape::Graph(graph) => {
                 let count = graph.switches.len().max(1) as f64;

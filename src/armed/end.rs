@@ -1,0 +1,622 @@
+//! The end point: a NIC, a processor that takes time, and the processes on it (requirements R-EP-1 to R-EP-4).
+//!
+//! ```text
+//!                 ┌──────────────────────────── end point ────────────────────────────┐
+//!   from the      │ assemble ─▶ CRC ─▶ inbox ─ receive ─▶ root │ leaf │ software  ...  │
+//!   switch ──────▶│                                            │                      │
+//!                 │                     queue of processes ◀── send ──┘               │
+//!   to the        │      ┌─ in turns ──┤                                              │
+//!   switch ◀──────│ flits┘             └ queue of strangers                           │
+//!                 └───────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! | parameter | default | unit | effect on cycles |
+//! |---|---|---|---|
+//! | [`Overheads::send`](super::job::Overheads) | 0 | cycles | a frame leaves that much after it was decided on; the processor is busy so long |
+//! | `receive` | 0 | cycles | a process sees a frame that much after its tail has come; the processor is busy so long |
+//! | `merge` | 0 | cycles | on top, for a frame that the root, or a rank of a software reduction, merges |
+//! | [`End::ethernet`] | off | | frames go in their Ethernet form, 13 flits instead of 11 |
+//!
+//! Timing: a tail taken from the queue in cycle t is seen by its process in t + receive; what that decides to send has its
+//! head on the link in t + receive + send. The NIC sends a flit a cycle; queues of processes and of strangers take turns
+//! frame by frame.
+//!
+//! A dead end point takes what comes, says nothing, and finishes the frame it is sending.
+
+use super::engine::Assembly;
+use super::frame::{ETHERNET_FLITS, Frame, FrameError};
+use super::header::{Address, Header, SEQNOS};
+use super::job::Job;
+use super::leaf::Leaf;
+use super::root::{Outbox, Root};
+use super::soft::{Message, Soft};
+use super::station::{Happening, Log, Made, Merges, NO_TOKEN};
+use super::tables::{CHANNELS, DOWN, Tables, UP};
+use crate::fabric::traffic::Traffic;
+use crate::fabric::{Block, Flit, Io};
+use crate::kernel::{Cycle, Wake};
+use crate::probe::Scope;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What a stranger's frames have wrong (requirement R-ERR-1, interference).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// Another cookie.
+    Cookie,
+    /// Another VNI.
+    Vni,
+    /// A sequence number so far behind the one that is armed.
+    Stale(u16),
+    /// A multicast id without an entry.
+    Address,
+    /// The address of another tree that the end point's port belongs to, with its right keys unknown.
+    Tree(u16),
+    /// Contents that no reduction frame has; the CRC is right.
+    Malformed,
+}
+
+/// A process that sends frames which do not belong.
+#[derive(Clone, Debug)]
+pub struct Stranger {
+    /// The job it disturbs.
+    pub job: Arc<Job>,
+    /// What is wrong.
+    pub wrong: Wrong,
+    /// First cycle.
+    pub from: Cycle,
+    /// First cycle without.
+    pub until: Cycle,
+    /// Cycles from one frame to the next; 11 is the full rate of the link.
+    pub every: u64,
+    next: Cycle,
+    sent: u64,
+}
+
+impl Stranger {
+    /// A stranger.
+    pub fn new(job: Arc<Job>, wrong: Wrong, from: Cycle, until: Cycle, every: u64) -> Stranger {
+        Stranger { job, wrong, from, until, every: every.max(1), next: from, sent: 0 }
+    }
+
+    /// Frames it has made.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// The reduction id of its next frame: all in turn.
+    fn flow(&self) -> u8 {
+        (self.sent % u64::from(self.job.flows)) as u8
+    }
+
+    fn frame(&self, source: u32, armed: Option<u16>) -> Frame {
+        let job = &self.job;
+        let right = armed.unwrap_or(job.first_seqno);
+        let flow = self.flow();
+        let mut frame = Frame {
+            address: job.address(0, flow),
+            source,
+            vni: job.vni,
+            portals: super::frame::Portals::default(),
+            rank: 0x00ff_ffff,
+            header: Header { seqno: right, op: job.op.number, count: 1, cookie: job.cookie, ..Header::default() },
+            lanes: [0xbad0_bad0_bad0_bad0 ^ self.sent; 4],
+        };
+        match self.wrong {
+            Wrong::Cookie => frame.header.cookie = job.cookie.wrapping_add(1 + self.sent as u32 % 7),
+            Wrong::Vni => frame.vni = job.vni.wrapping_add(1 + (self.sent % 7) as u16),
+            Wrong::Stale(behind) => frame.header.seqno = (right + SEQNOS - behind % SEQNOS) % SEQNOS,
+            Wrong::Address => frame.address = Address { multicast_id: 8191, reduction_id: flow },
+            Wrong::Tree(id) => {
+                frame.address.multicast_id = id;
+                frame.header.cookie = job.cookie.wrapping_add(1);
+            }
+            Wrong::Malformed => {}
+        }
+        frame
+    }
+
+    fn words(&self, source: u32, armed: Option<u16>) -> Vec<u64> {
+        let frame = self.frame(source, armed);
+        let mut bytes = frame.encode().expect("its fields fit");
+        if self.wrong == Wrong::Malformed {
+            bytes[46] = 0x3f << 3;
+            let crc = super::frame::crc32(&bytes[..80]).to_be_bytes();
+            bytes[80..].copy_from_slice(&crc);
+        }
+        let word =
+            |chunk: &[u8]| chunk.iter().fold(0u64, |word, &byte| word << 8 | u64::from(byte)) << (64 - 8 * chunk.len());
+        bytes.chunks(8).map(word).collect()
+    }
+}
+
+/// A packet on its way out.
+#[derive(Clone, Debug)]
+struct Packet {
+    due: Cycle,
+    vc: u8,
+    token: u64,
+    id: u16,
+    words: Box<[u64]>,
+}
+
+impl Packet {
+    /// The frame in it, in either form.
+    fn frame(&self) -> Result<Frame, FrameError> {
+        if self.words.len() == ETHERNET_FLITS {
+            Frame::from_ethernet_words(&self.words)
+        } else {
+            Frame::from_words(&self.words)
+        }
+    }
+}
+
+/// What an end point has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct EndCounts {
+    /// Frames that came with a wrong CRC or length.
+    pub damaged: u64,
+    /// Frames with a right CRC and wrong contents.
+    pub malformed: u64,
+    /// Frames for nobody here.
+    pub not_ours: u64,
+}
+
+/// An end point.
+#[derive(Clone, Debug)]
+pub struct End {
+    source: u32,
+    /// Frames go in their Ethernet form.
+    pub ethernet: bool,
+    /// From this cycle on it is dead.
+    pub dead_from: Cycle,
+    roots: Vec<Root>,
+    leaves: Vec<Leaf>,
+    softs: Vec<Soft>,
+    /// End points of the ranks of each software job, by number of the job.
+    peers: Vec<(u16, Arc<[u32]>)>,
+    strangers: Vec<Stranger>,
+    /// Background traffic at this end point.
+    pub traffic: Option<Box<Traffic>>,
+    assembling: [Assembly; 2],
+    long: [Vec<u64>; 2],
+    /// Software messages under assembly: words and token of each point-to-point channel.
+    unicast: Vec<(Vec<u64>, u64)>,
+    inbox: VecDeque<(Cycle, u8, Frame, u64)>,
+    busy_until: Cycle,
+    queues: [VecDeque<Packet>; 2],
+    sending: Option<(Packet, usize)>,
+    turn: bool,
+    over: u64,
+    counts: EndCounts,
+    merges: Merges,
+    log: Log,
+}
+
+impl End {
+    /// An end point with nothing on it; `source` is its number, `station` its number among all that make frames.
+    pub fn new(source: u32, station: u32) -> End {
+        End {
+            source,
+            ethernet: false,
+            dead_from: Cycle::MAX,
+            roots: Vec::new(),
+            leaves: Vec::new(),
+            softs: Vec::new(),
+            peers: Vec::new(),
+            strangers: Vec::new(),
+            traffic: None,
+            assembling: [Assembly::default(); 2],
+            long: [const { Vec::new() }; 2],
+            unicast: Vec::new(),
+            inbox: VecDeque::new(),
+            busy_until: 0,
+            queues: [const { VecDeque::new() }; 2],
+            sending: None,
+            turn: false,
+            over: 0,
+            counts: EndCounts::default(),
+            merges: Merges::new(station),
+            log: Log::default(),
+        }
+    }
+
+    /// Adds a root process.
+    pub fn add_root(&mut self, root: Root) {
+        self.roots.push(root);
+    }
+
+    /// Adds a leaf process.
+    pub fn add_leaf(&mut self, leaf: Leaf) {
+        self.leaves.push(leaf);
+    }
+
+    /// Adds a rank of a software reduction; `ends` are the end points of all ranks.
+    pub fn add_soft(&mut self, soft: Soft, ends: Arc<[u32]>) {
+        self.peers.push((soft.job().number, ends));
+        self.softs.push(soft);
+    }
+
+    /// Adds a stranger.
+    pub fn add_stranger(&mut self, stranger: Stranger) {
+        self.strangers.push(stranger);
+    }
+
+    /// Its root processes.
+    pub fn roots(&self) -> &[Root] {
+        &self.roots
+    }
+
+    /// Its leaf processes.
+    pub fn leaves(&self) -> &[Leaf] {
+        &self.leaves
+    }
+
+    /// Its leaf processes, to change them before the run.
+    pub fn leaves_mut(&mut self) -> &mut [Leaf] {
+        &mut self.leaves
+    }
+
+    /// Its ranks of software reductions.
+    pub fn softs(&self) -> &[Soft] {
+        &self.softs
+    }
+
+    /// Its strangers.
+    pub fn strangers(&self) -> &[Stranger] {
+        &self.strangers
+    }
+
+    /// What it has counted.
+    pub fn counts(&self) -> &EndCounts {
+        &self.counts
+    }
+
+    /// What it made (only if recorded).
+    pub fn merges(&self) -> &Merges {
+        &self.merges
+    }
+
+    /// What it saw (only if logged).
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    // ------------------------------------------------------------------------------------------------- inwards
+
+    /// Takes what stands in the queues, a flit a channel.
+    fn take_in(&mut self, io: &mut Io<'_>, tables: &Tables) -> bool {
+        let mut moved = false;
+        for vc in [DOWN, UP] {
+            let Some(flit) = io.head(0, vc) else { continue };
+            io.take(0, vc);
+            moved = true;
+            let at = usize::from(vc);
+            let whole = if self.ethernet {
+                let long = &mut self.long[at];
+                if flit.tag.head() {
+                    long.clear();
+                }
+                long.push(flit.word);
+                flit.tag.tail().then(|| Frame::from_ethernet_words(long).map(|frame| (frame, flit.tag.seq())))
+            } else {
+                self.assembling[at].take(&flit)
+            };
+            match whole {
+                Some(Ok((frame, token))) => self.arrived(io.now(), vc, frame, token, tables),
+                Some(Err(error)) => self.count_error(&error),
+                None => {}
+            }
+        }
+        if self.softs.is_empty() {
+            return moved;
+        }
+        // A software message: a header flit, then the frame.
+        for vc in CHANNELS..io.vcs().total() {
+            let Some(flit) = io.head(0, vc) else { continue };
+            io.take(0, vc);
+            moved = true;
+            let at = usize::from(vc - CHANNELS);
+            if self.unicast.len() <= at {
+                self.unicast.resize(at + 1, (Vec::new(), 0));
+            }
+            let (words, token) = &mut self.unicast[at];
+            if flit.tag.head() {
+                words.clear();
+                *token = flit.tag.seq();
+            } else {
+                words.push(flit.word);
+            }
+            if flit.tag.tail() {
+                let token = *token;
+                match Frame::from_words(words) {
+                    Ok(frame) => self.arrived(io.now(), CHANNELS, frame, token, tables),
+                    Err(error) => self.count_error(&error),
+                }
+            }
+        }
+        moved
+    }
+
+    fn count_error(&mut self, error: &FrameError) {
+        if error.is_damage() {
+            self.counts.damaged += 1;
+        } else {
+            self.counts.malformed += 1;
+        }
+    }
+
+    /// A whole frame is here: the processor will look at it.
+    fn arrived(&mut self, now: Cycle, vc: u8, frame: Frame, token: u64, tables: &Tables) {
+        if now >= self.dead_from {
+            return;
+        }
+        if tables.cfg.log {
+            self.log.push(now, Happening::Received, token, &frame);
+        }
+        let overheads = match vc {
+            UP => {
+                self.roots.iter().find(|root| root.job().find(frame.address).is_some()).map(|root| root.job().overheads)
+            }
+            DOWN => self
+                .leaves
+                .iter()
+                .find(|leaf| leaf.job().find(frame.address).is_some())
+                .map(|leaf| leaf.job().overheads),
+            _ => self
+                .softs
+                .iter()
+                .find(|soft| soft.job().number == frame.portals.initiator)
+                .map(|soft| soft.job().overheads),
+        }
+        .unwrap_or_default();
+        let merge = if vc == DOWN || (vc == CHANNELS && frame.header.arm) { 0 } else { overheads.merge };
+        let ready = now.max(self.busy_until) + overheads.receive + merge;
+        self.busy_until = self.busy_until.max(ready);
+        self.inbox.push_back((ready, vc, frame, token));
+    }
+
+    /// Hands a frame to its process.
+    fn deliver(&mut self, now: Cycle, vc: u8, frame: &Frame, token: u64) {
+        let mut ours = false;
+        match vc {
+            UP => {
+                for root in &mut self.roots {
+                    if let Some((tree, flow)) = root.job().find(frame.address)
+                        && flow == root.flow()
+                    {
+                        root.receive(tree, frame, token);
+                        ours = true;
+                    }
+                }
+            }
+            DOWN => {
+                for leaf in &mut self.leaves {
+                    if let Some((tree, flow)) = leaf.job().find(frame.address)
+                        && flow == leaf.flow()
+                    {
+                        leaf.receive(now, tree, frame, token);
+                        ours = true;
+                    }
+                }
+            }
+            _ => {
+                for soft in &mut self.softs {
+                    if soft.job().number == frame.portals.initiator {
+                        soft.receive(frame, token);
+                        ours = true;
+                    }
+                }
+            }
+        }
+        self.counts.not_ours += u64::from(!ours);
+    }
+
+    // ------------------------------------------------------------------------------------------------- outwards
+
+    fn post(&mut self, now: Cycle, send: u64, vc: u8, frame: &Frame, token: u64, to: Option<u32>) {
+        let due = now.max(self.busy_until) + send;
+        if send > 0 {
+            self.busy_until = due;
+        }
+        let words: Box<[u64]> = match to {
+            Some(end) => {
+                let words = frame.to_words().expect("processes make frames that fit");
+                std::iter::once(Flit::header(end, now)).chain(words).collect()
+            }
+            None if self.ethernet => frame.to_ethernet_words().expect("processes make frames that fit").into(),
+            None => frame.to_words().expect("processes make frames that fit").into(),
+        };
+        let id = frame.address.multicast_id & 0xfff;
+        self.queues[0].push_back(Packet { due, vc, token, id, words });
+    }
+
+    fn act(&mut self, now: Cycle, tables: &Tables) {
+        let record = tables.cfg.record;
+        let mut out: Outbox = Vec::new();
+        for at in 0..self.roots.len() {
+            self.roots[at].act(now, record, &mut self.merges, &mut out);
+            let send = self.roots[at].job().overheads.send;
+            for (frame, token) in out.drain(..) {
+                self.post(now, send, DOWN, &frame, token, None);
+            }
+        }
+        for at in 0..self.leaves.len() {
+            self.leaves[at].act(now, record, &mut self.merges, &mut out);
+            let send = self.leaves[at].job().overheads.send;
+            for (frame, token) in out.drain(..) {
+                self.post(now, send, UP, &frame, token, None);
+            }
+        }
+        let mut messages: Vec<Message> = Vec::new();
+        for at in 0..self.softs.len() {
+            self.softs[at].act(now, record, &mut self.merges, &mut messages);
+            let (send, number) = (self.softs[at].job().overheads.send, self.softs[at].job().number);
+            for Message { to, frame, token } in messages.drain(..) {
+                let ends = self.peers.iter().find(|(job, _)| *job == number).map(|(_, ends)| Arc::clone(ends));
+                let end = ends.expect("a software job knows its ranks' end points")[to as usize];
+                self.post(now, send, CHANNELS, &frame, token, Some(end));
+            }
+        }
+        for at in 0..self.strangers.len() {
+            let stranger = &self.strangers[at];
+            if now < stranger.next || now >= stranger.until || self.queues[1].len() >= 2 {
+                continue;
+            }
+            // Old and new are told apart flow by flow: what is old in one may be right in another.
+            let (number, flow) = (stranger.job.number, stranger.flow());
+            let mut leaves = self.leaves.iter();
+            let leaf = leaves.find(|leaf| leaf.job().number == number && leaf.flow() == flow);
+            let armed = leaf.and_then(Leaf::seqno);
+            let words = stranger.words(self.source, armed).into();
+            let _ = self.merges.made(record, Made::Nothing);
+            self.queues[1].push_back(Packet { due: now, vc: UP, token: NO_TOKEN, id: 0, words });
+            let stranger = &mut self.strangers[at];
+            stranger.sent += 1;
+            stranger.next = now.max(stranger.next + stranger.every);
+        }
+    }
+
+    /// Sends one flit.
+    fn send(&mut self, io: &mut Io<'_>, tables: &Tables) -> bool {
+        let now = io.now();
+        if self.sending.is_none() {
+            let due = |queue: &VecDeque<Packet>| queue.front().is_some_and(|packet| packet.due <= now);
+            let ready = [due(&self.queues[0]), due(&self.queues[1])];
+            let which = match ready {
+                [true, true] => usize::from(self.turn),
+                [true, false] => 0,
+                [false, true] => 1,
+                [false, false] => return false,
+            };
+            let Some(packet) = self.queues[which].pop_front() else { return false };
+            self.turn = which == 0;
+            self.sending = Some((packet, 0));
+        }
+        let Some((packet, sent)) = &mut self.sending else { return false };
+        if !io.can_send(0, packet.vc) {
+            return false;
+        }
+        let length = packet.words.len();
+        let logged = *sent == 0 && tables.cfg.log && packet.token != NO_TOKEN && packet.vc < CHANNELS;
+        if logged && let Ok(frame) = packet.frame() {
+            self.log.push(now, Happening::Sent, packet.token, &frame);
+        }
+        let flit = Flit::part(packet.id, packet.vc, packet.token, *sent as u32, length as u32, packet.words[*sent]);
+        io.send(0, packet.vc, flit);
+        *sent += 1;
+        if *sent == length {
+            self.sending = None;
+        }
+        true
+    }
+
+    fn tell(&mut self, io: &mut Io<'_>) {
+        let over = self.roots.iter().filter(|root| root.is_over()).count()
+            + self.leaves.iter().filter(|leaf| leaf.is_over()).count()
+            + self.softs.iter().filter(|soft| soft.is_over()).count();
+        while self.over < over as u64 {
+            self.over += 1;
+            io.complete();
+        }
+    }
+
+    /// Processes that will do nothing more, and processes in all.
+    pub fn processes(&self) -> (usize, usize) {
+        (self.over as usize, self.roots.len() + self.leaves.len() + self.softs.len())
+    }
+}
+
+impl Block for End {
+    type Tables = Tables;
+
+    fn tick(&mut self, io: &mut Io<'_>, tables: &Tables) -> Wake {
+        let now = io.now();
+        let mut moved = self.take_in(io, tables);
+        let mut wake = Wake::OnInput;
+        if now < self.dead_from {
+            while let Some(&(ready, vc, frame, token)) = self.inbox.front() {
+                if ready > now {
+                    break;
+                }
+                self.inbox.pop_front();
+                self.deliver(now, vc, &frame, token);
+            }
+            self.act(now, tables);
+            self.tell(io);
+            if let Some(&(ready, ..)) = self.inbox.front() {
+                wake = wake.or(Wake::At(ready));
+            }
+            for root in &self.roots {
+                wake = wake.or(root.next_wake(now));
+            }
+            for leaf in &self.leaves {
+                wake = wake.or(leaf.next_wake());
+            }
+            for soft in &self.softs {
+                wake = wake.or(soft.next_wake());
+            }
+            for stranger in &self.strangers {
+                if now < stranger.until && self.queues[1].len() < 2 {
+                    wake = wake.or(Wake::At(stranger.next.max(now + 1)));
+                }
+            }
+            if self.dead_from != Cycle::MAX {
+                wake = wake.or(Wake::At(self.dead_from));
+            }
+        } else if self.dead_from != Cycle::MAX && !(self.inbox.is_empty() && self.queues.iter().all(VecDeque::is_empty))
+        {
+            self.inbox.clear();
+            self.queues.iter_mut().for_each(VecDeque::clear);
+            moved = true;
+        }
+        moved |= self.send(io, tables);
+        for queue in &self.queues {
+            if let Some(packet) = queue.front()
+                && packet.due > now
+            {
+                wake = wake.or(Wake::At(packet.due));
+            }
+        }
+        if let Some(traffic) = &mut self.traffic {
+            wake = wake.or(traffic.tick(io));
+        }
+        if moved {
+            return Wake::Next;
+        }
+        io.busy_until(0).map_or(wake, |until| wake.or(Wake::At(until)))
+    }
+
+    fn open(&self) -> Option<String> {
+        let (over, all) = self.processes();
+        if over < all {
+            let roots = self.roots.iter().filter(|root| !root.is_over()).count();
+            let leaves = self.leaves.iter().filter(|leaf| !leaf.is_over()).count();
+            return Some(format!("{roots} root and {leaves} leaf processes are not done"));
+        }
+        None
+    }
+
+    fn probe(&self, scope: &mut Scope<'_>) {
+        for (at, root) in self.roots.iter().enumerate() {
+            scope.indexed("root", at, |scope| root.probe(scope));
+        }
+        for (at, leaf) in self.leaves.iter().enumerate() {
+            scope.indexed("leaf", at, |scope| leaf.probe(scope));
+        }
+        for (at, soft) in self.softs.iter().enumerate() {
+            scope.indexed("software", at, |scope| soft.probe(scope));
+        }
+        scope.scope("nic", |scope| {
+            scope.bits("inbox", 16, self.inbox.len() as u64);
+            scope.bits("queue", 16, self.queues[0].len() as u64);
+            scope.bit("sending", self.sending.is_some());
+            scope.bits("damaged", 32, self.counts.damaged);
+            scope.bits("malformed", 32, self.counts.malformed);
+            scope.bits("not_ours", 32, self.counts.not_ours);
+        });
+        if let Some(traffic) = &self.traffic {
+            traffic.probe(scope);
+        }
+    }
+}

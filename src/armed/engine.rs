@@ -1,0 +1,821 @@
+//! The reduction engine: a bump in the wire on the output side of a link that climbs (requirements R-ENG-1 to R-ENG-9;
+//! description (32), (35), (39), (52) to (63), FIG. 3B, FIG. 5B).
+//!
+//! ```text
+//!              ┌──────────────────────────── engine of one port ─────────────────────────────┐
+//!              │           entrance (store, CRC)          ┌─ pass: no descriptor ─┐           │
+//!  climbing ──▶│ 0 ─▶ [flit 0 … 10] ─▶ frames ─▶ match ───┤                       ├─▶ exit ─▶ │1 ──▶ climbing
+//!   (up)       │                                  ▲       └▶ read ─▶ quad unit ─▶ write       │      (up)
+//!  from the    │                                  │          ▲       1 to 6 stages   │        │  to the parent
+//!  switch      │                            descriptors ◀────┴───────────────────────┘        │
+//!              │                                  ▲ arm at the tail, if the CRC is right      │
+//!  descending ◀│0 ◀────────────── cut through ◀───┴──────────────────────────────────────────1│◀── descending
+//!   (down)     └──────────────────────────────────────────────────────────────────────────────┘      (down)
+//! ```
+//!
+//! | port, channel | what comes in | what becomes of it |
+//! |---|---|---|
+//! | 0, up | frames that climb on this link | stored, checked, matched: reduced, passed, or dropped |
+//! | 1, down | multicasts from the root | cut through; an arm frame arms when its tail has passed and its CRC is right |
+//! | all others | other trees, point-to-point packets | passed through |
+//!
+//! | parameter | default | unit, range | effect on cycles | effect on storage |
+//! |---|---|---|---|---|
+//! | [`EngineCfg::descriptors`] | 8 | 0 and up | frames of a reduction without one pass unreduced | 72 bytes each |
+//! | [`EngineCfg::stages`] | 3 | 1 to 6 cycles | of the quad unit; bits never change | a register of four lanes each |
+//! | [`EngineCfg::entrance_frames`] | 2 | frames, from 1 | absorbs bursts while the exit is blocked | 84 bytes each |
+//! | [`EngineCfg::exit_frames`] | 4 | frames, from 1 | frames that wait for the link; a full exit stalls the pipeline's entrance | 84 bytes each |
+//! | [`EngineCfg::timeouts`] | 4 x 8 | 1024 cycles, 24 bits | until a partial result is sent up | four registers a switch |
+//! | [`EngineCfg::thresholds`] | 4, 16, 64 | wait count, ascending | which time-out: the first whose threshold is not below the wait count, else the fourth | three registers a switch |
+//! | [`EngineCfg::mode`] | associative | `R_TF_RED_CFG_MODE` | - | - |
+//! | [`EngineCfg::hazard`] | interlock | | see below | - |
+//!
+//! **Timing.** The tail of a climbing frame is taken from the queue in cycle t. It is matched and its descriptor read in
+//! t + 1, and written back in t + 1 + stages; the first contribution takes the same time. If it completes the reduction, the
+//! result's head leaves in t + 2 + stages; a frame that passes leaves in t + 2. Frames leave one flit a cycle. A descending
+//! flit is sent in the cycle in which it is at the head of the queue; a descriptor armed by a tail in cycle t can be matched
+//! from t + 1 on, and its deadline is t + n x 1024 (no prescaler *chosen*).
+//!
+//! **Hazards.** A frame may follow another for the same descriptor every cycle (after the exit was blocked), while a
+//! read-modify-write takes `stages` cycles. With [`Hazard::Interlock`] a frame waits at the match stage until the
+//! descriptor is written back; what is written in a cycle can be read in the same one. Arming clears a descriptor at once and
+//! what is still in the pipeline for it is discarded by its generation number. Expiry waits for the pipeline.
+//!
+//! **Rules**, in the order in which a climbing frame meets them:
+//!
+//! | frame | what becomes of it |
+//! |---|---|
+//! | CRC wrong, or malformed | dropped, counted |
+//! | no active descriptor of its address | passed up |
+//! | other VNI or cookie | dropped, counted; the reduction is not touched *chosen* (a passed one would cost others bandwidth) |
+//! | older sequence number | dropped, counted |
+//! | newer sequence number | passed up *chosen* (the engine missed an arming) |
+//! | first contribution | fixes the operation; its headers are stored |
+//! | other operation than the first, or either is a mismatch already | count added, code OP_MISMATCH, lane 0: the two source addresses, first and other; no arithmetic |
+//! | any other | reduced; count added; more than the wait count: CONTR_OVERFLOW |
+//!
+//! A descriptor is free again when its count has reached the wait count or its time has come; both send one frame with the
+//! stored headers and `resno` = `seqno`. Expiry with count 0 sends nothing *chosen*.
+//!
+//! A descending frame with `arm` set: an active descriptor of its address with the same keys is cleared and armed again, unless
+//! the number is the same or older (a repeated or late frame changes nothing *chosen*); with other keys the request fails
+//! *chosen*; otherwise a free descriptor is taken; if there is none the request fails. A failed request is counted and
+//! nothing else. With `arm` clear, an active descriptor of the address and keys is freed: the reduction is over *chosen*.
+//!
+//! Limitations: one climbing frame is assembled at a time; an engine on a port that no tree climbs is not instantiated.
+
+use super::frame::{FRAME_FLITS, Frame, FrameError};
+use super::header::{Address, Age, Header, MAX_COUNT, age};
+use super::station::{Happening, Log, Made, Merges};
+use super::tables::{DOWN, Tables, UP};
+use crate::arith::quad::Opcode;
+use crate::arith::unit::cut;
+use crate::arith::{Mode, Quad, QuadRegister, QuadUnit, ResultCode};
+use crate::fabric::{Flit, Io, pass_through};
+use crate::kernel::{Cycle, Wake};
+use crate::probe::{EnumTable, Scope};
+use std::collections::VecDeque;
+
+/// Cycles of a time-out unit.
+pub const TIMEOUT_UNIT_CYCLES: u64 = 1024;
+/// The largest time-out, in units.
+pub const MAX_TIMEOUT: u32 = (1 << 24) - 1;
+
+/// What happens when a frame needs a descriptor that is being written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hazard {
+    /// It waits.
+    Interlock,
+    /// It reads what stands there: hardware with a fault, to show that the hazard is real.
+    Ignore,
+}
+
+/// Parameters of all engines; see the module's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineCfg {
+    /// Active reductions an engine can hold.
+    pub descriptors: u16,
+    /// Clock stages of the quad unit, 1 to 6.
+    pub stages: u8,
+    /// Frames the entrance holds behind the one it assembles.
+    pub entrance_frames: u16,
+    /// Frames the exit holds.
+    pub exit_frames: u16,
+    /// Time-outs in units of 1024 cycles.
+    pub timeouts: [u32; 4],
+    /// Largest wait count of the first three time-outs, ascending.
+    pub thresholds: [u32; 3],
+    /// NaN and signalling-NaN policy.
+    pub mode: Mode,
+    /// What happens in a hazard.
+    pub hazard: Hazard,
+}
+
+impl Default for EngineCfg {
+    fn default() -> EngineCfg {
+        EngineCfg {
+            descriptors: 8,
+            stages: 3,
+            entrance_frames: 2,
+            exit_frames: 4,
+            timeouts: [8; 4],
+            thresholds: [4, 16, 64],
+            mode: Mode::default(),
+            hazard: Hazard::Interlock,
+        }
+    }
+}
+
+impl EngineCfg {
+    /// The time-out of a descriptor with this wait count, in cycles.
+    pub fn timeout_cycles(&self, wait_count: u32) -> u64 {
+        let which = self.thresholds.iter().position(|&threshold| wait_count <= threshold).unwrap_or(3);
+        u64::from(self.timeouts[which]) * TIMEOUT_UNIT_CYCLES
+    }
+}
+
+/// States of a descriptor in waves.
+static STATES: EnumTable = EnumTable { name: "descriptor", names: &["FREE", "ARMED", "PARTIAL", "MERGING"] };
+
+/// The state of one active reduction.
+#[derive(Clone, Debug)]
+struct Descriptor {
+    active: bool,
+    /// A read-modify-write is in the pipeline.
+    busy: bool,
+    /// Which arming this is: what the pipeline holds for an earlier one is discarded.
+    generation: u32,
+    address: Address,
+    vni: u16,
+    cookie: u32,
+    seqno: u16,
+    wait_count: u32,
+    count: u32,
+    deadline: Cycle,
+    /// The port the arm frame came in by.
+    parent: u16,
+    /// Headers and operation of the first contribution, and what has been reduced so far.
+    first: Option<Frame>,
+    quad: Quad,
+    /// Frames that were merged, in order (golden check).
+    merged: Vec<u64>,
+}
+
+impl Descriptor {
+    fn free() -> Descriptor {
+        Descriptor {
+            active: false,
+            busy: false,
+            generation: 0,
+            address: Address { multicast_id: 0, reduction_id: 0 },
+            vni: 0,
+            cookie: 0,
+            seqno: 0,
+            wait_count: 0,
+            count: 0,
+            deadline: 0,
+            parent: 0,
+            first: None,
+            quad: Quad::default(),
+            merged: Vec::new(),
+        }
+    }
+
+    fn state(&self) -> u64 {
+        match (self.active, self.busy, self.count) {
+            (false, ..) => 0,
+            (true, true, _) => 3,
+            (true, false, 0) => 1,
+            (true, false, _) => 2,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.active = false;
+        self.busy = false;
+        self.generation = self.generation.wrapping_add(1);
+        self.count = 0;
+        self.first = None;
+        self.merged.clear();
+    }
+}
+
+/// A frame under assembly: the words of its flits as they come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Assembly {
+    words: [u64; FRAME_FLITS],
+    flits: u16,
+    token: u64,
+}
+
+impl Assembly {
+    /// Takes a flit; at the tail the whole frame, or why it is none.
+    pub(super) fn take(&mut self, flit: &Flit) -> Option<Result<(Frame, u64), FrameError>> {
+        if flit.tag.head() {
+            self.flits = 0;
+            self.token = flit.tag.seq();
+        }
+        if let Some(word) = self.words.get_mut(usize::from(self.flits)) {
+            *word = flit.word;
+        }
+        self.flits = self.flits.saturating_add(1);
+        if !flit.tag.tail() {
+            return None;
+        }
+        let flits = usize::from(self.flits);
+        self.flits = 0;
+        Some(if flits == FRAME_FLITS {
+            Frame::from_words(&self.words).map(|frame| (frame, self.token))
+        } else {
+            Err(FrameError::Length { got: flits * 8 })
+        })
+    }
+
+    pub(super) fn flits(&self) -> u16 {
+        self.flits
+    }
+}
+
+/// A frame with the token that tells it from all others (simulation only; hardware has none).
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    frame: Frame,
+    token: u64,
+}
+
+/// A read-modify-write under way.
+#[derive(Clone, Debug)]
+struct Operation {
+    descriptor: u16,
+    generation: u32,
+    register: QuadRegister,
+    /// The unit; `None` if the result is known already (first contribution, mismatch).
+    unit: Option<QuadUnit>,
+    first: Frame,
+    count: u32,
+    merged: u64,
+}
+
+/// What an engine has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct EngineCounts {
+    /// Arm requests that took or renewed a descriptor.
+    pub armed: u64,
+    /// Arm requests that found no free descriptor.
+    pub no_descriptor: u64,
+    /// Arm requests for an address in use under other keys.
+    pub arm_refused: u64,
+    /// Active descriptors that an arm request with a newer number cleared.
+    pub rearmed_active: u64,
+    /// Active descriptors that a release freed.
+    pub released: u64,
+    /// Frames merged into a descriptor.
+    pub merged: u64,
+    /// Frames passed up because no descriptor matched.
+    pub passed: u64,
+    /// Frames dropped: older sequence number.
+    pub stale: u64,
+    /// Frames dropped: other VNI.
+    pub wrong_vni: u64,
+    /// Frames dropped: other cookie.
+    pub wrong_cookie: u64,
+    /// Frames dropped: wrong CRC or length.
+    pub damaged: u64,
+    /// Frames dropped: right CRC, wrong contents.
+    pub malformed: u64,
+    /// Contributions of another operation than the first.
+    pub mismatches: u64,
+    /// Reductions in which the counts came to more than the wait count.
+    pub overflows: u64,
+    /// Reductions that completed.
+    pub completed: u64,
+    /// Reductions that timed out with a partial result.
+    pub expired: u64,
+    /// Reductions that timed out with nothing.
+    pub expired_empty: u64,
+    /// Cycles a frame waited for a descriptor that was being written.
+    pub interlock_cycles: u64,
+    /// The most descriptors that were active at a time.
+    pub most_active: u64,
+}
+
+/// What a working engine has; idle engines have none of it.
+#[derive(Clone, Debug)]
+struct State {
+    descriptors: Vec<Descriptor>,
+    active: u16,
+    entrance: Assembly,
+    frames: VecDeque<Held>,
+    pipe: [Option<Operation>; 6],
+    exit: VecDeque<Held>,
+    /// The words of the frame that is leaving, and how many have left.
+    leaving: Option<([u64; FRAME_FLITS], u64, u16, u16)>,
+    passing: Assembly,
+}
+
+/// A reduction engine.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    switch: u32,
+    port: u16,
+    descriptors: u16,
+    counts: EngineCounts,
+    state: Option<Box<State>>,
+    merges: Merges,
+    log: Log,
+}
+
+impl Engine {
+    /// The engine of a port of a switch; `station` is its number among all that make frames.
+    pub fn new(cfg: &EngineCfg, switch: u32, port: u16, station: u32) -> Engine {
+        Engine {
+            switch,
+            port,
+            descriptors: cfg.descriptors,
+            counts: EngineCounts::default(),
+            state: None,
+            merges: Merges::new(station),
+            log: Log::default(),
+        }
+    }
+
+    /// Gives this engine another number of descriptors than the rest; 0 takes it out of service.
+    #[must_use]
+    pub fn with_descriptors(mut self, descriptors: u16) -> Engine {
+        self.descriptors = descriptors;
+        self
+    }
+
+    /// The switch and port it belongs to.
+    pub fn place(&self) -> (u32, u16) {
+        (self.switch, self.port)
+    }
+
+    /// What it has counted.
+    pub fn counts(&self) -> &EngineCounts {
+        &self.counts
+    }
+
+    /// Descriptors that are active.
+    pub fn active(&self) -> usize {
+        self.state.as_ref().map_or(0, |state| usize::from(state.active))
+    }
+
+    /// The latest deadline among active descriptors.
+    pub fn last_deadline(&self) -> Option<Cycle> {
+        let descriptors = self.state.iter().flat_map(|state| &state.descriptors);
+        descriptors.filter(|descriptor| descriptor.active).map(|descriptor| descriptor.deadline).max()
+    }
+
+    /// What it merged, frame by frame (only if recorded).
+    pub fn merges(&self) -> &Merges {
+        &self.merges
+    }
+
+    /// What it saw (only if logged).
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    fn state(&mut self) -> &mut State {
+        let descriptors = usize::from(self.descriptors);
+        self.state.get_or_insert_with(|| {
+            Box::new(State {
+                descriptors: vec![Descriptor::free(); descriptors],
+                active: 0,
+                entrance: Assembly::default(),
+                frames: VecDeque::new(),
+                pipe: [const { None }; 6],
+                exit: VecDeque::new(),
+                leaving: None,
+                passing: Assembly::default(),
+            })
+        })
+    }
+
+    /// One clock.
+    pub(super) fn tick(&mut self, io: &mut Io<'_>, tables: &Tables) -> Wake {
+        let cfg = &tables.cfg.engine;
+        let now = io.now();
+
+        // Descending frames and all that is not for this engine pass through; arm frames are read as they do.
+        let mut descended = None;
+        let this = &mut *self;
+        let mut moved = pass_through(io, |from, flit| match (from, flit.tag.vc()) {
+            (0, UP) => false,
+            (1, DOWN) => {
+                if let Some(whole) = this.state().passing.take(flit) {
+                    descended = Some(whole);
+                }
+                true
+            }
+            _ => true,
+        });
+
+        // The exit as it was at the start of the cycle; then results out of the pipeline, deadlines, and what descended.
+        moved |= self.send(io);
+        moved |= self.write_back(tables, now);
+        moved |= self.expire(tables, now);
+        match descended {
+            Some(Ok((frame, token))) => self.descend(tables, now, &frame, token),
+            // The stations below see the same damage and drop it; here it merely arms nothing.
+            Some(Err(error)) => self.count_error(&error),
+            None => {}
+        }
+        moved |= self.issue(tables, now);
+        moved |= self.take_in(io, cfg);
+        self.next_wake(io, cfg, moved)
+    }
+
+    fn count_error(&mut self, error: &FrameError) {
+        if error.is_damage() {
+            self.counts.damaged += 1;
+        } else {
+            self.counts.malformed += 1;
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- arming
+
+    fn descend(&mut self, tables: &Tables, now: Cycle, frame: &Frame, token: u64) {
+        let Frame { address, vni, header, .. } = *frame;
+        let (switch, port) = (self.switch, self.port);
+        let Some(entry) = tables.entry(switch, address.multicast_id) else { return };
+        // An entry of another port's tree, or a plain multicast, is none of this engine's business.
+        if entry.parent != port || entry.wait_count == 0 {
+            return;
+        }
+        let wait_count = entry.wait_count;
+        let logged = tables.cfg.log;
+        let state = self.state();
+        let found = state.descriptors.iter().position(|d| d.active && d.address == address);
+        if !header.arm {
+            if let Some(at) = found {
+                let descriptor = &mut state.descriptors[at];
+                if (descriptor.vni, descriptor.cookie) == (vni, header.cookie) {
+                    descriptor.clear();
+                    state.active -= 1;
+                    self.counts.released += 1;
+                }
+            }
+            if logged {
+                self.log.push(now, Happening::Passed, token, frame);
+            }
+            return;
+        }
+        let at = match found {
+            Some(at) => {
+                let descriptor = &mut state.descriptors[at];
+                if (descriptor.vni, descriptor.cookie) != (vni, header.cookie) {
+                    self.counts.arm_refused += 1;
+                    return;
+                }
+                if age(header.seqno, descriptor.seqno) != Age::Newer {
+                    return;
+                }
+                descriptor.clear();
+                state.active -= 1;
+                self.counts.rearmed_active += 1;
+                Some(at)
+            }
+            None => state.descriptors.iter().position(|descriptor| !descriptor.active),
+        };
+        let Some(at) = at else {
+            self.counts.no_descriptor += 1;
+            if logged {
+                self.log.push(now, Happening::NotArmed, token, frame);
+            }
+            return;
+        };
+        let state = self.state();
+        let descriptor = &mut state.descriptors[at];
+        descriptor.active = true;
+        descriptor.address = address;
+        descriptor.vni = vni;
+        descriptor.cookie = header.cookie;
+        descriptor.seqno = header.seqno;
+        descriptor.wait_count = wait_count;
+        descriptor.parent = port;
+        descriptor.deadline = now + tables.cfg.engine.timeout_cycles(wait_count);
+        state.active += 1;
+        let active = u64::from(state.active);
+        self.counts.armed += 1;
+        self.counts.most_active = self.counts.most_active.max(active);
+        if logged {
+            self.log.push(now, Happening::Armed, token, frame);
+        }
+    }
+
+    // -------------------------------------------------------------------------------------------- climbing frames
+
+    /// The frame at the match stage: into the pipeline, past it, or away. Returns whether it moved.
+    fn issue(&mut self, tables: &Tables, now: Cycle) -> bool {
+        let cfg = &tables.cfg.engine;
+        let Some(state) = self.state.as_deref_mut() else { return false };
+        // Every operation in the pipeline may end as a frame in the exit, and so may this one.
+        let in_pipe = state.pipe.iter().flatten().count();
+        if state.exit.len() + in_pipe >= usize::from(cfg.exit_frames) {
+            return false;
+        }
+        let Some(&Held { frame, token }) = state.frames.front() else { return false };
+        let header = &frame.header;
+        let found = state.descriptors.iter().position(|d| d.active && d.address == frame.address);
+        let Some(at) = found else {
+            return self.pass(tables, now);
+        };
+        let descriptor = &mut state.descriptors[at];
+        let dropped = if descriptor.vni != frame.vni {
+            Some(&mut self.counts.wrong_vni)
+        } else if descriptor.cookie != header.cookie {
+            Some(&mut self.counts.wrong_cookie)
+        } else {
+            match age(header.seqno, descriptor.seqno) {
+                Age::Older => Some(&mut self.counts.stale),
+                Age::Newer => return self.pass(tables, now),
+                Age::Same => None,
+            }
+        };
+        if let Some(count) = dropped {
+            *count += 1;
+            state.frames.pop_front();
+            if tables.cfg.log {
+                self.log.push(now, Happening::Dropped, token, &frame);
+            }
+            return true;
+        }
+        if descriptor.busy && cfg.hazard == Hazard::Interlock {
+            self.counts.interlock_cycles += 1;
+            return false;
+        }
+        descriptor.busy = true;
+        state.frames.pop_front();
+        let quad = frame.quad();
+        let first = descriptor.first.unwrap_or(frame);
+        let (register, unit) = if descriptor.first.is_none() {
+            (QuadRegister::Done(quad), None)
+        } else if let Some(joined) = mismatch(&first, descriptor.quad, &frame) {
+            self.counts.mismatches += u64::from(first.header.op != header.op);
+            (QuadRegister::Done(joined), None)
+        } else {
+            let opcode = Opcode::from_number(header.op).expect("a decoded header has an opcode");
+            (QuadRegister::Operands { a: descriptor.quad, b: quad }, Some(opcode.unit(cfg.mode)))
+        };
+        state.pipe[0] = Some(Operation {
+            descriptor: at as u16,
+            generation: descriptor.generation,
+            register,
+            unit,
+            first,
+            // As hardware reads it: with the hazard ignored, this is where a contribution is lost.
+            count: descriptor.count.saturating_add(header.count).min(MAX_COUNT),
+            merged: token,
+        });
+        self.counts.merged += 1;
+        if tables.cfg.log {
+            self.log.push(now, Happening::Merged, token, &frame);
+        }
+        true
+    }
+
+    fn pass(&mut self, tables: &Tables, now: Cycle) -> bool {
+        let Some(state) = self.state.as_deref_mut() else { return false };
+        let Some(held) = state.frames.pop_front() else { return false };
+        state.exit.push_back(held);
+        self.counts.passed += 1;
+        if tables.cfg.log {
+            self.log.push(now, Happening::Passed, held.token, &held.frame);
+        }
+        true
+    }
+
+    /// Moves the pipeline one stage on and writes back what leaves it. Returns whether anything was in it.
+    fn write_back(&mut self, tables: &Tables, now: Cycle) -> bool {
+        let Some(state) = self.state.as_deref_mut() else { return false };
+        if state.pipe.iter().all(Option::is_none) {
+            return false;
+        }
+        let ends = cut(tables.cfg.engine.stages);
+        let last = ends.len() - 1;
+        // What stands in `pipe[k]` has passed the segments of all stages before k.
+        for (k, operation) in state.pipe.iter_mut().enumerate() {
+            if let Some(Operation { register, unit: Some(unit), .. }) = operation {
+                let begin = if k == 0 { 0 } else { ends[k - 1] };
+                *register = unit.steps(ends[k] - begin, *register);
+            }
+        }
+        let done = state.pipe[last].take();
+        state.pipe[..=last].rotate_right(1);
+        let Some(operation) = done else { return true };
+        let descriptor = &mut state.descriptors[usize::from(operation.descriptor)];
+        if !descriptor.active || descriptor.generation != operation.generation {
+            return true;
+        }
+        let QuadRegister::Done(quad) = operation.register else {
+            unreachable!("a unit is done after its last segment")
+        };
+        descriptor.busy = false;
+        descriptor.quad = quad;
+        descriptor.first.get_or_insert(operation.first);
+        descriptor.count = operation.count;
+        if tables.cfg.record {
+            descriptor.merged.push(operation.merged);
+        }
+        if descriptor.count > descriptor.wait_count {
+            descriptor.quad.code = descriptor.quad.code.climb(ResultCode::ContrOverflow);
+            self.counts.overflows += 1;
+        }
+        if descriptor.count >= descriptor.wait_count {
+            self.counts.completed += 1;
+            self.finish(tables, now, usize::from(operation.descriptor));
+        }
+        true
+    }
+
+    /// Frees descriptors whose time has come; partial results go up. Returns whether there was any.
+    fn expire(&mut self, tables: &Tables, now: Cycle) -> bool {
+        let room = usize::from(tables.cfg.engine.exit_frames);
+        let mut any = false;
+        if self.active() == 0 {
+            return false;
+        }
+        for at in 0..usize::from(self.descriptors) {
+            let state = self.state();
+            let in_pipe = state.pipe.iter().flatten().count();
+            let descriptor = &state.descriptors[at];
+            if !descriptor.active || descriptor.busy || descriptor.deadline > now {
+                continue;
+            }
+            if descriptor.count == 0 {
+                state.descriptors[at].clear();
+                state.active -= 1;
+                self.counts.expired_empty += 1;
+                any = true;
+            } else if state.exit.len() + in_pipe < room {
+                self.counts.expired += 1;
+                self.finish(tables, now, at);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Sends what a descriptor has and frees it.
+    fn finish(&mut self, tables: &Tables, now: Cycle, at: usize) {
+        let state = self.state();
+        let descriptor = &mut state.descriptors[at];
+        let first = descriptor.first.expect("a descriptor with a count has had a frame");
+        let merged = std::mem::take(&mut descriptor.merged);
+        let frame = Frame {
+            header: Header {
+                seqno: descriptor.seqno,
+                resno: descriptor.seqno,
+                count: descriptor.count,
+                cookie: descriptor.cookie,
+                arm: false,
+                retry: false,
+                ..first.header
+            },
+            address: descriptor.address,
+            vni: descriptor.vni,
+            ..first
+        }
+        .with_quad(descriptor.quad);
+        descriptor.clear();
+        state.active -= 1;
+        let token = self.merges.made(tables.cfg.record, Made::From(merged.into()));
+        self.state().exit.push_back(Held { frame, token });
+        if tables.cfg.log {
+            self.log.push(now, Happening::Sent, token, &frame);
+        }
+    }
+
+    // ---------------------------------------------------------------------------------------------- links
+
+    /// Takes one flit of a climbing frame in.
+    fn take_in(&mut self, io: &mut Io<'_>, cfg: &EngineCfg) -> bool {
+        let Some(flit) = io.head(0, UP) else { return false };
+        let frames = usize::from(cfg.entrance_frames);
+        let state = self.state();
+        // The tail moves a frame out of the assembly register: there must be a place for it.
+        if flit.tag.tail() && state.frames.len() >= frames {
+            return false;
+        }
+        io.take(0, UP);
+        match state.entrance.take(&flit) {
+            Some(Ok((frame, token))) => state.frames.push_back(Held { frame, token }),
+            Some(Err(error)) => self.count_error(&error),
+            None => {}
+        }
+        true
+    }
+
+    /// Sends one flit of the frame that is leaving.
+    fn send(&mut self, io: &mut Io<'_>) -> bool {
+        let Some(state) = self.state.as_deref_mut() else { return false };
+        if !io.can_send(1, UP) {
+            return false;
+        }
+        if state.leaving.is_none()
+            && let Some(Held { frame, token }) = state.exit.pop_front()
+        {
+            let words = frame.to_words().expect("an engine's frames come from decoded ones");
+            state.leaving = Some((words, token, frame.address.multicast_id, 0));
+        }
+        let Some((words, token, id, sent)) = &mut state.leaving else { return false };
+        let at = u32::from(*sent);
+        io.send(1, UP, Flit::part(*id & 0xfff, UP, *token, at, FRAME_FLITS as u32, words[at as usize]));
+        *sent += 1;
+        if usize::from(*sent) == FRAME_FLITS {
+            state.leaving = None;
+        }
+        true
+    }
+
+    fn next_wake(&self, io: &Io<'_>, cfg: &EngineCfg, moved: bool) -> Wake {
+        if moved {
+            return Wake::Next;
+        }
+        let mut wake =
+            [0, 1].into_iter().filter_map(|port| io.busy_until(port)).map(Wake::At).fold(Wake::OnInput, Wake::or);
+        let Some(state) = self.state.as_deref() else { return wake };
+        if state.pipe.iter().any(Option::is_some) {
+            return Wake::Next;
+        }
+        let blocked = state.exit.len() >= usize::from(cfg.exit_frames);
+        for descriptor in state.descriptors.iter().filter(|descriptor| descriptor.active) {
+            // A deadline that has passed waits for the exit, and whatever frees that wakes the engine.
+            if descriptor.deadline > io.now() || !blocked {
+                wake = wake.or(Wake::At(descriptor.deadline));
+            }
+        }
+        wake
+    }
+
+    /// Work that is left, in words.
+    pub(super) fn open(&self) -> Option<String> {
+        let state = self.state.as_deref()?;
+        let waiting = state.frames.len() + state.exit.len() + usize::from(state.leaving.is_some());
+        if waiting > 0 {
+            return Some(format!("{waiting} frames wait in it"));
+        }
+        (state.active > 0).then(|| format!("{} descriptors are armed", state.active))
+    }
+
+    /// Describes its registers to a wave.
+    pub(super) fn probe(&self, scope: &mut Scope<'_>) {
+        let state = self.state.as_deref();
+        let counts = &self.counts;
+        scope.scope("engine", |scope| {
+            for at in 0..usize::from(self.descriptors) {
+                scope.indexed("descriptor", at, |scope| {
+                    let descriptor = state.map(|state| &state.descriptors[at]);
+                    let active = descriptor.filter(|descriptor| descriptor.active);
+                    scope.state("state", &STATES, descriptor.map_or(0, Descriptor::state));
+                    scope.valid("multicast_id", 13, active.map(|d| u64::from(d.address.multicast_id)));
+                    scope.valid("reduction_id", 3, active.map(|d| u64::from(d.address.reduction_id)));
+                    scope.valid("seqno", 10, active.map(|d| u64::from(d.seqno)));
+                    scope.valid("count", 20, active.map(|d| u64::from(d.count)));
+                    scope.valid("wait_count", 20, active.map(|d| u64::from(d.wait_count)));
+                    scope.valid("parent_port", 8, active.map(|d| u64::from(d.parent)));
+                    scope.valid("deadline_cycle", 48, active.map(|d| d.deadline));
+                    let first = active.and_then(|d| d.first.as_ref());
+                    scope.valid("op", 6, first.map(|frame| u64::from(frame.header.op)));
+                    scope.valid("rc", 4, first.and(active).map(|d| u64::from(d.quad.code.number())));
+                    for lane in 0..4 {
+                        scope.indexed("lane", lane, |scope| {
+                            scope.valid("word", 64, first.and(active).map(|d| d.quad.lanes[lane]));
+                        });
+                    }
+                });
+            }
+            scope.bits("active", 16, state.map_or(0, |state| u64::from(state.active)));
+            scope.bits("entrance_flits", 4, state.map_or(0, |state| u64::from(state.entrance.flits())));
+            scope.bits("frames", 8, state.map_or(0, |state| state.frames.len() as u64));
+            scope.bits("pipeline", 3, state.map_or(0, |state| state.pipe.iter().flatten().count() as u64));
+            scope.bits("exit", 8, state.map_or(0, |state| state.exit.len() as u64));
+            scope.bits("merged", 32, counts.merged);
+            scope.bits("passed", 32, counts.passed);
+            scope.bits("stale", 32, counts.stale);
+            scope.bits("wrong_key", 32, counts.wrong_vni + counts.wrong_cookie);
+            scope.bits("damaged", 32, counts.damaged);
+            scope.bits("completed", 32, counts.completed);
+            scope.bits("expired", 32, counts.expired + counts.expired_empty);
+        });
+    }
+}
+
+/// The result of joining a frame with a partial result if one of them is a mismatch already, or they are of different
+/// operations (requirement R-ENG-3): no arithmetic; lane 0 names the source addresses of the two that did not agree.
+pub fn mismatch(first: &Frame, partial: Quad, frame: &Frame) -> Option<Quad> {
+    let quad = frame.quad();
+    if partial.code == ResultCode::OpMismatch {
+        Some(partial)
+    } else if quad.code == ResultCode::OpMismatch {
+        Some(quad)
+    } else if first.header.op != frame.header.op {
+        let lane = u64::from(first.source) << 32 | u64::from(frame.source);
+        Some(Quad { lanes: [lane, 0, 0, 0], code: ResultCode::OpMismatch, m: 0, oflow_id: 0 })
+    } else {
+        None
+    }
+}

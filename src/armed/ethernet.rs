@@ -1,0 +1,102 @@
+//! The edge of an Ethernet NIC: the switch port that strips and prepends Ethernet headers (description (98), FIG. 14).
+//!
+//! ```text
+//!   switch ◀── 11 flits, fabric frame ── 0 [ adapter ] 1 ◀── 13 flits, Ethernet form ── NIC
+//!          ──▶ 11 flits               ─▶ 0 [         ] 1 ──▶ 13 flits               ──▶
+//! ```
+//!
+//! Timing: store and forward, because the check sum covers the header that changes: the head of a frame leaves in the cycle after
+//! its tail was taken. One frame a direction and channel is stored; the next is taken in while it leaves.
+//! A frame that is damaged or is no reduction frame is dropped and counted. Point-to-point packets pass as they are.
+
+use super::frame::{ETHERNET_FLITS, FRAME_FLITS, Frame};
+use super::tables::{CHANNELS, DOWN, Tables, UP};
+use crate::fabric::{Flit, Io, pass_through};
+use crate::kernel::Wake;
+use crate::probe::Scope;
+
+/// One channel of one direction.
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    words: Vec<u64>,
+    token: u64,
+    leaving: Vec<u64>,
+    sent: usize,
+    out_token: u64,
+}
+
+/// The adapter; a bump in the wire.
+#[derive(Clone, Debug, Default)]
+pub struct Adapter {
+    lanes: [Lane; 4],
+    /// Frames dropped.
+    pub dropped: u64,
+}
+
+impl Adapter {
+    /// One clock.
+    pub(super) fn tick(&mut self, io: &mut Io<'_>, _: &Tables) -> Wake {
+        let mut moved = pass_through(io, |_, flit| flit.tag.vc() >= CHANNELS);
+        for (from, to) in [(0u16, 1u16), (1, 0)] {
+            for vc in [DOWN, UP] {
+                let lane = &mut self.lanes[usize::from(from) * 2 + usize::from(vc)];
+                if !lane.leaving.is_empty() && io.can_send(to, vc) {
+                    let (at, length) = (lane.sent, lane.leaving.len());
+                    let word = lane.leaving[at];
+                    let id = (lane.leaving[0] >> 35) as u16 & 0xfff;
+                    io.send(to, vc, Flit::part(id, vc, lane.out_token, at as u32, length as u32, word));
+                    lane.sent += 1;
+                    if lane.sent == length {
+                        lane.leaving.clear();
+                    }
+                    moved = true;
+                }
+                let Some(flit) = io.head(from, vc) else { continue };
+                if flit.tag.tail() && !lane.leaving.is_empty() {
+                    continue;
+                }
+                io.take(from, vc);
+                moved = true;
+                if flit.tag.head() {
+                    lane.words.clear();
+                    lane.token = flit.tag.seq();
+                }
+                lane.words.push(flit.word);
+                if flit.tag.tail() {
+                    let words = &lane.words;
+                    let turned = if from == 0 {
+                        Frame::from_words(words)
+                            .ok()
+                            .and_then(|frame| frame.to_ethernet_words().ok())
+                            .map(|w| w.to_vec())
+                    } else {
+                        Frame::from_ethernet_words(words)
+                            .ok()
+                            .and_then(|frame| frame.to_words().ok())
+                            .map(|w| w.to_vec())
+                    };
+                    match turned {
+                        Some(words) => (lane.leaving, lane.sent, lane.out_token) = (words, 0, lane.token),
+                        None => self.dropped += 1,
+                    }
+                }
+            }
+        }
+        if moved {
+            return Wake::Next;
+        }
+        [0, 1].into_iter().filter_map(|port| io.busy_until(port)).map(Wake::At).fold(Wake::OnInput, Wake::or)
+    }
+
+    /// Describes it to a wave.
+    pub(super) fn probe(&self, scope: &mut Scope<'_>) {
+        scope.scope("adapter", |scope| {
+            for (lane, name) in self.lanes.iter().zip(["to_nic_up", "to_nic_down", "to_switch_up", "to_switch_down"]) {
+                scope.bits(name, 4, lane.words.len() as u64);
+            }
+            scope.bits("dropped", 32, self.dropped);
+        });
+    }
+}
+
+const _: () = assert!(ETHERNET_FLITS == 13 && FRAME_FLITS == 11);

@@ -1,0 +1,310 @@
+//! Faults: a stretch of a link on which frames are lost, damaged, repeated or held up, and the link layer around it
+//! (requirement R-ERR-1; description (66) to (74)).
+//!
+//! ```text
+//!           ┌──────────────── link with its link layer ────────────────┐
+//!   node A ─┤0  number, keep ─▶  fault site  ─▶ check number and CRC  1├─ node B        the same backwards
+//!           │        ▲                                 │ damaged: again │
+//!           │        └──────────── retry ──────────────┘               │
+//!           └──────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! | parameter | default | unit | effect |
+//! |---|---|---|---|
+//! | [`LinkLayer::sequence_check`] | on | | a repeated frame ends here; off: it is delivered twice, which counting cannot tell from a frame of somebody else's |
+//! | [`LinkLayer::retry_cycles`] | none | cycles | a damaged frame is delivered right, so many cycles later; none: it is delivered damaged, and whoever checks its CRC drops it |
+//! | [`Fault`]s | | | what happens to which frames |
+//!
+//! What becomes of a frame is decided at its head; a frame under way is never cut off. Frames on a link stay in order: a
+//! delayed one holds those behind it. Only set-routed frames are damaged, delayed or repeated; a dead link swallows all.
+//! Random choices come from a stream of the block's own, one draw a frame and fault.
+//!
+//! Timing: a frame that nothing happens to spends one cycle more than without the block.
+
+use super::tables::{DOWN, Tables, UP};
+use crate::fabric::{Flit, Io};
+use crate::kernel::{Cycle, Rng, Wake};
+use crate::probe::Scope;
+
+/// What happens to a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It is lost.
+    Drop,
+    /// A bit of it is flipped.
+    Corrupt,
+    /// It comes twice.
+    Duplicate,
+    /// It comes so many cycles later.
+    Delay(u64),
+    /// It is lost, and so is every other one of any kind, in both directions.
+    Dead,
+}
+
+/// Which way a frame goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Frames that climb, whichever end of the link is nearer to a root.
+    Up,
+    /// Frames that descend.
+    Down,
+    /// Both.
+    Both,
+}
+
+/// A fault: what happens to which frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What happens.
+    pub effect: Effect,
+    /// To frames of this way.
+    pub way: Way,
+    /// With this probability, as [`Rng::threshold`]; `u64::MAX` is always.
+    pub threshold: u64,
+    /// To the n-th frame of its way on this link only, counted from 0.
+    pub nth: Option<u64>,
+    /// From this cycle on.
+    pub from: Cycle,
+    /// Before this cycle.
+    pub until: Cycle,
+}
+
+/// The link layer around the fault site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkLayer {
+    /// Repeated frames are recognised by their number on the link and removed.
+    pub sequence_check: bool,
+    /// A damaged frame is sent again, and is there so many cycles later.
+    pub retry_cycles: Option<u64>,
+}
+
+impl Default for LinkLayer {
+    fn default() -> LinkLayer {
+        LinkLayer { sequence_check: true, retry_cycles: None }
+    }
+}
+
+/// What a link did to frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct FaultCounts {
+    /// Lost.
+    pub dropped: u64,
+    /// Delivered with a wrong bit.
+    pub corrupted: u64,
+    /// Damaged and sent again by the link layer.
+    pub retried: u64,
+    /// Delivered twice.
+    pub duplicated: u64,
+    /// Repeated and removed by the link layer.
+    pub duplicates_removed: u64,
+    /// Delayed.
+    pub delayed: u64,
+    /// Swallowed by a dead link, point-to-point packets included.
+    pub dead: u64,
+}
+
+/// What was decided about the frame at the head of a channel.
+#[derive(Clone, Copy, Debug, Default)]
+enum Fate {
+    #[default]
+    Undecided,
+    Pass,
+    Swallow,
+    Wait(Cycle),
+    Corrupt {
+        flit: u16,
+        bit: u8,
+    },
+    Duplicate,
+}
+
+/// One channel of one direction.
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    fate: Fate,
+    flits: u16,
+    copy: Vec<Flit>,
+    /// Flits of the copy that were sent, while it is being sent.
+    replay: Option<usize>,
+}
+
+/// A link with faults; a bump in the wire.
+#[derive(Clone, Debug)]
+pub struct FaultyLink {
+    faults: Vec<Fault>,
+    layer: LinkLayer,
+    rng: Rng,
+    counts: FaultCounts,
+    /// Frames of each way so far.
+    seen: [u64; 2],
+    lanes: Vec<Lane>,
+}
+
+impl FaultyLink {
+    /// A link with these faults; `stream` tells its random numbers from those of others.
+    pub fn new(faults: Vec<Fault>, layer: LinkLayer, seed: u64, stream: u64) -> FaultyLink {
+        FaultyLink {
+            faults,
+            layer,
+            rng: Rng::new(seed, stream),
+            counts: FaultCounts::default(),
+            seen: [0; 2],
+            lanes: Vec::new(),
+        }
+    }
+
+    /// What it did.
+    pub fn counts(&self) -> &FaultCounts {
+        &self.counts
+    }
+
+    /// Decides about a frame whose head has come.
+    fn decide(&mut self, now: Cycle, flit: &Flit) -> Fate {
+        let vc = flit.tag.vc();
+        let alive = |fault: &&Fault| (fault.from..fault.until).contains(&now);
+        if self.faults.iter().filter(alive).any(|fault| fault.effect == Effect::Dead) {
+            self.counts.dead += 1;
+            return Fate::Swallow;
+        }
+        if vc != UP && vc != DOWN {
+            return Fate::Pass;
+        }
+        let number = self.seen[usize::from(vc)];
+        self.seen[usize::from(vc)] += 1;
+        let mut fate = Fate::Pass;
+        for fault in &self.faults {
+            let fits = match fault.way {
+                Way::Up => vc == UP,
+                Way::Down => vc == DOWN,
+                Way::Both => true,
+            };
+            if !fits || !(fault.from..fault.until).contains(&now) || fault.nth.is_some_and(|nth| nth != number) {
+                continue;
+            }
+            if fault.threshold != u64::MAX && !self.rng.chance(fault.threshold) {
+                continue;
+            }
+            // The first fault that strikes decides; later ones still draw, so that one does not shift another's luck.
+            if !matches!(fate, Fate::Pass) {
+                continue;
+            }
+            fate = match fault.effect {
+                Effect::Drop | Effect::Dead => {
+                    self.counts.dropped += 1;
+                    Fate::Swallow
+                }
+                Effect::Corrupt => {
+                    let (flit, bit) = (self.rng.below(11) as u16, self.rng.below(64) as u8);
+                    // Of the last flit only the upper half is on the wire.
+                    let bit = if flit == 10 { 32 + bit % 32 } else { bit };
+                    if let Some(cycles) = self.layer.retry_cycles {
+                        self.counts.retried += 1;
+                        Fate::Wait(now + cycles)
+                    } else {
+                        self.counts.corrupted += 1;
+                        Fate::Corrupt { flit, bit }
+                    }
+                }
+                Effect::Duplicate if self.layer.sequence_check => {
+                    self.counts.duplicates_removed += 1;
+                    Fate::Pass
+                }
+                Effect::Duplicate => {
+                    self.counts.duplicated += 1;
+                    Fate::Duplicate
+                }
+                Effect::Delay(cycles) => {
+                    self.counts.delayed += 1;
+                    Fate::Wait(now + cycles)
+                }
+            };
+        }
+        fate
+    }
+
+    /// One clock.
+    pub(super) fn tick(&mut self, io: &mut Io<'_>, _: &Tables) -> Wake {
+        let channels = usize::from(io.vcs().total());
+        if self.lanes.len() != 2 * channels {
+            self.lanes = vec![Lane::default(); 2 * channels];
+        }
+        let now = io.now();
+        let mut wake = Wake::OnInput;
+        let mut moved = false;
+        for (from, to) in [(0u16, 1u16), (1, 0)] {
+            for vc in (0..channels as u8).rev() {
+                let at = usize::from(from) * channels + usize::from(vc);
+                if let Some(sent) = self.lanes[at].replay {
+                    if io.can_send(to, vc) {
+                        let lane = &mut self.lanes[at];
+                        io.send(to, vc, lane.copy[sent]);
+                        lane.replay = (sent + 1 < lane.copy.len()).then_some(sent + 1);
+                        moved = true;
+                    }
+                    continue;
+                }
+                let Some(mut flit) = io.head(from, vc) else { continue };
+                if flit.tag.head() && matches!(self.lanes[at].fate, Fate::Undecided) {
+                    self.lanes[at].fate = self.decide(now, &flit);
+                    self.lanes[at].flits = 0;
+                    self.lanes[at].copy.clear();
+                    moved = true;
+                }
+                let lane = &mut self.lanes[at];
+                if let Fate::Wait(until) = lane.fate {
+                    if until > now {
+                        wake = wake.or(Wake::At(until));
+                        continue;
+                    }
+                    lane.fate = Fate::Pass;
+                }
+                if matches!(lane.fate, Fate::Swallow) {
+                    io.take(from, vc);
+                    moved = true;
+                } else {
+                    if !io.can_send(to, vc) {
+                        continue;
+                    }
+                    io.take(from, vc);
+                    if let Fate::Corrupt { flit: nth, bit } = lane.fate
+                        && nth == lane.flits
+                    {
+                        flit.word ^= 1 << bit;
+                    }
+                    if matches!(lane.fate, Fate::Duplicate) {
+                        lane.copy.push(flit);
+                    }
+                    io.send(to, vc, flit);
+                    moved = true;
+                }
+                lane.flits += 1;
+                if flit.tag.tail() {
+                    if matches!(lane.fate, Fate::Duplicate) {
+                        lane.replay = Some(0);
+                    }
+                    lane.fate = Fate::Undecided;
+                }
+            }
+        }
+        if moved {
+            return Wake::Next;
+        }
+        [0, 1].into_iter().filter_map(|port| io.busy_until(port)).map(Wake::At).fold(wake, Wake::or)
+    }
+
+    /// Work that is left, in words.
+    pub(super) fn open(&self) -> Option<String> {
+        let waits = self.lanes.iter().any(|lane| matches!(lane.fate, Fate::Wait(_)) || lane.replay.is_some());
+        waits.then(|| "a frame is held up or repeated on it".into())
+    }
+
+    /// Describes it to a wave.
+    pub(super) fn probe(&self, scope: &mut Scope<'_>) {
+        scope.scope("fault", |scope| {
+            scope.bits("dropped", 32, self.counts.dropped + self.counts.dead);
+            scope.bits("corrupted", 32, self.counts.corrupted);
+            scope.bits("duplicated", 32, self.counts.duplicated);
+            scope.bits("delayed", 32, self.counts.delayed + self.counts.retried);
+        });
+    }
+}

@@ -1,0 +1,193 @@
+//! One reduction job as its root, its leaves and its software know it: keys, rounds, data, timing.
+//!
+//! A job runs over one tree (or two disjoint ones) in rounds. With several reduction ids it has as many *flows* under way:
+//! flow f does the data rounds f, f + flows, f + 2 flows, … with sequence numbers of its own. Every flow opens with a barrier
+//! (description (39)) unless [`Job::opening`] is off.
+//!
+//! Rank 0 is the root, ranks 1 to [`Job::leaves`] are the leaves in their order.
+
+use super::header::{Address, NO_RESULT};
+use crate::arith::quad::Opcode;
+use crate::arith::{Mode, Quad};
+use crate::kernel::{Cycle, Rng};
+use std::sync::Arc;
+
+/// How long participants compute before they contribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Compute {
+    /// Always as long.
+    Fixed(u64),
+    /// Evenly from a least to a largest number of cycles; every participant and round draws once.
+    Random {
+        /// The least.
+        least: u64,
+        /// The largest.
+        most: u64,
+        /// Seed of the stream.
+        seed: u64,
+    },
+    /// A measured list: a row a rank, used in turn round by round.
+    List(Arc<[Vec<u64>]>),
+}
+
+/// One participant that takes longer in one round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// Its rank.
+    pub rank: u32,
+    /// The data round; `None` is every one.
+    pub round: Option<u32>,
+    /// Cycles on top.
+    pub cycles: u64,
+}
+
+/// What participants contribute: `per_node` quads a rank and round.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inputs {
+    quads: Arc<[Quad]>,
+    ranks: u32,
+    per_node: u32,
+    rounds: u32,
+}
+
+impl Inputs {
+    /// The contributions, rounds slowest, then ranks, then those of one node. A job with more rounds than are given starts
+    /// again with the first.
+    ///
+    /// # Panics
+    /// If the number of quads is not a multiple of a round's.
+    pub fn new(quads: Arc<[Quad]>, ranks: u32, per_node: u32) -> Inputs {
+        let a_round = ranks as usize * per_node as usize;
+        assert!(a_round > 0 && quads.len().is_multiple_of(a_round), "whole rounds of contributions");
+        let rounds = (quads.len() / a_round) as u32;
+        Inputs { quads, ranks, per_node, rounds }
+    }
+
+    /// What one node contributes in one round, before it reduces it locally.
+    pub fn of(&self, rank: u32, round: u32) -> &[Quad] {
+        if self.rounds == 0 {
+            return &[];
+        }
+        let row = (round % self.rounds) as usize * self.ranks as usize + rank as usize;
+        &self.quads[row * self.per_node as usize..(row + 1) * self.per_node as usize]
+    }
+}
+
+/// Time that software takes, in cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overheads {
+    /// From deciding to send a frame to its head being at the link.
+    pub send: u64,
+    /// From the tail of a frame at the link to software acting on it.
+    pub receive: u64,
+    /// To merge one partial result at the root, or one message of a software reduction.
+    pub merge: u64,
+}
+
+/// A job; see the module's text.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Its number in the system.
+    pub number: u16,
+    /// Multicast ids of its trees: one, or two disjoint ones; none if it reduces in software.
+    pub trees: Vec<u16>,
+    /// Reduction ids in use: 1 to 8.
+    pub flows: u8,
+    /// Data rounds of all flows together.
+    pub rounds: u32,
+    /// Whether each flow opens with a barrier.
+    pub opening: bool,
+    /// Opcode.
+    pub op: &'static Opcode,
+    /// Protection key.
+    pub vni: u16,
+    /// Cookie.
+    pub cookie: u32,
+    /// Sequence number of the first arm frame.
+    pub first_seqno: u16,
+    /// Participants without the root.
+    pub leaves: u32,
+    /// Cycle in which the root starts.
+    pub start: Cycle,
+    /// Cycles after arming after which the root asks again; 0 never.
+    pub retry_after: u64,
+    /// How often it asks again before it gives a round up.
+    pub max_retries: u32,
+    /// Cycles a leaf waits for a result before it gives up; 0 never.
+    pub patience: u64,
+    /// Contributions.
+    pub inputs: Inputs,
+    /// Compute times.
+    pub compute: Compute,
+    /// Exceptions to them.
+    pub late: Vec<Late>,
+    /// NaN and signalling-NaN policy of merges in software: that of the engines.
+    pub mode: Mode,
+    /// Time that software takes.
+    pub overheads: Overheads,
+}
+
+/// A round of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// The data round; `None` is the opening barrier.
+    pub data: Option<u32>,
+}
+
+impl Job {
+    /// The round that is a flow's step; `None` beyond its last.
+    pub fn round(&self, flow: u8, step: u32) -> Option<Round> {
+        let Some(step) = step.checked_sub(u32::from(self.opening)) else { return Some(Round { data: None }) };
+        let round = u64::from(flow) + u64::from(step) * u64::from(self.flows);
+        (round < u64::from(self.rounds)).then_some(Round { data: Some(round as u32) })
+    }
+
+    /// The address of a flow on one of the trees.
+    pub fn address(&self, tree: usize, flow: u8) -> Address {
+        Address { multicast_id: self.trees[tree], reduction_id: flow }
+    }
+
+    /// Which tree and flow an address is.
+    pub fn find(&self, address: Address) -> Option<(usize, u8)> {
+        let tree = self.trees.iter().position(|&id| id == address.multicast_id)?;
+        (address.reduction_id < self.flows).then_some((tree, address.reduction_id))
+    }
+
+    /// The operation of a round: the opening is a barrier.
+    pub fn opcode(&self, round: Round) -> &'static Opcode {
+        if round.data.is_some() { self.op } else { Opcode::from_number(0).expect("0 is the barrier") }
+    }
+
+    /// How long a participant computes before it contributes to a round. To the opening barrier it comes at once.
+    pub fn compute_cycles(&self, rank: u32, round: Round) -> u64 {
+        let Some(round) = round.data else { return 0 };
+        let usual = match &self.compute {
+            Compute::Fixed(cycles) => *cycles,
+            Compute::Random { least, most, seed } => {
+                let stream = u64::from(self.number) << 52 | u64::from(rank) << 32 | u64::from(round);
+                least + Rng::new(*seed, stream).below(most - least + 1)
+            }
+            Compute::List(rows) => match &rows[rank as usize % rows.len()][..] {
+                [] => 0,
+                row => row[round as usize % row.len()],
+            },
+        };
+        let late = self.late.iter().filter(|late| late.rank == rank && late.round.is_none_or(|r| r == round));
+        // Sums of times that no run reaches stay below what may be added to the present cycle.
+        late.fold(usual, |sum, late| sum.saturating_add(late.cycles)).min(1 << 58)
+    }
+
+    /// What a node contributes to a round: its contributions, reduced locally in their order (requirement R-EP-2).
+    pub fn contribution(&self, rank: u32, round: Round) -> Quad {
+        let Some(data) = round.data else { return Quad::default() };
+        let unit = self.op.unit(self.mode);
+        let mut quads = self.inputs.of(rank, data).iter().copied();
+        let first = quads.next().unwrap_or_default();
+        quads.fold(first, |sum, quad| unit.evaluate(sum, quad))
+    }
+
+    /// The `resno` of frames before the first result.
+    pub const fn no_result(&self) -> u16 {
+        NO_RESULT
+    }
+}

@@ -1,0 +1,282 @@
+//! The leaf process of one flow (requirements R-EP-2, R-EP-3, R-EP-4; description (36), (37), FIG. 3A).
+//!
+//! ```text
+//!             first arm            computed            sent on every armed tree
+//!   WAIT_ARM ───────────▶ COMPUTING ────────▶ WAITING ◀──────────────┐ arm with a new number: the kept
+//!                             ▲                 │  └─────────────────┘ contribution is sent again under it
+//!                             │                 │ result of the number it was sent under
+//!                             └── arm set ──────┴── arm clear ─▶ DONE
+//!   any: patience is over, or released without a result ─▶ GAVE_UP
+//! ```
+//!
+//! A leaf keeps its contribution until the result comes. It sends it with count 1 on every tree that has been armed, under
+//! the sequence number of that tree's last arm frame, at most once for each number. Frames with other keys are counted and
+//! ignored; so are results of other numbers.
+
+use super::frame::{Frame, Portals};
+use super::header::{Age, Header, NO_RESULT, age};
+use super::job::{Job, Round};
+use super::root::Outbox;
+use super::station::{Made, Merges};
+use crate::arith::Quad;
+use crate::kernel::{Cycle, Wake};
+use crate::probe::{EnumTable, Scope};
+use std::sync::Arc;
+
+/// States in waves.
+static STATES: EnumTable = EnumTable { name: "leaf", names: &["WAIT_ARM", "COMPUTING", "WAITING", "DONE", "GAVE_UP"] };
+
+/// Where a flow's leaf stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeafState {
+    /// Nothing has reached it yet.
+    WaitArm = 0,
+    /// It has no contribution yet.
+    Computing = 1,
+    /// It waits for the result.
+    Waiting = 2,
+    /// All rounds are done.
+    Done = 3,
+    /// Its patience was over, or the root released it without a result.
+    GaveUp = 4,
+}
+
+/// A result as a leaf got it.
+#[derive(Clone, Copy, Debug)]
+pub struct LeafResult {
+    /// Which round.
+    pub round: Round,
+    /// Cycle in which its contribution was first sent.
+    pub entered: Cycle,
+    /// Cycle in which it had the result.
+    pub got: Cycle,
+    /// The result.
+    pub quad: Quad,
+    /// Token of the frame that brought it.
+    pub token: u64,
+}
+
+/// The leaf process of one flow.
+#[derive(Clone, Debug)]
+pub struct Leaf {
+    job: Arc<Job>,
+    flow: u8,
+    rank: u32,
+    source: u32,
+    /// The opcode it sends instead of the job's (a misbehaving leaf).
+    wrong_op: Option<u8>,
+    state: LeafState,
+    step: u32,
+    ready: Cycle,
+    contribution: Quad,
+    armed: [Option<u16>; 2],
+    sent: [Option<u16>; 2],
+    awaited: Option<u16>,
+    /// Number with which the present step was armed: what a slower tree brings of earlier ones is not answered.
+    floor: u16,
+    entered: Cycle,
+    patience_ends: Cycle,
+    results: Vec<LeafResult>,
+    resent: u64,
+    wrong_key: u64,
+}
+
+impl Leaf {
+    /// The leaf with this rank of a flow, at the end point with this source address.
+    pub fn new(job: Arc<Job>, flow: u8, rank: u32, source: u32) -> Leaf {
+        let patience_ends = if job.patience == 0 { Cycle::MAX } else { job.start + job.patience };
+        Leaf {
+            job,
+            flow,
+            rank,
+            source,
+            wrong_op: None,
+            state: LeafState::WaitArm,
+            step: 0,
+            ready: Cycle::MAX,
+            contribution: Quad::default(),
+            armed: [None; 2],
+            sent: [None; 2],
+            awaited: None,
+            floor: 0,
+            entered: 0,
+            patience_ends,
+            results: Vec::new(),
+            resent: 0,
+            wrong_key: 0,
+        }
+    }
+
+    /// Makes it send another operation than the job's.
+    pub fn misbehave(&mut self, op: u8) {
+        self.wrong_op = Some(op);
+    }
+
+    /// The job.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// The flow.
+    pub fn flow(&self) -> u8 {
+        self.flow
+    }
+
+    /// Its rank.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> LeafState {
+        self.state
+    }
+
+    /// The results it got.
+    pub fn results(&self) -> &[LeafResult] {
+        &self.results
+    }
+
+    /// Contributions it sent again.
+    pub fn resent(&self) -> u64 {
+        self.resent
+    }
+
+    /// The last sequence number it was armed with.
+    pub fn seqno(&self) -> Option<u16> {
+        self.armed.into_iter().flatten().last()
+    }
+
+    /// Whether it will do nothing more.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, LeafState::Done | LeafState::GaveUp)
+    }
+
+    fn begin(&mut self, now: Cycle) {
+        match self.job.round(self.flow, self.step) {
+            None => self.state = LeafState::Done,
+            Some(round) => {
+                self.state = LeafState::Computing;
+                self.ready = now + self.job.compute_cycles(self.rank, round);
+                self.awaited = None;
+                self.rest(now);
+            }
+        }
+    }
+
+    fn rest(&mut self, now: Cycle) {
+        self.patience_ends = if self.job.patience == 0 { Cycle::MAX } else { now + self.job.patience };
+    }
+
+    /// A frame came down one of the trees.
+    pub fn receive(&mut self, now: Cycle, tree: usize, frame: &Frame, token: u64) {
+        let header = &frame.header;
+        if frame.vni != self.job.vni || header.cookie != self.job.cookie {
+            self.wrong_key += 1;
+            return;
+        }
+        if self.is_over() {
+            return;
+        }
+        if self.state == LeafState::Waiting && header.resno != NO_RESULT && Some(header.resno) == self.awaited {
+            let round = self.job.round(self.flow, self.step).expect("a round is under way");
+            self.results.push(LeafResult { round, entered: self.entered, got: now, quad: frame.quad(), token });
+            self.step += 1;
+            self.floor = header.seqno;
+            self.begin(now);
+            if self.state == LeafState::Done {
+                return;
+            }
+        } else if self.state == LeafState::WaitArm && header.arm {
+            self.floor = header.seqno;
+            self.begin(now);
+        }
+        if header.arm {
+            let newer = self.armed[tree].is_none_or(|armed| age(header.seqno, armed) == Age::Newer);
+            if newer {
+                self.armed[tree] = Some(header.seqno);
+            }
+        } else {
+            // Released, and not with the result it waits for: there will be none.
+            self.state = LeafState::GaveUp;
+        }
+    }
+
+    /// What time and what has come bring about.
+    pub fn act(&mut self, now: Cycle, record: bool, merges: &mut Merges, out: &mut Outbox) {
+        if self.is_over() {
+            return;
+        }
+        if now >= self.patience_ends {
+            self.state = LeafState::GaveUp;
+            return;
+        }
+        let Some(round) = self.job.round(self.flow, self.step) else { return };
+        if self.state == LeafState::Computing && now >= self.ready {
+            self.contribution = self.job.contribution(self.rank, round);
+            self.entered = now;
+            self.state = LeafState::Waiting;
+        }
+        if self.state != LeafState::Waiting {
+            return;
+        }
+        for tree in 0..self.job.trees.len() {
+            let Some(seqno) = self.armed[tree] else { continue };
+            if self.sent[tree] == Some(seqno) || age(seqno, self.floor) == Age::Older {
+                continue;
+            }
+            if self.awaited.is_some_and(|awaited| awaited != seqno) {
+                self.resent += 1;
+            }
+            self.sent[tree] = Some(seqno);
+            // Trees are armed with the same numbers; of two under way the newer one will have the result.
+            if self.awaited.is_none_or(|awaited| age(seqno, awaited) == Age::Newer) {
+                self.awaited = Some(seqno);
+            }
+            self.rest(now);
+            let op = self.wrong_op.filter(|_| round.data.is_some()).unwrap_or(self.job.opcode(round).number);
+            let header = Header { seqno, op, count: 1, cookie: self.job.cookie, ..Header::default() };
+            let frame = Frame {
+                address: self.job.address(tree, self.flow),
+                source: self.source,
+                vni: self.job.vni,
+                portals: Portals { target: 0, request: self.step, initiator: self.job.number },
+                rank: self.rank,
+                header,
+                lanes: [0; 4],
+            }
+            .with_quad(self.contribution);
+            let made = Made::Contribution {
+                job: self.job.number,
+                rank: self.rank,
+                round: round.data,
+                op,
+                source: self.source,
+            };
+            out.push((frame, merges.made(record, made)));
+        }
+    }
+
+    /// When to act again if nothing comes.
+    pub fn next_wake(&self) -> Wake {
+        if self.is_over() {
+            return Wake::OnInput;
+        }
+        let mut wake = if self.patience_ends == Cycle::MAX { Wake::OnInput } else { Wake::At(self.patience_ends) };
+        if self.state == LeafState::Computing {
+            wake = wake.or(Wake::At(self.ready));
+        }
+        wake
+    }
+
+    /// Describes it to a wave.
+    pub fn probe(&self, scope: &mut Scope<'_>) {
+        scope.state("state", &STATES, self.state as u64);
+        scope.valid("seqno", 10, self.seqno().map(u64::from));
+        scope.valid("awaited", 10, self.awaited.map(u64::from));
+        scope.bits("step", 32, u64::from(self.step));
+        scope.bits("results", 32, self.results.len() as u64);
+        scope.bits("resent", 32, self.resent);
+        scope.bits("wrong_key", 32, self.wrong_key);
+    }
+}

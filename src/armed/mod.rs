@@ -1,0 +1,116 @@
+//! The armed family: reduction engines that multicast frames bring to life.
+//!
+//! Source: "System and method for dynamic allocation of reduction engines" (US 12393530 B2); bit layouts and code numbers
+//! from the public host driver of the same hardware (cxi).
+//!
+//! | file | what |
+//! |---|---|
+//! | [`header`] | reduction header, multicast address, sequence numbers |
+//! | [`frame`] | the 84-byte frame, its check sum, its Ethernet form |
+//! | [`tables`] | multicast tables: entries, wait counts, the discard port |
+//! | [`agent`] | the management agent: spanning trees on any switch graph |
+//! | [`engine`] | the reduction engine in the wire |
+//! | [`job`] | a reduction job: rounds, keys, data, timing |
+//! | [`root`], [`leaf`], [`soft`] | the processes at end points |
+//! | [`end`] | the end point: NIC, processor, strangers |
+//! | [`fault`] | links with faults, and their link layer |
+//! | [`ethernet`] | the edge port of an Ethernet NIC |
+//! | [`reduce`] | whole contributions through one engine |
+//! | [`station`] | what is written down beside the hardware, for checks and ladders |
+//!
+//! # Journey of a contribution
+//!
+//! 1. The root's arm frame descends on the [`DOWN`] channel. Each engine on its way takes a descriptor when the tail has
+//!    passed; each switch copies the frame to its child ports; every leaf gets it.
+//! 2. A leaf computes, and sends a frame with count 1 on the [`UP`] channel.
+//! 3. The switch finds the entry of the multicast id; the frame came in by a child port, so it goes to the parent port.
+//! 4. The engine behind that port stores the frame, checks its CRC, finds the descriptor, and reduces it into it.
+//! 5. When the counts have come to the wait count, or time is up, one frame with the sum of the counts goes on to the
+//!    next switch, and the descriptor is free.
+//! 6. The root merges what arrives, adds its own contribution, and sends the result down; the same frame arms the engines for
+//!    the next round.
+
+pub mod agent;
+pub mod end;
+pub mod engine;
+pub mod ethernet;
+pub mod fault;
+pub mod frame;
+pub mod header;
+pub mod job;
+pub mod leaf;
+pub mod reduce;
+pub mod root;
+pub mod soft;
+pub mod station;
+pub mod tables;
+
+pub use agent::{Agent, Refusal, SpanningTree};
+pub use end::{End, Stranger, Wrong};
+pub use engine::{Engine, EngineCfg, EngineCounts, Hazard};
+pub use ethernet::Adapter;
+pub use fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
+pub use frame::{FRAME_BYTES, FRAME_FLITS, Frame, FrameError, Portals};
+pub use header::{Address, Header};
+pub use job::{Compute, Inputs, Job, Late, Overheads};
+pub use leaf::{Leaf, LeafState};
+pub use reduce::{Contribution, Outcome, reduce_contributions, reduce_with};
+pub use root::{Root, RootState, RoundEnd};
+pub use soft::Soft;
+pub use tables::{CHANNELS, DOWN, Discard, Entry, Tables, TablesCfg, UP, WORDS};
+
+use crate::fabric::{Block, Io, Network};
+use crate::kernel::Wake;
+use crate::probe::Scope;
+
+/// What stands in the wires of an armed system.
+#[derive(Clone, Debug)]
+pub enum Wired {
+    /// A reduction engine.
+    Engine(Box<Engine>),
+    /// A link with faults.
+    Fault(Box<FaultyLink>),
+    /// The edge port of an Ethernet NIC.
+    Adapter(Box<Adapter>),
+}
+
+impl Wired {
+    /// The engine, if it is one.
+    pub fn engine(&self) -> Option<&Engine> {
+        match self {
+            Wired::Engine(engine) => Some(engine),
+            _ => None,
+        }
+    }
+}
+
+impl Block for Wired {
+    type Tables = Tables;
+
+    fn tick(&mut self, io: &mut Io<'_>, tables: &Tables) -> Wake {
+        match self {
+            Wired::Engine(engine) => engine.tick(io, tables),
+            Wired::Fault(link) => link.tick(io, tables),
+            Wired::Adapter(adapter) => adapter.tick(io, tables),
+        }
+    }
+
+    fn open(&self) -> Option<String> {
+        match self {
+            Wired::Engine(engine) => engine.open(),
+            Wired::Fault(link) => link.open(),
+            Wired::Adapter(_) => None,
+        }
+    }
+
+    fn probe(&self, scope: &mut Scope<'_>) {
+        match self {
+            Wired::Engine(engine) => engine.probe(scope),
+            Wired::Fault(link) => link.probe(scope),
+            Wired::Adapter(adapter) => adapter.probe(scope),
+        }
+    }
+}
+
+/// An armed system: multicast tables, a discard port in every switch, engines and faults in the wires.
+pub type System = Network<Tables, Discard, Wired, End, WORDS>;

@@ -1,0 +1,405 @@
+//! The root process of one flow: software at the root end point (requirements R-EP-1, R-EP-3, R-EP-4, R-ENG-6; description
+//! (36) to (38), (57), (70), (71), FIG. 3A).
+//!
+//! ```text
+//!          start: arm                        count = leaves, own contribution ready
+//!   IDLE ────────────▶ GATHERING ──────────────────────────────────────────────▶ last round? ── yes ─▶ DONE
+//!                       ▲  │  ▲                    multicast result + re-arm         │       release
+//!                       │  │  └──────────────────────────────────────────────────────┘ no
+//!                       │  │ time is up, or counts come to more than leaves
+//!                       │  └──▶ retries left? ── no ─▶ FAILED (release without a result)
+//!                       └─────── yes: new sequence number, arm with the retry flag, own data restored
+//! ```
+//!
+//! | what comes up | what becomes of it |
+//! |---|---|
+//! | other VNI or cookie | counted, discarded |
+//! | sequence number of another attempt | stale: counted, discarded |
+//! | a partial result of this attempt | merged in software in order of arrival, per tree; counts are added |
+//!
+//! Its own contribution is merged last *chosen*. The result goes to the leaves over all trees, with `resno` = the number of
+//! the attempt that completed and `seqno` = the one being armed; `count` is that of all participants. The last result goes with
+//! `arm` clear *chosen*, which releases the tree. A retry carries the last result again, with its `resno`, so that a leaf that
+//! missed it catches up; in a first round it carries [`NO_RESULT`].
+//!
+//! With two trees both are armed with the same numbers, gathered side by side, and the first complete one wins; its number is
+//! the result's number on both.
+//!
+//! An OP_MISMATCH or CONTR_OVERFLOW that arrives completes the round as far as the protocol goes: leaves get the code and no
+//! usable data, and the report counts the round as detected.
+
+use super::engine::mismatch;
+use super::frame::{Frame, Portals};
+use super::header::{Header, MAX_COUNT, NO_RESULT, next_seqno};
+use super::job::{Job, Round};
+use super::station::{Made, Merges};
+use crate::arith::{Quad, ResultCode};
+use crate::kernel::{Cycle, Wake};
+use crate::probe::{EnumTable, Scope};
+use std::sync::Arc;
+
+/// States in waves.
+static STATES: EnumTable = EnumTable { name: "root", names: &["IDLE", "GATHERING", "DONE", "FAILED"] };
+
+/// Where a flow's root stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RootState {
+    /// Not started.
+    Idle = 0,
+    /// Armed; takes partial results.
+    Gathering = 1,
+    /// All rounds are done.
+    Done = 2,
+    /// A round was given up.
+    Failed = 3,
+}
+
+/// How a round ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundEnd {
+    /// It is under way, or was when the run ended.
+    Open,
+    /// Every contribution came with the first attempt.
+    Complete,
+    /// Every contribution came with a later attempt.
+    AfterRetry,
+    /// Contributions are missing and the root knows it.
+    Incomplete,
+}
+
+/// What the root knows of a round.
+#[derive(Clone, Debug)]
+pub struct RootRound {
+    /// Which round.
+    pub round: Round,
+    /// Sequence number of the attempt that counted.
+    pub seqno: u16,
+    /// Attempts.
+    pub attempts: u32,
+    /// Cycle of the first arming.
+    pub armed: Cycle,
+    /// Cycle in which the root's own contribution was ready.
+    pub own_ready: Cycle,
+    /// Cycle in which the result was sent, or the round was given up.
+    pub end: Option<Cycle>,
+    /// Counts of the frames that came, in order, of the attempt and tree that counted.
+    pub frames: Vec<u32>,
+    /// The tree that completed.
+    pub tree: usize,
+    /// The result.
+    pub quad: Quad,
+    /// Token of the result frame, or what had been gathered when the round was given up.
+    pub token: Option<u64>,
+    /// Tokens of the partial results of the attempt that got furthest.
+    pub partials: Vec<u64>,
+    /// How it ended.
+    pub state: RoundEnd,
+}
+
+/// What one tree has brought in this attempt.
+#[derive(Clone, Debug, Default)]
+struct Gathered {
+    first: Option<Frame>,
+    quad: Quad,
+    count: u32,
+    frames: Vec<u32>,
+    tokens: Vec<u64>,
+}
+
+/// Frames the root discarded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Discards {
+    /// Of other attempts or rounds.
+    pub stale: u64,
+    /// With other keys.
+    pub wrong_key: u64,
+}
+
+/// The root process of one flow.
+#[derive(Clone, Debug)]
+pub struct Root {
+    job: Arc<Job>,
+    flow: u8,
+    source: u32,
+    state: RootState,
+    step: u32,
+    seqno: u16,
+    gathered: Vec<Gathered>,
+    own_ready: Cycle,
+    deadline: Cycle,
+    last: Option<(u16, Frame, u64)>,
+    rounds: Vec<RootRound>,
+    /// Frames that did not belong to the reduction.
+    pub discards: Discards,
+}
+
+/// Frames a process wants to send, each with its token.
+pub type Outbox = Vec<(Frame, u64)>;
+
+impl Root {
+    /// The root of a flow, at the end point with this source address.
+    pub fn new(job: Arc<Job>, flow: u8, source: u32) -> Root {
+        let trees = job.trees.len();
+        Root {
+            seqno: job.first_seqno,
+            job,
+            flow,
+            source,
+            state: RootState::Idle,
+            step: 0,
+            gathered: vec![Gathered::default(); trees],
+            own_ready: 0,
+            deadline: Cycle::MAX,
+            last: None,
+            rounds: Vec::new(),
+            discards: Discards::default(),
+        }
+    }
+
+    /// The job.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// The flow.
+    pub fn flow(&self) -> u8 {
+        self.flow
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> RootState {
+        self.state
+    }
+
+    /// Its rounds so far.
+    pub fn rounds(&self) -> &[RootRound] {
+        &self.rounds
+    }
+
+    /// Whether it will do nothing more.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, RootState::Done | RootState::Failed)
+    }
+
+    fn round(&self) -> Option<Round> {
+        self.job.round(self.flow, self.step)
+    }
+
+    fn frame(&self, tree: usize, header: Header, quad: Quad) -> Frame {
+        let portals = Portals { target: 0, request: self.step, initiator: self.job.number };
+        let frame = Frame {
+            address: self.job.address(tree, self.flow),
+            source: self.source,
+            vni: self.job.vni,
+            portals,
+            rank: 0,
+            header: Header { cookie: self.job.cookie, ..header },
+            lanes: [0; 4],
+        };
+        frame.with_quad(quad)
+    }
+
+    /// Sends a frame like this one down every tree.
+    fn multicast(&self, header: Header, quad: Quad, token: u64, out: &mut Outbox) {
+        for tree in 0..self.job.trees.len() {
+            out.push((self.frame(tree, header, quad), token));
+        }
+    }
+
+    fn begin_attempt(&mut self, now: Cycle) {
+        self.gathered.iter_mut().for_each(|gathered| *gathered = Gathered::default());
+        self.deadline = if self.job.retry_after == 0 { Cycle::MAX } else { now + self.job.retry_after };
+    }
+
+    fn begin_round(&mut self, now: Cycle) {
+        let round = self.round().expect("a round is left");
+        self.own_ready = now + self.job.compute_cycles(0, round);
+        self.rounds.push(RootRound {
+            round,
+            seqno: self.seqno,
+            attempts: 1,
+            armed: now,
+            own_ready: self.own_ready,
+            end: None,
+            frames: Vec::new(),
+            tree: 0,
+            quad: Quad::default(),
+            token: None,
+            partials: Vec::new(),
+            state: RoundEnd::Open,
+        });
+        self.begin_attempt(now);
+    }
+
+    /// A frame came up one of the trees.
+    pub fn receive(&mut self, tree: usize, frame: &Frame, token: u64) {
+        if frame.vni != self.job.vni || frame.header.cookie != self.job.cookie {
+            self.discards.wrong_key += 1;
+            return;
+        }
+        if self.state != RootState::Gathering || frame.header.seqno != self.seqno {
+            self.discards.stale += 1;
+            return;
+        }
+        let gathered = &mut self.gathered[tree];
+        match &gathered.first {
+            None => {
+                gathered.first = Some(*frame);
+                gathered.quad = frame.quad();
+            }
+            Some(first) => {
+                gathered.quad = mismatch(first, gathered.quad, frame).unwrap_or_else(|| {
+                    let opcode = crate::arith::quad::Opcode::from_number(frame.header.op);
+                    let unit = opcode.expect("a decoded header has an opcode").unit(self.job.mode);
+                    unit.evaluate(gathered.quad, frame.quad())
+                });
+            }
+        }
+        gathered.count = gathered.count.saturating_add(frame.header.count).min(MAX_COUNT);
+        gathered.frames.push(frame.header.count);
+        gathered.tokens.push(token);
+    }
+
+    /// What time and what has come bring about.
+    pub fn act(&mut self, now: Cycle, record: bool, merges: &mut Merges, out: &mut Outbox) {
+        if self.state == RootState::Idle && now >= self.job.start {
+            self.state = RootState::Gathering;
+            if self.round().is_none() {
+                self.state = RootState::Done;
+                return;
+            }
+            self.begin_round(now);
+            let op = self.round().map_or(0, |round| self.job.opcode(round).number);
+            let header = Header { seqno: self.seqno, arm: true, op, ..Header::default() };
+            let token = merges.made(record, Made::Nothing);
+            self.multicast(header, Quad::default(), token, out);
+        }
+        if self.state != RootState::Gathering {
+            return;
+        }
+        let leaves = self.job.leaves;
+        if let Some(tree) = self.gathered.iter().position(|gathered| gathered.count == leaves) {
+            if now >= self.own_ready {
+                self.complete(now, tree, record, merges, out);
+            }
+            return;
+        }
+        // More than everybody: somebody was counted twice. The attempt is worth nothing.
+        let over = self.gathered.iter().any(|gathered| gathered.count > leaves);
+        let alone = self.gathered.len() == 1;
+        if now >= self.deadline || over && alone {
+            self.ask_again(now, record, merges, out);
+        }
+    }
+
+    fn complete(&mut self, now: Cycle, tree: usize, record: bool, merges: &mut Merges, out: &mut Outbox) {
+        let round = self.round().expect("a round is under way");
+        let opcode = self.job.opcode(round);
+        let gathered = std::mem::take(&mut self.gathered[tree]);
+        let first = gathered.first.expect("a count comes with a frame");
+        let own = self.job.contribution(0, round);
+        let op = opcode.number;
+        let own_frame = self.frame(tree, Header { seqno: self.seqno, op, count: 1, ..Header::default() }, own);
+        let quad = mismatch(&first, gathered.quad, &own_frame)
+            .unwrap_or_else(|| opcode.unit(self.job.mode).evaluate(gathered.quad, own));
+        let job = self.job.number;
+        let own_token =
+            merges.made(record, Made::Contribution { job, rank: 0, round: round.data, op, source: self.source });
+        let mut from = gathered.tokens.clone();
+        from.push(own_token);
+        let token = merges.made(record, Made::From(from.into()));
+
+        let failed = matches!(quad.code, ResultCode::OpMismatch | ResultCode::ContrOverflow);
+        let resno = self.seqno;
+        let record_of = self.rounds.last_mut().expect("the round has begun");
+        record_of.seqno = resno;
+        record_of.end = Some(now);
+        record_of.frames = gathered.frames;
+        record_of.partials = gathered.tokens;
+        record_of.tree = tree;
+        record_of.quad = quad;
+        record_of.token = Some(token);
+        record_of.state = match record_of.attempts {
+            _ if failed => RoundEnd::Incomplete,
+            1 => RoundEnd::Complete,
+            _ => RoundEnd::AfterRetry,
+        };
+
+        self.step += 1;
+        let next = self.round();
+        let count = self.job.leaves + 1;
+        if next.is_some() {
+            self.seqno = next_seqno(self.seqno);
+        }
+        let header = Header { seqno: self.seqno, arm: next.is_some(), op, count, resno, ..Header::default() };
+        self.multicast(header, quad, token, out);
+        self.last = Some((resno, self.frame(0, header, quad), token));
+        if next.is_some() {
+            self.begin_round(now);
+        } else {
+            self.state = RootState::Done;
+        }
+    }
+
+    fn ask_again(&mut self, now: Cycle, record: bool, merges: &mut Merges, out: &mut Outbox) {
+        let best = self.gathered.iter().enumerate().max_by_key(|(_, gathered)| gathered.count.min(self.job.leaves));
+        let (tree, best) = best.expect("a job has a tree");
+        let (frames, partials) = (best.frames.clone(), best.tokens.clone());
+        let op = self.round().map_or(0, |round| self.job.opcode(round).number);
+        let (resno, quad, code_op, token) = match &self.last {
+            Some((resno, frame, token)) => (*resno, frame.quad(), frame.header.op, *token),
+            None => (NO_RESULT, Quad::default(), op, merges.made(record, Made::Nothing)),
+        };
+        let record_of = self.rounds.last_mut().expect("the round has begun");
+        let gathered: u32 = frames.iter().sum();
+        if gathered >= record_of.frames.iter().sum() {
+            (record_of.frames, record_of.partials, record_of.tree) = (frames, partials, tree);
+        }
+        if record_of.attempts > self.job.max_retries {
+            record_of.end = Some(now);
+            record_of.state = RoundEnd::Incomplete;
+            self.state = RootState::Failed;
+            self.deadline = Cycle::MAX;
+            let header = Header { seqno: self.seqno, op: code_op, resno, ..Header::default() };
+            self.multicast(header, quad, token, out);
+            return;
+        }
+        record_of.attempts += 1;
+        self.seqno = next_seqno(self.seqno);
+        let header = Header { seqno: self.seqno, arm: true, op: code_op, resno, retry: true, ..Header::default() };
+        self.multicast(header, quad, token, out);
+        self.begin_attempt(now);
+    }
+
+    /// When to act again if nothing comes.
+    pub fn next_wake(&self, now: Cycle) -> Wake {
+        match self.state {
+            RootState::Idle => Wake::At(self.job.start),
+            RootState::Gathering => {
+                let mut wake = if self.deadline == Cycle::MAX { Wake::OnInput } else { Wake::At(self.deadline) };
+                if self.own_ready > now {
+                    wake = wake.or(Wake::At(self.own_ready));
+                }
+                wake
+            }
+            RootState::Done | RootState::Failed => Wake::OnInput,
+        }
+    }
+
+    /// Describes it to a wave.
+    pub fn probe(&self, scope: &mut Scope<'_>) {
+        scope.state("state", &STATES, self.state as u64);
+        scope.bits("seqno", 10, u64::from(self.seqno));
+        scope.bits("step", 32, u64::from(self.step));
+        for (tree, gathered) in self.gathered.iter().enumerate() {
+            scope.indexed("tree", tree, |scope| {
+                scope.bits("count", 20, u64::from(gathered.count));
+                scope.bits("frames", 20, gathered.frames.len() as u64);
+            });
+        }
+        scope.bits("attempts", 8, self.rounds.last().map_or(0, |round| u64::from(round.attempts)));
+        scope.bits("stale", 32, self.discards.stale);
+        scope.bits("wrong_key", 32, self.discards.wrong_key);
+    }
+}

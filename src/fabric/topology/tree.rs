@@ -1,0 +1,235 @@
+//! A generic tree: one switch at the top, a branching factor for each level, end points below the lowest switches.
+//!
+//! ```text
+//!                 root0  root1 …          end points at the top switch
+//!                    \   /
+//!                     top                  level 0: branching[0] switches (or end points) below it
+//!               /      |      \
+//!            s0        s1      s2          level 1: branching[1] below each
+//!          / | \     / | \    / | \
+//!         leaf0 …                          the last branching factor counts end points
+//! ```
+//!
+//! | port of a switch | what |
+//! |---|---|
+//! | 0 to branching - 1 | its children |
+//! | branching | its parent; at the top switch the first of the `roots` end points |
+//! | from branching + 1 | the other `roots` end points, top switch only |
+//! | the last, if switches have an engine | the engine |
+//!
+//! Switches are named by their path from the top, `top`, `s2`, `s2_0`; they are numbered level by level. End points are
+//! numbered leaves first, left to right, then those at the top. All switches have as many ports as the widest needs.
+//!
+//! Point-to-point packets climb to the lowest common switch and descend: there is one route, and none can deadlock.
+
+use super::{Common, EndPlace, Layout, Shape, join};
+use crate::fabric::routing::Routing;
+use crate::fabric::{NodeKind, Plan, PlanNode};
+
+/// A tree's shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GenericTree {
+    /// Children of a switch of each level, from the top; the last number counts end points.
+    pub branching: Vec<u16>,
+    /// End points at the top switch.
+    pub roots: u16,
+}
+
+impl GenericTree {
+    /// Switches of a level.
+    fn width(&self, level: usize) -> u64 {
+        self.branching[..level].iter().fold(1u64, |product, &b| product.saturating_mul(u64::from(b)))
+    }
+
+    /// How many switches there are.
+    pub fn switches(&self) -> u64 {
+        (0..self.branching.len()).fold(0u64, |sum, level| sum.saturating_add(self.width(level)))
+    }
+
+    /// How many end points there are below the lowest switches.
+    pub fn leaves(&self) -> u64 {
+        self.width(self.branching.len())
+    }
+
+    /// How many end points there are.
+    pub fn end_points(&self) -> u64 {
+        self.leaves().saturating_add(u64::from(self.roots))
+    }
+
+    /// Ports of a switch without its engine.
+    pub fn ports(&self) -> u32 {
+        let widest = self.branching.iter().copied().max().map_or(0, u32::from);
+        (widest + 1).max(self.branching.first().copied().map_or(0, u32::from) + u32::from(self.roots))
+    }
+
+    /// Level of a switch, and its place within the level.
+    fn place(&self, switch: u32) -> (usize, u64) {
+        let mut rest = u64::from(switch);
+        for level in 0..self.branching.len() {
+            let width = self.width(level);
+            if rest < width {
+                return (level, rest);
+            }
+            rest -= width;
+        }
+        unreachable!("a switch number beyond the last switch")
+    }
+
+    /// Number of the first switch of a level.
+    fn first(&self, level: usize) -> u64 {
+        (0..level).map(|level| self.width(level)).sum()
+    }
+
+    /// Name of a switch.
+    pub fn name(&self, switch: u32) -> String {
+        let (level, mut at) = self.place(switch);
+        if level == 0 {
+            return "top".into();
+        }
+        let mut steps = Vec::new();
+        for up in (0..level).rev() {
+            steps.push((at % u64::from(self.branching[up])).to_string());
+            at /= u64::from(self.branching[up]);
+        }
+        steps.reverse();
+        format!("s{}", steps.join("_"))
+    }
+
+    /// The number of the switch whose name has these numbers in it.
+    pub(super) fn switch_by_numbers(&self, steps: &[u64]) -> Option<u64> {
+        if steps.len() >= self.branching.len() {
+            return None;
+        }
+        let mut at = 0u64;
+        for (&step, &below) in steps.iter().zip(&self.branching) {
+            at = at.checked_mul(u64::from(below))?.checked_add(step)?;
+        }
+        Some(self.first(steps.len()) + at)
+    }
+
+    /// Its place in a drawing: children spread below their parent.
+    pub(super) fn position(&self, switch: u32) -> (f64, f64) {
+        let (level, place) = self.place(switch);
+        let widest = self.width(self.branching.len() - 1) as f64 * 1.4;
+        let share = widest / self.width(level) as f64;
+        ((place as f64 + 0.5) * share, level as f64 * 1.8)
+    }
+
+    /// Where an end point attaches.
+    pub fn end_point(&self, end: u64) -> EndPlace {
+        let last = self.branching.len() - 1;
+        if end >= self.leaves() {
+            return EndPlace { switch: 0, port: self.branching[0] + (end - self.leaves()) as u16 };
+        }
+        let below = u64::from(self.branching[last]);
+        EndPlace { switch: (self.first(last) + end / below) as u32, port: (end % below) as u16 }
+    }
+
+    /// The output port of a step from switch `at` towards switch `to`; `None` if they are the same.
+    pub fn hop(&self, at: u32, to: u32) -> Option<u16> {
+        if at == to {
+            return None;
+        }
+        let ((level, place), (mut to_level, mut to_place)) = (self.place(at), self.place(to));
+        let mut step = 0;
+        while to_level > level {
+            to_level -= 1;
+            step = to_place % u64::from(self.branching[to_level]);
+            to_place /= u64::from(self.branching[to_level]);
+        }
+        // Below this switch: down to the child on the way; anywhere else: up.
+        if to_level == level && to_place == place { Some(step as u16) } else { Some(self.branching[level]) }
+    }
+
+    /// Lays the tree out.
+    pub fn layout(&self, common: &Common) -> Layout {
+        let switches = u32::try_from(self.switches()).expect("scenario checks bound the size");
+        let external = u16::try_from(self.ports()).expect("scenario checks bound the ports");
+        let nodes = (0..switches)
+            .map(|switch| {
+                let name = self.name(switch);
+                let path = format!("tree.{name}.switch");
+                let ports = external + u16::from(common.engine);
+                PlanNode { kind: NodeKind::Switch, ports, engine: common.engine, name, path }
+            })
+            .collect();
+        let mut levels = vec!["local".to_string()];
+        let mut links = Vec::new();
+        for level in 1..self.branching.len() {
+            levels.push(format!("level{level}"));
+            let above = u64::from(self.branching[level - 1]);
+            for place in 0..self.width(level) {
+                let child = (self.first(level) + place) as u32;
+                let parent = (self.first(level - 1) + place / above) as u32;
+                let (up, down) = (self.branching[level], (place % above) as u16);
+                links.push(join((child, up), (parent, down), common.link, level as u8));
+            }
+        }
+        let mut layout = Layout {
+            plan: Plan { vcs: common.vcs, nodes, links, levels },
+            shape: Shape::Tree(self.clone()),
+            routing: Routing::Tree(self.clone()),
+            ends: Vec::new(),
+            cores: self.end_points() as usize,
+            external_ports: external,
+            far: std::sync::OnceLock::new(),
+        };
+        for end in 0..self.end_points() {
+            let leaf = end < self.leaves();
+            let number = if leaf { end } else { end - self.leaves() };
+            let name = format!("{}{number}", if leaf { "leaf" } else { "root" });
+            let path = format!("tree.{name}");
+            layout.push_end(self.end_point(end), common.local, name, path);
+        }
+        layout
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LinkParams, Neighbours};
+    use super::*;
+    use crate::fabric::Vcs;
+    use crate::fabric::routing::{dependency_cycle, walk};
+
+    fn layout(branching: &[u16], roots: u16) -> Layout {
+        let link = LinkParams { latency: 1, cycles_per_flit: 1 };
+        let common = Common { vcs: Vcs { set: 2, unicast: 1 }, engine: true, link, local: link };
+        GenericTree { branching: branching.to_vec(), roots }.layout(&common)
+    }
+
+    #[test]
+    fn sizes_names_and_places() {
+        let tree = layout(&[4, 4], 1);
+        assert_eq!(tree.plan.fault(), None);
+        assert_eq!((tree.switches(), tree.cores, tree.external_ports), (5, 17, 5));
+        assert_eq!(tree.switch_names().collect::<Vec<_>>(), ["top", "s0", "s1", "s2", "s3"]);
+        assert_eq!(tree.ends[16], EndPlace { switch: 0, port: 4 });
+        assert_eq!(tree.ends[7], EndPlace { switch: 2, port: 3 });
+        assert_eq!(tree.neighbour(3, 4), Some((0, 2)));
+        let deep = layout(&[2, 3, 5], 2);
+        assert_eq!(deep.plan.fault(), None);
+        assert_eq!((deep.switches(), deep.cores), (1 + 2 + 6, 30 + 2));
+        assert_eq!(deep.plan.nodes[8].name, "s1_2");
+    }
+
+    #[test]
+    fn every_route_arrives_and_none_can_deadlock() {
+        for (branching, roots) in [(&[4, 4][..], 1), (&[2, 3, 2], 0), (&[7], 1), (&[1, 1, 3], 2)] {
+            let layout = layout(branching, roots);
+            assert_eq!(layout.plan.fault(), None, "{branching:?}");
+            let neighbours = Neighbours::new(&layout);
+            for from in 0..layout.switches() as u32 {
+                for to in 0..layout.switches() as u32 {
+                    let way = walk(&layout, from, to).expect("arrives");
+                    assert_eq!(way.last(), Some(&to));
+                    assert!(way.windows(2).all(|pair| {
+                        (0..layout.external_ports)
+                            .any(|port| neighbours.of(pair[0], port).is_some_and(|far| far.0 == pair[1]))
+                    }));
+                }
+            }
+            assert_eq!(dependency_cycle(&layout), None);
+        }
+    }
+}

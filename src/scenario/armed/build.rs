@@ -1,0 +1,537 @@
+//! From a checked armed scenario to a system: trees by the agent, engines where they climb, faults, end points.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::config::{Armed, Reduction};
+use super::file::{ComputeFile, EffectFile, Method, SignallingNan, WayFile, WrongFile};
+use crate::arith::{Mode, Op, Quad, SignalPolicy, repsum};
+use crate::armed::{
+    Adapter, Agent, CHANNELS, Compute, Discard, Effect, End, Engine, EngineCfg, FRAME_FLITS, Fault, FaultyLink, Hazard,
+    Inputs, Job, Late, Leaf, LinkLayer, Overheads, Refusal, Root, Soft, SpanningTree, Stranger, System, Tables,
+    TablesCfg, Way, Wired, Wrong, station, tables,
+};
+use crate::fabric::routing::Routes;
+use crate::fabric::topology::{Common, EndPlace, Layout, LinkParams};
+use crate::fabric::{Blocks, Network, NodeKind, Plan, PlanLink, SwitchCfg, Vcs, credit_round_trip};
+use crate::kernel::{Cycle, Rng};
+use crate::scenario::build::{lay_out, pipeline, policy, router};
+use crate::scenario::config::{AutoOr, Data};
+use crate::scenario::names::layout;
+use crate::scenario::problem::Problem;
+use crate::scenario::random::Stream;
+use crate::scenario::{Loaded, Problems, Scenario, number};
+
+/// One reduction, laid out.
+pub struct Laid {
+    /// The job as its processes know it.
+    pub job: Arc<Job>,
+    /// Its trees.
+    pub trees: Vec<SpanningTree>,
+    /// Why it reduces in software although it was to use engines.
+    pub refused: Option<String>,
+    /// Why it has no second tree although it asked for one.
+    pub no_second: Option<String>,
+}
+
+/// A system and what runs on it.
+pub struct Ready {
+    /// The system at cycle 0.
+    pub system: System,
+    /// The reductions, in the order of the scenario.
+    pub reductions: Vec<Laid>,
+    /// Engines by place: number among the bumps, depth in the trees that climb there, wait counts by multicast id.
+    pub engines: BTreeMap<(u32, u16), usize>,
+    /// Values that follow from the rest.
+    pub derived: Vec<(String, u64)>,
+}
+
+/// What a build can leave out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BuildOptions {
+    /// Leaves link monitors and records for the golden check out.
+    pub no_checks: bool,
+    /// Logs frames for a ladder.
+    pub log: bool,
+    /// What engines do in a hazard.
+    pub ignore_hazards: bool,
+}
+
+/// Builds the system of a scenario.
+///
+/// # Errors
+/// What is wrong with the configuration, at its place.
+pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> {
+    let scenario = &loaded.scenario;
+    let armed = scenario.armed.as_ref().expect("the armed family has its table");
+    Builder { scenario, armed, options, problems: Vec::new(), derived: Vec::new() }
+        .build()
+        .map_err(|problems| loaded.problems(problems))
+}
+
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    armed: &'a Armed,
+    options: BuildOptions,
+    problems: Vec<Problem>,
+    derived: Vec<(String, u64)>,
+}
+
+impl Builder<'_> {
+    fn build(mut self) -> Result<Ready, Vec<Problem>> {
+        let (scenario, armed) = (self.scenario, self.armed);
+        let link = |latency: u64| LinkParams {
+            latency: latency as u16,
+            cycles_per_flit: scenario.link.cycles_per_flit as u16,
+        };
+        let common = Common {
+            vcs: Vcs { set: CHANNELS, unicast: scenario.switch.point_to_point_vcs as u8 },
+            engine: true,
+            link: link(scenario.link.latency.cycles),
+            local: link(scenario.link.local_latency.cycles),
+        };
+        let lay = lay_out(scenario, &common);
+        if lay.external_ports > tables::MOST_PORTS {
+            let message = format!("{} ports a switch are too many", lay.external_ports);
+            let expected = format!("up to {} ports", tables::MOST_PORTS);
+            return Err(vec![Problem::at("topology", message).expected(expected)]);
+        }
+        let pipeline = pipeline(scenario);
+        let short = match scenario.switch.collective_buffer_flits {
+            AutoOr::Fixed(flits) => Some(flits).filter(|&flits| (flits as usize) < FRAME_FLITS),
+            AutoOr::Auto => None,
+        };
+        if let Some(flits) = short {
+            let message = format!("a buffer of {flits} flits cannot hold a reduction frame whole");
+            self.problems.push(
+                Problem::at("switch.collective_buffer_flits", message)
+                    .expected(format!("at least {FRAME_FLITS}, or \"auto\"")),
+            );
+            return Err(self.problems);
+        }
+        let engine = self.engine_cfg();
+        let record = scenario.checks.oracle && !self.options.no_checks;
+        let cfg = TablesCfg { entries: armed.table_entries as u16, engine, record, log: self.options.log };
+        let names: Vec<String> = lay.switch_names().map(String::from).collect();
+        let routes = Routes { routing: lay.routing.clone(), ends: lay.ends.clone() };
+        let mut tables = Tables::new(cfg, names, lay.external_ports, routes);
+        let agent = Agent::new(&lay);
+        let reductions = self.reductions(&lay, &agent, &mut tables);
+        if let Some(cycle) = agent.dependency_cycle(&tables) {
+            let message =
+                format!("the trees of these reductions could deadlock: {} wait for each other", cycle.join(", "));
+            self.problems.push(Problem::at("armed.reduction", message));
+        }
+
+        // Bumps: adapters nearest to end points, engines nearest to switches, faults on the outer side of engines.
+        let ends = lay.ends.clone();
+        let mut plan = lay.plan;
+        let mut bumps: Vec<Wired> = Vec::new();
+        for &end in &armed.ethernet {
+            let place = ends[end as usize];
+            let name = format!("{}.adapter", end_name(&plan, end));
+            plan.insert_bump(place.switch, place.port, 1, &name);
+            bumps.push(Wired::Adapter(Box::<Adapter>::default()));
+        }
+        let climbs: BTreeSet<(u32, u16)> =
+            reductions.iter().flat_map(|laid| &laid.trees).flat_map(SpanningTree::climbs).collect();
+        let mut engines = BTreeMap::new();
+        for &(switch, port) in &climbs {
+            let at = &plan.nodes[switch as usize];
+            let name = format!("{}.P{port}.engine", at.name);
+            let path = format!("{}.P{port}", at.path.strip_suffix(".switch").unwrap_or(&at.path));
+            let unavailable = armed.engine.unavailable.contains(&at.name);
+            let number = plan.insert_bump(switch, port, 1, &name);
+            let node = plan.count(NodeKind::Switch) + number;
+            plan.nodes[node].path = path;
+            let made = Engine::new(&engine, switch, port, node as u32);
+            bumps.push(Wired::Engine(Box::new(if unavailable { made.with_descriptors(0) } else { made })));
+            engines.insert((switch, port), number);
+        }
+        let dead = self.faults(&mut plan, &mut bumps, &ends, &climbs);
+        if plan.nodes.len() > station::MAX_STATIONS {
+            self.problems.push(
+                Problem::at("topology", format!("{} nodes are too many for the armed family", plan.nodes.len()))
+                    .expected(format!("up to {}", station::MAX_STATIONS)),
+            );
+        }
+        let first_end = plan.nodes.len() - ends.len();
+        let mut made: Vec<End> = (0..ends.len()).map(|end| End::new(end as u32, (first_end + end) as u32)).collect();
+        for &end in &armed.ethernet {
+            made[end as usize].ethernet = true;
+        }
+        for (end, cycle) in dead {
+            made[end].dead_from = made[end].dead_from.min(cycle);
+        }
+        self.processes(&reductions, &mut made);
+        self.strangers(&reductions, &mut made);
+        if !self.problems.is_empty() {
+            return Err(self.problems);
+        }
+
+        let depths = |link: &PlanLink, vc: u8| -> u16 {
+            if !common.vcs.is_set(vc) {
+                return scenario.switch.point_to_point_buffer_flits as u16;
+            }
+            match scenario.switch.collective_buffer_flits {
+                AutoOr::Fixed(flits) => flits as u16,
+                AutoOr::Auto => {
+                    let trip = credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front())
+                        + u64::from(scenario.switch.router.credit_delay_cycles);
+                    (trip as u16).max(FRAME_FLITS as u16)
+                }
+            }
+        };
+        let switch = SwitchCfg {
+            pipeline,
+            policy: policy(scenario.switch.arbiter),
+            monitors: scenario.checks.monitors && !self.options.no_checks,
+            router: router(scenario),
+        };
+        let switches = plan.count(NodeKind::Switch);
+        let blocks =
+            Blocks { joins: vec![Discard::default(); switches], no_join: Discard::default(), bumps, ends: made };
+        let mut vc_names = vec!["up".to_owned(), "down".to_owned()];
+        vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
+        self.derived.push(("engines".into(), engines.len() as u64));
+        for (which, units) in engine.timeouts.iter().enumerate() {
+            self.derived.push((format!("timeout{which}_cycles"), u64::from(*units) * 1024));
+        }
+        let system = Network::new(plan, tables, blocks, switch, &depths, vc_names);
+        Ok(Ready { system, reductions, engines, derived: self.derived })
+    }
+
+    fn engine_cfg(&self) -> EngineCfg {
+        let engine = &self.armed.engine;
+        let signal = match engine.signalling_nan {
+            SignallingNan::Associative => SignalPolicy::Associative,
+            SignallingNan::Ieee => SignalPolicy::Ieee,
+        };
+        EngineCfg {
+            descriptors: engine.descriptors as u16,
+            stages: engine.stages as u8,
+            entrance_frames: engine.entrance_frames as u16,
+            exit_frames: engine.exit_frames as u16,
+            timeouts: engine.timeouts_1024_cycles,
+            thresholds: engine.wait_count_thresholds,
+            mode: Mode { signal, ..Mode::default() },
+            hazard: if self.options.ignore_hazards { Hazard::Ignore } else { Hazard::Interlock },
+        }
+    }
+
+    // -------------------------------------------------------------------------------------------------- trees
+
+    fn reductions(&mut self, lay: &Layout, agent: &Agent, tables: &mut Tables) -> Vec<Laid> {
+        let mut all = Vec::new();
+        for (index, reduction) in self.armed.reductions.iter().enumerate() {
+            let root = lay.ends[reduction.root as usize];
+            let leaves: Vec<EndPlace> = reduction.leaves.iter().map(|&end| lay.ends[end as usize]).collect();
+            let (mut trees, mut ids) = (Vec::new(), Vec::new());
+            let (mut refused, mut no_second) = (None, None);
+            if reduction.method == Method::Engines {
+                let wanted = if reduction.redundant {
+                    agent.pair(root, &leaves).map(|(first, second)| (first, Some(second)))
+                } else {
+                    agent.tree(root, &leaves).map(|first| (first, None))
+                };
+                let (first, second) = match wanted {
+                    Ok((first, second)) => (Ok(first), second),
+                    Err(refusal) => (Err(refusal), None),
+                };
+                match Self::install(agent, tables, first) {
+                    Ok((tree, id)) => {
+                        trees.push(tree);
+                        ids.push(id);
+                    }
+                    Err(refusal) => refused = Some(refusal.to_string()),
+                }
+                if let (Some(second), false) = (second, trees.is_empty()) {
+                    match Self::install(agent, tables, second) {
+                        Ok((tree, id)) => {
+                            trees.push(tree);
+                            ids.push(id);
+                        }
+                        Err(refusal) => no_second = Some(refusal.to_string()),
+                    }
+                }
+            }
+            let job = Arc::new(self.job(index, reduction, ids));
+            all.push(Laid { job, trees, refused, no_second });
+        }
+        all
+    }
+
+    fn install(
+        agent: &Agent,
+        tables: &mut Tables,
+        tree: Result<SpanningTree, Refusal>,
+    ) -> Result<(SpanningTree, u16), Refusal> {
+        let tree = tree?;
+        let id = agent.install(tables, &tree)?;
+        Ok((tree, id))
+    }
+
+    fn job(&self, index: usize, reduction: &Reduction, trees: Vec<u16>) -> Job {
+        let software = trees.is_empty();
+        let rank_of = |end: u32| {
+            if end == reduction.root {
+                0
+            } else {
+                reduction.leaves.iter().position(|&leaf| leaf == end).map_or(0, |at| at as u32 + 1)
+            }
+        };
+        let compute = match &reduction.compute_cycles {
+            ComputeFile::Same(cycles) => Compute::Fixed(*cycles),
+            ComputeFile::Random { least, most } => {
+                Compute::Random { least: *least, most: *most, seed: self.scenario.seed ^ 0xc0_4b17e }
+            }
+            ComputeFile::List(rows) => Compute::List(rows.clone().into()),
+        };
+        let late = reduction
+            .late
+            .iter()
+            .map(|late| Late { rank: rank_of(late.end_point), round: late.round, cycles: late.cycles })
+            .collect();
+        Job {
+            number: index as u16,
+            trees,
+            flows: if software { 1 } else { reduction.reduction_ids as u8 },
+            rounds: reduction.rounds,
+            opening: reduction.opening_barrier && !software,
+            op: reduction.opcode(),
+            vni: reduction.vni,
+            cookie: reduction.cookie,
+            first_seqno: reduction.first_seqno,
+            leaves: reduction.leaves.len() as u32,
+            start: reduction.start_cycle,
+            retry_after: reduction.retry_after_cycles,
+            max_retries: reduction.max_retries,
+            patience: reduction.patience_cycles,
+            inputs: inputs(index, reduction, self.scenario.seed),
+            compute,
+            late,
+            mode: self.engine_cfg().mode,
+            overheads: Overheads {
+                send: reduction.send_overhead_cycles,
+                receive: reduction.receive_overhead_cycles,
+                merge: reduction.merge_cycles,
+            },
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- faults
+
+    /// Puts faulty links into the plan, and says which end points die when.
+    fn faults(
+        &mut self,
+        plan: &mut Plan,
+        bumps: &mut Vec<Wired>,
+        ends: &[EndPlace],
+        climbs: &BTreeSet<(u32, u16)>,
+    ) -> Vec<(usize, Cycle)> {
+        let switches = plan.count(NodeKind::Switch);
+        let mut dead = Vec::new();
+        let mut at: BTreeMap<(u32, u16), Vec<Fault>> = BTreeMap::new();
+        for (index, file) in self.armed.faults.iter().enumerate() {
+            let (from, until) = (file.from_cycle, file.until_cycle.unwrap_or(Cycle::MAX));
+            let fault = Fault {
+                effect: match file.effect {
+                    EffectFile::Drop => Effect::Drop,
+                    EffectFile::Corrupt => Effect::Corrupt,
+                    EffectFile::Duplicate => Effect::Duplicate,
+                    EffectFile::Delay => Effect::Delay(file.delay_cycles.unwrap_or(1)),
+                    EffectFile::Dead => Effect::Dead,
+                },
+                way: match file.way {
+                    WayFile::Up => Way::Up,
+                    WayFile::Down => Way::Down,
+                    WayFile::Both => Way::Both,
+                },
+                threshold: file.probability.map_or(u64::MAX, Rng::threshold),
+                nth: file.nth,
+                from,
+                until,
+            };
+            let first_end = plan.nodes.len() - ends.len();
+            let end = plan.nodes[first_end..].iter().position(|node| node.name == file.at);
+            let switch = plan.nodes[..switches].iter().position(|node| node.name == file.at).map(|at| at as u32);
+            let places: Vec<(u32, u16)> = match (file.at.as_str(), end, switch) {
+                ("all", ..) => {
+                    // Every link on which a frame of a tree travels: those that climb, and those of their leaves.
+                    let mut places = climbs.clone();
+                    for reduction in &self.armed.reductions {
+                        places.extend(reduction.leaves.iter().map(|&end| {
+                            let place = ends[end as usize];
+                            (place.switch, place.port)
+                        }));
+                    }
+                    places.into_iter().collect()
+                }
+                (_, Some(end), _) if fault.effect == Effect::Dead => {
+                    dead.push((end, from));
+                    Vec::new()
+                }
+                (_, Some(end), _) => vec![(ends[end].switch, ends[end].port)],
+                (_, _, Some(switch)) if fault.effect == Effect::Dead => {
+                    let of = |end: (u32, u16)| (end.0 == switch).then_some(end.1);
+                    let ports = plan.links.iter().flat_map(|link| [of(link.a), of(link.b)]).flatten();
+                    ports.map(|port| (switch, port)).collect()
+                }
+                (_, _, Some(switch)) => {
+                    let ports: Vec<(u32, u16)> = climbs.iter().copied().filter(|climb| climb.0 == switch).collect();
+                    if ports.is_empty() {
+                        self.problems.push(Problem::at(
+                            format!("armed.fault[{index}].at"),
+                            format!("no tree climbs from switch \"{}\"", file.at),
+                        ));
+                    }
+                    ports
+                }
+                _ => {
+                    let known =
+                        plan.nodes.iter().filter(|node| node.kind != NodeKind::Bump).map(|node| node.name.as_str());
+                    self.problems.push(
+                        Problem::at(format!("armed.fault[{index}].at"), format!("there is no \"{}\"", file.at))
+                            .expected("the name of a switch or an end point, or \"all\"")
+                            .nearest(&file.at, known),
+                    );
+                    Vec::new()
+                }
+            };
+            for place in places {
+                at.entry(place).or_default().push(fault);
+            }
+        }
+        let layer = LinkLayer {
+            sequence_check: self.armed.link_layer.sequence_check,
+            retry_cycles: self.armed.link_layer.retry_cycles,
+        };
+        for (stream, ((switch, port), faults)) in at.into_iter().enumerate() {
+            let name = format!("{}.P{port}.fault", plan.nodes[switch as usize].name);
+            let (node, port) = outermost(plan, switch, port);
+            plan.insert_bump(node, port, 1, &name);
+            let link = FaultyLink::new(faults, layer, self.scenario.seed, 0xfa17_0000 + stream as u64);
+            bumps.push(Wired::Fault(Box::new(link)));
+        }
+        dead
+    }
+
+    // ---------------------------------------------------------------------------------------------- processes
+
+    fn processes(&self, reductions: &[Laid], ends: &mut [End]) {
+        for (laid, reduction) in reductions.iter().zip(&self.armed.reductions) {
+            let job = &laid.job;
+            if job.trees.is_empty() {
+                let peers: Arc<[u32]> = (0..reduction.participants).map(|rank| reduction.end_point(rank)).collect();
+                for rank in 0..reduction.participants {
+                    let end = reduction.end_point(rank);
+                    ends[end as usize].add_soft(Soft::new(Arc::clone(job), rank, end), Arc::clone(&peers));
+                }
+                continue;
+            }
+            for flow in 0..job.flows {
+                ends[reduction.root as usize].add_root(Root::new(Arc::clone(job), flow, reduction.root));
+                for (at, &end) in reduction.leaves.iter().enumerate() {
+                    ends[end as usize].add_leaf(Leaf::new(Arc::clone(job), flow, at as u32 + 1, end));
+                }
+            }
+        }
+    }
+
+    fn strangers(&mut self, reductions: &[Laid], ends: &mut [End]) {
+        for (index, file) in self.armed.strangers.iter().enumerate() {
+            let Some(at) = self.armed.reductions.iter().position(|reduction| reduction.name == file.reduction) else {
+                continue;
+            };
+            let job = &reductions[at].job;
+            if job.trees.is_empty() {
+                self.problems.push(Problem::at(
+                    format!("armed.stranger[{index}].reduction"),
+                    "its tree was refused: there is no engine to disturb",
+                ));
+                continue;
+            }
+            let end = &mut ends[file.end_point as usize];
+            let wrong = match file.wrong {
+                WrongFile::Cookie => Wrong::Cookie,
+                WrongFile::Vni => Wrong::Vni,
+                WrongFile::Stale => Wrong::Stale(file.behind.unwrap_or(1) as u16),
+                WrongFile::Address => Wrong::Address,
+                WrongFile::Malformed => Wrong::Malformed,
+                WrongFile::Op => {
+                    let op = file.op.as_deref().and_then(super::config::opcode).map_or(0, |opcode| opcode.number);
+                    let number = job.number;
+                    end.leaves_mut()
+                        .iter_mut()
+                        .filter(|leaf| leaf.job().number == number)
+                        .for_each(|leaf| leaf.misbehave(op));
+                    continue;
+                }
+            };
+            let until = file.until_cycle.unwrap_or(file.from_cycle);
+            end.add_stranger(Stranger::new(Arc::clone(job), wrong, file.from_cycle, until, file.every_cycles));
+        }
+    }
+}
+
+/// Name of an end point.
+fn end_name(plan: &Plan, end: u32) -> String {
+    let first = plan.nodes.len() - plan.count(NodeKind::End);
+    plan.nodes[first + end as usize].name.clone()
+}
+
+/// The last place before the far node of a switch's port: beyond the bumps that sit there.
+fn outermost(plan: &Plan, switch: u32, port: u16) -> (u32, u16) {
+    let mut at = (switch, port);
+    loop {
+        let far = plan.links.iter().find_map(|link| {
+            if link.a == at {
+                Some(link.b)
+            } else if link.b == at {
+                Some(link.a)
+            } else {
+                None
+            }
+        });
+        match far {
+            Some((node, side)) if plan.nodes[node as usize].kind == NodeKind::Bump => at = (node, 1 - side),
+            _ => return at,
+        }
+    }
+}
+
+/// What the participants of a reduction contribute, round by round.
+fn inputs(index: usize, reduction: &Reduction, seed: u64) -> Inputs {
+    let opcode = reduction.opcode();
+    let (ranks, per_node) = (reduction.participants, reduction.contributions_per_node);
+    let (length, shape) = (reduction.row_length(), layout(opcode.dtype));
+    let rounds = if reduction.same_every_round { 1 } else { reduction.rounds.max(1) };
+    let quad = |row: &[u64], who: u64| match opcode.op {
+        Op::Barrier => Quad::default(),
+        Op::RepSum => repsum::split(row[0]),
+        Op::MinMaxLoc | Op::MinMaxNumLoc => Quad::of([row[0], who, row[0], who]),
+        _ => Quad::of([row[0], row[1], row[2], row[3]]),
+    };
+    let count = rounds as usize * ranks as usize * per_node as usize;
+    let mut quads = vec![Quad::default(); if length == 0 { ranks as usize * per_node as usize } else { count }];
+    match &reduction.data {
+        Data::Values(values) => {
+            for (who, row) in values.iter().enumerate() {
+                let row: Vec<u64> = row.iter().map(|text| number::parse(&text.0, shape).unwrap_or(0)).collect();
+                quads[who] = quad(&row, who as u64);
+            }
+        }
+        Data::Random(distribution) => {
+            let mut row = vec![0; length];
+            for who in 0..ranks as usize * per_node as usize {
+                let mut stream = Stream::data(seed, index, who);
+                for round in 0..rounds as usize {
+                    row.fill_with(|| stream.element(*distribution, shape));
+                    quads[round * ranks as usize * per_node as usize + who] = quad(&row, who as u64);
+                }
+            }
+        }
+        Data::None | Data::File { .. } => {}
+    }
+    Inputs::new(quads.into(), ranks, per_node)
+}

@@ -1,0 +1,507 @@
+//! The armed family's part of a configuration, and the rules its keys have among each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::file::{
+    ArmedFile, ComputeFile, EffectFile, FaultFile, LateFile, LinkLayerFile, Method, ReductionFile, SignallingNan,
+    StrangerFile, WrongFile, op_name,
+};
+use crate::arith::Op;
+use crate::arith::quad::{OPCODES, Opcode};
+use crate::fabric::topology::Shape;
+use crate::scenario::config::{Data, Topology};
+use crate::scenario::file::{AutoOr, Distribution, ParticipantsFile};
+use crate::scenario::names::{Layout, layout};
+use crate::scenario::problem::Problem;
+use crate::scenario::{number, random};
+
+/// The armed part of a checked scenario.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Armed {
+    /// The engines.
+    pub engine: Engine,
+    /// Entries of a multicast table.
+    pub table_entries: u32,
+    /// Link layer of links with faults.
+    pub link_layer: LinkLayerFile,
+    /// End points with an Ethernet NIC.
+    pub ethernet: Vec<u32>,
+    /// The reductions.
+    pub reductions: Vec<Reduction>,
+    /// Faults.
+    pub faults: Vec<FaultFile>,
+    /// Strangers.
+    pub strangers: Vec<StrangerFile>,
+}
+
+/// The engines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Engine {
+    /// Descriptors.
+    pub descriptors: u32,
+    /// Stages of the arithmetic.
+    pub stages: u32,
+    /// Frames of the entrance.
+    pub entrance_frames: u32,
+    /// Frames of the exit.
+    pub exit_frames: u32,
+    /// Time-outs.
+    pub timeouts_1024_cycles: [u32; 4],
+    /// Their thresholds.
+    pub wait_count_thresholds: [u32; 3],
+    /// Signalling NaNs.
+    pub signalling_nan: SignallingNan,
+    /// Switches whose engines are out of service.
+    pub unavailable: Vec<String>,
+}
+
+/// A reduction job.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reduction {
+    /// Its name.
+    pub name: String,
+    /// Operation, by its name in a scenario.
+    pub op: String,
+    /// How it is done.
+    pub method: Method,
+    /// Data rounds.
+    pub rounds: u32,
+    /// Opening barrier.
+    pub opening_barrier: bool,
+    /// End point of the root.
+    pub root: u32,
+    /// End points of the leaves, in the order of their ranks, from 1 on.
+    #[serde(skip)]
+    pub leaves: Vec<u32>,
+    /// How many participants there are.
+    pub participants: u32,
+    /// Reduction ids.
+    pub reduction_ids: u32,
+    /// Contributions of a node.
+    pub contributions_per_node: u32,
+    /// Over two trees.
+    pub redundant: bool,
+    /// Protection key.
+    pub vni: u16,
+    /// Cookie.
+    pub cookie: u32,
+    /// First sequence number.
+    pub first_seqno: u16,
+    /// Cycle of the start.
+    pub start_cycle: u64,
+    /// Compute times.
+    pub compute_cycles: ComputeFile,
+    /// Participants that take longer.
+    pub late: Vec<LateFile>,
+    /// Root's patience.
+    pub retry_after_cycles: u64,
+    /// Retries.
+    pub max_retries: u32,
+    /// Leaves' patience.
+    pub patience_cycles: u64,
+    /// Overhead of sending.
+    pub send_overhead_cycles: u64,
+    /// Overhead of receiving.
+    pub receive_overhead_cycles: u64,
+    /// Merging in software.
+    pub merge_cycles: u64,
+    /// Contributions.
+    pub data: Data,
+    /// Random data is the same in every round.
+    pub same_every_round: bool,
+}
+
+impl Reduction {
+    /// The opcode.
+    ///
+    /// # Panics
+    /// Never: names are checked.
+    pub fn opcode(&self) -> &'static Opcode {
+        opcode(&self.op).expect("the schema lists the names")
+    }
+
+    /// Numbers in a row of contributed data.
+    pub fn row_length(&self) -> usize {
+        row_length(self.opcode())
+    }
+
+    /// Every participant's end point by rank.
+    pub fn end_point(&self, rank: u32) -> u32 {
+        if rank == 0 { self.root } else { self.leaves[rank as usize - 1] }
+    }
+}
+
+/// The opcode of a name.
+pub fn opcode(name: &str) -> Option<&'static Opcode> {
+    OPCODES.iter().find(|opcode| op_name(opcode.name) == name)
+}
+
+/// Numbers in a row of contributed data: four lanes, or one operand.
+pub fn row_length(opcode: &Opcode) -> usize {
+    match opcode.op {
+        Op::Barrier => 0,
+        Op::RepSum | Op::MinMaxLoc | Op::MinMaxNumLoc => 1,
+        _ => 4,
+    }
+}
+
+/// Contributions of a scenario, at most.
+const MAX_CONTRIBUTIONS: u64 = 1 << 24;
+/// Longer than any run.
+const FOREVER: u64 = 1 << 58;
+/// End points and engines of a scenario, at most.
+const MAX_END_POINTS: u32 = 1 << 17;
+
+/// Checks the armed table and fills in what follows.
+pub(crate) fn resolve(file: &ArmedFile, topology: &Topology, seed: u64, problems: &mut Vec<Problem>) -> Armed {
+    let engine = &file.engine;
+    if !engine.wait_count_thresholds.is_sorted() {
+        problems.push(
+            Problem::at("armed.engine.wait_count_thresholds", "the thresholds are not in ascending order")
+                .expected("the largest wait counts of the first three time-outs, smallest first"),
+        );
+    }
+    let ends = topology.end_points();
+    if ends > MAX_END_POINTS {
+        problems.push(
+            Problem::at("topology", format!("{ends} end points are too many for the armed family"))
+                .expected(format!("up to {MAX_END_POINTS}")),
+        );
+    }
+    for (index, name) in engine.unavailable.iter().enumerate() {
+        if topology.switch_by_name(name).is_none() {
+            problems.push(
+                Problem::at(format!("armed.engine.unavailable[{index}]"), format!("there is no switch \"{name}\""))
+                    .expected(topology.switch_names()),
+            );
+        }
+    }
+    for (index, end) in file.ethernet.iter().enumerate() {
+        let path = format!("armed.ethernet[{index}]");
+        if file.ethernet[..index].contains(end) {
+            problems.push(Problem::at(path, format!("end point {end} is listed twice")));
+        } else {
+            end_point(*end, ends, &path, problems);
+        }
+    }
+    let mut names = BTreeMap::new();
+    let mut total = 0u64;
+    let mut reductions = Vec::new();
+    for (index, reduction) in file.reduction.iter().enumerate() {
+        let path = format!("armed.reduction[{index}]");
+        let resolved = one(reduction, index, &path, file, topology, seed, problems);
+        if let Some(first) = names.insert(resolved.name.clone(), path.clone()) {
+            problems.push(
+                Problem::at(format!("{path}.name"), format!("the name \"{}\" is taken", resolved.name))
+                    .related(format!("{first}.name"), "by this one"),
+            );
+        }
+        let rounds = if resolved.same_every_round { 1 } else { u64::from(resolved.rounds) };
+        total = total.saturating_add(
+            u64::from(resolved.participants)
+                .saturating_mul(u64::from(resolved.contributions_per_node))
+                .saturating_mul(rounds),
+        );
+        if total > MAX_CONTRIBUTIONS {
+            problems.push(
+                Problem::at(
+                    format!("{path}.rounds"),
+                    format!("{total} contributions in the whole scenario are too many"),
+                )
+                .expected(format!("up to {MAX_CONTRIBUTIONS}: participants x contributions_per_node x rounds"))
+                .help("`data.same_every_round = true` draws them once"),
+            );
+            break;
+        }
+        reductions.push(resolved);
+    }
+    for (index, fault) in file.fault.iter().enumerate() {
+        check_fault(fault, &format!("armed.fault[{index}]"), problems);
+    }
+    for (index, stranger) in file.stranger.iter().enumerate() {
+        check_stranger(stranger, &format!("armed.stranger[{index}]"), &reductions, ends, problems);
+    }
+    let array = |list: &[u32], at: usize| list.get(at).copied().unwrap_or_default();
+    Armed {
+        engine: Engine {
+            descriptors: engine.descriptors,
+            stages: engine.stages,
+            entrance_frames: engine.entrance_frames,
+            exit_frames: engine.exit_frames,
+            timeouts_1024_cycles: std::array::from_fn(|k| array(&engine.timeouts_1024_cycles, k)),
+            wait_count_thresholds: std::array::from_fn(|k| array(&engine.wait_count_thresholds, k)),
+            signalling_nan: engine.signalling_nan,
+            unavailable: engine.unavailable.clone(),
+        },
+        table_entries: file.table_entries.unwrap_or(8192),
+        link_layer: file.link_layer.clone(),
+        ethernet: file.ethernet.clone(),
+        reductions,
+        faults: file.fault.clone(),
+        strangers: file.stranger.clone(),
+    }
+}
+
+fn end_point(end: u32, ends: u32, path: &str, problems: &mut Vec<Problem>) -> bool {
+    if end >= ends {
+        problems.push(
+            Problem::at(path, format!("there is no end point {end}"))
+                .expected(format!("an end point from 0 to {}", ends.saturating_sub(1))),
+        );
+    }
+    end < ends
+}
+
+fn one(
+    file: &ReductionFile,
+    index: usize,
+    path: &str,
+    armed: &ArmedFile,
+    topology: &Topology,
+    seed: u64,
+    problems: &mut Vec<Problem>,
+) -> Reduction {
+    let ends = topology.end_points();
+    let opcode = opcode(&file.op).unwrap_or(&OPCODES[0]);
+    let listed: Vec<u32> = match &file.participants {
+        ParticipantsFile::All => (0..ends).collect(),
+        ParticipantsFile::List(list) => {
+            let mut seen = BTreeSet::new();
+            let mut ends_of = Vec::new();
+            for (at, end) in list.iter().enumerate() {
+                let here = format!("{path}.participants[{at}]");
+                let number = u32::try_from(*end).unwrap_or(u32::MAX);
+                if !end_point(number, ends, &here, problems) {
+                    continue;
+                }
+                if seen.insert(number) {
+                    ends_of.push(number);
+                } else {
+                    problems.push(Problem::at(here, format!("end point {end} takes part twice")));
+                }
+            }
+            ends_of
+        }
+    };
+    let top = match &topology.shape {
+        Shape::Tree(tree) if tree.roots > 0 => Some(tree.leaves() as u32),
+        _ => None,
+    };
+    let root = file.root.unwrap_or_else(|| {
+        top.filter(|_| file.participants == ParticipantsFile::All).or(listed.first().copied()).unwrap_or(0)
+    });
+    if file.root.is_some() {
+        end_point(root, ends, &format!("{path}.root"), problems);
+    }
+    let leaves: Vec<u32> = listed.into_iter().filter(|&end| end != root).collect();
+    if leaves.is_empty() {
+        problems.push(
+            Problem::at(format!("{path}.participants"), "nobody takes part besides the root")
+                .expected("at least one other end point"),
+        );
+    }
+    if file.method == Method::Software {
+        for (key, given) in [("redundant", file.redundant), ("reduction_ids", file.reduction_ids != 1)] {
+            if given {
+                problems.push(Problem::at(format!("{path}.{key}"), format!("a software reduction has no `{key}`")));
+            }
+        }
+    }
+    let participants = leaves.len() as u32 + 1;
+    let mut slowest = match &file.compute_cycles {
+        ComputeFile::Same(cycles) => *cycles,
+        ComputeFile::Random { least, most } => {
+            if least > most {
+                problems.push(
+                    Problem::at(format!("{path}.compute_cycles.random_min"), "the least is above the largest")
+                        .expected(format!("up to {most}")),
+                );
+            }
+            *most
+        }
+        ComputeFile::List(rows) => {
+            if rows.len() != participants as usize && rows.len() != 1 {
+                problems.push(
+                    Problem::at(
+                        format!("{path}.compute_cycles"),
+                        format!("{} rows for {participants} participants", rows.len()),
+                    )
+                    .expected("one row for each, the root's first, or one row for all"),
+                );
+            }
+            rows.iter().flatten().copied().max().unwrap_or(0)
+        }
+    };
+    for (at, late) in file.late.iter().enumerate() {
+        let here = format!("{path}.late[{at}].end_point");
+        if late.end_point != root && !leaves.contains(&late.end_point) {
+            problems.push(Problem::at(here, format!("end point {} takes no part", late.end_point)));
+        }
+        slowest = slowest.saturating_add(late.cycles);
+    }
+    let longest = armed.engine.timeouts_1024_cycles.iter().copied().max().unwrap_or(0);
+    // Times so long that no run reaches them are all the same.
+    let slowest = slowest.min(FOREVER);
+    let auto_retry = 4 * 1024 * u64::from(longest) + 2 * slowest + 20_000;
+    let retry_after_cycles = match file.retry_after_cycles {
+        AutoOr::Auto => auto_retry,
+        AutoOr::Fixed(cycles) => u64::from(cycles),
+    };
+    let patience_cycles = match file.patience_cycles {
+        AutoOr::Auto => (2 * (u64::from(file.max_retries) + 2)).saturating_mul(retry_after_cycles).min(FOREVER),
+        AutoOr::Fixed(cycles) => u64::from(cycles),
+    };
+    let mut stream = random::Stream::delays(seed, 1 << 20 | index, 0);
+    let cookie = file.cookie.unwrap_or_else(|| stream.word() as u32);
+    let data = contributions(file, opcode, path, participants, problems);
+    Reduction {
+        name: file.name.clone().unwrap_or_else(|| format!("r{index}")),
+        op: file.op.clone(),
+        method: file.method,
+        rounds: file.rounds,
+        opening_barrier: file.opening_barrier && file.method == Method::Engines,
+        root,
+        leaves,
+        participants,
+        reduction_ids: file.reduction_ids,
+        contributions_per_node: file.contributions_per_node,
+        redundant: file.redundant,
+        vni: file.vni.unwrap_or(index as u32 + 1) as u16,
+        cookie,
+        first_seqno: file.first_seqno as u16,
+        start_cycle: file.start_cycle,
+        compute_cycles: file.compute_cycles.clone(),
+        late: file.late.clone(),
+        retry_after_cycles,
+        max_retries: file.max_retries,
+        patience_cycles,
+        send_overhead_cycles: file.send_overhead_cycles,
+        receive_overhead_cycles: file.receive_overhead_cycles,
+        merge_cycles: file.merge_cycles,
+        same_every_round: file.data.as_ref().is_some_and(|data| data.same_every_round || data.values.is_some()),
+        data,
+    }
+}
+
+fn contributions(
+    file: &ReductionFile,
+    opcode: &Opcode,
+    path: &str,
+    participants: u32,
+    problems: &mut Vec<Problem>,
+) -> Data {
+    let path = format!("{path}.data");
+    let length = row_length(opcode);
+    if length == 0 {
+        if file.data.is_some() {
+            problems.push(Problem::at_key(path, "a barrier has no data"));
+        }
+        return Data::None;
+    }
+    let shape = layout(opcode.dtype);
+    let usual = if matches!(shape, Layout::Float { .. }) { Distribution::Normal } else { Distribution::Integers };
+    let Some(data) = &file.data else { return Data::Random(usual) };
+    let Some(values) = &data.values else { return Data::Random(data.random.unwrap_or(usual)) };
+    if data.random.is_some() {
+        problems.push(
+            Problem::at_key(format!("{path}.values"), "`values` and `random` cannot both be given")
+                .related(format!("{path}.random"), "the other one"),
+        );
+    }
+    let rows = u64::from(participants) * u64::from(file.contributions_per_node);
+    if values.len() as u64 != rows {
+        problems.push(
+            Problem::at(format!("{path}.values"), format!("{} rows of values", values.len()))
+                .expected(format!("{rows}, one a contribution, those of the root first")),
+        );
+    }
+    for (at, row) in values.iter().enumerate() {
+        let here = format!("{path}.values[{at}]");
+        if row.len() != length {
+            problems.push(
+                Problem::at(&here, format!("{} values in a contribution", row.len())).expected(format!("{length}")),
+            );
+        }
+        for (element, text) in row.iter().enumerate() {
+            if let Err(reason) = number::parse(&text.0, shape) {
+                problems.push(
+                    Problem::at(format!("{here}[{element}]"), format!("{} is no {}: {reason}", text.0, opcode.dtype))
+                        .expected(number::describe(shape)),
+                );
+            }
+        }
+    }
+    Data::Values(values.clone())
+}
+
+fn check_fault(fault: &FaultFile, path: &str, problems: &mut Vec<Problem>) {
+    if (fault.effect == EffectFile::Delay) != fault.delay_cycles.is_some() {
+        let problem = if fault.effect == EffectFile::Delay {
+            Problem::at(format!("{path}.delay_cycles"), format!("`{path}.delay_cycles` is missing"))
+                .expected("by how many cycles a frame is delayed")
+        } else {
+            Problem::at_key(format!("{path}.delay_cycles"), "only a delay has `delay_cycles`")
+        };
+        problems.push(problem);
+    }
+    if fault.effect == EffectFile::Dead {
+        for (key, given) in [("probability", fault.probability.is_some()), ("nth", fault.nth.is_some())] {
+            if given {
+                problems.push(Problem::at_key(format!("{path}.{key}"), format!("what is dead has no `{key}`")));
+            }
+        }
+        if fault.at == "all" {
+            problems.push(
+                Problem::at(format!("{path}.at"), "not everything can be dead")
+                    .expected("the name of a switch or an end point"),
+            );
+        }
+    }
+    if fault.until_cycle.is_some_and(|until| until <= fault.from_cycle) {
+        problems.push(
+            Problem::at(format!("{path}.until_cycle"), "the fault ends before it begins")
+                .expected(format!("a cycle after {}", fault.from_cycle)),
+        );
+    }
+}
+
+fn check_stranger(file: &StrangerFile, path: &str, reductions: &[Reduction], ends: u32, problems: &mut Vec<Problem>) {
+    let Some(reduction) = reductions.iter().find(|reduction| reduction.name == file.reduction) else {
+        problems.push(
+            Problem::at(format!("{path}.reduction"), format!("there is no reduction \"{}\"", file.reduction))
+                .nearest(&file.reduction, reductions.iter().map(|reduction| reduction.name.as_str())),
+        );
+        return;
+    };
+    let at_end = end_point(file.end_point, ends, &format!("{path}.end_point"), problems);
+    if reduction.method == Method::Software {
+        problems
+            .push(Problem::at(format!("{path}.reduction"), "it reduces in software: there is no engine to disturb"));
+    }
+    if file.wrong == WrongFile::Op {
+        if file.op.is_none() {
+            problems.push(
+                Problem::at(format!("{path}.op"), format!("`{path}.op` is missing"))
+                    .expected("the operation this leaf sends instead"),
+            );
+        }
+        if at_end && !reduction.leaves.contains(&file.end_point) {
+            problems.push(Problem::at(
+                format!("{path}.end_point"),
+                format!("end point {} is no leaf of \"{}\"", file.end_point, file.reduction),
+            ));
+        }
+    } else {
+        if file.op.is_some() {
+            problems.push(Problem::at_key(format!("{path}.op"), "only `wrong = \"op\"` has an operation"));
+        }
+        if file.until_cycle.is_none_or(|until| until <= file.from_cycle) {
+            problems.push(
+                Problem::at(format!("{path}.until_cycle"), "a stranger has to stop, after it has started")
+                    .expected(format!("a cycle after {}", file.from_cycle)),
+            );
+        }
+    }
+}

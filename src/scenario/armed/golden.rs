@@ -1,0 +1,187 @@
+//! The golden check of an armed run: the tree by which a result came about is read from what the stations wrote down,
+//! walked untimed by the oracle, and compared; and it is checked on its own that every participant entered exactly once.
+//!
+//! Shares with the model only the names of operations and the opcode table; merging, mismatches and counts are worked out
+//! here again.
+
+use std::collections::BTreeMap;
+
+use super::config::Reduction;
+use crate::arith::quad::Opcode;
+use crate::arith::{Mode, Quad, ResultCode};
+use crate::armed::station::{Made, Merges, station_of};
+use crate::armed::{Job, SpanningTree, System, Wired};
+use crate::fabric::NodeKind;
+use crate::oracle;
+
+/// Where a frame of a reduction was first merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MergedAt {
+    /// In the engine of a switch so far from the root's switch.
+    Depth(u32),
+    /// In the root's software, or in software altogether.
+    Software,
+}
+
+/// One participant's part in a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// Rank.
+    pub rank: u32,
+    /// Data round.
+    pub round: Option<u32>,
+    /// Where it was merged first.
+    pub at: MergedAt,
+}
+
+/// A value as the oracle has it.
+#[derive(Clone, Debug)]
+pub struct Value {
+    /// The quad.
+    pub quad: Quad,
+    /// Opcode of the first contribution.
+    pub op: u8,
+    /// Source of the first contribution.
+    source: u32,
+    /// Contributions.
+    pub count: u64,
+    /// Who entered, as often as they did.
+    pub entries: Vec<Entry>,
+}
+
+/// Reads what stations wrote down.
+pub struct Reader<'a> {
+    merges: BTreeMap<u32, &'a Merges>,
+    /// Depth and wait count of engines, by station and multicast id … of one reduction.
+    engines: BTreeMap<u32, (u32, u32)>,
+    job: &'a Job,
+    reduction: &'a Reduction,
+    mode: Mode,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader for one reduction; of two trees the one with this number.
+    pub fn new(system: &'a System, job: &'a Job, reduction: &'a Reduction, trees: &[SpanningTree]) -> Reader<'a> {
+        let plan = system.plan();
+        let switches = plan.count(NodeKind::Switch) as u32;
+        let bumps = system.bumps().iter().enumerate();
+        let mut merges: BTreeMap<u32, &Merges> = BTreeMap::new();
+        let mut by_place = BTreeMap::new();
+        for (at, engine) in bumps.filter_map(|(at, bump)| Some((at as u32, bump.engine()?))) {
+            merges.insert(switches + at, engine.merges());
+            by_place.insert(engine.place(), switches + at);
+        }
+        let first_end = switches + system.bumps().len() as u32;
+        for (at, end) in system.ends().iter().enumerate() {
+            merges.insert(first_end + at as u32, end.merges());
+        }
+        // Two trees share only engines at the switches of end points, where both wait for the same end points.
+        let rows = trees.iter().flat_map(|tree| &tree.rows);
+        let engines = rows
+            .filter_map(|row| Some((*by_place.get(&(row.switch, row.parent))?, (row.depth, row.wait_count))))
+            .collect();
+        Reader { merges, engines, job, reduction, mode: job.mode }
+    }
+
+    fn made(&self, token: u64) -> Option<&'a Made> {
+        self.merges.get(&station_of(token)).and_then(|merges| merges.of(token))
+    }
+
+    /// The value of the frame with this token; `None` if it was not recorded or is no value.
+    pub fn value(&self, token: u64) -> Option<Value> {
+        match self.made(token)? {
+            Made::Nothing => None,
+            Made::Contribution { rank, round, op, source, .. } => Some(Value {
+                quad: self.contribution(*rank, *round),
+                op: *op,
+                source: *source,
+                count: 1,
+                entries: vec![Entry { rank: *rank, round: *round, at: MergedAt::Software }],
+            }),
+            Made::From(list) => {
+                let place = self.engines.get(&station_of(token));
+                let mut parts = list.iter();
+                let mut sum = self.part(*parts.next()?, place)?;
+                for &part in parts {
+                    let next = self.part(part, place)?;
+                    sum.quad = self.merge(&sum, &next);
+                    sum.count += next.count;
+                    sum.entries.extend(next.entries);
+                }
+                if place.is_some_and(|&(_, wait_count)| sum.count > u64::from(wait_count)) {
+                    sum.quad.code = sum.quad.code.max(ResultCode::ContrOverflow);
+                }
+                Some(sum)
+            }
+        }
+    }
+
+    /// A part of a merge at a place: a contribution that comes as it is is merged there first.
+    fn part(&self, token: u64, place: Option<&(u32, u32)>) -> Option<Value> {
+        let mut value = self.value(token)?;
+        if let (Made::Contribution { .. }, Some(&(depth, _))) = (self.made(token)?, place) {
+            value.entries[0].at = MergedAt::Depth(depth);
+        }
+        Some(value)
+    }
+
+    /// What a participant contributes: its own contributions, folded in their order.
+    fn contribution(&self, rank: u32, round: Option<u32>) -> Quad {
+        let Some(round) = round else { return Quad::default() };
+        let quads = self.job.inputs.of(rank, round);
+        let opcode = self.reduction.opcode();
+        let fold = |sum, quad: &Quad| oracle::quad_pair(opcode.op, opcode.dtype, self.mode_of(opcode), sum, *quad);
+        quads.split_first().map_or_else(Quad::default, |(first, rest)| rest.iter().fold(*first, fold))
+    }
+
+    fn mode_of(&self, opcode: &Opcode) -> Mode {
+        Mode { round: opcode.round, flush_to_zero: opcode.flush_to_zero, ..self.mode }
+    }
+
+    fn merge(&self, sum: &Value, next: &Value) -> Quad {
+        for one in [sum, next] {
+            if one.quad.code == ResultCode::OpMismatch {
+                return one.quad;
+            }
+        }
+        if sum.op != next.op {
+            let lane = u64::from(sum.source) << 32 | u64::from(next.source);
+            return Quad { code: ResultCode::OpMismatch, ..Quad::of([lane, 0, 0, 0]) };
+        }
+        let opcode = Opcode::from_number(sum.op).expect("contributions have opcodes");
+        oracle::quad_pair(opcode.op, opcode.dtype, self.mode_of(opcode), sum.quad, next.quad)
+    }
+
+    /// Everybody who is in these frames, without evaluating them.
+    pub fn who(&self, tokens: &[u64]) -> Vec<u32> {
+        let mut list: Vec<u64> = tokens.to_vec();
+        let mut ranks = Vec::new();
+        while let Some(token) = list.pop() {
+            match self.made(token) {
+                Some(Made::Contribution { rank, .. }) => ranks.push(*rank),
+                Some(Made::From(from)) => list.extend(from.iter()),
+                _ => {}
+            }
+        }
+        ranks.sort_unstable();
+        ranks
+    }
+
+    /// What is wrong with the set of participants of a complete round: one missing, twice, or of another round.
+    pub fn not_once(&self, value: &Value, round: Option<u32>) -> Option<String> {
+        let mut times = vec![0u32; self.reduction.participants as usize];
+        for entry in &value.entries {
+            if entry.round != round {
+                return Some(format!("rank {} entered with another round's contribution", entry.rank));
+            }
+            times[entry.rank as usize] += 1;
+        }
+        let wrong = times.iter().position(|&times| times != 1)?;
+        Some(format!("rank {wrong} entered {} times", times[wrong]))
+    }
+}
+
+/// Engines of a system, with their numbers among the bumps.
+pub fn engines(system: &System) -> impl Iterator<Item = &crate::armed::Engine> {
+    system.bumps().iter().filter_map(Wired::engine)
+}

@@ -1,0 +1,179 @@
+//! The ladder of an armed run, put together from the logs of engines and end points.
+//!
+//! Columns: the root end points, then the engines from the root down, then the leaves. A frame that is passed on is a
+//! message of the station that passed it.
+
+use std::collections::BTreeMap;
+
+use super::build::Ready;
+use crate::armed::header::NO_RESULT;
+use crate::armed::station::{Happening, Logged};
+use crate::armed::{Address, Wired};
+use crate::fabric::NodeKind;
+use crate::probe::ladder::{Ladder, Message};
+
+/// A station in a tree: its number in the plan and its parent's.
+type Parents = BTreeMap<(u16, u32), u32>;
+
+/// The ladder of everything that was logged.
+pub fn ladder(ready: &Ready) -> Ladder {
+    let system = &ready.system;
+    let plan = system.plan();
+    let switches = plan.count(NodeKind::Switch) as u32;
+    let first_end = (plan.nodes.len() - plan.count(NodeKind::End)) as u32;
+    let mut parents: Parents = BTreeMap::new();
+    let mut columns: Vec<u32> = Vec::new();
+    let (mut roots, mut leaves) = (Vec::new(), Vec::new());
+    let mut engines: Vec<(u32, u32)> = Vec::new();
+    let engine_at: BTreeMap<(u32, u16), u32> =
+        ready.engines.iter().map(|(place, number)| (*place, switches + *number as u32)).collect();
+    for laid in &ready.reductions {
+        for (tree, id) in laid.trees.iter().zip(&laid.job.trees) {
+            let end_at: BTreeMap<(u32, u16), u32> = (0..system.ends().len() as u32)
+                .map(|end| (end_place(plan, first_end + end), first_end + end))
+                .collect();
+            let station_of_switch: BTreeMap<u32, u32> = tree
+                .rows
+                .iter()
+                .filter_map(|row| Some((row.switch, *engine_at.get(&(row.switch, row.parent))?)))
+                .collect();
+            let root = end_at.get(&(tree.root.switch, tree.root.port)).copied();
+            for row in &tree.rows {
+                let Some(&here) = station_of_switch.get(&row.switch) else { continue };
+                engines.push((row.depth, here));
+                if row.depth == 0
+                    && let Some(root) = root
+                {
+                    parents.insert((*id, here), root);
+                    roots.push(root);
+                }
+                for port in &row.children {
+                    if let Some(&end) = end_at.get(&(row.switch, port)) {
+                        parents.insert((*id, end), here);
+                        leaves.push(end);
+                    } else if let Some(below) =
+                        below(plan, row.switch, port).and_then(|far| station_of_switch.get(&far))
+                    {
+                        parents.insert((*id, *below), here);
+                    }
+                }
+            }
+        }
+    }
+    engines.sort_unstable();
+    columns.extend(roots);
+    columns.extend(engines.into_iter().map(|(_, station)| station));
+    columns.extend(leaves);
+    let mut seen = std::collections::BTreeSet::new();
+    columns.retain(|station| seen.insert(*station));
+    let column: BTreeMap<u32, usize> = columns.iter().enumerate().map(|(at, station)| (*station, at)).collect();
+    let mut ladder = Ladder {
+        actors: columns.iter().map(|&at| plan.nodes[at as usize].name.replace(".engine", "")).collect(),
+        ..Ladder::default()
+    };
+
+    let mut logs: Vec<(u32, &[Logged])> = Vec::new();
+    for (at, bump) in system.bumps().iter().enumerate() {
+        if let Wired::Engine(engine) = bump {
+            logs.push((switches + at as u32, engine.log().entries()));
+        }
+    }
+    for (at, end) in system.ends().iter().enumerate() {
+        logs.push((first_end + at as u32, end.log().entries()));
+    }
+    // Who sent a token when, by token: a station sends it once, or passes it once.
+    let mut emitted: BTreeMap<u64, Vec<(u32, u64)>> = BTreeMap::new();
+    let mut taken: BTreeMap<(u64, u32), Vec<u64>> = BTreeMap::new();
+    for (station, entries) in &logs {
+        for entry in *entries {
+            if emits(entry.what) {
+                emitted.entry(entry.token).or_default().push((*station, entry.cycle));
+            }
+            if !matches!(entry.what, Happening::Sent) {
+                taken.entry((entry.token, *station)).or_default().push(entry.cycle);
+            }
+        }
+    }
+    for (station, entries) in &logs {
+        for entry in *entries {
+            if !emits(entry.what) {
+                continue;
+            }
+            let id = entry.frame.address.multicast_id;
+            let down = is_down(entry, *station, &parents, &emitted);
+            let targets: Vec<u32> = if down {
+                parents
+                    .iter()
+                    .filter(|((tree, _), parent)| *tree == id && *parent == station)
+                    .map(|((_, child), _)| *child)
+                    .collect()
+            } else {
+                parents.get(&(id, *station)).copied().into_iter().collect()
+            };
+            for to in targets {
+                let arrived = taken
+                    .get(&(entry.token, to))
+                    .and_then(|cycles| cycles.iter().copied().find(|&cycle| cycle >= entry.cycle));
+                let (Some(&from), Some(&to)) = (column.get(station), column.get(&to)) else { continue };
+                ladder.messages.push(Message { from, to, sent: entry.cycle, arrived, label: label(entry, down) });
+            }
+        }
+    }
+    ladder
+}
+
+fn emits(what: Happening) -> bool {
+    matches!(what, Happening::Sent | Happening::Passed | Happening::Armed | Happening::NotArmed)
+}
+
+/// Descending frames come from the root of their tree, which has no parent there.
+fn is_down(entry: &Logged, station: u32, parents: &Parents, emitted: &BTreeMap<u64, Vec<(u32, u64)>>) -> bool {
+    let id = entry.frame.address.multicast_id;
+    let is_root = |at: u32| {
+        !parents.contains_key(&(id, at)) && parents.iter().any(|((tree, _), parent)| *tree == id && *parent == at)
+    };
+    is_root(station) || emitted.get(&entry.token).is_some_and(|list| list.iter().any(|(at, _)| is_root(*at)))
+}
+
+fn label(entry: &Logged, down: bool) -> String {
+    let header = &entry.frame.header;
+    let Address { reduction_id, .. } = entry.frame.address;
+    let flow = if reduction_id > 0 { format!("#{reduction_id} ") } else { String::new() };
+    if !down {
+        return format!("{flow}{}: count {}", header.seqno, header.count);
+    }
+    let result = if header.resno == NO_RESULT { String::new() } else { format!("result {} ", header.resno) };
+    let arm = match (header.arm, header.retry) {
+        (true, false) => format!("arm {}", header.seqno),
+        (true, true) => format!("again {}", header.seqno),
+        _ => "release".into(),
+    };
+    format!("{flow}{result}{arm}")
+}
+
+/// Where an end point's link begins at a switch, beyond what sits in the wire.
+fn end_place(plan: &crate::fabric::Plan, end: u32) -> (u32, u16) {
+    follow(plan, (end, 0))
+}
+
+/// The switch below a port of a switch.
+fn below(plan: &crate::fabric::Plan, switch: u32, port: u16) -> Option<u32> {
+    let (far, _) = follow(plan, (switch, port));
+    (plan.nodes[far as usize].kind == NodeKind::Switch).then_some(far)
+}
+
+fn follow(plan: &crate::fabric::Plan, from: (u32, u16)) -> (u32, u16) {
+    let mut at = from;
+    loop {
+        let far = plan.links.iter().find_map(|link| match (link.a == at, link.b == at) {
+            (true, _) => Some(link.b),
+            (_, true) => Some(link.a),
+            _ => None,
+        });
+        match far {
+            Some((node, side)) if plan.nodes[node as usize].kind == NodeKind::Bump => at = (node, 1 - side),
+            Some(far) => return far,
+            None => return at,
+        }
+    }
+}

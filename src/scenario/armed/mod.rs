@@ -1,0 +1,19 @@
+//! Scenarios of the armed family: format, cross-field rules, building, running, checking, reporting.
+//!
+//! | file | holds |
+//! |------|-------|
+//! | [`file`](mod@file) | the `[armed]` table |
+//! | [`config`] | the same after checking: what a system is built from |
+//! | [`build`] | trees, engines, faults, end points |
+//! | [`run`](mod@run) | the run and its report |
+//! | [`golden`] | the golden check: who merged what in which order, walked by the oracle |
+//! | [`result`] | what a run says, for programs and for people |
+//! | [`ladder`] | who sent what to whom when |
+
+pub mod build;
+pub mod config;
+pub mod file;
+pub mod golden;
+pub mod ladder;
+pub mod result;
+pub mod run;

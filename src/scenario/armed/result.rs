@@ -1,0 +1,280 @@
+//! What an armed run has to say, for programs and for people.
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+/// The armed part of a result document.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ArmedResult {
+    /// The reductions, in the order of the scenario.
+    pub reductions: Vec<ReductionResult>,
+    /// Rounds of all reductions, by how they ended.
+    pub outcomes: Outcomes,
+    /// What all engines together counted.
+    pub engines: serde_json::Map<String, serde_json::Value>,
+    /// Engines whose descriptors were not all free at the end.
+    pub leaked: Vec<String>,
+    /// What links with faults did, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Frames that ended at discard ports of switches: unknown addresses, ports outside a tree.
+    pub discarded_frames: u64,
+    /// Frames that roots discarded: stale, and with wrong keys.
+    pub root_discards: [u64; 2],
+    /// Frames that strangers sent.
+    pub stranger_frames: u64,
+}
+
+/// How rounds ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcomes {
+    /// With the first attempt.
+    pub complete: u64,
+    /// With a later attempt.
+    pub after_retry: u64,
+    /// Not, or not for everybody, and somebody knows it.
+    pub incomplete: u64,
+    /// Complete as far as everybody knows, and wrong.
+    pub silent: u64,
+    /// Under way when the run ended.
+    pub open: u64,
+}
+
+/// What came of one reduction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReductionResult {
+    /// Its name.
+    pub name: String,
+    /// Its operation.
+    pub op: String,
+    /// "engines" or "software".
+    pub method: String,
+    /// Why it reduces in software although it was to use engines.
+    pub refused: Option<String>,
+    /// Why it has only one tree although it asked for two.
+    pub one_tree: Option<String>,
+    /// Multicast ids of its trees.
+    pub multicast_ids: Vec<u16>,
+    /// Participants.
+    pub participants: u64,
+    /// How its rounds ended, opening barriers included.
+    pub outcomes: Outcomes,
+    /// Attempts beyond the first of all rounds.
+    pub retries: u64,
+    /// Cycle of the first arming.
+    pub start_cycle: Option<u64>,
+    /// Cycle in which the last participant had the last result.
+    pub end_cycle: Option<u64>,
+    /// From the last contribution being ready to the last participant having the result, over complete data rounds: least.
+    pub latency_min_cycles: Option<u64>,
+    /// The same: mean.
+    pub latency_mean_cycles: Option<f64>,
+    /// The same: largest.
+    pub latency_max_cycles: Option<u64>,
+    /// Time-outs the source recommends for what was seen: the mean interval between reductions and twice the largest spread
+    /// of arrivals, in units of 1024 cycles, rounded up (R-ENG-9).
+    pub timeout_hint_1024_cycles: Option<u64>,
+    /// Share of contributions that were merged first at each place, from the leaves up.
+    pub merged_at: Vec<MergedShare>,
+    /// How many different results the data rounds had, if they contribute the same.
+    pub distinct_values: u64,
+    /// The most frequent of them, most frequent first.
+    pub distinct: Vec<Distinct>,
+    /// End points that lack a result.
+    pub untold: Vec<String>,
+    /// The first rounds, and those that did not complete at once.
+    pub rounds: Vec<RoundResult>,
+    /// Rounds that are not listed.
+    pub more_rounds: u64,
+    /// Every result has the oracle's bits; null if it was switched off or there is none.
+    pub bit_exact: Option<bool>,
+}
+
+/// A place and how much was merged there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MergedShare {
+    /// "engines at depth 1" or "software".
+    pub place: String,
+    /// Contributions.
+    pub contributions: u64,
+    /// Share of all.
+    pub share: f64,
+}
+
+/// One of the different results of rounds that contribute the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distinct {
+    /// Lane 0 to 3.
+    pub result: Vec<String>,
+    /// Result codes.
+    pub codes: Vec<String>,
+    /// Rounds that gave it.
+    pub rounds: u64,
+    /// Largest distance of a lane from that of the most frequent result, in units in the last place; null for integers and NaN.
+    pub ulps: Option<u64>,
+}
+
+/// What came of one round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoundResult {
+    /// Data round; null is the opening barrier.
+    pub round: Option<u32>,
+    /// Reduction id.
+    pub reduction_id: u8,
+    /// Sequence number of the attempt that counted.
+    pub seqno: u16,
+    /// Attempts.
+    pub attempts: u32,
+    /// Cycle of the first arming.
+    pub armed_cycle: u64,
+    /// Cycle in which the root had everything, or gave up.
+    pub end_cycle: Option<u64>,
+    /// From the last contribution being ready to the last participant having the result.
+    pub latency_cycles: Option<u64>,
+    /// Counts of the frames the root took, in order.
+    pub counts: Vec<u32>,
+    /// Lanes of the result.
+    pub result: Vec<String>,
+    /// Result code.
+    pub code: String,
+    /// "complete", "after-retry", "incomplete", "silent" or "open".
+    pub outcome: String,
+    /// Participants whose contributions are missing.
+    pub missing: Vec<String>,
+    /// What is wrong with it, if the outcome is "silent".
+    pub fault: Option<String>,
+}
+
+impl Outcomes {
+    /// Adds others.
+    pub fn add(&mut self, other: &Outcomes) {
+        self.complete += other.complete;
+        self.after_retry += other.after_retry;
+        self.incomplete += other.incomplete;
+        self.silent += other.silent;
+        self.open += other.open;
+    }
+
+    /// In words.
+    pub fn words(&self) -> String {
+        let mut text = format!("{} complete", self.complete);
+        for (count, what) in [
+            (self.after_retry, "after a retry"),
+            (self.incomplete, "incomplete and detected"),
+            (self.silent, "SILENTLY WRONG"),
+            (self.open, "open"),
+        ] {
+            if count > 0 {
+                let _ = write!(text, ", {count} {what}");
+            }
+        }
+        text
+    }
+}
+
+impl ArmedResult {
+    /// Lines of the summary: a label and a text each.
+    pub fn lines(&self, nanoseconds: impl Fn(u64) -> f64) -> Vec<(String, String)> {
+        const SHOWN: usize = 12;
+        let mut lines = Vec::new();
+        let count = |key: &str| self.engines.get(key).and_then(serde_json::Value::as_u64).unwrap_or(0);
+        for reduction in &self.reductions {
+            let ReductionResult { name, op, participants, method, outcomes, .. } = reduction;
+            let rounds =
+                outcomes.complete + outcomes.after_retry + outcomes.incomplete + outcomes.silent + outcomes.open;
+            let plural = if rounds == 1 { "" } else { "s" };
+            let how = match (&reduction.refused, method.as_str()) {
+                (Some(why), _) => format!(" in software: the tree was refused ({why})"),
+                (_, "software") => " in software".into(),
+                _ if reduction.multicast_ids.len() == 2 => " over two trees".into(),
+                _ => String::new(),
+            };
+            let exact = match reduction.bit_exact {
+                Some(true) => ", bit-exact: yes",
+                Some(false) => ", bit-exact: NO",
+                None => "",
+            };
+            lines.push((name.clone(), format!("{op} over {participants} end points, {rounds} round{plural}{how}")));
+            lines.push((String::new(), format!("{}{exact}", outcomes.words())));
+            if let Some(why) = &reduction.one_tree {
+                lines.push((String::new(), format!("only one tree: {why}")));
+            }
+            if let (Some(least), Some(mean), Some(most)) =
+                (reduction.latency_min_cycles, reduction.latency_mean_cycles, reduction.latency_max_cycles)
+            {
+                let ns = nanoseconds(1) * mean;
+                lines.push((
+                    String::new(),
+                    format!(
+                        "last contribution to last result: {mean:.1} cycles on average ({least} to {most}) = {ns:.1} ns"
+                    ),
+                ));
+            }
+            let shares: Vec<String> = reduction
+                .merged_at
+                .iter()
+                .map(|share| format!("{:.1} % in {}", share.share * 100.0, share.place))
+                .collect();
+            if !shares.is_empty() && method != "software" {
+                lines.push((String::new(), format!("merged first: {}", shares.join(", "))));
+            }
+            if !reduction.distinct.is_empty() {
+                let most = reduction.distinct.iter().filter_map(|distinct| distinct.ulps).max();
+                let apart =
+                    most.filter(|&ulps| ulps > 0).map_or_else(String::new, |ulps| format!(", up to {ulps} ulps apart"));
+                let count = reduction.distinct_values;
+                let values = if count == 1 { "one value".to_owned() } else { format!("{count} values") };
+                lines.push((String::new(), format!("the same contributions gave {values}{apart}")));
+            }
+            let listed = reduction.rounds.iter().filter(|round| round.outcome != "complete" || round.counts.len() > 1);
+            let listed: Vec<&RoundResult> = listed.collect();
+            for round in listed.iter().take(SHOWN) {
+                let what = round.round.map_or_else(|| "opening".to_owned(), |round| format!("round {round}"));
+                let counts: Vec<String> = round.counts.iter().take(SHOWN).map(ToString::to_string).collect();
+                let more = if round.counts.len() > SHOWN { ", …" } else { "" };
+                let mut text = format!("{what}: counts {}{more}", counts.join(", "));
+                if round.attempts > 1 {
+                    let _ = write!(text, ", {} attempts", round.attempts);
+                }
+                if round.code != "OK" {
+                    let _ = write!(text, ", {}", round.code);
+                }
+                let _ = write!(text, ", {}", round.outcome);
+                if !round.missing.is_empty() {
+                    let names: Vec<&str> = round.missing.iter().take(SHOWN).map(String::as_str).collect();
+                    let more = if round.missing.len() > SHOWN { ", …" } else { "" };
+                    let _ = write!(text, "; missing: {}{more}", names.join(", "));
+                }
+                if let Some(fault) = &round.fault {
+                    let _ = write!(text, "; {fault}");
+                }
+                lines.push((String::new(), text));
+            }
+            if listed.len() > SHOWN {
+                lines.push((String::new(), format!("… and {} more rounds like these", listed.len() - SHOWN)));
+            }
+            if !reduction.untold.is_empty() {
+                let names: Vec<&str> = reduction.untold.iter().take(SHOWN).map(String::as_str).collect();
+                let more = if reduction.untold.len() > SHOWN { ", …" } else { "" };
+                lines.push((String::new(), format!("without the last result: {}{more}", names.join(", "))));
+            }
+        }
+        if !self.engines.is_empty() {
+            let mut text = format!("{} frames merged, {} passed", count("merged"), count("passed"));
+            let dropped =
+                count("stale") + count("wrong_vni") + count("wrong_cookie") + count("damaged") + count("malformed");
+            for (number, what) in [
+                (dropped, "dropped"),
+                (count("expired") + count("expired_empty"), "time-outs"),
+                (count("no_descriptor"), "armings without a free descriptor"),
+            ] {
+                if number > 0 {
+                    let _ = write!(text, ", {number} {what}");
+                }
+            }
+            lines.push(("engines".into(), text));
+        }
+        lines
+    }
+}

@@ -1,0 +1,597 @@
+//! Running an armed scenario.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json};
+
+use super::build::{BuildOptions, Laid, Ready, build};
+use super::config::{Armed, Reduction};
+use super::golden::{MergedAt, Reader, engines};
+use super::ladder::ladder;
+use super::result::{ArmedResult, Distinct, MergedShare, Outcomes, ReductionResult, RoundResult};
+use crate::arith::{Quad, ResultCode};
+use crate::armed::root::RootRound;
+use crate::armed::{End, Job, Root, RoundEnd, System, Wired};
+use crate::fabric::{Evaluation, Step};
+use crate::oracle;
+use crate::scenario::Loaded;
+use crate::scenario::result::{Check, Document, Outcome, ResultData};
+use crate::scenario::run::{Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave};
+
+/// Rounds that are listed although they completed at once.
+const LISTED: usize = 16;
+/// Rounds that are listed at all.
+const MOST_LISTED: usize = 1000;
+/// Different results that are listed.
+const MOST_DISTINCT: usize = 16;
+/// Steps between two looks at the clock on the wall.
+const LOOK: u32 = 1024;
+
+/// Makes every check that comes before the first cycle.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn check(loaded: &Loaded) -> Result<(), RunError> {
+    build(loaded, BuildOptions::default())?;
+    Ok(())
+}
+
+/// Builds the system and runs it to the end.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    if options.flip.is_some() {
+        let what = "--flip is for PIUMA's engines; faults of the armed family are in the scenario, [[armed.fault]]";
+        return Err(RunError::Usage(what.into()));
+    }
+    let ready =
+        build(loaded, BuildOptions { no_checks: options.no_checks, log: options.ladder, ignore_hazards: false })?;
+    let mut run = Run::new(loaded, ready);
+    run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
+    if let Some(wave) = options.wave {
+        run.ready
+            .system
+            .record(open_wave(loaded, wave)?)
+            .map_err(|error| crate::scenario::run::trace_error(wave, error))?;
+    }
+    run.drive(options);
+    if let Some(wave) = options.wave {
+        let last = run.ready.system.now();
+        let tracer = run.ready.system.stop_recording();
+        close_wave(wave, tracer, last, &mut run.notes)?;
+    }
+    Ok(run.result(options))
+}
+
+struct Run<'a> {
+    loaded: &'a Loaded,
+    armed: &'a Armed,
+    ready: Ready,
+    document: Document,
+    stuck: Option<String>,
+    completions: u64,
+    notes: Vec<String>,
+}
+
+impl<'a> Run<'a> {
+    fn new(loaded: &'a Loaded, mut ready: Ready) -> Run<'a> {
+        let mut document = Document::new(loaded);
+        for (key, value) in std::mem::take(&mut ready.derived) {
+            document.derive(&key, value);
+        }
+        let armed = loaded.scenario.armed.as_ref().expect("the armed family has its table");
+        Run { loaded, armed, ready, document, stuck: None, completions: 0, notes: Vec::new() }
+    }
+
+    // --------------------------------------------------------------------------------------------- the cycles
+
+    fn drive(&mut self, options: &RunOptions<'_>) {
+        let limit = self.loaded.scenario.limits.max_cycles;
+        let (mut look, mut looked) = (0, std::time::Instant::now());
+        let (mut moves, mut moved) = (0, 0);
+        loop {
+            // Timers that run out, strangers that stop: the run ends when nothing will ever happen again.
+            match self.ready.system.step_before(limit) {
+                Step::Ran => {}
+                Step::End => {
+                    // What is left may be alarms of processes that have ended.
+                    let idle = engines(&self.ready.system).all(|engine| engine.active() == 0);
+                    if !(self.all_over() && idle && self.ready.system.live_flits() == 0) {
+                        self.document.outcome = Outcome::MaxCycles;
+                    }
+                    break;
+                }
+                Step::Quiet => {
+                    if !self.all_over() {
+                        self.document.outcome = Outcome::Deadlock;
+                        let since = self.ready.system.alive_until();
+                        let autopsy = self.ready.system.autopsy();
+                        let open = self.open().join(", ");
+                        self.stuck = Some(
+                            format!("cycle {since}: nothing moves any more\n{autopsy}\nnot done: {open}")
+                                .trim_end()
+                                .into(),
+                        );
+                    }
+                    break;
+                }
+            }
+            // Timers of processes that have ended may run for long; the run is as long as something moved.
+            if self.ready.system.moves() != moves || self.ready.system.completions() != self.completions {
+                moves = self.ready.system.moves();
+                self.completions = self.ready.system.completions();
+                moved = self.ready.system.now();
+            }
+            if self.ready.system.fault().is_some() {
+                break;
+            }
+            look += 1;
+            if look == LOOK {
+                look = 0;
+                if let Some(hook) = options.hook
+                    && looked.elapsed().as_millis() >= 100
+                {
+                    looked = std::time::Instant::now();
+                    if hook(self.progress()) == Control::Stop {
+                        self.document.outcome = Outcome::Interrupted;
+                        break;
+                    }
+                }
+            }
+        }
+        self.document.cycles = if self.document.outcome == Outcome::Finished { moved } else { self.ready.system.now() };
+    }
+
+    fn progress(&self) -> Progress {
+        let total = self.armed.reductions.iter().map(|reduction| u64::from(reduction.rounds)).sum();
+        let ends = self.ready.system.ends();
+        let roots = ends.iter().flat_map(End::roots).flat_map(Root::rounds);
+        let done = roots.filter(|round| round.end.is_some() && round.round.data.is_some()).count() as u64;
+        Progress { cycle: self.ready.system.now(), done, total }
+    }
+
+    /// Whether every process that is alive has ended.
+    fn all_over(&self) -> bool {
+        let now = self.ready.system.now();
+        self.ready.system.ends().iter().all(|end| {
+            let (over, all) = end.processes();
+            over == all || end.dead_from <= now
+        })
+    }
+
+    /// End points whose processes are not done.
+    fn open(&self) -> Vec<String> {
+        let ends = self.ready.system.ends().iter().enumerate();
+        let open = ends.filter(|(_, end)| {
+            let (over, all) = end.processes();
+            over < all && end.dead_from > self.ready.system.now()
+        });
+        open.map(|(at, _)| self.end_name(at as u32)).take(8).collect()
+    }
+
+    fn end_name(&self, end: u32) -> String {
+        let plan = self.ready.system.plan();
+        let first = plan.nodes.len() - self.ready.system.ends().len();
+        plan.nodes[first + end as usize].name.clone()
+    }
+
+    // ------------------------------------------------------------------------------------------------ results
+
+    fn result(mut self, options: &RunOptions<'_>) -> RunResult {
+        let oracle = self.loaded.scenario.checks.oracle && !options.no_checks;
+        let monitors = self.loaded.scenario.checks.monitors && !options.no_checks;
+        let mut armed = ArmedResult::default();
+        let (mut findings, mut data) = (Vec::new(), Vec::new());
+        for index in 0..self.armed.reductions.len() {
+            let (reduction, finding) = self.reduction(index, oracle);
+            armed.outcomes.add(&reduction.outcomes);
+            data.push(self.data(index));
+            armed.reductions.push(reduction);
+            findings.extend(finding);
+        }
+        self.totals(&mut armed);
+        let levels = self.ready.system.plan().levels.clone();
+        self.document.links =
+            link_report(&levels, self.ready.system.link_loads(), self.document.cycles, options.all_links);
+        self.checks(&armed, findings, monitors);
+        self.document.armed = Some(armed);
+        let ladder = options.ladder.then(|| ladder(&self.ready));
+        RunResult { document: self.document, data, notes: self.notes, ladder }
+    }
+
+    fn totals(&self, armed: &mut ArmedResult) {
+        let system = &self.ready.system;
+        let add = |sum: &mut Map<String, Json>, counts: Json| {
+            for (key, value) in counts.as_object().into_iter().flatten() {
+                let value = value.as_u64().unwrap_or(0);
+                let before = sum.get(key).and_then(Json::as_u64).unwrap_or(0);
+                let total = if key == "most_active" { before.max(value) } else { before + value };
+                sum.insert(key.clone(), total.into());
+            }
+        };
+        let plan = system.plan();
+        for (at, bump) in system.bumps().iter().enumerate() {
+            match bump {
+                Wired::Engine(engine) => {
+                    add(&mut armed.engines, serde_json::to_value(engine.counts()).unwrap_or_default());
+                    if engine.active() > 0 {
+                        armed.leaked.push(plan.nodes[system.joins().len() + at].name.clone());
+                    }
+                }
+                Wired::Fault(link) => {
+                    let counts = serde_json::to_value(link.counts()).unwrap_or_default();
+                    add(armed.faults.get_or_insert_default(), counts);
+                }
+                Wired::Adapter(_) => {}
+            }
+        }
+        armed.discarded_frames = system.joins().iter().map(|discard| discard.frames).sum();
+        for end in system.ends() {
+            for root in end.roots() {
+                armed.root_discards[0] += root.discards.stale;
+                armed.root_discards[1] += root.discards.wrong_key;
+            }
+            armed.stranger_frames += end.strangers().iter().map(crate::armed::Stranger::sent).sum::<u64>();
+        }
+    }
+
+    /// The report of one reduction, and what its checks found.
+    fn reduction(&self, index: usize, oracle: bool) -> (ReductionResult, Vec<Check>) {
+        let reduction = &self.armed.reductions[index];
+        let laid = &self.ready.reductions[index];
+        let Laid { job, trees, .. } = laid;
+        let system = &self.ready.system;
+        let reader = oracle.then(|| Reader::new(system, job, reduction, trees));
+        let flows = self.flows(index);
+        let told = Told::of(system, job, reduction);
+
+        let mut result = ReductionResult {
+            name: reduction.name.clone(),
+            op: reduction.op.clone(),
+            method: if trees.is_empty() { "software" } else { "engines" }.into(),
+            refused: laid.refused.clone(),
+            one_tree: laid.no_second.clone(),
+            multicast_ids: job.trees.clone(),
+            participants: u64::from(reduction.participants),
+            outcomes: Outcomes::default(),
+            retries: 0,
+            start_cycle: flows.iter().filter_map(|(_, rounds)| rounds.first()).map(|round| round.armed).min(),
+            end_cycle: told.last,
+            latency_min_cycles: None,
+            latency_mean_cycles: None,
+            latency_max_cycles: None,
+            timeout_hint_1024_cycles: None,
+            merged_at: Vec::new(),
+            distinct_values: 0,
+            distinct: Vec::new(),
+            untold: told.untold.iter().map(|&end| self.end_name(end)).collect(),
+            rounds: Vec::new(),
+            more_rounds: 0,
+            bit_exact: None,
+        };
+        let mut latencies: Vec<u64> = Vec::new();
+        let mut merged: BTreeMap<MergedAt, u64> = BTreeMap::new();
+        let mut values: BTreeMap<([u64; 4], i8), (u64, Vec<ResultCode>)> = BTreeMap::new();
+        let mut checked = 0u64;
+        let mut first_wrong: Option<String> = None;
+        for (flow, rounds) in &flows {
+            for round in *rounds {
+                result.retries += u64::from(round.attempts - 1);
+                let key = (*flow, round.round.data);
+                let complete = matches!(round.state, RoundEnd::Complete | RoundEnd::AfterRetry);
+                let mut fault = None;
+                let mut missing = Vec::new();
+                if let (Some(reader), Some(token)) = (&reader, round.token) {
+                    match reader.value(token) {
+                        None => {
+                            let why =
+                                "the record of its merges is not whole: did a station make more than 262,144 frames?";
+                            fault = Some(why.to_owned());
+                        }
+                        Some(value) => {
+                            checked += 1;
+                            if complete {
+                                fault = reader.not_once(&value, round.round.data);
+                            }
+                            if fault.is_none() && value.quad != round.quad {
+                                fault = Some(differing(reduction, round.quad, value.quad));
+                            }
+                            for entry in value.entries.iter().filter(|entry| entry.rank > 0) {
+                                *merged.entry(entry.at).or_default() += 1;
+                            }
+                        }
+                    }
+                    if fault.is_none() {
+                        fault = told.different.get(&key).cloned();
+                    }
+                } else if let Some(reader) = &reader
+                    && round.state != RoundEnd::Open
+                {
+                    let there = reader.who(&round.partials);
+                    let ranks = 1..reduction.participants;
+                    missing = ranks
+                        .filter(|rank| there.binary_search(rank).is_err())
+                        .map(|rank| self.end_name(reduction.end_point(rank)))
+                        .collect();
+                }
+                let everybody = told.got.get(&key).copied().unwrap_or(0) == u64::from(reduction.participants - 1);
+                let outcomes = &mut result.outcomes;
+                let (slot, outcome) = match round.state {
+                    RoundEnd::Open => (&mut outcomes.open, "open"),
+                    RoundEnd::Incomplete => (&mut outcomes.incomplete, "incomplete"),
+                    _ if fault.is_some() => (&mut outcomes.silent, "silent"),
+                    // Somebody has no result and waits or has given up: it knows that it has none.
+                    _ if !everybody => (&mut outcomes.incomplete, "incomplete"),
+                    RoundEnd::Complete => (&mut outcomes.complete, "complete"),
+                    RoundEnd::AfterRetry => (&mut outcomes.after_retry, "after-retry"),
+                };
+                *slot += 1;
+                if let Some(fault) = &fault {
+                    let what = round.round.data.map_or_else(|| "opening".into(), |data| format!("round {data}"));
+                    first_wrong.get_or_insert_with(|| format!("{what}: {fault}"));
+                }
+                let entered = told.entered.get(&key).copied().unwrap_or(0).max(round.own_ready);
+                let latency = told.last_got.get(&key).filter(|_| everybody).map(|got| got.saturating_sub(entered));
+                if let (Some(latency), Some(_)) = (latency, round.round.data) {
+                    latencies.push(latency);
+                }
+                if complete && round.round.data.is_some() && reduction.same_every_round {
+                    let value = values.entry((round.quad.lanes, round.quad.m)).or_default();
+                    value.0 += 1;
+                    if !value.1.contains(&round.quad.code) {
+                        value.1.push(round.quad.code);
+                    }
+                }
+                let plain = outcome == "complete" && round.frames.len() <= 1;
+                if result.rounds.len() >= MOST_LISTED || (plain && result.rounds.len() >= LISTED) {
+                    result.more_rounds += 1;
+                    continue;
+                }
+                result.rounds.push(RoundResult {
+                    round: round.round.data,
+                    reduction_id: *flow,
+                    seqno: round.seqno,
+                    attempts: round.attempts,
+                    armed_cycle: round.armed,
+                    end_cycle: round.end,
+                    latency_cycles: latency,
+                    counts: round.frames.clone(),
+                    result: round.token.map_or_else(Vec::new, |_| hex(&round.quad)),
+                    code: round.quad.code.name().into(),
+                    outcome: outcome.into(),
+                    missing,
+                    fault,
+                });
+            }
+        }
+        if !latencies.is_empty() {
+            result.latency_min_cycles = latencies.iter().copied().min();
+            result.latency_max_cycles = latencies.iter().copied().max();
+            result.latency_mean_cycles = Some(latencies.iter().sum::<u64>() as f64 / latencies.len() as f64);
+        }
+        result.timeout_hint_1024_cycles = hint(&flows, &told);
+        let total: u64 = merged.values().sum();
+        // From the leaves up: the deepest engines first, software last.
+        let mut places: Vec<(MergedAt, u64)> = merged.into_iter().collect();
+        places.sort_by_key(|(at, _)| match at {
+            MergedAt::Depth(depth) => (0, u32::MAX - depth),
+            MergedAt::Software => (1, 0),
+        });
+        result.merged_at = places
+            .into_iter()
+            .map(|(at, contributions)| MergedShare {
+                place: match at {
+                    MergedAt::Depth(depth) => format!("engines at depth {depth}"),
+                    MergedAt::Software => "software".into(),
+                },
+                contributions,
+                share: contributions as f64 / total.max(1) as f64,
+            })
+            .collect();
+        result.distinct_values = values.len() as u64;
+        result.distinct = distinct(reduction, values);
+        let mut checks = Vec::new();
+        if reader.is_some() {
+            result.bit_exact = (checked > 0).then_some(first_wrong.is_none());
+            let name = format!("right or reported: {}", reduction.name);
+            checks.push(match first_wrong {
+                None => {
+                    Check::passed(name, format!("{checked} results are the oracle's, each participant once in each"))
+                }
+                Some(what) => Check::failed(name, what),
+            });
+        }
+        (result, checks)
+    }
+
+    /// The results of a reduction as an array: a row a data round that has one, four lanes each.
+    fn data(&self, index: usize) -> ResultData {
+        let reduction = &self.armed.reductions[index];
+        let flows = self.flows(index);
+        let done = flows.iter().flat_map(|(_, rounds)| rounds.iter()).filter(|round| round.token.is_some());
+        let mut rows: Vec<(u32, Vec<u64>)> =
+            done.filter_map(|round| Some((round.round.data?, round.quad.lanes.to_vec()))).collect();
+        rows.sort();
+        let rows = rows.into_iter().map(|(_, row)| row).collect();
+        ResultData { name: reduction.name.clone(), dtype: reduction.opcode().dtype, rows }
+    }
+
+    /// The rounds of a reduction, flow by flow.
+    fn flows(&self, index: usize) -> Vec<(u8, &[RootRound])> {
+        let reduction = &self.armed.reductions[index];
+        let end = &self.ready.system.ends()[reduction.root as usize];
+        let roots = end.roots().iter().filter(|root| usize::from(root.job().number) == index);
+        let softs = end.softs().iter().filter(|soft| usize::from(soft.job().number) == index);
+        roots.map(|root| (root.flow(), root.rounds())).chain(softs.map(|soft| (0, soft.rounds()))).collect()
+    }
+
+    fn checks(&mut self, armed: &ArmedResult, findings: Vec<Check>, monitors: bool) {
+        let mut checks = Vec::new();
+        let system = &mut self.ready.system;
+        match (&self.document.outcome, &self.stuck, system.fault()) {
+            (_, _, Some(fault)) => checks.push(Check::failed("rules", fault)),
+            (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
+            (Outcome::MaxCycles, ..) => {
+                let limit = self.loaded.scenario.limits.max_cycles;
+                checks.push(Check::failed("progress", format!("not done after limits.max_cycles = {limit}")));
+            }
+            (Outcome::Interrupted, ..) => checks.push(Check::failed("progress", "stopped by the user")),
+            _ => checks.push(Check::passed("progress", "everything that was started has ended")),
+        }
+        checks.extend(findings);
+        if self.document.outcome == Outcome::Finished {
+            let leaked = armed.leaked.len();
+            let detail = if leaked == 0 {
+                format!("every descriptor of {} engines is free again", engines(system).count())
+            } else {
+                format!("descriptors are still taken in {}", armed.leaked.join(", "))
+            };
+            checks.push(Check { name: "no descriptor leaked".into(), passed: leaked == 0, detail });
+            let live = system.live_flits();
+            let detail =
+                if live == 0 { "no flit is left in the network".into() } else { format!("{live} flits are left") };
+            checks.push(Check { name: "network empty".into(), passed: live == 0, detail });
+        }
+        if monitors {
+            let rest = self.document.outcome != Outcome::Finished || system.at_rest();
+            let detail = if rest { "order and credits held on every link" } else { "credits are missing at the end" };
+            checks.push(Check { name: "links".into(), passed: rest, detail: detail.into() });
+        }
+        self.document.checks = checks;
+    }
+}
+
+/// What the leaves of a reduction have: by reduction id and data round.
+#[derive(Default)]
+struct Told {
+    /// Leaves that got the result.
+    got: BTreeMap<(u8, Option<u32>), u64>,
+    /// When the last of them did.
+    last_got: BTreeMap<(u8, Option<u32>), u64>,
+    /// When the first contribution was ready.
+    first_entered: BTreeMap<(u8, Option<u32>), u64>,
+    /// When the last contribution was ready.
+    entered: BTreeMap<(u8, Option<u32>), u64>,
+    /// Rounds in which a leaf got other bits than the root sent.
+    different: BTreeMap<(u8, Option<u32>), String>,
+    /// Leaves that lack results.
+    untold: Vec<u32>,
+    last: Option<u64>,
+}
+
+impl Told {
+    fn of(system: &System, job: &Job, reduction: &Reduction) -> Told {
+        let mut told = Told::default();
+        let mut sent: BTreeMap<(u8, Option<u32>), Quad> = BTreeMap::new();
+        let root = &system.ends()[reduction.root as usize];
+        for root in root.roots().iter().filter(|root| root.job().number == job.number) {
+            for round in root.rounds().iter().filter(|round| round.token.is_some()) {
+                sent.insert((root.flow(), round.round.data), round.quad);
+            }
+        }
+        for soft in root.softs().iter().filter(|soft| soft.job().number == job.number) {
+            for round in soft.rounds() {
+                sent.insert((0, round.round.data), round.quad);
+            }
+        }
+        let wanted = sent.len();
+        for &end in &reduction.leaves {
+            let mut have = 0;
+            let at = &system.ends()[end as usize];
+            let mut take = |flow: u8, round: Option<u32>, entered: u64, got: u64, quad: Quad| {
+                let key = (flow, round);
+                have += 1;
+                *told.got.entry(key).or_default() += 1;
+                let last = told.last_got.entry(key).or_default();
+                *last = got.max(*last);
+                let last = told.entered.entry(key).or_default();
+                *last = entered.max(*last);
+                let first = told.first_entered.entry(key).or_insert(entered);
+                *first = entered.min(*first);
+                told.last = told.last.max(Some(got));
+                match sent.get(&key) {
+                    Some(sent) if *sent == quad => {}
+                    _ => {
+                        told.different
+                            .entry(key)
+                            .or_insert_with(|| format!("end point {end} got another result than was sent"));
+                    }
+                }
+            };
+            for leaf in at.leaves().iter().filter(|leaf| leaf.job().number == job.number) {
+                for result in leaf.results() {
+                    take(leaf.flow(), result.round.data, result.entered, result.got, result.quad);
+                }
+            }
+            for soft in at.softs().iter().filter(|soft| soft.job().number == job.number) {
+                for result in soft.results() {
+                    take(0, Some(result.round), result.entered, result.got, result.quad);
+                }
+            }
+            if have < wanted {
+                told.untold.push(end);
+            }
+        }
+        told
+    }
+}
+
+/// The time-out the source recommends, from what was seen of all data rounds (R-ENG-9).
+fn hint(flows: &[(u8, &[RootRound])], told: &Told) -> Option<u64> {
+    let spread = told
+        .first_entered
+        .iter()
+        .filter(|(key, _)| key.1.is_some())
+        .filter_map(|(key, first)| told.entered.get(key).map(|last| last - first));
+    let spread = spread.max()?;
+    let intervals = flows.iter().flat_map(|(_, rounds)| rounds.windows(2)).map(|pair| pair[1].armed - pair[0].armed);
+    let (count, sum) = intervals.fold((0u64, 0u64), |(count, sum), interval| (count + 1, sum + interval));
+    let interval = sum.checked_div(count).unwrap_or(0);
+    Some((interval + 2 * spread).div_ceil(1024).max(1))
+}
+
+fn hex(quad: &Quad) -> Vec<String> {
+    quad.lanes.iter().map(|lane| format!("{lane:016x}")).collect()
+}
+
+fn differing(reduction: &Reduction, got: Quad, expected: Quad) -> String {
+    let dtype = reduction.opcode().dtype;
+    let lane = (0..4).find(|&lane| got.lanes[lane] != expected.lanes[lane]);
+    match lane {
+        Some(lane) => {
+            let (got, expected) = (got.lanes[lane], expected.lanes[lane]);
+            let ulps = oracle::ulp_distance(dtype, got, expected);
+            let apart = ulps.map_or_else(String::new, |ulps| format!(", {ulps} ulps apart"));
+            format!("lane {lane} is {got:016x}, the oracle has {expected:016x}{apart}")
+        }
+        None => format!(
+            "code {}, M {}, oflow_id {}; the oracle has {}, {}, {}",
+            got.code, got.m, got.oflow_id, expected.code, expected.m, expected.oflow_id
+        ),
+    }
+}
+
+fn distinct(reduction: &Reduction, values: BTreeMap<([u64; 4], i8), (u64, Vec<ResultCode>)>) -> Vec<Distinct> {
+    let mut list: Vec<_> = values.into_iter().collect();
+    list.sort_by(|a, b| b.1.0.cmp(&a.1.0).then_with(|| a.0.cmp(&b.0)));
+    let dtype = reduction.opcode().dtype;
+    let usual = list.first().map_or([0; 4], |((lanes, _), _)| *lanes);
+    list.truncate(MOST_DISTINCT);
+    list.into_iter()
+        .map(|((lanes, _), (rounds, mut codes))| {
+            codes.sort_unstable();
+            Distinct {
+                result: hex(&Quad::of(lanes)),
+                codes: codes.iter().map(|code| code.name().to_owned()).collect(),
+                rounds,
+                ulps: if dtype.is_float() && reduction.row_length() == 4 {
+                    let apart = |lane: usize| oracle::ulp_distance(dtype, usual[lane], lanes[lane]);
+                    (0..4).map(apart).try_fold(0, |most, apart| Some(apart?.max(most)))
+                } else {
+                    None
+                },
+            }
+        })
+        .collect()
+}
