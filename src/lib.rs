@@ -102,6 +102,7 @@ pub mod cli;
 pub mod fabric;
 pub mod kernel;
 pub mod oracle;
+pub mod pbv;
 pub mod piuma;
 pub mod probe;
 pub mod scenario;
