@@ -14,6 +14,7 @@
 //!  roof      cli/        one file a subcommand; parses, calls, prints
 //!  floor 4   scenario/   TOML -> checked configuration -> a system; errors with carets; the run; the result document
 //!  floor 3   piuma/      configuration registers, CENG, core end points, embedding, legality
+//!            pbv/        frames, participant bit vectors, packet engines in the wire, nodes, trees of engines
 //!  floor 2   fabric/     switch, buffers, credits, virtual channels, arbiters, links, routing, topologies, traffic;
 //!                        the two forms in which an engine joins
 //!  floor 1   arith/      formats, staged adder, multiplier, comparators, reduction tree      (no fabric in it)

@@ -537,15 +537,10 @@ impl Ce {
             self.refuse(&header, Status::BadLength, cx);
             return None;
         }
-        let slot = match self.slot(header.cc_id) {
-            Some(slot) => slot,
-            None => {
-                let Some(free) = self.contexts.iter().position(Option::is_none) else {
-                    self.refuse(&header, Status::StoreFull, cx);
-                    return None;
-                };
-                free as u16
-            }
+        let free = || self.contexts.iter().position(Option::is_none).map(|free| free as u16);
+        let Some(slot) = self.slot(header.cc_id).or_else(free) else {
+            self.refuse(&header, Status::StoreFull, cx);
+            return None;
         };
         self.index[usize::from(header.cc_id)] = slot + 1;
         let kept = if record.pbv_order { PBV_ENTRIES } else { 0 };

@@ -155,7 +155,7 @@ fn pbv_order_makes_a_sum_the_same_under_any_order_of_arrival() {
     let orders = [[0, 100, 200, 300], [300, 200, 100, 0], [0, 200, 100, 300], [100, 0, 300, 200]];
     let in_order: Vec<u64> = orders.iter().map(|times| sum_of(times, true)).collect();
     assert!(in_order.iter().all(|&sum| sum == in_order[0]), "{in_order:x?}");
-    assert_eq!(f64::from_bits(in_order[0]), 1.0);
+    assert_eq!(in_order[0], 1f64.to_bits());
     let arrival: std::collections::BTreeSet<u64> = orders.iter().map(|times| sum_of(times, false)).collect();
     assert!(arrival.len() > 1, "arrival order shows: {arrival:x?}");
 }

@@ -182,7 +182,7 @@ fn a_context_can_be_paused_restarted_and_stopped() {
     assert_eq!(outcome(&[(100, Control::Pause)]).0, None);
     assert_eq!(outcome(&[(100, Control::Stop)]), (None, vec![Status::Inactive]));
     assert_eq!(outcome(&[(100, Control::Remove)]), (None, vec![Status::UnknownContext]));
-    assert_eq!(outcome(&[(100, Control::Inactivate), (150, Control::Activate)]).0.is_some(), true);
+    assert!(outcome(&[(100, Control::Inactivate), (150, Control::Activate)]).0.is_some());
 }
 
 #[test]
