@@ -16,6 +16,7 @@
 //!  floor 4   scenario/   TOML -> checked configuration -> a system; errors with carets; the run; the result document
 //!  floor 3   piuma/      configuration registers, CENG, core end points, embedding, legality
 //!            armed/      frames, multicast tables and their agent, engines in the wire, root and leaf processes, faults
+//!            pbv/        frames, participant bit vectors, packet engines in the wire, nodes, trees of engines
 //!  floor 2   fabric/     switch, buffers, credits, virtual channels, arbiters, links, routing, topologies, traffic;
 //!                        the two forms in which an engine joins
 //!  floor 1   arith/      formats, staged adder, multiplier, comparators, reduction tree      (no fabric in it)
@@ -109,6 +110,7 @@ pub mod cli;
 pub mod fabric;
 pub mod kernel;
 pub mod oracle;
+pub mod pbv;
 pub mod piuma;
 pub mod probe;
 pub mod scenario;

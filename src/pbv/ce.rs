@@ -1,0 +1,990 @@
+//! The collective engine: contexts, who has answered, and the reduction (B-CE-1 to B-CE-8).
+//!
+//! ```text
+//!              ┌───────────────────────── collective engine ──────────────────────────┐
+//!   message ──▶│ look-up ─▶ read PBV, p_count ─▶ clear, decrement ─▶ write ─▶ verdict │──▶ messages
+//!              │    │             ▲   └── forwarding ──┘              │       │       │
+//!              │ context store    └───── tracking store ◀─────────────┘       ▼       │
+//!              │ (static)                                       words ─▶ reduction    │
+//!              │                          accumulators ◀──────────────── unit ◀┘      │
+//!              └──────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! | parameter | default | range | effect |
+//! |---|---|---|---|
+//! | `contexts` | 64 | 1 to 4095 | contexts stored at once; one more is refused with `store-full`. Each costs 2 x (128 + 16) bits of tracking and its accumulators |
+//! | `hazard` | forward | forward, interlock | forward takes a message a cycle; interlock holds one for a context that is in the pipeline up to 2 cycles |
+//! | `unit_stages` | 4 | 1 to 6 | a word of one message follows the same word of the one before after so many cycles |
+//!
+//! Timing of a message that is offered in cycle t and taken: the tracking store is read in t, changed in t + 1, written
+//! in t + 2, where the verdict is there too. Its words enter the reduction unit one a cycle from t + 2 on, each held
+//! while the same accumulator word is in the unit. The last word is written `unit_stages` cycles after it entered; a
+//! context that is satisfied answers in the cycle of that write (without data: in t + 2).
+//!
+//! A context (B-CE-8):
+//!
+//! | state | entered by | messages of participants |
+//! |---|---|---|
+//! | absent | remove | `unknown-context` |
+//! | inactive | inactivate, stop | `inactive` |
+//! | active | initialise, activate, start, reset, command; satisfied if armed again | tracked |
+//! | paused | pause (from active); restart leads back | tracked, but the context is not satisfied before restart |
+//! | waiting | a subservient engine has sent its partial response upstream | `duplicate` |
+//! | done | satisfied was sent down | `duplicate` |
+//!
+//! A message is *refused* with the first of these that holds: EP set (`poisoned`), no such context, not active, P_ID not
+//! the sender's in the table (`unknown-device`), another operation or type (`mismatch`), another number of words
+//! (`bad-length`), another round (`duplicate`), bit clear (`duplicate`), p_count zero (`count-zero`). Every refusal is
+//! counted; an error message goes back to the sender if errors are reported and the message was not posted. None of them
+//! changes a register of any context.
+//!
+//! Reduction order: that of arrival, operand of the message second; or that of PBV entries, for which the words of all
+//! participants are kept until everybody has answered (128 times the storage) *\[chosen\]*. An accumulator starts with
+//! the initial value, or, without one, with the first operand as it is *\[chosen\]*.
+//!
+//! Requirements: B-CE-1 to B-CE-8, B-ERR-1 to B-ERR-4 (`pbv.md`); paragraphs 96, 97, 141 to 147.
+
+use std::collections::VecDeque;
+
+use super::packet::{Body, Control, Header, InitRecord, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status};
+use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable};
+use crate::arith::{Flags, Op, Operands, Tree, TreeCfg, TreeIn};
+use crate::kernel::Cycle;
+use crate::probe::{EnumTable, Scope};
+
+/// How two messages for one context in the pipeline are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Hazard {
+    /// What is about to be written is used in place of what was read.
+    #[default]
+    Forward,
+    /// The second message waits.
+    Interlock,
+    /// Neither: updates are lost. Exists so that the hazard test can be seen to fail.
+    Ignore,
+}
+
+/// Parameters of a collective engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CeCfg {
+    /// Contexts stored at once, 1 to 4095.
+    pub contexts: u16,
+    /// Hazard handling.
+    pub hazard: Hazard,
+    /// Clock stages of the reduction unit, 1 to 6.
+    pub unit_stages: u8,
+}
+
+impl Default for CeCfg {
+    fn default() -> Self {
+        CeCfg { contexts: 64, hazard: Hazard::Forward, unit_stages: 4 }
+    }
+}
+
+/// State of a context; see the module's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    /// Not in the store.
+    Absent,
+    /// Stored, not tracked.
+    Inactive,
+    /// Tracked.
+    Active,
+    /// Tracked, not completed.
+    Paused,
+    /// The partial response is under way upstream.
+    Waiting,
+    /// Satisfied was sent down.
+    Done,
+}
+
+static STATES: EnumTable =
+    EnumTable { name: "context", names: &["ABSENT", "INACTIVE", "ACTIVE", "PAUSED", "WAITING", "DONE"] };
+
+/// An entry of the tracking store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Track {
+    /// Participants that have not answered.
+    pub pbv: u128,
+    /// How many they are.
+    pub p_count: u16,
+}
+
+// ------------------------------------------------------------------------------------------------ tracking pipeline
+
+/// What is done to an entry of the tracking store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrackOp {
+    /// Loads the stored values.
+    Load(Track),
+    /// Clears a participant's bit and decrements p_count.
+    Clear(u8),
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Done; others are missing.
+    Accepted,
+    /// Done, and it was the last one.
+    Satisfied,
+    /// The bit was clear already.
+    Duplicate,
+    /// p_count was zero already.
+    CountZero,
+}
+
+/// An operation in the tracking pipeline.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    slot: u16,
+    op: TrackOp,
+    value: Track,
+}
+
+/// The read-modify-write pipeline over the tracking store.
+#[derive(Clone, Debug)]
+pub struct Tracker {
+    hazard: Hazard,
+    ram: Vec<Track>,
+    read_q: Option<InFlight>,
+    modify_q: Option<(InFlight, Verdict)>,
+}
+
+impl Tracker {
+    /// A store of so many entries.
+    pub fn new(contexts: u16, hazard: Hazard) -> Tracker {
+        Tracker { hazard, ram: vec![Track::default(); usize::from(contexts)], read_q: None, modify_q: None }
+    }
+
+    /// Whether an operation on this entry can be taken in this cycle.
+    pub fn ready(&self, slot: u16) -> bool {
+        self.hazard != Hazard::Interlock
+            || (self.read_q.is_none_or(|op| op.slot != slot) && self.modify_q.is_none_or(|(op, _)| op.slot != slot))
+    }
+
+    /// One clock: an operation in, the verdict of the one that was taken two cycles ago out.
+    pub fn tick(&mut self, input: Option<(u16, TrackOp)>) -> Option<(u16, TrackOp, Track, Verdict)> {
+        let forward = self.hazard == Hazard::Forward;
+        let written = self.modify_q;
+        let modified = self.read_q.map(|op| {
+            // What the operation ahead is writing in this cycle is newer than what was read.
+            let ahead = written.filter(|(ahead, _)| forward && ahead.slot == op.slot);
+            let value = ahead.map_or(op.value, |(ahead, _)| ahead.value);
+            let (value, verdict) = modify(op.op, value);
+            (InFlight { value, ..op }, verdict)
+        });
+        let read = input.map(|(slot, op)| {
+            let through = written.filter(|(ahead, _)| forward && ahead.slot == slot);
+            let value = through.map_or(self.ram[usize::from(slot)], |(ahead, _)| ahead.value);
+            InFlight { slot, op, value }
+        });
+        if let Some((op, _)) = written {
+            self.ram[usize::from(op.slot)] = op.value;
+        }
+        self.modify_q = modified;
+        self.read_q = read;
+        written.map(|(op, verdict)| (op.slot, op.op, op.value, verdict))
+    }
+
+    /// An entry as it is stored.
+    pub fn entry(&self, slot: u16) -> Track {
+        self.ram[usize::from(slot)]
+    }
+
+    /// Whether nothing is in the pipeline.
+    pub fn is_idle(&self) -> bool {
+        self.read_q.is_none() && self.modify_q.is_none()
+    }
+
+    /// An entry whose PBV and p_count do not agree, if there is one (checked runs).
+    pub fn disagreement(&self) -> Option<u16> {
+        self.ram.iter().position(|track| track.pbv.count_ones() != u32::from(track.p_count)).map(|slot| slot as u16)
+    }
+}
+
+fn modify(op: TrackOp, old: Track) -> (Track, Verdict) {
+    match op {
+        TrackOp::Load(track) => (track, if track.pbv == 0 { Verdict::Satisfied } else { Verdict::Accepted }),
+        TrackOp::Clear(entry) => {
+            let bit = 1 << entry;
+            if old.pbv & bit == 0 {
+                (old, Verdict::Duplicate)
+            } else if old.p_count == 0 {
+                (old, Verdict::CountZero)
+            } else {
+                let track = Track { pbv: old.pbv & !bit, p_count: old.p_count - 1 };
+                (track, if track == Track::default() { Verdict::Satisfied } else { Verdict::Accepted })
+            }
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------- context
+
+/// A context: what is stored of it and what is tracked.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// Its number.
+    pub cc_id: u16,
+    /// State.
+    pub state: State,
+    /// What initialisation stored.
+    pub stored: InitRecord,
+    /// The tracking store's entry, as of the last message whose verdict is known.
+    pub track: Track,
+    /// Who sent the command or the initialisation: answers go there.
+    pub requester: u16,
+    /// Offset in its address space.
+    requester_offset: u16,
+    /// P_ID of this engine at its requester.
+    p_id: u8,
+    /// End point that issued the collective.
+    dmu_id: u16,
+    /// Header of what it computes: operation, type, mode, run.
+    like: Header,
+    flags: Flags,
+    error: Status,
+    missing: Vec<u16>,
+    accumulators: Vec<Option<u64>>,
+    kept: Vec<Option<Vec<u64>>>,
+    /// Everybody has answered.
+    satisfied: bool,
+    /// Words of this context that wait for or are in the reduction unit.
+    under_way: u32,
+    deadline: Option<Cycle>,
+    retries: u8,
+}
+
+impl Context {
+    fn is_master(&self) -> bool {
+        self.requester == self.dmu_id
+    }
+
+    fn clear(&mut self) {
+        self.flags = Flags::NONE;
+        self.error = Status::Ok;
+        self.missing.clear();
+        self.accumulators.fill(self.stored.initial);
+        self.kept.fill(None);
+        self.satisfied = false;
+        self.retries = 0;
+        self.deadline = None;
+    }
+}
+
+/// Where copies of a message go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// To the device in the header.
+    Header,
+    /// To these entries of the PBV table, ascending, each copy with its P_ID; not to the device `skip`.
+    Entries {
+        /// Entries.
+        pbv: u128,
+        /// Device that gets none, or [`NO_DEVICE`].
+        skip: u16,
+    },
+}
+
+/// A message that leaves the engine: one or many copies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The frame; the output queue fills in the destination of copies.
+    pub packet: Packet,
+    /// Where it goes.
+    pub target: Target,
+}
+
+/// Words on their way into the reduction unit.
+#[derive(Clone, Debug)]
+struct Feed {
+    slot: u16,
+    words: Vec<u64>,
+    next: usize,
+}
+
+/// A message whose tracking verdict is awaited.
+#[derive(Clone, Debug)]
+struct Awaited {
+    words: Vec<u64>,
+    header: Header,
+}
+
+/// The collective engine.
+#[derive(Clone, Debug)]
+pub struct Ce {
+    cfg: CeCfg,
+    /// Slot of every CC_ID, plus one.
+    index: Vec<u16>,
+    contexts: Vec<Option<Context>>,
+    tracker: Tracker,
+    awaited: VecDeque<Option<Awaited>>,
+    tree: Tree,
+    in_unit: VecDeque<(u16, u16)>,
+    feeds: VecDeque<Feed>,
+    /// Entries of the tracking store that are loaded again (armed again after satisfied).
+    loads: VecDeque<(u16, Track)>,
+    /// No watchdog is due before.
+    alarm: Cycle,
+    /// Device and base offset of this engine.
+    me: (u16, u16),
+}
+
+/// What a tick may use beside the engine's own registers.
+pub struct CeCx<'a> {
+    /// The PBV table and settings.
+    pub table: &'a PbvTable,
+    /// Present cycle.
+    pub now: Cycle,
+    /// Messages that leave.
+    pub out: &'a mut Vec<Outgoing>,
+    /// Counts a refusal.
+    pub refuse: &'a mut dyn FnMut(Status),
+    /// Notes a device that did not answer: context, device, status.
+    pub missing: &'a mut dyn FnMut(u16, u16, Status),
+}
+
+impl Ce {
+    /// An engine without contexts.
+    pub fn new(cfg: CeCfg) -> Ce {
+        let contexts = cfg.contexts.clamp(1, 4095);
+        Ce {
+            cfg,
+            index: vec![0; 4096],
+            contexts: vec![None; usize::from(contexts)],
+            tracker: Tracker::new(contexts, cfg.hazard),
+            awaited: VecDeque::from([None, None]),
+            tree: Tree::new(TreeCfg { radix: 2, unit_stages: cfg.unit_stages }),
+            in_unit: VecDeque::new(),
+            feeds: VecDeque::new(),
+            loads: VecDeque::new(),
+            alarm: Cycle::MAX,
+            me: (NO_DEVICE, 0),
+        }
+    }
+
+    /// Says which device and offset this engine has.
+    pub fn place(&mut self, device: u16, base: u16) {
+        self.me = (device, base);
+    }
+
+    /// A context by its number.
+    pub fn find(&self, cc_id: u16) -> Option<&Context> {
+        self.contexts[usize::from(self.slot(cc_id)?)].as_ref()
+    }
+
+    /// All contexts that are stored.
+    pub fn contexts(&self) -> impl Iterator<Item = &Context> {
+        self.contexts.iter().flatten()
+    }
+
+    fn slot(&self, cc_id: u16) -> Option<u16> {
+        self.index[usize::from(cc_id & 0xfff)].checked_sub(1)
+    }
+
+    fn at(&mut self, slot: u16) -> &mut Context {
+        self.contexts[usize::from(slot)].as_mut().expect("a slot in use")
+    }
+
+    /// Whether a message can be taken in this cycle: the tracking pipeline is free for it, the reduction unit is not more
+    /// than a message behind, and what changes a context as a whole meets none of its words in the unit.
+    pub fn ready(&self, header: &Header) -> bool {
+        if self.feeds.len() >= 2 || !self.loads.is_empty() {
+            return false;
+        }
+        let Some(slot) = self.slot(header.cc_id) else { return true };
+        let whole = matches!(
+            header.message,
+            Message::Initialisation | Message::Control | Message::Command | Message::Multicast
+        );
+        self.tracker.ready(slot) && !(whole && self.in_unit.iter().any(|&(busy, _)| busy == slot))
+    }
+
+    /// Whether no register would change without a message or a deadline.
+    pub fn is_idle(&self) -> bool {
+        self.tracker.is_idle()
+            && self.feeds.is_empty()
+            && self.in_unit.is_empty()
+            && self.loads.is_empty()
+            && self.awaited.iter().all(Option::is_none)
+    }
+
+    /// A cycle before which no watchdog is due.
+    pub fn deadline(&self) -> Option<Cycle> {
+        (self.alarm != Cycle::MAX).then_some(self.alarm)
+    }
+
+    /// Sets the watchdog of a context.
+    fn guard(&mut self, slot: u16, cx: &CeCx<'_>) {
+        if cx.table.timeout > 0 {
+            let deadline = cx.now + u64::from(cx.table.timeout);
+            self.at(slot).deadline = Some(deadline);
+            self.alarm = self.alarm.min(deadline);
+        }
+    }
+
+    /// Forgets the words of a context that wait for the reduction unit.
+    fn drop_words(&mut self, slot: u16) {
+        self.feeds.retain(|feed| feed.slot != slot);
+    }
+
+    /// The tag by which others know that this engine sent a frame.
+    fn tag(&self) -> u16 {
+        engine_tag(self.me.1)
+    }
+
+    /// One clock: at most one message in.
+    pub fn tick(&mut self, input: Option<Packet>, cx: &mut CeCx<'_>) {
+        let request = input.and_then(|packet| self.take(packet, cx));
+        let (operation, awaited) = match request {
+            Some((slot, op, awaited)) => (Some((slot, op)), awaited),
+            None => (self.loads.pop_front().map(|(slot, track)| (slot, TrackOp::Load(track))), None),
+        };
+        let verdict = self.tracker.tick(operation);
+        self.awaited.push_back(awaited);
+        let awaited = self.awaited.pop_front().expect("one for every stage");
+        if let Some((slot, op, track, verdict)) = verdict {
+            self.judge(slot, op, track, verdict, awaited, cx);
+        }
+        self.reduce(cx);
+        self.watch(cx);
+    }
+
+    // -------------------------------------------------------------------------------------------------- messages in
+
+    fn refuse(&self, header: &Header, status: Status, cx: &mut CeCx<'_>) {
+        (cx.refuse)(status);
+        if cx.table.report_errors && !header.posted && header.message != Message::Error {
+            cx.out.push(self.error_to(header, status));
+        }
+    }
+
+    fn error_to(&self, header: &Header, status: Status) -> Outgoing {
+        let mut answer = Header::new(Message::Error, self.me.0, header.requester, reply_offset(header));
+        answer.status = status;
+        answer.cc_id = header.cc_id;
+        answer.p_id = header.p_id;
+        answer.tag = self.tag();
+        answer.run = header.run;
+        answer.dmu_id = header.dmu_id;
+        Outgoing { packet: Packet::bare(answer), target: Target::Header }
+    }
+
+    /// Looks a message up; returns what it does to the tracking store.
+    fn take(&mut self, packet: Packet, cx: &mut CeCx<'_>) -> Option<(u16, TrackOp, Option<Awaited>)> {
+        let header = packet.header;
+        if header.poisoned {
+            self.refuse(&header, Status::Poisoned, cx);
+            return None;
+        }
+        if header.message == Message::Initialisation {
+            return self.initialise(&packet, cx);
+        }
+        let Some(slot) = self.slot(header.cc_id) else {
+            self.refuse(&header, Status::UnknownContext, cx);
+            return None;
+        };
+        match header.message {
+            Message::Control => self.control(slot, &header, cx),
+            Message::Command | Message::Multicast => self.command(slot, packet, cx),
+            Message::Contribution | Message::Partial => self.contribution(slot, packet, cx),
+            Message::Satisfied => {
+                self.descend(slot, &packet, cx);
+                None
+            }
+            Message::Error => {
+                // From below: who is missing there. It does not answer for the engine that sends it.
+                let Body::Missing { devices, .. } = packet.body else { return None };
+                let context = self.at(slot);
+                context.error = header.status;
+                context.missing.extend(devices);
+                None
+            }
+            Message::Failure => {
+                // An end point that gives up answers with nothing.
+                let mut header = header;
+                header.error = true;
+                self.at(slot).missing.push(header.requester);
+                self.contribution(slot, Packet::bare(header), cx)
+            }
+            Message::Retry => {
+                self.repeat(slot, &header, cx);
+                None
+            }
+            _ => {
+                self.refuse(&header, Status::WrongType, cx);
+                None
+            }
+        }
+    }
+
+    fn initialise(&mut self, packet: &Packet, cx: &mut CeCx<'_>) -> Option<(u16, TrackOp, Option<Awaited>)> {
+        let header = packet.header;
+        let Body::Initialisation(records) = &packet.body else { unreachable!("decoding gives records") };
+        let Some(own) = records.iter().position(|record| record.device == self.me.0) else {
+            self.refuse(&header, Status::UnknownDevice, cx);
+            return None;
+        };
+        let record = records[own];
+        let unknown = (0..PBV_ENTRIES as u8).any(|k| record.pbv >> k & 1 != 0 && cx.table.device(k).is_none());
+        if unknown {
+            self.refuse(&header, Status::UnknownDevice, cx);
+            return None;
+        }
+        if header.op != Op::Barrier && record.words == 0 {
+            self.refuse(&header, Status::BadLength, cx);
+            return None;
+        }
+        let free = || self.contexts.iter().position(Option::is_none).map(|free| free as u16);
+        let Some(slot) = self.slot(header.cc_id).or_else(free) else {
+            self.refuse(&header, Status::StoreFull, cx);
+            return None;
+        };
+        self.index[usize::from(header.cc_id)] = slot + 1;
+        let kept = if record.pbv_order { PBV_ENTRIES } else { 0 };
+        let mut context = Context {
+            cc_id: header.cc_id,
+            state: State::Active,
+            stored: record,
+            track: Track { pbv: record.pbv, p_count: record.p_count },
+            requester: header.requester,
+            requester_offset: reply_offset(&header),
+            p_id: header.p_id,
+            dmu_id: header.dmu_id,
+            like: header,
+            flags: Flags::NONE,
+            error: Status::Ok,
+            missing: Vec::new(),
+            accumulators: vec![None; usize::from(record.words)],
+            kept: vec![None; kept],
+            satisfied: false,
+            under_way: 0,
+            deadline: None,
+            retries: 0,
+        };
+        context.clear();
+        let track = context.track;
+        self.drop_words(slot);
+        self.contexts[usize::from(slot)] = Some(context);
+        // Every receiver below gets its own record; an engine also those of the engines below it.
+        let children: Vec<(u8, u16)> = cx.table.entries().filter(|&(k, _)| record.pbv >> k & 1 != 0).collect();
+        for (entry, device) in children {
+            let slice = if cx.table.is_switch(entry) {
+                let below = &records[own + 1..own + 1 + usize::from(record.below)];
+                let Some(at) = below.iter().position(|below| below.device == device) else { continue };
+                below[at..=at + usize::from(below[at].below)].to_vec()
+            } else if device == header.dmu_id {
+                continue;
+            } else {
+                vec![InitRecord { device, p_count: 0, below: 0, pbv: 0, ..record }]
+            };
+            let mut copy = header;
+            copy.p_count = slice[0].p_count;
+            let packet = Packet { header: self.down(copy), body: Body::Initialisation(slice) };
+            cx.out.push(Outgoing { packet, target: Target::Entries { pbv: 1 << entry, skip: NO_DEVICE } });
+        }
+        Some((slot, TrackOp::Load(track), None))
+    }
+
+    /// A header of a copy that goes down: from this engine.
+    fn down(&self, mut header: Header) -> Header {
+        header.requester = self.me.0;
+        header.tag = self.tag();
+        header
+    }
+
+    fn control(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) -> Option<(u16, TrackOp, Option<Awaited>)> {
+        let copy = self.down(*header);
+        if !matches!(header.control, Control::Pause | Control::Restart) {
+            self.drop_words(slot);
+        }
+        let context = self.at(slot);
+        let mut load = false;
+        match header.control {
+            Control::Start | Control::Reset | Control::Activate => {
+                context.state = State::Active;
+                context.clear();
+                context.like.run = header.run;
+                load = true;
+            }
+            Control::Pause if context.state == State::Active => context.state = State::Paused,
+            Control::Restart if context.state == State::Paused => context.state = State::Active,
+            Control::Stop | Control::Inactivate => {
+                context.state = State::Inactive;
+                context.deadline = None;
+            }
+            Control::Pause | Control::Restart | Control::Remove => {}
+        }
+        let (stored, cc_id) = (context.stored, context.cc_id);
+        let packet = Packet::bare(copy);
+        cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.pbv, skip: header.dmu_id } });
+        if header.control == Control::Remove {
+            self.index[usize::from(cc_id)] = 0;
+            self.contexts[usize::from(slot)] = None;
+            return None;
+        }
+        if header.control == Control::Restart {
+            self.finish(slot, cx);
+        }
+        load.then_some((slot, TrackOp::Load(Track { pbv: stored.pbv, p_count: stored.p_count }), None))
+    }
+
+    fn command(&mut self, slot: u16, packet: Packet, cx: &mut CeCx<'_>) -> Option<(u16, TrackOp, Option<Awaited>)> {
+        let header = packet.header;
+        let context = self.at(slot);
+        if context.state == State::Inactive {
+            self.refuse(&header, Status::Inactive, cx);
+            return None;
+        }
+        let multicast = header.message == Message::Multicast;
+        if !multicast && (header.op, header.dtype) != (context.like.op, context.like.dtype) {
+            self.refuse(&header, Status::Mismatch, cx);
+            return None;
+        }
+        let stored = context.stored;
+        let mut load = None;
+        if !header.posted {
+            context.requester = header.requester;
+            context.requester_offset = reply_offset(&header);
+            context.p_id = header.p_id;
+            context.dmu_id = header.dmu_id;
+            context.like = header;
+            context.state = State::Active;
+            context.clear();
+            self.drop_words(slot);
+            self.guard(slot, cx);
+            // The source of a multicast has the data: it has nothing to acknowledge.
+            let source = cx.table.entries().find(|&(_, device)| multicast && device == header.dmu_id);
+            let pbv = stored.pbv & !source.map_or(0, |(entry, _)| 1 << entry);
+            load = Some((slot, TrackOp::Load(Track { pbv, p_count: pbv.count_ones() as u16 }), None));
+        }
+        let packet = Packet { header: self.down(header), body: packet.body };
+        cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.pbv, skip: header.dmu_id } });
+        load
+    }
+
+    fn contribution(
+        &mut self,
+        slot: u16,
+        packet: Packet,
+        cx: &mut CeCx<'_>,
+    ) -> Option<(u16, TrackOp, Option<Awaited>)> {
+        let header = packet.header;
+        let Body::Words(words) = packet.body else { unreachable!("decoding gives words") };
+        let context = self.at(slot);
+        let like = context.like;
+        let barrier = like.op == Op::Barrier || like.message == Message::Multicast;
+        let wanted = if barrier { 0 } else { usize::from(context.stored.words) };
+        let status = if context.state == State::Inactive {
+            Some(Status::Inactive)
+        } else if cx.table.validate && cx.table.device(header.p_id) != Some(header.requester)
+            || context.stored.pbv >> header.p_id & 1 == 0
+        {
+            Some(Status::UnknownDevice)
+        } else if like.message != Message::Multicast && (header.op, header.dtype) != (like.op, like.dtype) {
+            Some(Status::Mismatch)
+        } else if words.len() != wanted && !(header.error && words.is_empty()) {
+            Some(Status::BadLength)
+        } else if header.run != like.run || matches!(context.state, State::Waiting | State::Done) {
+            Some(Status::Duplicate)
+        } else {
+            None
+        };
+        if let Some(status) = status {
+            self.refuse(&header, status, cx);
+            return None;
+        }
+        if context.deadline.is_none() {
+            self.guard(slot, cx);
+        }
+        Some((slot, TrackOp::Clear(header.p_id), Some(Awaited { words, header })))
+    }
+
+    // ------------------------------------------------------------------------------------------------ verdicts, data
+
+    fn judge(
+        &mut self,
+        slot: u16,
+        op: TrackOp,
+        track: Track,
+        verdict: Verdict,
+        awaited: Option<Awaited>,
+        cx: &mut CeCx<'_>,
+    ) {
+        let Some(context) = self.contexts[usize::from(slot)].as_mut() else { return };
+        context.track = track;
+        let TrackOp::Clear(entry) = op else {
+            // A multicast whose only receiver would be its source is over at once.
+            if verdict == Verdict::Satisfied && matches!(context.like.message, Message::Multicast) {
+                context.satisfied = true;
+                self.finish(slot, cx);
+            }
+            return;
+        };
+        let Awaited { words, header } = awaited.expect("a message was kept for its verdict");
+        match verdict {
+            Verdict::Duplicate => return self.refuse(&header, Status::Duplicate, cx),
+            Verdict::CountZero => return self.refuse(&header, Status::CountZero, cx),
+            Verdict::Accepted | Verdict::Satisfied => {}
+        }
+        context.flags |= header.flags;
+        if header.error && context.error == Status::Ok {
+            context.error = if header.status == Status::Ok { Status::TimedOut } else { header.status };
+        }
+        context.satisfied |= verdict == Verdict::Satisfied;
+        if context.stored.pbv_order && !words.is_empty() {
+            context.kept[usize::from(entry)] = Some(words);
+        } else if !words.is_empty() {
+            context.under_way += words.len() as u32;
+            self.feeds.push_back(Feed { slot, words, next: 0 });
+        }
+        let context = self.at(slot);
+        if context.satisfied && context.stored.pbv_order {
+            let kept: Vec<Vec<u64>> = context.kept.iter_mut().filter_map(Option::take).collect();
+            context.under_way += kept.iter().map(|words| words.len() as u32).sum::<u32>();
+            self.feeds.extend(kept.into_iter().map(|words| Feed { slot, words, next: 0 }));
+        }
+        self.finish(slot, cx);
+    }
+
+    /// The reduction unit: a word in, a word written.
+    fn reduce(&mut self, cx: &mut CeCx<'_>) {
+        if self.feeds.is_empty() && self.in_unit.is_empty() {
+            return;
+        }
+        let mut input = None;
+        while let Some(feed) = self.feeds.front_mut() {
+            let Some(context) = self.contexts[usize::from(feed.slot)].as_mut() else {
+                // Removed while its words waited.
+                self.feeds.pop_front();
+                continue;
+            };
+            let place = (feed.slot, feed.next as u16);
+            if self.in_unit.contains(&place) {
+                break;
+            }
+            let mut operands = Operands::new();
+            if let Some(old) = context.accumulators[feed.next] {
+                operands.set(0, old);
+            }
+            operands.set(1, feed.words[feed.next]);
+            let header = context.like;
+            let tag = u64::from(feed.slot) << 16 | feed.next as u64;
+            input = Some(TreeIn {
+                op: header.op,
+                dtype: header.dtype,
+                mode: header.mode(),
+                operands,
+                flags: Flags::NONE,
+                tag,
+            });
+            self.in_unit.push_back(place);
+            feed.next += 1;
+            if feed.next == feed.words.len() {
+                self.feeds.pop_front();
+            }
+            break;
+        }
+        let Some(done) = self.tree.tick(input) else { return };
+        self.in_unit.pop_front();
+        let (slot, word) = ((done.tag >> 16) as u16, (done.tag & 0xffff) as usize);
+        let Some(context) = self.contexts[usize::from(slot)].as_mut() else { return };
+        if let Some(place) = context.accumulators.get_mut(word) {
+            *place = Some(done.value);
+            context.flags |= done.flags;
+            context.under_way = context.under_way.saturating_sub(1);
+            self.finish(slot, cx);
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- messages out
+
+    /// Answers if everybody has answered and every word is written.
+    fn finish(&mut self, slot: u16, cx: &mut CeCx<'_>) {
+        let context = self.at(slot);
+        if !context.satisfied || context.under_way > 0 || context.state != State::Active {
+            return;
+        }
+        context.deadline = None;
+        self.answer(slot, cx);
+    }
+
+    fn answer(&mut self, slot: u16, cx: &mut CeCx<'_>) {
+        let me = self.me;
+        let context = self.at(slot);
+        let master = context.is_master();
+        if context.error != Status::Ok {
+            // Who is missing goes ahead of the data (B-ERR-3): upstream, or from the master to the source.
+            let mut header = Header::new(Message::Error, me.0, context.requester, context.requester_offset);
+            header.tag = engine_tag(me.1);
+            (header.status, header.cc_id, header.run) = (context.error, context.cc_id, context.like.run);
+            (header.dmu_id, header.p_id) = (context.dmu_id, context.p_id);
+            let body = Body::Missing { pbv: context.track.pbv, devices: context.missing.clone() };
+            cx.out.push(Outgoing { packet: Packet { header, body }, target: Target::Header });
+        }
+        if master {
+            let stored = context.stored;
+            let mut packet = context.response(Message::Satisfied, me);
+            packet.header.p_count = stored.p_count;
+            let source = context.dmu_id;
+            context.state = State::Done;
+            self.distribute(slot, packet, source, stored.answer_source, cx);
+        } else {
+            let packet = context.response(Message::Partial, me);
+            context.state = State::Waiting;
+            cx.out.push(Outgoing { packet, target: Target::Header });
+        }
+    }
+
+    /// Sends satisfied to everybody below, and to the source if it is not among them and wants it.
+    fn distribute(&mut self, slot: u16, packet: Packet, source: u16, answer_source: bool, cx: &mut CeCx<'_>) {
+        let context = self.at(slot);
+        let stored = context.stored;
+        let multicast = context.like.message == Message::Multicast;
+        if answer_source {
+            let mut copy = packet.clone();
+            (copy.header.device, copy.header.offset) = (source, 0);
+            cx.out.push(Outgoing { packet: copy, target: Target::Header });
+        }
+        // A multicast is over when it was received: its receivers wait for nothing.
+        if !multicast {
+            cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.pbv, skip: NO_DEVICE } });
+        }
+        if stored.rearm {
+            let context = self.at(slot);
+            context.state = State::Active;
+            context.clear();
+            context.like.run = context.like.run.wrapping_add(1);
+            context.track = Track { pbv: stored.pbv, p_count: stored.p_count };
+            let track = context.track;
+            self.loads.push_back((slot, track));
+        }
+    }
+
+    /// Satisfied came from upstream: it goes on down.
+    fn descend(&mut self, slot: u16, packet: &Packet, cx: &mut CeCx<'_>) {
+        let header = packet.header;
+        let context = self.at(slot);
+        if context.requester != header.requester {
+            return self.refuse(&header, Status::UnknownDevice, cx);
+        }
+        if context.state != State::Waiting || context.like.run != header.run {
+            return self.refuse(&header, Status::Duplicate, cx);
+        }
+        context.state = State::Done;
+        let mut copy = Packet { header: self.down(header), body: packet.body.clone() };
+        copy.header.p_count = self.at(slot).stored.p_count;
+        self.distribute(slot, copy, NO_DEVICE, false, cx);
+    }
+
+    /// Upstream asks again: the response is sent again if there is one.
+    fn repeat(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) {
+        let me = self.me;
+        let context = self.at(slot);
+        if context.requester == header.requester && context.state == State::Waiting && context.like.run == header.run {
+            let packet = context.response(Message::Partial, me);
+            cx.out.push(Outgoing { packet, target: Target::Header });
+        }
+    }
+
+    /// Watchdogs (B-ERR-1, B-ERR-2): first those that are missing are asked again, then they are reported.
+    fn watch(&mut self, cx: &mut CeCx<'_>) {
+        if cx.now < self.alarm {
+            return;
+        }
+        let (me, tag) = (self.me.0, self.tag());
+        for slot in 0..self.contexts.len() {
+            let Some(context) = self.contexts[slot].as_mut() else { continue };
+            if context.deadline.is_none_or(|deadline| deadline > cx.now) || context.state != State::Active {
+                continue;
+            }
+            let pbv = context.track.pbv;
+            if context.retries < cx.table.retries {
+                context.retries += 1;
+                context.deadline = Some(cx.now + u64::from(cx.table.timeout));
+                let mut header = context.like;
+                (header.message, header.requester, header.tag) = (Message::Retry, me, tag);
+                header.status = Status::TimedOut;
+                let packet = Packet::bare(header);
+                cx.out.push(Outgoing { packet, target: Target::Entries { pbv, skip: NO_DEVICE } });
+                continue;
+            }
+            context.deadline = None;
+            context.error = Status::TimedOut;
+            for (entry, device) in cx.table.entries() {
+                if pbv >> entry & 1 != 0 {
+                    context.missing.push(device);
+                    (cx.missing)(context.cc_id, device, Status::TimedOut);
+                }
+            }
+            context.satisfied = true;
+            if context.stored.pbv_order {
+                let kept: Vec<Vec<u64>> = context.kept.iter_mut().filter_map(Option::take).collect();
+                context.under_way += kept.iter().map(|words| words.len() as u32).sum::<u32>();
+                let slot = slot as u16;
+                self.feeds.extend(kept.into_iter().map(|words| Feed { slot, words, next: 0 }));
+            }
+            self.finish(slot as u16, cx);
+        }
+        self.alarm = self.contexts().filter_map(|context| context.deadline).min().unwrap_or(Cycle::MAX);
+    }
+
+    /// Describes the engine's registers to a wave: the pipelines and the first contexts of the store.
+    pub fn probe(&self, scope: &mut Scope<'_>) {
+        scope.valid("read_slot", 12, self.tracker.read_q.map(|op| u64::from(op.slot)));
+        scope.valid("write_slot", 12, self.tracker.modify_q.map(|(op, _)| u64::from(op.slot)));
+        scope.bits("in_unit", 3, self.in_unit.len() as u64);
+        for (slot, context) in self.contexts.iter().take(PROBED_CONTEXTS).enumerate() {
+            scope.indexed("context", slot, |scope| {
+                let context = context.as_ref();
+                scope.state("state", &STATES, context.map_or(State::Absent, |context| context.state) as u64);
+                scope.bits("cc_id", 12, context.map_or(0, |context| u64::from(context.cc_id)));
+                let track = self.tracker.entry(slot as u16);
+                scope.bits("p_count", 16, u64::from(track.p_count));
+                scope.wide("pbv", 128, &[track.pbv as u64, (track.pbv >> 64) as u64]);
+            });
+        }
+    }
+
+    /// The tracking store, for checks.
+    pub fn tracker(&self) -> &Tracker {
+        &self.tracker
+    }
+
+    /// The parameters.
+    pub fn cfg(&self) -> CeCfg {
+        self.cfg
+    }
+}
+
+/// Contexts that waves show.
+const PROBED_CONTEXTS: usize = 8;
+
+/// The tag of an engine's frames: bit 13, and the number of the engine in its switch in bits 11:8.
+pub const fn engine_tag(base: u16) -> u16 {
+    1 << 13 | ((base.wrapping_sub(ENGINE_BASE) / ENGINE_SPAN) & 0xf) << 8
+}
+
+/// Where answers to a message go in the sender's space: an engine's register base, or 0 at an end point. An engine names
+/// itself in the tag's top bit *\[chosen\]*.
+pub fn reply_offset(header: &Header) -> u16 {
+    if header.tag >> 13 & 1 != 0 { ENGINE_BASE + (header.tag >> 8 & 0xf) * ENGINE_SPAN } else { 0 }
+}
+
+impl Context {
+    /// A response with the data of this context, addressed to its requester.
+    fn response(&self, message: Message, me: (u16, u16)) -> Packet {
+        let mut header = Header { message, requester: me.0, tag: engine_tag(me.1), posted: false, ..self.like };
+        (header.device, header.offset) = (self.requester, self.requester_offset);
+        (header.p_id, header.dmu_id) = (self.p_id, self.dmu_id);
+        header.flags = self.flags;
+        header.error = self.error != Status::Ok;
+        header.status = self.error;
+        header.p_count = self.stored.p_count;
+        let barrier = self.like.op == Op::Barrier || self.like.message == Message::Multicast;
+        let whole: Option<Vec<u64>> = self.accumulators.iter().copied().collect();
+        Packet::of(header, if barrier { Vec::new() } else { whole.unwrap_or_default() })
+    }
+}

@@ -1,0 +1,511 @@
+//! The packet engine: a credit-terminated bump in the wire of one of a switch's ports (B-STR-1).
+//!
+//! ```text
+//!   port 0: switch                                                            port 1: what lies behind
+//!   ══════════╤══════════════════ data path ═══════════════════════╤══════════
+//!             │ extract                                     inject │
+//!      ┌──────▼──────┐                                     ┌───────┴──────┐
+//!      │ interposer  │                                     │ output queue │◀─ route look-up
+//!      └──────┬──────┘                                     └───────▲──────┘
+//!      ┌──────▼──────────────┐   ┌───────────────────┐             │
+//!      │ checker and steering├──▶│ collective engine ├─────────────┤
+//!      └──────┬──────────────┘   │ (with multicast)  │             │
+//!             │                  └───────────────────┘             │
+//!             └──────▶ registers (0xC000) ─────────────────────────┘
+//! ```
+//!
+//! | unit | what it does | cycles |
+//! |---|---|---|
+//! | interposer | takes frames addressed to this engine out of the data path, flit by flit, and lets all others pass | a frame that passes: the half link + 1 |
+//! | checker | collects a frame; when its tail is there, decodes and checks it; steers by message and address | with the tail |
+//! | collective engine | see [`ce`](super::ce) | from the next cycle on |
+//! | registers | write; read and answer | 1 |
+//! | output queue | a message is one entry, however many copies it has; copies leave in the order of PBV entries, a flit a cycle; the look-up of a copy overlaps the copy before | 1 |
+//!
+//! | parameter | default | unit | effect |
+//! |---|---|---|---|
+//! | `base` | 0xC000 | | offset of this engine's registers in its switch's space |
+//! | `inbox` | 1024 | flits | frames that are checked and wait for the collective engine; while it is full the interposer takes nothing more, so the flow control the neighbours see is the engine's |
+//!
+//! Injected frames and those that pass share a port flit by flit only between frames: a port's channel belongs to one frame
+//! from head to tail. Of two that want to start, the one that passes goes first every other time *\[chosen\]*.
+//!
+//! No deadlock through the engine: what it takes never waits for what it sends. An entry of the output queue holds a message,
+//! not its copies, and a context has at most one message of each kind in it; only refusals could be more, and beyond
+//! [`MOST_REFUSALS`] they are counted and not sent.
+//!
+//! Limitation: frames are checked whole before they are used (store and forward): each engine on the way costs the time of
+//! a frame.
+//!
+//! Requirements: B-STR-1, B-STR-2, B-HI-5, B-HI-6 (`pbv.md`); paragraphs 91, 92.
+
+use std::collections::VecDeque;
+
+use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, engine_tag, reply_offset};
+use super::event::{Event, Log};
+use super::packet::{Body, Header, Message, PBV_ENTRIES, Packet, Status};
+use super::routes::{Directory, address_of, frame_flit};
+use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable, RegisterBlock, following};
+use crate::fabric::{Block, Io};
+use crate::kernel::{Cycle, Wake};
+use crate::probe::Scope;
+
+/// Refusals that may wait in the output queue.
+pub const MOST_REFUSALS: usize = 64;
+
+/// Parameters of a packet engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineCfg {
+    /// Device ID of its switch.
+    pub device: u16,
+    /// Offset of its registers.
+    pub base: u16,
+    /// Flits of frames that wait for the collective engine.
+    pub inbox: usize,
+    /// Its collective engine.
+    pub ce: CeCfg,
+}
+
+impl EngineCfg {
+    /// The first engine of a switch, with defaults.
+    pub fn of(device: u16) -> EngineCfg {
+        EngineCfg { device, base: ENGINE_BASE, inbox: 1024, ce: CeCfg::default() }
+    }
+}
+
+/// What a side's channel is doing with the frame it is in the middle of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+enum Way {
+    #[default]
+    Between,
+    Passes,
+    Extracted,
+}
+
+// ------------------------------------------------------------------------------------------------- interposer
+
+/// Extraction and passing: one state for each side and channel.
+#[derive(Clone, Debug, Default)]
+struct Interposer {
+    ways: [[Way; MOST_CHANNELS]; 2],
+    /// Words of the frame being extracted.
+    collecting: [[Vec<u64>; MOST_CHANNELS]; 2],
+    /// The output channel is in the middle of a frame that passes.
+    passing: [[bool; MOST_CHANNELS]; 2],
+    /// An injected frame waited while one passed: it starts next.
+    yields: [bool; 2],
+}
+
+/// Most point-to-point channels of a system with packet engines.
+pub const MOST_CHANNELS: usize = 8;
+
+impl Interposer {
+    /// One clock of the data path. `room`: flits the inbox can still take. `injecting`: per port, whether an injected
+    /// frame holds channel 0. Complete extracted frames are pushed to `frames`.
+    fn tick(
+        &mut self,
+        io: &mut Io<'_>,
+        mine: impl Fn(u32) -> bool,
+        room: usize,
+        injecting: [bool; 2],
+        frames: &mut Vec<Vec<u64>>,
+    ) -> bool {
+        let vcs = io.vcs();
+        let mut moved = false;
+        for from in 0..2u16 {
+            let to = 1 - from;
+            let (side, out) = (usize::from(from), usize::from(to));
+            let mut extracted = false;
+            for channel in 0..vcs.unicast {
+                let vc = vcs.set + channel;
+                let at = usize::from(channel);
+                let Some(flit) = io.head(from, vc) else { continue };
+                if self.ways[side][at] == Way::Between && mine(address_of(&flit)) {
+                    if room < LONGEST_FRAME {
+                        continue;
+                    }
+                    self.ways[side][at] = Way::Extracted;
+                }
+                if self.ways[side][at] == Way::Extracted {
+                    if extracted {
+                        continue;
+                    }
+                    extracted = true;
+                    io.take(from, vc);
+                    moved = true;
+                    self.collecting[side][at].push(flit.word);
+                    if flit.tag.tail() {
+                        self.ways[side][at] = Way::Between;
+                        frames.push(std::mem::take(&mut self.collecting[side][at]));
+                    }
+                    continue;
+                }
+                let starts = self.ways[side][at] == Way::Between;
+                let free = if starts {
+                    !(channel == 0 && (injecting[out] || self.yields[out])) && io.can_start(to, vc)
+                } else {
+                    io.can_send(to, vc)
+                };
+                if !free {
+                    continue;
+                }
+                io.take(from, vc);
+                io.send(to, vc, flit);
+                moved = true;
+                self.ways[side][at] = if flit.tag.tail() { Way::Between } else { Way::Passes };
+                self.passing[out][at] = !flit.tag.tail();
+            }
+        }
+        moved
+    }
+
+    /// Whether nothing stands in the middle.
+    fn is_between(&self) -> bool {
+        self.ways.iter().flatten().all(|&way| way == Way::Between)
+    }
+}
+
+/// Flits of the longest frame.
+const LONGEST_FRAME: usize =
+    (super::packet::HEADER_BYTES + super::packet::MAX_PAYLOAD_BYTES) / super::packet::FLIT_BYTES;
+
+// ------------------------------------------------------------------------------------------------ output queue
+
+/// A copy on its way out.
+#[derive(Clone, Debug)]
+struct Leaving {
+    header: Header,
+    words: Vec<u64>,
+    sent: usize,
+    port: u16,
+}
+
+/// Messages that leave, and the copy that is on its way out.
+#[derive(Clone, Debug, Default)]
+struct OutputQueue {
+    entries: VecDeque<Outgoing>,
+    /// PBV entry from which the next copy of the first message is looked for.
+    next_entry: u8,
+    copy: Option<Leaving>,
+    /// Refusals among the entries.
+    refusals: usize,
+}
+
+/// Whether a message tells somebody that a frame of his was refused.
+fn is_refusal(outgoing: &Outgoing) -> bool {
+    outgoing.packet.header.message == Message::Error && matches!(outgoing.packet.body, Body::Words(_))
+}
+
+impl OutputQueue {
+    /// Queues a message; of refusals only so many.
+    fn push(&mut self, outgoing: Outgoing) {
+        if is_refusal(&outgoing) {
+            if self.refusals >= MOST_REFUSALS {
+                return;
+            }
+            self.refusals += 1;
+        }
+        self.entries.push_back(outgoing);
+    }
+
+    /// Looks the next copy up: its destination, its port, its bits.
+    fn look_up(&mut self, table: &PbvTable, directory: &Directory, engine: u32) {
+        while self.copy.is_none() {
+            let Some(first) = self.entries.front() else { return };
+            let mut packet;
+            match first.target {
+                Target::Header => {
+                    let outgoing = self.entries.pop_front().expect("looked at");
+                    self.refusals -= usize::from(is_refusal(&outgoing));
+                    packet = outgoing.packet;
+                }
+                Target::Entries { pbv, skip } => {
+                    let wanted =
+                        |entry: &u8| pbv >> entry & 1 != 0 && table.device(*entry).is_some_and(|device| device != skip);
+                    let Some(entry) = (self.next_entry..PBV_ENTRIES as u8).find(wanted) else {
+                        self.entries.pop_front();
+                        self.next_entry = 0;
+                        continue;
+                    };
+                    self.next_entry = entry + 1;
+                    packet = first.packet.clone();
+                    packet.header.p_id = entry;
+                    packet.header.device = table.device(entry).expect("wanted");
+                    packet.header.offset = if table.is_switch(entry) { ENGINE_BASE } else { 0 };
+                }
+            }
+            let header = packet.header;
+            if !directory.knows(header.address()) {
+                continue;
+            }
+            let words = packet.flits().expect("an engine builds frames that fit");
+            self.copy = Some(Leaving { header, words, sent: 0, port: directory.side(engine, header.address()) });
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.copy.is_none()
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------ engine
+
+/// A packet engine.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    cfg: EngineCfg,
+    /// Number among the system's engines.
+    number: u32,
+    interposer: Interposer,
+    /// Frames that were checked, with their flits.
+    inbox: VecDeque<(Packet, usize)>,
+    inbox_flits: usize,
+    registers: RegisterBlock,
+    ce: Ce,
+    output: OutputQueue,
+    scratch: (Vec<Vec<u64>>, Vec<Outgoing>),
+    /// What it received and sent.
+    pub log: Log,
+}
+
+impl Engine {
+    /// An engine; `number` is its number among the bumps of the plan.
+    pub fn new(cfg: EngineCfg, number: u32) -> Engine {
+        let mut ce = Ce::new(cfg.ce);
+        ce.place(cfg.device, cfg.base);
+        Engine {
+            cfg,
+            number,
+            interposer: Interposer::default(),
+            inbox: VecDeque::new(),
+            inbox_flits: 0,
+            registers: RegisterBlock::default(),
+            ce,
+            output: OutputQueue::default(),
+            scratch: (Vec::new(), Vec::new()),
+            log: Log::default(),
+        }
+    }
+
+    /// Its parameters.
+    pub fn cfg(&self) -> EngineCfg {
+        self.cfg
+    }
+
+    /// Its registers.
+    pub fn registers(&self) -> &RegisterBlock {
+        &self.registers
+    }
+
+    /// Its registers, for configuration out of band: an SPI-like side port that a management processor drives before the
+    /// run. It costs no cycle of the data path.
+    pub fn side_port(&mut self) -> &mut RegisterBlock {
+        &mut self.registers
+    }
+
+    /// Its collective engine.
+    pub fn ce(&self) -> &Ce {
+        &self.ce
+    }
+
+    /// Reads one of its registers.
+    ///
+    /// # Errors
+    /// [`Status::BadAddress`] if there is none at this offset from the base.
+    pub fn read(&self, offset: u16) -> Result<u32, Status> {
+        self.registers.read(offset, &self.ce)
+    }
+
+    // -------------------------------------------------------------------------------------- checker and steering
+
+    fn refuse(&mut self, header: &Header, status: Status) {
+        self.registers.readings.refused[usize::from(status.number())] += 1;
+        let silent = header.posted || matches!(header.message, Message::Error | Message::ReadReply);
+        if self.registers.table.report_errors && !silent {
+            let mut answer = Header::new(Message::Error, self.cfg.device, header.requester, reply_offset(header));
+            (answer.status, answer.cc_id, answer.run) = (status, header.cc_id, header.run);
+            (answer.p_id, answer.dmu_id) = (header.p_id, header.dmu_id);
+            answer.tag = engine_tag(self.cfg.base);
+            self.output.push(Outgoing { packet: Packet::bare(answer), target: Target::Header });
+        }
+    }
+
+    /// Checks a frame and leads it to its unit.
+    fn check(&mut self, words: &[u64], now: Cycle) {
+        self.registers.readings.frames_in += 1;
+        let Ok(packet) = Packet::from_flits(words) else {
+            // Nothing in it can be trusted, its sender included.
+            self.registers.readings.refused[usize::from(Status::BadLength.number())] += 1;
+            return;
+        };
+        let header = packet.header;
+        self.log.note(Event::received(now, self.cfg.device, &header));
+        let inside = header.offset.wrapping_sub(self.cfg.base);
+        if header.device != self.cfg.device {
+            self.refuse(&header, Status::UnknownDevice);
+        } else if header.poisoned {
+            self.refuse(&header, Status::Poisoned);
+        } else {
+            match header.message {
+                Message::Write => self.write(&packet, inside),
+                Message::Read => self.read_registers(&header, inside),
+                Message::Configuration => self.configure(&packet),
+                Message::ReadReply => self.refuse(&header, Status::WrongType),
+                _ => {
+                    self.inbox_flits += words.len();
+                    self.inbox.push_back((packet, words.len()));
+                }
+            }
+        }
+    }
+
+    // --------------------------------------------------------------------------------------------------- registers
+
+    fn write(&mut self, packet: &Packet, mut offset: u16) {
+        for &word in packet.words() {
+            if let Err(status) = self.registers.write(offset, word as u32) {
+                return self.refuse(&packet.header, status);
+            }
+            offset = following(offset);
+        }
+    }
+
+    fn read_registers(&mut self, header: &Header, mut offset: u16) {
+        let mut words = Vec::new();
+        // P_count says how many; a read asks for at least one.
+        for _ in 0..header.p_count.clamp(1, 256) {
+            match self.registers.read(offset, &self.ce) {
+                Ok(value) => words.push(u64::from(value)),
+                Err(status) => return self.refuse(header, status),
+            }
+            offset = following(offset);
+        }
+        let mut answer = Header::new(Message::ReadReply, self.cfg.device, header.requester, reply_offset(header));
+        (answer.cc_id, answer.p_count) = (header.cc_id, words.len() as u16);
+        answer.tag = header.tag;
+        self.output.push(Outgoing { packet: Packet::of(answer, words), target: Target::Header });
+    }
+
+    /// Takes over its own record; sends the others on to their switches (B-HI-7: one switch generates all).
+    fn configure(&mut self, packet: &Packet) {
+        let Body::Configuration(records) = &packet.body else { unreachable!("decoding gives records") };
+        for record in records {
+            if record.device == self.cfg.device {
+                self.registers.table.configure(record);
+            } else {
+                let mut header = packet.header;
+                (header.requester, header.tag) = (self.cfg.device, engine_tag(self.cfg.base));
+                (header.device, header.offset) = (record.device, ENGINE_BASE);
+                let packet = Packet { header, body: Body::Configuration(vec![record.clone()]) };
+                self.output.push(Outgoing { packet, target: Target::Header });
+            }
+        }
+    }
+
+    // -------------------------------------------------------------------------------------------------------- clock
+
+    fn collect(&mut self, now: Cycle) {
+        let input = match self.inbox.front() {
+            Some((packet, _)) if self.ce.ready(&packet.header) => {
+                let (packet, flits) = self.inbox.pop_front().expect("looked at");
+                self.inbox_flits -= flits;
+                Some(packet)
+            }
+            _ => None,
+        };
+        let readings = &mut self.registers.readings;
+        let failure = &mut readings.failure;
+        let refused = &mut readings.refused;
+        let mut cx = CeCx {
+            table: &self.registers.table,
+            now,
+            out: &mut self.scratch.1,
+            refuse: &mut |status: Status| refused[usize::from(status.number())] += 1,
+            missing: &mut |cc_id, device, status| *failure = Some((device, cc_id, status)),
+        };
+        self.ce.tick(input, &mut cx);
+        for outgoing in self.scratch.1.drain(..) {
+            self.output.push(outgoing);
+        }
+    }
+
+    fn inject(&mut self, io: &mut Io<'_>, directory: &Directory) {
+        self.output.look_up(&self.registers.table, directory, self.number);
+        let readings = &mut self.registers.readings;
+        readings.queue = self.output.entries.len() as u32 + u32::from(self.output.copy.is_some());
+        readings.queue_peak = readings.queue_peak.max(readings.queue);
+        let Some(copy) = &mut self.output.copy else { return };
+        let vc = io.vcs().set;
+        let out = usize::from(copy.port);
+        let starts = copy.sent == 0;
+        let free = if starts {
+            !self.interposer.passing[out][0] && io.can_start(copy.port, vc)
+        } else {
+            io.can_send(copy.port, vc)
+        };
+        if !free {
+            self.interposer.yields[out] = starts;
+            readings.waited += 1;
+            return;
+        }
+        self.interposer.yields[out] = false;
+        if starts {
+            readings.frames_out += 1;
+            self.log.note(Event::sent(io.now(), &copy.header));
+        }
+        io.send(copy.port, vc, frame_flit(&copy.header, vc, copy.sent, &copy.words));
+        copy.sent += 1;
+        if copy.sent == copy.words.len() {
+            self.output.copy = None;
+        }
+    }
+}
+
+impl Block for Engine {
+    type Tables = Directory;
+
+    fn tick(&mut self, io: &mut Io<'_>, directory: &Directory) -> Wake {
+        let (device, base) = (self.cfg.device, self.cfg.base);
+        let mine = |address: u32| {
+            let offset = (address as u16).wrapping_sub(base);
+            (address >> 16) as u16 == device && offset < ENGINE_SPAN || !directory.knows(address)
+        };
+        let room = self.cfg.inbox.saturating_sub(self.inbox_flits);
+        let mut injecting = [false; 2];
+        if let Some(copy) = &self.output.copy {
+            injecting[usize::from(copy.port)] = copy.sent > 0;
+        }
+        let mut frames = std::mem::take(&mut self.scratch.0);
+        let moved = self.interposer.tick(io, mine, room, injecting, &mut frames);
+        // The collective engine sees what the checker had at the start of the cycle.
+        self.collect(io.now());
+        self.inject(io, directory);
+        for frame in frames.drain(..) {
+            self.check(&frame, io.now());
+        }
+        self.scratch.0 = frames;
+        let busy = moved || !self.inbox.is_empty() || !self.ce.is_idle() || !self.output.is_empty();
+        match self.ce.deadline() {
+            _ if busy => Wake::Next,
+            Some(cycle) => Wake::At(cycle.max(io.now() + 1)),
+            None => Wake::OnInput,
+        }
+    }
+
+    fn open(&self) -> Option<String> {
+        let waiting = self.inbox.len() + self.output.entries.len() + usize::from(self.output.copy.is_some());
+        (waiting > 0 || !self.interposer.is_between())
+            .then(|| format!("{} frames wait in it, {} messages to send", self.inbox.len(), self.output.entries.len()))
+    }
+
+    fn probe(&self, scope: &mut Scope<'_>) {
+        let readings = &self.registers.readings;
+        scope.bits("inbox", 16, self.inbox_flits as u64);
+        scope.bits("output_queue", 16, u64::from(readings.queue));
+        scope.bits("frames_in", 32, u64::from(readings.frames_in));
+        scope.bits("frames_out", 32, u64::from(readings.frames_out));
+        let leaving = self.output.copy.as_ref();
+        scope.valid("sending", 8, leaving.map(|copy| u64::from(copy.header.message.number())));
+        scope.scope("ce", |scope| self.ce.probe(scope));
+    }
+}

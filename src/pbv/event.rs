@@ -1,0 +1,78 @@
+//! What was sent and received, when: the events that message ladders and the source's step lists are made of.
+
+use super::packet::{Control, Header, Message};
+use crate::arith::Op;
+use crate::kernel::Cycle;
+
+/// A frame was sent (its first flit left) or received (its last flit was there).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub cycle: Cycle,
+    /// Sender's device ID.
+    pub from: u16,
+    /// Receiver's device ID.
+    pub to: u16,
+    /// Received, not sent.
+    pub received: bool,
+    /// Which message.
+    pub message: Message,
+    /// Which context.
+    pub cc_id: u16,
+    /// Its operation.
+    pub op: Op,
+    /// Of a control packet.
+    pub control: Control,
+}
+
+impl Event {
+    fn of(cycle: Cycle, received: bool, from: u16, to: u16, header: &Header) -> Event {
+        let Header { message, cc_id, op, control, .. } = *header;
+        Event { cycle, from, to, received, message, cc_id, op, control }
+    }
+
+    /// A frame that was received by device `at`.
+    pub fn received(cycle: Cycle, at: u16, header: &Header) -> Event {
+        Event::of(cycle, true, header.requester, at, header)
+    }
+
+    /// A frame that was sent.
+    pub fn sent(cycle: Cycle, header: &Header) -> Event {
+        Event::of(cycle, false, header.requester, header.device, header)
+    }
+
+    /// The message in the source's words: `barrier met`, `barrier satisfied`, `command sum`.
+    pub fn label(&self) -> String {
+        match self.message {
+            Message::Contribution | Message::Partial if self.op == Op::Barrier => "barrier met".into(),
+            Message::Satisfied if self.op == Op::Barrier => "barrier satisfied".into(),
+            Message::Command if self.op == Op::Barrier => "set up barrier".into(),
+            Message::Command => format!("command {}", self.op),
+            Message::Control => format!("control {}", self.control),
+            message => message.to_string(),
+        }
+    }
+}
+
+/// The events of one device, if somebody wants them.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    /// Whether events are kept.
+    pub on: bool,
+    events: Vec<Event>,
+}
+
+impl Log {
+    /// Keeps an event.
+    #[inline]
+    pub fn note(&mut self, event: Event) {
+        if self.on {
+            self.events.push(event);
+        }
+    }
+
+    /// What was kept, in order.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+}

@@ -1,0 +1,33 @@
+//! The PBV family: addressable collective engines with participant bit vectors.
+//!
+//! Source: "In-switch collective primitive processing" (US 20250267065 A1), paragraphs 91 to 242.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`packet`] | frames, bit by bit |
+//! | [`tables`] | PBV table, settings and counters; register map at 0xC000 |
+//! | [`ce`] | collective engine: context store, tracking store, reduction |
+//! | [`engine`] | packet engine in the wire: interposer, checker, output queue |
+//! | [`node`] | end points with task times; the source that configures |
+//! | [`routes`] | device IDs, addresses, route tables |
+//! | [`plan`] | collectives as trees of engines: tables, records and frames that set them up |
+//! | [`system`] | switches, links, engines and nodes as one system; the source's examples |
+//! | [`event`] | what was sent and received, when |
+//!
+//! Frames travel on point-to-point channel 0, so that messages from one device to another never overtake each other; a
+//! flit is eight bytes of a frame (see [`packet`]).
+
+pub mod ce;
+pub mod engine;
+pub mod event;
+pub mod node;
+pub mod packet;
+pub mod plan;
+pub mod routes;
+pub mod system;
+pub mod tables;
+
+pub use engine::Engine;
+pub use node::Node;
+pub use routes::Directory;
+pub use system::System;

@@ -1,0 +1,418 @@
+//! A node: an end device that does its task and says so; one of them is the source of a collective (B-EP-1).
+//!
+//! ```text
+//!   command ─▶ WORKING ─ task time ─▶ contribution ─▶ MET ─ satisfied ─▶ DONE
+//! ```
+//!
+//! | parameter | unit | effect |
+//! |---|---|---|
+//! | [`TaskTime`] | cycles | from the last flit of what starts the task (for the source: the first flit of its own command) to the cycle in which the contribution can be sent |
+//! | `blocks` | | between contribution and satisfied the node starts no task of another context (paragraph 223) |
+//!
+//! A node takes a flit a cycle and sends one; a frame is looked at in the cycle of its tail, and what it makes the node
+//! send can start in the same cycle. The requester of what started a task is stored, and the contribution goes to it
+//! (paragraph 97). A retry is answered with the contribution again, if it was made.
+//!
+//! A source works through a script: frames with the condition on which each is sent.
+//!
+//! Limitation: one outbox, frames in the order in which they were made.
+
+use std::collections::VecDeque;
+
+use super::ce::reply_offset;
+use super::event::{Event, Log};
+use super::packet::{Body, Header, Message, Packet, Status};
+use super::routes::{Directory, frame_flit};
+use crate::arith::Flags;
+use crate::fabric::{Block, Io};
+use crate::kernel::{Cycle, Rng, Wake};
+use crate::probe::{EnumTable, Scope};
+
+/// How long a node's task takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskTime {
+    /// Always the same.
+    Fixed(u64),
+    /// Evenly distributed, both ends included; the seed's stream is the device ID.
+    Uniform {
+        /// Shortest.
+        from: u64,
+        /// Longest.
+        to: u64,
+        /// Seed.
+        seed: u64,
+    },
+    /// Run by run; the last one stays.
+    Trace(Vec<u64>),
+    /// Never ends: a dead node.
+    Never,
+}
+
+/// A node's part in a context.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Which context.
+    pub cc_id: u16,
+    /// Header of its contributions: operation, type, rounding. A source that takes part sets `device`, `offset` and `p_id`
+    /// to its own engine, for it is sent no command.
+    pub like: Header,
+    /// Its operand, the same in every run; empty for a barrier.
+    pub words: Vec<u64>,
+    /// How long its task takes.
+    pub task: TaskTime,
+    /// What starts it: a command, or the initialisation.
+    pub starts_on: Message,
+    /// Runs to start by itself after the first, where contexts are armed again.
+    pub again: u32,
+    /// Starts no task of another context until satisfied.
+    pub blocks: bool,
+}
+
+impl Part {
+    /// A part in a context that a command starts.
+    pub fn of(like: Header, words: Vec<u64>, task: TaskTime) -> Part {
+        let cc_id = like.cc_id;
+        Part { cc_id, like, words, task, starts_on: Message::Command, again: 0, blocks: true }
+    }
+}
+
+/// When a frame of a script is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// As soon as the frame before has left.
+    Next,
+    /// From this cycle on.
+    At(Cycle),
+    /// When so many runs of a context were satisfied here.
+    Satisfied(u16, u32),
+    /// When so many frames that are no satisfied message were received here (read replies, errors, multicasts).
+    Received(usize),
+}
+
+/// State of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PartState {
+    /// Nothing asked of it.
+    Idle,
+    /// Its task waits for another one.
+    Waits,
+    /// Its task runs.
+    Working,
+    /// Contribution made.
+    Met,
+}
+
+static STATES: EnumTable = EnumTable { name: "part", names: &["IDLE", "WAITS", "WORKING", "MET"] };
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Cycle of the last flit of satisfied.
+    pub cycle: Cycle,
+    /// The result.
+    pub words: Vec<u64>,
+    /// Its flags.
+    pub flags: Flags,
+    /// Whether it is marked as an error, and why.
+    pub error: Option<Status>,
+}
+
+#[derive(Clone, Debug)]
+struct Running {
+    part: Part,
+    state: PartState,
+    /// Cycle in which the task ends.
+    until: Cycle,
+    run: u32,
+    started: u32,
+    outcomes: Vec<Outcome>,
+}
+
+/// An end device.
+#[derive(Clone, Debug)]
+pub struct Node {
+    device: u16,
+    parts: Vec<Running>,
+    script: VecDeque<(When, Packet)>,
+    outbox: VecDeque<Packet>,
+    leaving: Option<(Header, Vec<u64>, usize)>,
+    collecting: Vec<u64>,
+    rng: Option<Rng>,
+    /// Frames that concern no task: read replies, errors, multicasts.
+    mail: Vec<(Cycle, Packet)>,
+    /// What it received and sent.
+    pub log: Log,
+}
+
+impl Node {
+    /// A node with nothing to do.
+    pub fn new(device: u16) -> Node {
+        Node {
+            device,
+            parts: Vec::new(),
+            script: VecDeque::new(),
+            outbox: VecDeque::new(),
+            leaving: None,
+            collecting: Vec::new(),
+            rng: None,
+            mail: Vec::new(),
+            log: Log::default(),
+        }
+    }
+
+    /// Its device ID.
+    pub fn device(&self) -> u16 {
+        self.device
+    }
+
+    /// Gives it a part in a context.
+    pub fn join(&mut self, part: Part) {
+        self.parts.push(Running { part, state: PartState::Idle, until: 0, run: 0, started: 0, outcomes: Vec::new() });
+    }
+
+    /// Appends to its script.
+    pub fn then(&mut self, when: When, packet: Packet) {
+        self.script.push_back((when, packet));
+    }
+
+    /// What its runs of a context came to.
+    pub fn outcomes(&self, cc_id: u16) -> &[Outcome] {
+        self.parts.iter().find(|running| running.part.cc_id == cc_id).map_or(&[], |running| &running.outcomes)
+    }
+
+    /// State of its part in a context.
+    pub fn state(&self, cc_id: u16) -> Option<PartState> {
+        self.parts.iter().find(|running| running.part.cc_id == cc_id).map(|running| running.state)
+    }
+
+    /// Frames it got that concern no task, with the cycle of their last flit.
+    pub fn mail(&self) -> &[(Cycle, Packet)] {
+        &self.mail
+    }
+
+    // -------------------------------------------------------------------------------------------------------- tasks
+
+    fn is_blocked(&self) -> bool {
+        self.parts
+            .iter()
+            .any(|running| running.part.blocks && matches!(running.state, PartState::Working | PartState::Met))
+    }
+
+    /// Asks for a part's task; it starts when nothing blocks it.
+    fn ask(&mut self, at: usize, run: u32, now: Cycle) {
+        self.parts[at].run = run;
+        self.parts[at].state = PartState::Waits;
+        self.start(now);
+    }
+
+    fn start(&mut self, now: Cycle) {
+        for at in 0..self.parts.len() {
+            if self.parts[at].state != PartState::Waits || self.parts[at].part.blocks && self.is_blocked() {
+                continue;
+            }
+            let running = &mut self.parts[at];
+            let time = match &running.part.task {
+                TaskTime::Fixed(cycles) => *cycles,
+                TaskTime::Uniform { from, to, seed } => {
+                    let rng = self.rng.get_or_insert_with(|| Rng::new(*seed, u64::from(self.device)));
+                    from + rng.below(to.saturating_sub(*from) + 1)
+                }
+                TaskTime::Trace(times) => times.get(running.started as usize).or(times.last()).copied().unwrap_or(0),
+                TaskTime::Never => Cycle::MAX - now,
+            };
+            running.started += 1;
+            running.state = PartState::Working;
+            running.until = now + time;
+        }
+    }
+
+    fn contribution(&self, at: usize) -> Packet {
+        let running = &self.parts[at];
+        let header = Header {
+            message: Message::Contribution,
+            requester: self.device,
+            run: running.run,
+            tag: 0,
+            posted: false,
+            ..running.part.like
+        };
+        Packet::of(header, running.part.words.clone())
+    }
+
+    // ------------------------------------------------------------------------------------------------------- frames
+
+    fn receive(&mut self, words: &[u64], now: Cycle, io: &mut Io<'_>) {
+        let Ok(packet) = Packet::from_flits(words) else {
+            let device = self.device;
+            io.fail(|| format!("device {device:#06x} got a frame that does not decode"));
+            return;
+        };
+        let header = packet.header;
+        self.log.note(Event::received(now, self.device, &header));
+        let at = self.parts.iter().position(|running| running.part.cc_id == header.cc_id);
+        match (header.message, at) {
+            (Message::Initialisation | Message::Command, Some(at)) => {
+                // Where the answer goes is learned here, as is the place in the PBV.
+                let like = &mut self.parts[at].part.like;
+                (like.device, like.offset) = (header.requester, reply_offset(&header));
+                (like.p_id, like.dmu_id) = (header.p_id, header.dmu_id);
+                if header.message == self.parts[at].part.starts_on {
+                    self.ask(at, header.run, now);
+                }
+            }
+            (Message::Satisfied, Some(at)) => {
+                let running = &mut self.parts[at];
+                let words = packet.words().to_vec();
+                let error = header.error.then_some(header.status);
+                running.outcomes.push(Outcome { cycle: now, words, flags: header.flags, error });
+                running.state = PartState::Idle;
+                if running.part.again > 0 {
+                    running.part.again -= 1;
+                    let run = header.run.wrapping_add(1);
+                    self.ask(at, run, now);
+                }
+                self.start(now);
+                io.complete();
+            }
+            (Message::Retry, Some(at)) => {
+                if self.parts[at].state == PartState::Met && self.parts[at].run == header.run {
+                    let packet = self.contribution(at);
+                    self.outbox.push_back(packet);
+                }
+            }
+            (Message::Multicast, _) => {
+                if !header.posted {
+                    let mut answer =
+                        Header { message: Message::Contribution, requester: self.device, tag: 0, ..header };
+                    (answer.device, answer.offset) = (header.requester, reply_offset(&header));
+                    self.outbox.push_back(Packet::bare(answer));
+                }
+                self.mail.push((now, packet));
+            }
+            (Message::Initialisation | Message::Control, _) => {}
+            _ => self.mail.push((now, packet)),
+        }
+    }
+
+    fn work(&mut self, now: Cycle) {
+        for at in 0..self.parts.len() {
+            if self.parts[at].state == PartState::Working && self.parts[at].until <= now {
+                self.parts[at].state = PartState::Met;
+                let packet = self.contribution(at);
+                self.outbox.push_back(packet);
+            }
+        }
+    }
+
+    fn script_ready(&self, now: Cycle) -> bool {
+        match self.script.front() {
+            None => false,
+            Some((When::Next, _)) => true,
+            Some((When::At(cycle), _)) => *cycle <= now,
+            Some((When::Satisfied(cc_id, runs), _)) => self.outcomes(*cc_id).len() as u32 >= *runs,
+            Some((When::Received(count), _)) => self.mail.len() >= *count,
+        }
+    }
+
+    fn send(&mut self, io: &mut Io<'_>) {
+        let now = io.now();
+        let vc = io.vcs().set;
+        if self.leaving.is_none() {
+            let next = self.outbox.pop_front().or_else(|| {
+                if self.script_ready(now) { self.script.pop_front().map(|(_, packet)| packet) } else { None }
+            });
+            if let Some(packet) = next {
+                let words = packet.flits().expect("frames of nodes are checked when they are planned");
+                self.leaving = Some((packet.header, words, 0));
+            }
+        }
+        let Some((header, words, sent)) = &mut self.leaving else { return };
+        let free = if *sent == 0 { io.can_start(0, vc) } else { io.can_send(0, vc) };
+        if !free {
+            return;
+        }
+        let header = *header;
+        let first = *sent == 0;
+        io.send(0, vc, frame_flit(&header, vc, *sent, words));
+        *sent += 1;
+        if *sent == words.len() {
+            self.leaving = None;
+        }
+        if first {
+            self.log.note(Event::sent(now, &header));
+            // The source is not sent its own command; its task starts with it.
+            let own = self.parts.iter().position(|running| {
+                running.part.cc_id == header.cc_id
+                    && header.message == running.part.starts_on
+                    && header.dmu_id == self.device
+            });
+            if let Some(at) = own {
+                self.ask(at, header.run, now);
+            }
+        }
+    }
+}
+
+impl Block for Node {
+    type Tables = Directory;
+
+    fn tick(&mut self, io: &mut Io<'_>, _: &Directory) -> Wake {
+        let now = io.now();
+        let vcs = io.vcs();
+        let vc = vcs.set;
+        if io.head(0, vc).is_some() {
+            let flit = io.take(0, vc);
+            self.collecting.push(flit.word);
+            if flit.tag.tail() {
+                let words = std::mem::take(&mut self.collecting);
+                self.receive(&words, now, io);
+            }
+        }
+        self.work(now);
+        self.send(io);
+        let mut wake = Wake::OnInput;
+        if io.queued(0, vc) > 0 || self.leaving.is_some() || !self.outbox.is_empty() || self.script_ready(now) {
+            return Wake::Next;
+        }
+        if let Some((When::At(cycle), _)) = self.script.front() {
+            wake = wake.or(Wake::At(*cycle));
+        }
+        for running in &self.parts {
+            if running.state == PartState::Working && running.until != Cycle::MAX {
+                wake = wake.or(Wake::At(running.until.max(now + 1)));
+            }
+        }
+        wake
+    }
+
+    fn open(&self) -> Option<String> {
+        let part = self.parts.iter().find(|running| running.state != PartState::Idle)?;
+        let what = match part.state {
+            PartState::Idle | PartState::Waits => "waits to start its task",
+            PartState::Working => "works on its task",
+            PartState::Met => "waits to be told that all have met",
+        };
+        Some(format!("device {:#06x} {what} of context {:#05x}", self.device, part.part.cc_id))
+    }
+
+    fn probe(&self, scope: &mut Scope<'_>) {
+        scope.bits("outbox", 8, self.outbox.len() as u64);
+        for (number, running) in self.parts.iter().enumerate() {
+            scope.indexed("part", number, |scope| {
+                scope.state("state", &STATES, running.state as u64);
+                scope.bits("run", 32, u64::from(running.run));
+                scope.bits("satisfied", 32, running.outcomes.len() as u64);
+            });
+        }
+    }
+}
+
+/// Who was reported missing in frames that a node got.
+pub fn missing(node: &Node) -> Vec<u16> {
+    let lists = node.mail.iter().filter_map(|(_, packet)| match &packet.body {
+        Body::Missing { devices, .. } => Some(devices.clone()),
+        _ => None,
+    });
+    lists.flatten().collect()
+}

@@ -1,0 +1,271 @@
+//! Collectives as trees of engines, and the frames that set them up (B-PKT-2 to B-PKT-5, B-HI-1, B-HI-7).
+//!
+//! ```text
+//!   master engine ─┬─ subservient engine ─┬─ engine …
+//!                  │                      └─ its nodes
+//!                  └─ its own nodes
+//! ```
+//!
+//! A PBV table is shared by all contexts of an engine, a context selects from it by its mask. [`tables`] gives every
+//! engine one table that serves all collectives: first the engines below it, then its nodes, each in the order in which
+//! the collectives name them.
+
+use std::collections::BTreeMap;
+
+use super::packet::{Body, ConfigRecord, Header, InitRecord, Message, NO_DEVICE, PBV_ENTRIES, Packet};
+use super::tables::ENGINE_BASE;
+use crate::arith::{DType, Op};
+
+/// An engine of a collective with everybody directly below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// Device ID of its switch.
+    pub device: u16,
+    /// Participants among its nodes.
+    pub nodes: Vec<u16>,
+    /// Engines below it.
+    pub engines: Vec<Branch>,
+}
+
+impl Branch {
+    /// An engine with nodes and nothing below.
+    pub fn leaf(device: u16, nodes: impl IntoIterator<Item = u16>) -> Branch {
+        Branch { device, nodes: nodes.into_iter().collect(), engines: Vec::new() }
+    }
+
+    /// The same with engines below it.
+    #[must_use]
+    pub fn over(mut self, engines: impl IntoIterator<Item = Branch>) -> Branch {
+        self.engines.extend(engines);
+        self
+    }
+
+    /// All engines, itself first, depth first.
+    pub fn preorder(&self) -> Vec<&Branch> {
+        let mut all = vec![self];
+        for engine in &self.engines {
+            all.extend(engine.preorder());
+        }
+        all
+    }
+
+    /// All participants.
+    pub fn participants(&self) -> Vec<u16> {
+        self.preorder().into_iter().flat_map(|branch| branch.nodes.iter().copied()).collect()
+    }
+}
+
+/// A collective.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collective {
+    /// Its context.
+    pub cc_id: u16,
+    /// The end point that issues it.
+    pub source: u16,
+    /// The master engine and everything below it.
+    pub tree: Branch,
+    /// Operation.
+    pub op: Op,
+    /// Type of the lanes.
+    pub dtype: DType,
+    /// Words of data; 0 for a barrier.
+    pub words: u16,
+    /// Initial value of the accumulators.
+    pub initial: Option<u64>,
+    /// Reduction in the order of PBV entries.
+    pub pbv_order: bool,
+    /// Armed again when satisfied.
+    pub rearm: bool,
+}
+
+/// Why collectives do not fit the tables.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// More than 128 devices below one engine.
+    #[error("engine {device:#06x} would have {entries} devices below it; a PBV table has {PBV_ENTRIES} entries")]
+    TooMany {
+        /// The engine.
+        device: u16,
+        /// Devices.
+        entries: usize,
+    },
+    /// A device is an engine in one collective and a node in another.
+    #[error("device {0:#06x} is an engine here and a node there")]
+    Both(u16),
+    /// CC_ID has 12 bits.
+    #[error("context {0:#x}; a CC_ID has 12 bits")]
+    Context(u16),
+}
+
+impl Collective {
+    /// A barrier.
+    pub fn barrier(cc_id: u16, source: u16, tree: Branch) -> Collective {
+        Collective {
+            cc_id,
+            source,
+            tree,
+            op: Op::Barrier,
+            dtype: DType::U64,
+            words: 0,
+            initial: None,
+            pbv_order: false,
+            rearm: false,
+        }
+    }
+
+    /// An all-reduce of so many words.
+    pub fn all_reduce(cc_id: u16, source: u16, tree: Branch, op: Op, dtype: DType, words: u16) -> Collective {
+        Collective { op, dtype, words, ..Collective::barrier(cc_id, source, tree) }
+    }
+
+    /// Header of a frame of this collective from its source to an engine.
+    pub fn header(&self, message: Message, engine: u16) -> Header {
+        let mut header = Header::new(message, self.source, engine, ENGINE_BASE);
+        (header.cc_id, header.dmu_id, header.op, header.dtype) = (self.cc_id, self.source, self.op, self.dtype);
+        header
+    }
+
+    /// Its command: 32 bytes to the master engine.
+    pub fn command(&self, run: u32) -> Packet {
+        let mut header = self.header(Message::Command, self.tree.device);
+        (header.run, header.p_count) = (run, self.tree.participants().len() as u16);
+        Packet::bare(header)
+    }
+
+    /// The PBV of its participants at an engine of its tree.
+    pub fn mask(&self, branch: &Branch, tables: &Tables) -> u128 {
+        let all = branch.engines.iter().map(|engine| engine.device).chain(branch.nodes.iter().copied());
+        all.fold(0, |mask, device| {
+            mask | 1 << tables.entry(branch.device, device).expect("planned from this collective")
+        })
+    }
+
+    fn record(&self, branch: &Branch, tables: &Tables) -> InitRecord {
+        let outside = branch.device == self.tree.device && !self.tree.participants().contains(&self.source);
+        InitRecord {
+            words: self.words,
+            below: branch.preorder().len() as u16 - 1,
+            initial: self.initial,
+            pbv_order: self.pbv_order,
+            rearm: self.rearm,
+            answer_source: outside,
+            ..InitRecord::barrier(branch.device, self.mask(branch, tables))
+        }
+    }
+
+    /// The record of every engine, depth first from the master.
+    pub fn records(&self, tables: &Tables) -> Vec<InitRecord> {
+        self.tree.preorder().into_iter().map(|branch| self.record(branch, tables)).collect()
+    }
+
+    /// One initialisation frame to the master, which hands every engine below its records.
+    pub fn initialise(&self, tables: &Tables) -> Packet {
+        Packet {
+            header: self.header(Message::Initialisation, self.tree.device),
+            body: Body::Initialisation(self.records(tables)),
+        }
+    }
+
+    /// One initialisation frame to every engine, straight from the source.
+    pub fn initialise_each(&self, tables: &Tables) -> Vec<Packet> {
+        let frame = |record: InitRecord| Packet {
+            header: self.header(Message::Initialisation, record.device),
+            body: Body::Initialisation(vec![InitRecord { below: 0, ..record }]),
+        };
+        self.records(tables).into_iter().map(frame).collect()
+    }
+
+    /// Header of the contributions of a node, with the engine it answers to: what a source needs for its own.
+    pub fn like(&self, node: u16, tables: &Tables) -> Header {
+        let mut header = self.header(Message::Contribution, NO_DEVICE);
+        header.requester = node;
+        if let Some(branch) = self.tree.preorder().into_iter().find(|branch| branch.nodes.contains(&node)) {
+            header.device = branch.device;
+            header.p_id = tables.entry(branch.device, node).expect("planned from this collective");
+        }
+        header
+    }
+}
+
+/// The PBV tables of all engines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tables {
+    /// By device ID of the switch.
+    pub engines: BTreeMap<u16, ConfigRecord>,
+}
+
+/// Tables that serve all these collectives.
+///
+/// # Errors
+/// What does not fit.
+pub fn tables(collectives: &[Collective]) -> Result<Tables, PlanError> {
+    let mut below: BTreeMap<u16, (Vec<u16>, Vec<u16>)> = BTreeMap::new();
+    for collective in collectives {
+        if collective.cc_id > 0xfff {
+            return Err(PlanError::Context(collective.cc_id));
+        }
+        for branch in collective.tree.preorder() {
+            let (engines, nodes) = below.entry(branch.device).or_default();
+            for engine in &branch.engines {
+                if !engines.contains(&engine.device) {
+                    engines.push(engine.device);
+                }
+            }
+            for node in &branch.nodes {
+                if !nodes.contains(node) {
+                    nodes.push(*node);
+                }
+            }
+        }
+    }
+    let mut tables = Tables::default();
+    for (&device, (engines, nodes)) in &below {
+        if let Some(&both) = nodes.iter().find(|node| below.contains_key(node)) {
+            return Err(PlanError::Both(both));
+        }
+        let entries: Vec<u16> = engines.iter().chain(nodes).copied().collect();
+        if entries.len() > PBV_ENTRIES {
+            return Err(PlanError::TooMany { device, entries: entries.len() });
+        }
+        let switches = if engines.len() == PBV_ENTRIES { u128::MAX } else { (1 << engines.len()) - 1 };
+        tables.engines.insert(device, ConfigRecord::of(device, entries, switches));
+    }
+    Ok(tables)
+}
+
+impl Tables {
+    /// The entry of a device in an engine's table.
+    pub fn entry(&self, engine: u16, device: u16) -> Option<u8> {
+        self.engines.get(&engine)?.entries.iter().position(|&entry| entry == device).map(|entry| entry as u8)
+    }
+
+    /// Plain register writes, one an entry, from a source: `device_C0yy` (paragraph 175).
+    pub fn writes(&self, source: u16) -> Vec<Packet> {
+        let mut frames = Vec::new();
+        for record in self.engines.values() {
+            for (entry, &device) in record.entries.iter().enumerate() {
+                let header = Header::new(Message::Write, source, record.device, ENGINE_BASE + 2 * entry as u16);
+                let engine = (record.switches >> entry & 1) as u64;
+                frames.push(Packet::of(header, vec![u64::from(device) | engine << 16]));
+            }
+        }
+        frames
+    }
+
+    /// One configuration frame a switch, from a source.
+    pub fn frames(&self, source: u16) -> Vec<Packet> {
+        let frame = |record: &ConfigRecord| Packet {
+            header: Header::new(Message::Configuration, source, record.device, ENGINE_BASE),
+            body: Body::Configuration(vec![record.clone()]),
+        };
+        self.engines.values().map(frame).collect()
+    }
+
+    /// One large configuration frame with a record for every switch, to one engine, which sends the others theirs.
+    pub fn frame(&self, source: u16, engine: u16) -> Packet {
+        Packet {
+            header: Header::new(Message::Configuration, source, engine, ENGINE_BASE),
+            body: Body::Configuration(self.engines.values().cloned().collect()),
+        }
+    }
+}

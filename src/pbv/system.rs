@@ -1,0 +1,335 @@
+//! Systems of the PBV family: switches with packet engines, nodes, links; the source's examples (B-STR-3).
+//!
+//! | parameter | default | unit | effect |
+//! |---|---|---|---|
+//! | `link`, `local` | latency 1 | cycles | links between switches; links to nodes |
+//! | `cycles_per_flit` of a link | 1 | cycles | 8 bytes in so many cycles: with a clock of 2 GHz, 1 is two lanes of PCIe 6 (16 bytes a ns: 1056 bytes in 66 ns); with 4 GHz, of PCIe 7 (33 ns) |
+//! | `inner` | 1 | cycles | the half link between a switch's port and its engine |
+//! | `stages` | 1 | cycles | pipeline of the switches |
+//! | `buffer` | credit round trip | flits | input buffers |
+//! | `engine_port` | own | | a port of its own with nothing behind it, or the port of a node |
+//!
+//! Ports of a switch: links to other switches in the order of the list, then nodes, then the engine's own port if it has
+//! one. Behind an engine's own port stands an idle end point, because a wire has two ends.
+
+use super::ce::CeCfg;
+use super::engine::{Engine, EngineCfg, MOST_CHANNELS};
+use super::event::Event;
+use super::node::Node;
+use super::routes::Directory;
+use crate::fabric::arbiter::Policy;
+use crate::fabric::topology::LinkParams;
+use crate::fabric::{
+    Blocks, Network, NoJoin, NodeKind, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step, SwitchCfg, Vcs,
+    credit_round_trip,
+};
+use crate::kernel::Cycle;
+
+/// A PBV system: up to 128 ports a switch.
+pub type System = Network<Directory, NoJoin<Directory>, Engine, Node, 2>;
+
+/// Where a switch's engine joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EnginePort {
+    /// A port of its own.
+    Own,
+    /// In the wire of the node with this number at its switch.
+    Node(usize),
+    /// In the wire of the inter-switch link with this number at its switch.
+    Link(usize),
+}
+
+/// A switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchSpec {
+    /// Device ID.
+    pub device: u16,
+    /// Device IDs of its nodes.
+    pub nodes: Vec<u16>,
+    /// Where its engine joins.
+    pub engine_port: EnginePort,
+}
+
+/// A system before it is built.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Switches.
+    pub switches: Vec<SwitchSpec>,
+    /// Links between switches, by their numbers.
+    pub links: Vec<(usize, usize)>,
+    /// Latency and width of links between switches.
+    pub link: LinkParams,
+    /// Of links to nodes.
+    pub local: LinkParams,
+    /// Latency of the half link between switch and engine.
+    pub inner: u16,
+    /// Pipeline stages of switches.
+    pub stages: u8,
+    /// Flits of input buffers; `None`: the credit round trip.
+    pub buffer: Option<u16>,
+    /// Point-to-point channels.
+    pub channels: u8,
+    /// Collective engines.
+    pub ce: CeCfg,
+    /// Link monitors check every event.
+    pub monitors: bool,
+    /// Events are kept.
+    pub log: bool,
+}
+
+/// Device ID of the idle end points behind engines' own ports: nobody's.
+const IDLE: u16 = super::packet::NO_DEVICE;
+
+impl Spec {
+    /// A system with the defaults.
+    pub fn new(switches: Vec<SwitchSpec>, links: Vec<(usize, usize)>) -> Spec {
+        let one = LinkParams { latency: 1, cycles_per_flit: 1 };
+        Spec {
+            switches,
+            links,
+            link: one,
+            local: one,
+            inner: 1,
+            stages: 1,
+            buffer: None,
+            channels: 1,
+            ce: CeCfg::default(),
+            monitors: true,
+            log: true,
+        }
+    }
+
+    /// Switches with device IDs 0x0000, 0x0010, … of so many nodes each (`stride` apart), linked as the list says.
+    pub fn regular(switches: usize, nodes: usize, stride: u16, links: Vec<(usize, usize)>) -> Spec {
+        let switch = |k: usize| {
+            let device = k as u16 * stride;
+            let nodes = (1..=nodes as u16).map(|n| device + n).collect();
+            SwitchSpec { device, nodes, engine_port: EnginePort::Own }
+        };
+        Spec::new((0..switches).map(switch).collect(), links)
+    }
+
+    /// FIG. 7: switches 0x0000, 0x0010, 0x0020 with three nodes each; the second and third hang on the first.
+    pub fn figure_7() -> Spec {
+        Spec::regular(3, 3, 0x10, vec![(0, 1), (0, 2)])
+    }
+
+    /// FIG. 3: two boards of two switches with two nodes each. Devices: 306 is 0x0000 with nodes 316 = 0x0001 and
+    /// 318 = 0x0002; 308 is 0x0010, 330 is 0x0020, 332 is 0x0030. Links within the boards and across.
+    pub fn figure_3() -> Spec {
+        Spec::regular(4, 2, 0x10, vec![(0, 1), (2, 3), (0, 2), (1, 3)])
+    }
+
+    /// A fully connected system (one-dimensional flattened butterfly): Table 1 is `butterfly(32, 32)`.
+    pub fn butterfly(switches: usize, nodes: usize) -> Spec {
+        let links = (0..switches).flat_map(|a| (a + 1..switches).map(move |b| (a, b))).collect();
+        Spec::regular(switches, nodes, 0x40, links)
+    }
+
+    /// Two boards, each fully connected, with a link from every switch to its counterpart (paragraph 149:
+    /// `two_boards(16, 32)`).
+    pub fn two_boards(switches: usize, nodes: usize) -> Spec {
+        let mut links: Vec<(usize, usize)> = Vec::new();
+        for board in 0..2 {
+            for a in 0..switches {
+                links.extend((a + 1..switches).map(|b| (board * switches + a, board * switches + b)));
+            }
+        }
+        links.extend((0..switches).map(|a| (a, switches + a)));
+        Spec::regular(2 * switches, nodes, 0x40, links)
+    }
+
+    /// A tree of switches of so many levels below the top, each with `fan` switches below it.
+    pub fn tree(levels: u32, fan: usize, nodes: usize) -> Spec {
+        let (mut links, mut level, mut count) = (Vec::new(), vec![0], 1);
+        for _ in 0..levels {
+            let mut next = Vec::new();
+            for parent in level {
+                for _ in 0..fan {
+                    links.push((parent, count));
+                    next.push(count);
+                    count += 1;
+                }
+            }
+            level = next;
+        }
+        Spec::regular(count, nodes, 0x40, links)
+    }
+
+    /// Links between switches with their ports.
+    pub fn ported_links(&self) -> Vec<(u32, u16, u32, u16)> {
+        let mut used = vec![0u16; self.switches.len()];
+        let mut port = |switch: usize| {
+            used[switch] += 1;
+            used[switch] - 1
+        };
+        self.links.iter().map(|&(a, b)| (a as u32, port(a), b as u32, port(b))).collect()
+    }
+
+    /// The route tables.
+    pub fn directory(&self) -> Directory {
+        let links = self.ported_links();
+        let mut directory = Directory::new(self.switches.len(), &links);
+        for (number, switch) in self.switches.iter().enumerate() {
+            let number = number as u32;
+            let isl = links.iter().filter(|link| link.0 == number || link.2 == number).count() as u16;
+            directory.add_switch(switch.device, number);
+            for (k, &node) in switch.nodes.iter().enumerate() {
+                directory.add_end(node, number, isl + k as u16);
+            }
+            directory.add_engine(
+                number,
+                match switch.engine_port {
+                    EnginePort::Own => isl + switch.nodes.len() as u16,
+                    EnginePort::Node(k) => isl + k as u16,
+                    EnginePort::Link(k) => k as u16,
+                },
+            );
+        }
+        directory
+    }
+
+    /// Builds the system; `nodes` says what the nodes do, and those it does not name do nothing.
+    ///
+    /// # Panics
+    /// If `nodes` names a device that is no node, or the specification is none (a port without a link, no channel).
+    pub fn build(&self, nodes: Vec<Node>) -> System {
+        assert!((1..=MOST_CHANNELS as u8).contains(&self.channels), "1 to {MOST_CHANNELS} channels");
+        let links = self.ported_links();
+        let directory = self.directory();
+        let mut plan = Plan {
+            vcs: Vcs { set: 0, unicast: self.channels },
+            nodes: Vec::new(),
+            links: Vec::new(),
+            levels: vec!["local".into(), "inter-switch".into()],
+        };
+        let mut isl = vec![0u16; self.switches.len()];
+        for &(a, _, b, _) in &links {
+            isl[a as usize] += 1;
+            isl[b as usize] += 1;
+        }
+        let own = |switch: &SwitchSpec| u16::from(switch.engine_port == EnginePort::Own);
+        for (number, switch) in self.switches.iter().enumerate() {
+            let name = format!("sw{:04x}", switch.device);
+            plan.nodes.push(PlanNode {
+                kind: NodeKind::Switch,
+                ports: isl[number] + switch.nodes.len() as u16 + own(switch),
+                engine: false,
+                path: format!("{name}.switch"),
+                name,
+            });
+        }
+        let mut given: std::collections::BTreeMap<u16, Node> =
+            nodes.into_iter().map(|node| (node.device(), node)).collect();
+        let mut ends = Vec::new();
+        for (number, switch) in self.switches.iter().enumerate() {
+            for (k, &device) in switch.nodes.iter().enumerate() {
+                self.push_end(&mut plan, number as u32, isl[number] + k as u16, format!("node{device:04x}"), switch);
+                ends.push(given.remove(&device).unwrap_or_else(|| Node::new(device)));
+            }
+        }
+        for (number, switch) in self.switches.iter().enumerate() {
+            if switch.engine_port == EnginePort::Own {
+                let port = isl[number] + switch.nodes.len() as u16;
+                self.push_end(&mut plan, number as u32, port, format!("idle{:04x}", switch.device), switch);
+                ends.push(Node::new(IDLE));
+            }
+        }
+        assert!(given.is_empty(), "no node has device ID {:#06x}", given.keys().next().copied().unwrap_or(0));
+        for &(a, a_port, b, b_port) in &links {
+            plan.links.push(PlanLink {
+                a: (a, a_port),
+                b: (b, b_port),
+                latency: self.link.latency,
+                cycles_per_flit: self.link.cycles_per_flit,
+                level: 1,
+            });
+        }
+        let mut bumps = Vec::new();
+        for (number, switch) in self.switches.iter().enumerate() {
+            let port = directory.engine_place(number as u32).1;
+            let bump = plan.insert_bump(number as u32, port, self.inner, &format!("pe{:04x}", switch.device));
+            let cfg = EngineCfg { ce: self.ce, ..EngineCfg::of(switch.device) };
+            let mut engine = Engine::new(cfg, bump as u32);
+            engine.log.on = self.log;
+            bumps.push(engine);
+        }
+        for (at, node) in plan.nodes.iter_mut().enumerate() {
+            if node.kind == NodeKind::Bump {
+                node.path = format!("sw{:04x}.engine", self.switches[at - self.switches.len()].device);
+            }
+        }
+        debug_assert_eq!(plan.fault(), None);
+        for end in &mut ends {
+            end.log.on = self.log;
+        }
+        let pipeline = Pipeline::new(self.stages);
+        let depths = |link: &PlanLink, _: u8| {
+            self.buffer.unwrap_or_else(|| {
+                credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front()) as u16
+            })
+        };
+        let switch =
+            SwitchCfg { pipeline, policy: Policy::RoundRobin, monitors: self.monitors, router: RouterCfg::default() };
+        let blocks = Blocks { joins: Vec::new(), no_join: NoJoin::default(), bumps, ends };
+        let names = (0..self.channels).map(|vc| format!("p2p{vc}")).collect();
+        Network::new(plan, directory, blocks, switch, &depths, names)
+    }
+
+    fn push_end(&self, plan: &mut Plan, switch: u32, port: u16, name: String, at: &SwitchSpec) {
+        let node = plan.nodes.len() as u32;
+        let path = format!("sw{:04x}.{name}", at.device);
+        plan.nodes.push(PlanNode { kind: NodeKind::End, ports: 1, engine: false, name, path });
+        plan.links.push(PlanLink {
+            a: (node, 0),
+            b: (switch, port),
+            latency: self.local.latency,
+            cycles_per_flit: self.local.cycles_per_flit,
+            level: 0,
+        });
+    }
+}
+
+/// Clocks a system until nothing will ever happen again; returns the cycle after the last one in which something did.
+///
+/// # Errors
+/// A breach of a rule, or that it still moves at `limit`.
+pub fn run(system: &mut System, limit: Cycle) -> Result<Cycle, String> {
+    while system.now() < limit {
+        let step = system.step_before(limit);
+        if let Some(fault) = system.fault() {
+            return Err(fault.to_owned());
+        }
+        match step {
+            Step::Ran => {}
+            Step::Quiet => return Ok(system.alive_until()),
+            Step::End => break,
+        }
+    }
+    Err(format!("still moving in cycle {limit}: {:?}", system.autopsy()))
+}
+
+/// The node with this device ID.
+///
+/// # Panics
+/// If there is none.
+pub fn node(system: &System, device: u16) -> &Node {
+    system.ends().iter().find(|end| end.device() == device).expect("a node of this system")
+}
+
+/// The engine of the switch with this device ID.
+///
+/// # Panics
+/// If there is none.
+pub fn engine(system: &System, device: u16) -> &Engine {
+    system.bumps().iter().find(|engine| engine.cfg().device == device).expect("a switch of this system")
+}
+
+/// All events, by cycle; of one cycle those of engines first, then those of nodes, each in the order of the system.
+pub fn events(system: &System) -> Vec<Event> {
+    let engines = system.bumps().iter().flat_map(|engine| engine.log.events());
+    let nodes = system.ends().iter().flat_map(|node| node.log.events());
+    let mut all: Vec<Event> = engines.chain(nodes).copied().collect();
+    all.sort_by_key(|event| event.cycle);
+    all
+}

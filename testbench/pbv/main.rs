@@ -1,0 +1,9 @@
+//! The PBV family: frames, stores, engines in systems, and the examples of its source.
+
+mod contexts_share_an_engine;
+mod examples_of_the_source;
+mod frames_keep_every_bit;
+mod reductions_are_exact;
+mod refusals_disturb_nobody;
+mod support;
+mod tracking_loses_no_update;

@@ -1,0 +1,249 @@
+//! What is wrong gets its defined answer and is counted, and other contexts do not notice: not a bit, not a cycle
+//! (B-ERR-1 to B-ERR-4); the state machine of a context (B-CE-8); multicasts (B-HI-5); registers read in band (B-STR-2).
+
+use crate::support::{Lab, SET_UP};
+use watershed::arith::{DType, Op};
+use watershed::pbv::node::{Part, TaskTime, When, missing};
+use watershed::pbv::packet::{Body, Control, Header, Message, Packet, Status};
+use watershed::pbv::plan::{Branch, Collective};
+use watershed::pbv::system::{Spec, System, engine, node, run};
+
+fn sum() -> Collective {
+    let tree = Branch::leaf(0, [1, 2]).over([Branch::leaf(0x10, [0x11, 0x12])]);
+    Collective::all_reduce(2, 1, tree, Op::Sum, DType::I64, 2)
+}
+
+fn lab(collective: &Collective) -> Lab {
+    let mut spec = Spec::regular(2, 3, 0x10, vec![(0, 1)]);
+    spec.log = true;
+    let mut lab = Lab::new(spec, std::slice::from_ref(collective));
+    lab.set_up(std::slice::from_ref(collective));
+    lab
+}
+
+/// Frames with one thing wrong, from node 0x13, which takes no part, and the answer each gets.
+fn wrong(lab: &Lab, collective: &Collective) -> Vec<(Packet, Status)> {
+    let like = Header { requester: 0x13, run: 1, ..collective.like(0x11, &lab.tables) };
+    let frame = |change: &dyn Fn(&mut Header)| {
+        let mut header = like;
+        change(&mut header);
+        Packet::of(header, vec![1, 2])
+    };
+    vec![
+        (frame(&|_| ()), Status::UnknownDevice),
+        (frame(&|h| h.cc_id = 0x123), Status::UnknownContext),
+        (frame(&|h| h.poisoned = true), Status::Poisoned),
+        (frame(&|h| h.p_id = 99), Status::UnknownDevice),
+        (frame(&|h| h.message = Message::ReadReply), Status::WrongType),
+        (frame(&|h| h.device = 0x7777), Status::UnknownDevice),
+        (frame(&|h| h.message = Message::Satisfied), Status::UnknownDevice),
+        (frame(&|h| (h.message, h.offset) = (Message::Write, 0xc3fc)), Status::BadAddress),
+    ]
+}
+
+#[test]
+fn every_wrong_frame_has_its_answer_and_its_counter() {
+    let collective = sum();
+    let mut lab = lab(&collective);
+    let frames = wrong(&lab, &collective);
+    let wanted: Vec<Status> = frames
+        .iter()
+        .filter(|(frame, _)| frame.header.message != Message::ReadReply)
+        .map(|&(_, status)| status)
+        .collect();
+    let count = |status: Status| frames.iter().filter(|frame| frame.1 == status).count() as u32;
+    lab.send(0x13, When::At(SET_UP), frames.iter().map(|(frame, _)| frame.clone()));
+    let system = lab.run();
+    let got: Vec<Status> = node(&system, 0x13).mail().iter().map(|(_, frame)| frame.header.status).collect();
+    let sorted = |mut all: Vec<Status>| {
+        all.sort();
+        all
+    };
+    assert_eq!(sorted(got), sorted(wanted));
+    for &status in Status::ALL {
+        assert_eq!(
+            engine(&system, 0x10).read(0x180 + 4 * u16::from(status.number())).unwrap(),
+            count(status),
+            "{status}"
+        );
+    }
+}
+
+/// A sum after SET_UP, with or without a lot of wrong frames at another engine's context at the same time.
+#[test]
+fn wrong_length_operation_and_round_are_refused_and_the_sum_is_right() {
+    let collective = sum();
+    let mut lab = lab(&collective);
+    lab.join(&collective, |device| (vec![u64::from(device), 1], TaskTime::Fixed(400)));
+    let like = Header { run: 1, ..collective.like(0x11, &lab.tables) };
+    let like = Header { requester: 0x11, ..like };
+    let wrong = [
+        (Packet::of(like, vec![1]), Status::BadLength),
+        (Packet::of(Header { op: Op::Max, ..like }, vec![1, 2]), Status::Mismatch),
+        (Packet::of(Header { run: 0, ..like }, vec![1, 2]), Status::Duplicate),
+    ];
+    lab.send(0x11, When::At(SET_UP + 150), wrong.iter().map(|(frame, _)| frame.clone()));
+    // The right one comes after its task; then once more.
+    lab.send(0x11, When::Received(3), [Packet::of(like, vec![0x11, 1]), Packet::of(like, vec![0x11, 1])]);
+    lab.send(1, When::At(SET_UP), [collective.command(1)]);
+    let system = lab.run();
+    let got: Vec<Status> = node(&system, 0x11).mail().iter().map(|(_, frame)| frame.header.status).collect();
+    assert_eq!(got, [Status::BadLength, Status::Mismatch, Status::Duplicate, Status::Duplicate, Status::Duplicate]);
+    for device in collective.tree.participants() {
+        assert_eq!(node(&system, device).outcomes(2)[0].words, [1 + 2 + 0x11 + 0x12, 4]);
+    }
+}
+
+fn with_timeouts(retries: u8, dead: &[u16], late: &[u16]) -> (Collective, System) {
+    let collective = sum();
+    let mut lab = lab(&collective);
+    for (device, record) in &mut lab.tables.engines {
+        // The master waits three times as long, so that the engine below can ask again first (B-ERR-1).
+        (record.timeout, record.retries) = (if *device == 0 { 3000 } else { 1000 }, retries);
+    }
+    for node in std::mem::take(&mut lab.nodes).into_keys() {
+        lab.nodes.insert(node, watershed::pbv::Node::new(node));
+    }
+    lab.set_up(std::slice::from_ref(&collective));
+    lab.join(&collective, |device| {
+        let task = if dead.contains(&device) {
+            TaskTime::Never
+        } else {
+            TaskTime::Fixed(if late.contains(&device) { 1500 } else { 10 })
+        };
+        (vec![1 << (device & 0xf), 1], task)
+    });
+    lab.send(1, When::At(SET_UP), [collective.command(1)]);
+    let mut system = lab.build();
+    run(&mut system, 1_000_000).unwrap();
+    (collective, system)
+}
+
+#[test]
+fn a_dead_node_is_named_to_the_source_and_the_others_get_an_error_with_the_partial_sum() {
+    for dead in [&[0x12u16][..], &[2], &[0x11, 0x12], &[2, 0x11]] {
+        let (collective, system) = with_timeouts(1, dead, &[]);
+        let mut named = missing(node(&system, 1));
+        named.sort_unstable();
+        assert_eq!(named, dead);
+        for device in collective.tree.participants() {
+            let outcome = &node(&system, device).outcomes(2)[0];
+            assert_eq!(outcome.error, Some(Status::TimedOut), "{device:#x}");
+            let alive = collective.tree.participants().into_iter().filter(|device| !dead.contains(device));
+            let sum: u64 = alive.clone().map(|device| 1 << (device & 0xf)).sum();
+            assert_eq!(outcome.words, [sum, alive.count() as u64]);
+        }
+        // The status registers show the failure point.
+        let at = if dead[0] == 2 { 0 } else { 0x10 };
+        let register = engine(&system, at).read(0x140).unwrap();
+        assert!(dead.contains(&(register as u16)), "{register:#x}");
+        assert_eq!(engine(&system, at).read(0x144).unwrap(), u32::from(Status::TimedOut.number()));
+    }
+}
+
+#[test]
+fn a_late_node_is_asked_again_and_nothing_is_lost() {
+    for late in [&[0x12u16][..], &[2, 0x11]] {
+        let (collective, system) = with_timeouts(2, &[], late);
+        for device in collective.tree.participants() {
+            let outcome = &node(&system, device).outcomes(2)[0];
+            assert_eq!((outcome.error, outcome.words.clone()), (None, vec![2 + 4 + 2 + 4, 4]), "{device:#x}");
+        }
+        assert!(missing(node(&system, 1)).is_empty());
+    }
+}
+
+#[test]
+fn a_context_can_be_paused_restarted_and_stopped() {
+    let collective = Collective::barrier(3, 1, Branch::leaf(0, [1, 2]));
+    let control = |control: Control| {
+        let mut header = collective.header(Message::Control, 0);
+        header.control = control;
+        Packet::bare(header)
+    };
+    let outcome = |script: &[(u64, Control)]| {
+        let mut lab = Lab::new(Spec::regular(1, 2, 0x10, Vec::new()), std::slice::from_ref(&collective));
+        lab.set_up(std::slice::from_ref(&collective));
+        lab.join(&collective, |_| (Vec::new(), TaskTime::Fixed(200)));
+        lab.send(1, When::At(SET_UP), [collective.command(0)]);
+        for &(at, what) in script {
+            lab.send(1, When::At(SET_UP + at), [control(what)]);
+        }
+        let mut system = lab.build();
+        run(&mut system, 1_000_000).unwrap();
+        let statuses: Vec<Status> = node(&system, 2).mail().iter().map(|(_, frame)| frame.header.status).collect();
+        (node(&system, 2).outcomes(3).first().map(|outcome| outcome.cycle - SET_UP), statuses)
+    };
+    let (plain, _) = outcome(&[]);
+    assert!(plain.unwrap() < 300);
+    let (paused, refused) = outcome(&[(100, Control::Pause), (900, Control::Restart)]);
+    assert!((900..1000).contains(&paused.unwrap()), "{paused:?}");
+    assert!(refused.is_empty(), "messages are tracked in a pause");
+    assert_eq!(outcome(&[(100, Control::Pause)]).0, None);
+    assert_eq!(outcome(&[(100, Control::Stop)]), (None, vec![Status::Inactive]));
+    assert_eq!(outcome(&[(100, Control::Remove)]), (None, vec![Status::UnknownContext]));
+    assert!(outcome(&[(100, Control::Inactivate), (150, Control::Activate)]).0.is_some());
+}
+
+#[test]
+fn multicasts_reach_everybody_below_posted_or_acknowledged() {
+    for posted in [true, false] {
+        let collective = sum();
+        let mut lab = lab(&collective);
+        let mut header = collective.header(Message::Multicast, 0);
+        (header.posted, header.run) = (posted, 1);
+        lab.send(1, When::At(SET_UP), [Packet::of(header, vec![7, 8, 9])]);
+        let system = lab.run();
+        for device in [2, 0x11, 0x12] {
+            let mail = node(&system, device).mail();
+            assert_eq!((mail.len(), mail[0].1.words()), (1, &[7, 8, 9][..]), "{device:#x}");
+        }
+        assert!(node(&system, 3).mail().is_empty() && node(&system, 1).mail().is_empty());
+        let acknowledged = engine(&system, 0x10).log.events().iter().any(|event| event.message == Message::Partial);
+        assert_eq!(acknowledged, !posted);
+    }
+}
+
+#[test]
+fn registers_are_written_and_read_by_memory_mapped_frames() {
+    let mut lab = Lab::new(Spec::regular(2, 2, 0x10, vec![(0, 1)]), &[]);
+    let write = Header::new(Message::Write, 1, 0x10, 0xc100);
+    let mut read = Header::new(Message::Read, 1, 0x10, 0xc100);
+    (read.p_count, read.tag) = (3, 0x123);
+    let frames = [Packet::of(write, vec![5000, 2, 1]), Packet::bare(read)];
+    lab.send(1, When::Next, frames);
+    let system = lab.run();
+    let (_, answer) = &node(&system, 1).mail()[0];
+    assert_eq!(answer.body, Body::Words(vec![5000, 2, 1]));
+    assert_eq!((answer.header.message, answer.header.tag), (Message::ReadReply, 0x123));
+    assert_eq!(engine(&system, 0x10).registers().table.timeout, 5000);
+    assert_eq!(engine(&system, 0x00).registers().table.timeout, 0);
+}
+
+#[test]
+fn other_contexts_do_not_notice() {
+    // Context 2 over nodes 0x11, 0x12 of one engine; wrong frames and a dead context at the other engine's port.
+    let quiet = Collective::barrier(2, 0x11, Branch::leaf(0x10, [0x11, 0x12]));
+    let noisy = Collective::barrier(3, 1, Branch::leaf(0, [1, 2]));
+    let both = [quiet.clone(), noisy.clone()];
+    let end = |noise: bool| {
+        let mut lab = Lab::new(Spec::regular(2, 3, 0x10, vec![(0, 1)]), &both);
+        lab.set_up(&both);
+        for collective in &both {
+            for device in collective.tree.participants() {
+                let task = if device == 2 && noise { TaskTime::Never } else { TaskTime::Fixed(100) };
+                let part = Part::of(collective.like(device, &lab.tables), Vec::new(), task);
+                lab.node(device).join(part);
+            }
+            lab.send(collective.source, When::At(SET_UP), [collective.command(1)]);
+        }
+        if noise {
+            let bad = Header::new(Message::Contribution, 3, 0, 0xc000);
+            lab.send(3, When::At(SET_UP), (0..50).map(|k| Packet::bare(Header { cc_id: k, ..bad })));
+        }
+        let mut system = lab.build();
+        run(&mut system, 1_000_000).unwrap();
+        [0x11, 0x12].map(|device| node(&system, device).outcomes(2).to_vec())
+    };
+    assert_eq!(end(false), end(true));
+}
