@@ -54,7 +54,7 @@ pub fn watched(scenario: &Scenario) -> Watched {
             (start, start + 25),
         ),
         // Switches of many ports and channels: what leaves the corner is enough.
-        "hyperx-uniform" => {
+        "hyperx-uniform" | "booksim-flatfly" => {
             let outputs: &[&str] = &["**.s0_0.switch.out*.{valid,vc,seq}"];
             (outputs, (0, 60), outputs, (0, 25))
         }
