@@ -16,6 +16,7 @@ use crate::arith::{
     Contribution, DType, Flags, Mode, Op, Opcode, Operands, Quad, QuadUnit, ResultCode, Round, TreeCfg, TreeIn, Unit,
     repsum, tree,
 };
+use crate::armed;
 use crate::fabric::routing::{Routes, Routing};
 use crate::fabric::topology::Mesh;
 use crate::fabric::{Flit, Join, JoinCx, Tag};
@@ -210,8 +211,10 @@ fn execute(arguments: &Arguments) -> Result<String, Failure> {
 }
 
 fn not_built(family: Family) -> String {
-    let name = if family == Family::Armed { "armed" } else { "pbv" };
-    format!("the engine of the {name} family is not built yet; --family piuma is")
+    if family == Family::Armed {
+        return "the engine of the armed family takes frames: give whole contributions as JSON with --input".to_owned();
+    }
+    "the engine of the pbv family is not built yet; --family piuma and armed are".to_owned()
 }
 
 fn check_names(arguments: &Asked) -> Result<(), String> {
@@ -391,7 +394,8 @@ fn contributions(arguments: &Arguments, name: &str, text: &str) -> Result<String
             join_all(quads, order == Order::Tree, |a, b| unit.evaluate(a, b))
         }
         Some(Family::Piuma) => piuma_frames(&request, arguments.radix)?,
-        Some(family @ (Family::Armed | Family::Pbv)) => return Err(not_built(family).into()),
+        Some(Family::Armed) => return armed_frames(&request),
+        Some(Family::Pbv) => return Err(not_built(Family::Pbv).into()),
     };
     let count = request.contributions.iter().map(|contribution| u64::from(contribution.count)).sum::<u64>();
     let count = u32::try_from(count).ok().filter(|&count| count <= Contribution::MAX_COUNT);
@@ -399,6 +403,30 @@ fn contributions(arguments: &Arguments, name: &str, text: &str) -> Result<String
         Failure::Bad(format!("{name}: the counts add up to more than the {} a frame can say", Contribution::MAX_COUNT))
     })?;
     Ok(format!("{}\n", contributions::print(&Contribution { quad, count })))
+}
+
+/// Frames through an engine in the wire, armed for as many contributions as their counts come to; it counts itself.
+fn armed_frames(request: &Request) -> Result<String, Failure> {
+    let frames: Vec<armed::Contribution> = request
+        .contributions
+        .iter()
+        .map(|Contribution { quad, count }| {
+            let with = armed::Contribution::of(quad.lanes);
+            armed::Contribution { count: *count, rc: quad.code, m: quad.m, oflow_id: quad.oflow_id, ..with }
+        })
+        .collect();
+    let total: u64 = frames.iter().map(|frame| u64::from(frame.count)).sum();
+    if total == 0 || total > u64::from(Contribution::MAX_COUNT) {
+        let why = format!("an engine waits for 1 to {} contributions, not {total}", Contribution::MAX_COUNT);
+        return Err(Failure::Bad(why));
+    }
+    let outcome = armed::reduce_contributions(request.opcode, &frames);
+    let Some(only) = outcome.single() else {
+        let why = format!("the engine sent {} frames up instead of one", outcome.frames.len());
+        return Err(Failure::Bad(why));
+    };
+    let quad = Quad { code: only.rc, m: only.m, oflow_id: only.oflow_id, ..Quad::of(only.lanes) };
+    Ok(format!("{}\n", contributions::print(&Contribution { quad, count: only.count })))
 }
 
 /// What the collective engine does for an opcode of the armed family.
