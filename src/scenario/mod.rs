@@ -15,6 +15,7 @@
 //! | file | holds |
 //! |------|-------|
 //! | [`armed`] | scenarios of the armed family: their table, system, run and report |
+//! | [`pbv`] | scenarios of the PBV family |
 //! | [`file`](mod@file) | the format: one struct a table; its doc comments are the reference |
 //! | [`schema`] | the JSON Schema made from those structs, and the check against it |
 //! | [`source`] | text, places, overrides |
@@ -46,6 +47,7 @@ pub mod limits;
 pub mod measure;
 pub mod names;
 pub mod number;
+pub mod pbv;
 pub mod problem;
 pub mod random;
 mod resolve;

@@ -89,6 +89,10 @@ impl Resolver<'_> {
             let table = file.armed.clone().unwrap_or_default();
             super::armed::config::resolve(&table, &topology, file.seed, &mut self.problems)
         });
+        let pbv = (file.family == Family::Pbv).then(|| {
+            let table = file.pbv.clone().unwrap_or_default();
+            super::pbv::config::resolve(&table, &topology, &mut self.problems)
+        });
         let traffic = self.traffic(file, &topology);
         self.measure(file, &traffic);
         let wave = Wave {
@@ -145,6 +149,7 @@ impl Resolver<'_> {
             measure: file.measure,
             wave,
             armed,
+            pbv,
             derived,
             roundings: std::mem::take(&mut self.roundings),
         })
@@ -280,16 +285,39 @@ impl Resolver<'_> {
     /// What a family does not have.
     fn family(&mut self, file: &ScenarioFile) {
         let (keys, place, help): (&[&str], _, _) = match file.family {
-            Family::Piuma => (&["armed"], "in the piuma family", "family = \"armed\" has this table"),
+            Family::Piuma => {
+                (&["armed", "pbv"], "in the piuma family", "family = \"armed\" and \"pbv\" have these tables")
+            }
             Family::Fabric => (
-                &["collective", "switch.ceng", "switch.collective_ids", "switch.collective_buffer_flits", "armed"],
+                &[
+                    "collective",
+                    "switch.ceng",
+                    "switch.collective_ids",
+                    "switch.collective_buffer_flits",
+                    "armed",
+                    "pbv",
+                ],
                 "in a plain fabric",
                 "family = \"piuma\" has collectives",
             ),
             Family::Armed => (
-                &["collective", "switch.ceng", "switch.collective_ids", "memory", "traffic"],
+                &["collective", "switch.ceng", "switch.collective_ids", "memory", "traffic", "pbv"],
                 "in the armed family",
                 "its reductions are in [[armed.reduction]]",
+            ),
+            Family::Pbv => (
+                &[
+                    "collective",
+                    "switch.ceng",
+                    "switch.collective_ids",
+                    "switch.point_to_point_vcs",
+                    "switch.point_to_point_buffer_flits",
+                    "memory",
+                    "traffic",
+                    "armed",
+                ],
+                "in the pbv family",
+                "its collectives are in [[pbv.collective]]; frames travel on one channel, which keeps them in order",
             ),
         };
         for key in keys {

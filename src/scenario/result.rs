@@ -34,6 +34,9 @@ pub struct Document {
     /// What the armed family has to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub armed: Option<super::armed::result::ArmedResult>,
+    /// What the PBV family has to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pbv: Option<super::pbv::result::PbvResult>,
     /// The window of measurement and the network in it; missing without `[measure]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<MeasureResult>,
@@ -252,6 +255,7 @@ impl Document {
             links: Links::default(),
             traffic: Vec::new(),
             armed: None,
+            pbv: None,
             measure: None,
             checks: Vec::new(),
             roundings: scenario.roundings.clone(),
