@@ -19,6 +19,7 @@ mod curve;
 mod exhaustive;
 mod frame;
 mod list;
+mod packet;
 mod progress;
 mod reduce;
 mod run;
@@ -68,6 +69,7 @@ enum Command {
     Alu(alu::Arguments),
     Reduce(reduce::Arguments),
     Frame(frame::Arguments),
+    Packet(packet::Arguments),
     Testfloat(testfloat::Arguments),
     Exhaustive(exhaustive::Arguments),
     Completions(completions::Arguments),
@@ -114,6 +116,7 @@ pub fn main() -> ExitCode {
         Command::Alu(arguments) => alu::main(&arguments),
         Command::Reduce(arguments) => reduce::main(&arguments),
         Command::Frame(arguments) => frame::main(&arguments),
+        Command::Packet(arguments) => packet::main(&arguments),
         Command::Testfloat(arguments) => testfloat::main(&arguments),
         Command::Exhaustive(arguments) => exhaustive::main(&arguments),
         Command::Completions(arguments) => completions::main(&arguments),
