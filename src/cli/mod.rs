@@ -24,6 +24,7 @@ mod progress;
 mod reduce;
 mod run;
 mod schema;
+mod study;
 mod table;
 mod testfloat;
 mod topology;
@@ -69,6 +70,7 @@ enum Command {
     Alu(alu::Arguments),
     Reduce(reduce::Arguments),
     Frame(frame::Arguments),
+    Study(study::Arguments),
     Packet(packet::Arguments),
     Testfloat(testfloat::Arguments),
     Exhaustive(exhaustive::Arguments),
@@ -116,6 +118,7 @@ pub fn main() -> ExitCode {
         Command::Alu(arguments) => alu::main(&arguments),
         Command::Reduce(arguments) => reduce::main(&arguments),
         Command::Frame(arguments) => frame::main(&arguments),
+        Command::Study(arguments) => study::main(&arguments),
         Command::Packet(arguments) => packet::main(&arguments),
         Command::Testfloat(arguments) => testfloat::main(&arguments),
         Command::Exhaustive(arguments) => exhaustive::main(&arguments),

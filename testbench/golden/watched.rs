@@ -68,6 +68,13 @@ pub fn watched(scenario: &Scenario) -> Watched {
             &["**.core3.switch.out4.{valid,seq}", "**.sw3.switch.out5.{valid,seq}", "**.core7.memory.**"],
             (0, 25),
         ),
+        // Nodes are blocked from their arrival on, T1 to T4, until all are answered.
+        "barrier-t1-t4" => (
+            &["**.node*.part0.*", "**.engine.ce.context0.*"],
+            (0, 300),
+            &["**.node*.part0.state", "**.engine.ce.context0.{state,p_count}"],
+            (212, 255),
+        ),
         "mesh-allreduce" => {
             (&["**.ceng.*"], (0, 100), &["**.s3_{3,4}.switch.ceng.*", "**.s4_{3,4}.switch.ceng.*"], (20, 45))
         }
@@ -100,7 +107,7 @@ pub fn watched(scenario: &Scenario) -> Watched {
                     "**.{sw0000,s0,s0_0,top}.engine.ce.context0.{state,p_count}",
                     "**.{sw0000,s0,s0_0,top}.engine.sending.*",
                 ],
-                (20, 45),
+                (600, 626),
             ),
             Family::Fabric => (
                 &["**.{s0_0,t0_0,g0_0,r0}.switch.**", "**.s0_1.switch.out*.{valid,vc,seq}"],
