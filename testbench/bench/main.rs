@@ -92,7 +92,7 @@ fn machine() -> String {
 
 fn system(text: &str, monitors: bool) -> System {
     let loaded = load_text("bench.toml", text, Path::new("."), "bench", &[]).unwrap_or_else(|error| panic!("{error}"));
-    let options = BuildOptions { no_monitors: !monitors };
+    let options = BuildOptions { no_monitors: !monitors, whole: false };
     build(&loaded, options).unwrap_or_else(|error| panic!("{error}")).system
 }
 
