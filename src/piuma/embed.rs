@@ -108,9 +108,8 @@ fn middle_node(nodes: &Nodes, switches: &[u32]) -> u32 {
     let places: Vec<Vec<u32>> = all.iter().map(|&node| nodes.coordinates(node)).collect();
     let dimensions = nodes.size.len();
     let farthest: Vec<u64> = if nodes.distance { by_steps(&places, dimensions) } else { by_links(&places, dimensions) };
-    let from_middle = |at: &[u32]| -> u64 {
-        at.iter().zip(&nodes.size).map(|(&at, &side)| u64::from(at.abs_diff(side / 2))).sum()
-    };
+    let from_middle =
+        |at: &[u32]| -> u64 { at.iter().zip(&nodes.size).map(|(&at, &side)| u64::from(at.abs_diff(side / 2))).sum() };
     let best = (0..all.len()).min_by_key(|&at| (farthest[at], from_middle(&places[at]), all[at]));
     all[best.expect("a collective has participants")]
 }
@@ -135,7 +134,8 @@ fn by_steps(places: &[Vec<u32>], dimensions: usize) -> Vec<u64> {
 /// are counted for every set; inclusion and exclusion tells how many agree in exactly these.
 fn by_links(places: &[Vec<u32>], dimensions: usize) -> Vec<u64> {
     let sets = 1usize << dimensions;
-    let key = |at: &[u32], set: usize| -> Vec<u32> { (0..dimensions).filter(|d| set >> d & 1 == 1).map(|d| at[d]).collect() };
+    let key =
+        |at: &[u32], set: usize| -> Vec<u32> { (0..dimensions).filter(|d| set >> d & 1 == 1).map(|d| at[d]).collect() };
     let agree: Vec<HashMap<Vec<u32>, i64>> = (0..sets)
         .map(|set| {
             let mut count = HashMap::new();
@@ -253,7 +253,11 @@ mod tests {
                 let places: Vec<Vec<u32>> =
                     (0..count).map(|_| (0..dimensions).map(|d| draw(3 + d as u32)).collect()).collect();
                 assert_eq!(by_links(&places, dimensions), slowly(&places, |a, b| u64::from(a != b)), "{places:?}");
-                assert_eq!(by_steps(&places, dimensions), slowly(&places, |a, b| u64::from(a.abs_diff(b))), "{places:?}");
+                assert_eq!(
+                    by_steps(&places, dimensions),
+                    slowly(&places, |a, b| u64::from(a.abs_diff(b))),
+                    "{places:?}"
+                );
             }
         }
     }

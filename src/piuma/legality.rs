@@ -388,8 +388,9 @@ impl Walk<'_> {
         }
         let mut done: HashMap<u32, Node> = HashMap::with_capacity(order.len());
         for switch in order.into_iter().rev() {
-            let mut inputs = Vec::new();
-            for port in self.inputs(switch) {
+            let ports = self.inputs(switch);
+            let mut inputs = Vec::with_capacity(ports.len());
+            for port in ports {
                 let node = match self.origin(switch, port) {
                     Origin::Engine(child) => done.remove(&child),
                     Origin::Sender(sender) => Some(Node::Leaf(sender)),

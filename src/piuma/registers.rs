@@ -483,7 +483,8 @@ mod tests {
     #[test]
     fn switches_with_equal_registers_share_them_until_one_is_written() {
         let mut registers = registers();
-        let of = |switch| [((switch, REQUEST, 2), 1 << 10), ((switch, REQUEST, 7), 1 << 10), ((switch, RESPONSE, 10), 132)];
+        let of =
+            |switch| [((switch, REQUEST, 2), 1 << 10), ((switch, REQUEST, 7), 1 << 10), ((switch, RESPONSE, 10), 132)];
         registers.store_vectors(3, (0..3).flat_map(of)).unwrap();
         assert_eq!(registers.distinct_sets(), 2, "the zero set, and one for all three");
         let max = OpSelect { op: Op::Max, ..OpSelect::default() };

@@ -793,9 +793,7 @@ fn coordinates(topology: &Topology) -> (Vec<u32>, u32) {
         | Shape::FatTree(_)
         | Shape::Dragonfly(_)
         | Shape::Tree(_)
-        | Shape::Graph(_) => {
-            (vec![topology.end_points()], 1)
-        }
+        | Shape::Graph(_) => (vec![topology.end_points()], 1),
     }
 }
 

@@ -293,7 +293,8 @@ pub struct SwitchFile {
     /// Register sets for collectives: that many ids can be configured at once.
     #[schemars(range(min = 1, max = 4096))]
     pub collective_ids: u32,
-    /// Virtual channels for point-to-point packets.
+    /// Virtual channels for point-to-point packets. Default: 2; as many as routing needs in a system of nodes, which is
+    /// also the least there.
     #[schemars(range(min = 1, max = 8))]
     pub point_to_point_vcs: u32,
     /// Buffer of one point-to-point channel at an input, in flits.
@@ -656,6 +657,11 @@ pub struct CollectiveFile {
     /// What the participants contribute. Default: random = "normal", or "integers" for integer types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataFile>,
+    /// A file of configuration registers, as `watershed embed --save` writes it, instead of the built-in tree; relative to
+    /// the scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub embedding: Option<String>,
     /// Configuration registers by the name of the switch, instead of the built-in tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registers: Option<BTreeMap<String, SwitchRegistersFile>>,

@@ -73,7 +73,7 @@ impl Resolver<'_> {
             pipeline_stages: file.switch.pipeline_stages,
             arbiter: file.switch.arbiter,
             collective_ids: file.switch.collective_ids,
-            point_to_point_vcs: file.switch.point_to_point_vcs,
+            point_to_point_vcs: self.channels(file, &topology.shape),
             point_to_point_buffer_flits: file.switch.point_to_point_buffer_flits,
             collective_buffer_flits: file.switch.collective_buffer_flits,
             router: self.router(file, &topology),
@@ -84,7 +84,7 @@ impl Resolver<'_> {
                 result_slots: file.switch.ceng.result_slots,
             },
         };
-        self.storage(&switch, &topology);
+        self.storage(&switch, &topology, !file.traffic.is_empty());
         let collectives = self.collectives(file, &topology);
         let armed = (file.family == Family::Armed).then(|| {
             let table = file.armed.clone().unwrap_or_default();
@@ -314,7 +314,8 @@ impl Resolver<'_> {
         let topology = &file.topology;
         let kind = topology.kind;
         self.foreign_topology_keys(topology);
-        if file.family == Family::Piuma && !matches!(kind, TopologyKind::Die | TopologyKind::Nodes | TopologyKind::Mesh) {
+        if file.family == Family::Piuma && !matches!(kind, TopologyKind::Die | TopologyKind::Nodes | TopologyKind::Mesh)
+        {
             self.report(
                 Problem::at("topology.kind", format!("there are no collective switches in a {} yet", kind.name()))
                     .expected("\"die\", \"nodes\" or \"mesh\"")
@@ -450,7 +451,10 @@ impl Resolver<'_> {
             TopologyKind::Nodes => Shape::Nodes(Nodes {
                 size: topology.size.iter().flatten().map(|&side| small(side)).collect(),
                 sockets: topology.sockets.unwrap_or(16) as u32,
-                die: Die { tiles: topology.tiles.unwrap_or(4) as u16, positions: topology.positions.unwrap_or(4) as u16 },
+                die: Die {
+                    tiles: topology.tiles.unwrap_or(4) as u16,
+                    positions: topology.positions.unwrap_or(4) as u16,
+                },
                 hsio_ports: topology.hsio_ports.unwrap_or(2) as u16,
                 socket_latency: link.socket_latency.map_or(1, |latency| latency.cycles as u16),
                 node_latency: link.node_latency.map_or(1, |latency| latency.cycles as u16),
@@ -564,7 +568,8 @@ impl Resolver<'_> {
     fn nodes(&mut self, nodes: &Nodes) -> bool {
         let budget = nodes.budget();
         if !budget.suffices {
-            let place = if self.source.has("topology.size") && budget.nodes > 0 { "topology.size" } else { "topology.sockets" };
+            let place =
+                if self.source.has("topology.size") && budget.nodes > 0 { "topology.size" } else { "topology.sockets" };
             let free = budget.ports.saturating_sub(budget.sockets);
             let message = format!(
                 "a node would need {} HSIO ports for other nodes and {} for its sockets, it has {}",
@@ -667,9 +672,38 @@ impl Resolver<'_> {
         router
     }
 
-    fn storage(&mut self, switch: &Switch, topology: &Topology) {
+    /// Point-to-point channels; a system of nodes has as many as its routing needs if nothing is said.
+    fn channels(&mut self, file: &ScenarioFile, shape: &Shape) -> u32 {
+        let given = file.switch.point_to_point_vcs;
+        let Shape::Nodes(nodes) = shape else { return given };
+        let needed = u32::from(nodes.classes());
+        if !self.source.has("switch.point_to_point_vcs") {
+            return needed;
+        }
+        if given < needed {
+            let message = format!(
+                "{needed} classes of point-to-point packets need as many channels, {}",
+                counted_channels(given)
+            );
+            self.report(
+                Problem::at("switch.point_to_point_vcs", message).expected(format!(
+                    "{needed} or more: one class more than links that leave a die on the longest way"
+                )),
+            );
+        }
+        given
+    }
+
+    fn storage(&mut self, switch: &Switch, topology: &Topology, traffic: bool) {
         let ports = u128::from(topology.ports() + 1) * u128::from(topology.switches());
-        let registers = ports * u128::from(switch.collective_ids) * 2;
+        // In a system of nodes equal registers stand once, and without traffic there are no point-to-point channels.
+        let nodes = matches!(topology.shape, Shape::Nodes(_));
+        let registers = if nodes {
+            u128::from(topology.switches()) * u128::from(switch.collective_ids)
+        } else {
+            ports * u128::from(switch.collective_ids) * 2
+        };
+        let channels = if nodes && !traffic { 0 } else { switch.point_to_point_vcs };
         if registers > u128::from(limits::REGISTERS) {
             self.report(
                 Problem::at("switch.collective_ids", format!("{registers} configuration registers are too many"))
@@ -680,7 +714,7 @@ impl Resolver<'_> {
         let buffers = [
             (
                 "switch.point_to_point_buffer_flits",
-                u128::from(switch.point_to_point_vcs) * u128::from(switch.point_to_point_buffer_flits) * ports,
+                u128::from(channels) * u128::from(switch.point_to_point_buffer_flits) * ports,
             ),
             ("switch.collective_buffer_flits", 2 * fixed(switch.collective_buffer_flits) * ports),
             ("switch.ceng.operand_slots", u128::from(switch.ceng.operand_slots) * ports),
@@ -1042,8 +1076,9 @@ impl Resolver<'_> {
     }
 
     fn tree(&mut self, file: &CollectiveFile, path: &str, topology: &Topology) -> Tree {
-        if let Some(registers) = &file.registers {
-            let registers_path = format!("{path}.registers");
+        let saved = file.embedding.as_ref().map(|name| (self.embedding(name, path), format!("{path}.embedding")));
+        let given = file.registers.as_ref().map(|registers| (registers, format!("{path}.registers")));
+        if let Some((registers, registers_path)) = given.or(saved.as_ref().map(|(set, path)| (set, path.clone()))) {
             let mut sets = Vec::new();
             for (name, set) in registers {
                 let here = child(&registers_path, name);
@@ -1055,7 +1090,7 @@ impl Resolver<'_> {
                 sets.push(SwitchRegisters { switch, name: name.clone(), request, response });
             }
             sets.sort_by_key(|set| set.switch);
-            if registers.is_empty() {
+            if registers.is_empty() && self.problems.is_empty() {
                 self.report(
                     Problem::at(registers_path, "no switch has a register")
                         .expected("registers of at least one switch, or none of this table for the built-in tree"),
@@ -1067,6 +1102,29 @@ impl Resolver<'_> {
             None | Some("auto") => Tree::Auto,
             Some(name) => self.switch(name, &format!("{path}.root"), false, topology).map_or(Tree::Auto, Tree::Root),
         }
+    }
+
+    /// The registers of an embedding that was saved.
+    fn embedding(&mut self, name: &str, path: &str) -> BTreeMap<String, super::file::SwitchRegistersFile> {
+        let full = self.base.join(name);
+        let read = || -> Result<BTreeMap<String, super::file::SwitchRegistersFile>, String> {
+            let size = std::fs::metadata(&full).map_err(|error| error.to_string())?.len();
+            if size > limits::DATA_BYTES {
+                return Err(format!("it is longer than {} bytes", limits::DATA_BYTES));
+            }
+            let text = std::fs::read_to_string(&full).map_err(|error| error.to_string())?;
+            toml::from_str(&text).map_err(|error| {
+                let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+                format!("line {line}: {}", error.message())
+            })
+        };
+        read().unwrap_or_else(|reason| {
+            self.report(
+                Problem::at(format!("{path}.embedding"), format!("cannot load \"{name}\": {reason}"))
+                    .expected("registers by the name of the switch, as `watershed embed --save` writes them"),
+            );
+            BTreeMap::new()
+        })
     }
 
     fn switch(&mut self, name: &str, path: &str, is_key: bool, topology: &Topology) -> Option<u32> {

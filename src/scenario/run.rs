@@ -748,7 +748,8 @@ impl<'a> Run<'a> {
         }
         run.drive(&RunOptions::default());
         let system = &run.ready.system;
-        let seen: HashMap<String, u64> = (0..).zip(system.joins())
+        let seen: HashMap<String, u64> = (0..)
+            .zip(system.joins())
             .filter_map(|(node, engine)| Some((format!("{}.ceng", system.node_name(node)), engine.tap()?.seen?)))
             .collect();
         let mut parted = None;
@@ -1098,11 +1099,7 @@ pub(super) fn link_report(
     // Names are made of those only that can be among the busiest.
     let flits = |&(_, (_, count, _)): &(usize, (u8, LinkCount, u16))| count.set + count.unicast;
     let mut counts: Vec<u64> = list.iter().map(flits).filter(|&flits| flits > 0).collect();
-    let least = if counts.len() > BUSIEST {
-        *counts.select_nth_unstable_by(BUSIEST - 1, |a, b| b.cmp(a)).1
-    } else {
-        1
-    };
+    let least = if counts.len() > BUSIEST { *counts.select_nth_unstable_by(BUSIEST - 1, |a, b| b.cmp(a)).1 } else { 1 };
     let mut busiest: Vec<LinkResult> = list.iter().filter(|load| flits(load) > least).map(result).collect();
     busiest.extend(list.iter().filter(|load| flits(load) == least).take(NAMED).map(result));
     busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));

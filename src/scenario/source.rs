@@ -253,7 +253,7 @@ const ALTERNATIVES: &[(&str, &[&str])] = &[
     ("link", &["node_latency_ns", "node_latency_cycles"]),
     ("memory", &["read_latency_ns", "read_latency_cycles"]),
     ("memory", &["write_latency_ns", "write_latency_cycles"]),
-    ("collective", &["root", "registers"]),
+    ("collective", &["root", "registers", "embedding"]),
     ("collective.data", &["random", "values", "file"]),
 ];
 

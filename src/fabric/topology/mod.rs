@@ -21,7 +21,7 @@ mod fat_tree;
 mod graph;
 mod hyperx;
 mod mesh;
-mod nodes;
+pub mod nodes;
 mod survey;
 mod torus;
 mod tree;

@@ -383,8 +383,7 @@ impl Nodes {
         let (width, height) = (f64::from(self.die.tiles) * 3.0 + 1.0, 3.5);
         let rows = self.sockets.div_ceil(columns);
         let (dx, dy) = self.die.position(place.switch);
-        let (x, y) =
-            if self.size.is_empty() { (0.0, 0.0) } else { super::mesh::position(&self.size, place.node) };
+        let (x, y) = if self.size.is_empty() { (0.0, 0.0) } else { super::mesh::position(&self.size, place.node) };
         (
             x * (width * f64::from(columns) + 1.5) + f64::from(place.socket % columns) * width + dx,
             y * (height * f64::from(rows) + 1.5) + f64::from(place.socket / columns) * height + dy,
@@ -484,12 +483,7 @@ impl Nodes {
             }
         }
         let mut layout = Layout {
-            plan: Plan {
-                vcs: common.vcs,
-                nodes: nodes.collect(),
-                links,
-                levels: LEVELS.map(String::from).to_vec(),
-            },
+            plan: Plan { vcs: common.vcs, nodes: nodes.collect(), links, levels: LEVELS.map(String::from).to_vec() },
             routing: Routing::Nodes(std::sync::Arc::new(self.clone())),
             ends: Vec::new(),
             cores: cores as usize,
@@ -552,7 +546,10 @@ mod tests {
                 for port in 0..shape.ports() + 3 {
                     let Some(link) = shape.link(switch, port) else { continue };
                     let back = shape.link(link.switch, link.port).expect("a link has two ends");
-                    assert_eq!((back.switch, back.port, back.level, back.steps), (switch, port, link.level, link.steps));
+                    assert_eq!(
+                        (back.switch, back.port, back.level, back.steps),
+                        (switch, port, link.level, link.steps)
+                    );
                     levels[usize::from(link.level)] += 1;
                 }
             }
