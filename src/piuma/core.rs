@@ -29,7 +29,8 @@
 //! last of them. A result that stays wide is written as it comes. Invalid, raised by a signalling NaN when it is widened,
 //! travels with its word; the flags of the last rounding are added where it is made.
 
-use super::{REQUEST, RESPONSE, Registers};
+use super::host::Host;
+use super::{Processor, REQUEST, RESPONSE, Registers};
 use crate::arith::{Accumulate, Mode};
 use crate::fabric::traffic::Traffic;
 use crate::fabric::{Block, Flit, Io};
@@ -342,12 +343,43 @@ pub struct Core {
     next_job_q: usize,
     /// Cycle from which the core takes responses; before it, it blocks its port.
     consume_from: Cycle,
+    /// Collective ids that are not this block's alone: [`Core::wait_for`], [`Core::leave`].
+    called: Vec<u16>,
+    left: Vec<u16>,
 }
 
 impl Core {
     /// A core with no jobs.
     pub fn new(cfg: MemoryCfg) -> Core {
-        Core { memory: Memory::new(cfg), jobs: Vec::new(), read_last_q: false, next_job_q: 0, consume_from: 0 }
+        Core {
+            memory: Memory::new(cfg),
+            jobs: Vec::new(),
+            read_last_q: false,
+            next_job_q: 0,
+            consume_from: 0,
+            called: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+
+    /// Results of this collective id may come before the core has called it: they wait in the network.
+    pub fn wait_for(&mut self, id: u16) {
+        self.called.push(id);
+    }
+
+    /// Requests of this collective id are somebody else's at this port: the CCE's.
+    pub fn leave(&mut self, id: u16) {
+        self.left.push(id);
+    }
+
+    /// The memory, for others who use it.
+    pub(super) fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.memory
+    }
+
+    /// Latencies of reading and writing a word.
+    pub(super) fn latencies(&self) -> (u64, u64) {
+        (self.memory.cfg.read_latency, self.memory.cfg.write_latency)
     }
 
     /// Gives the core a part in a collective.
@@ -355,6 +387,11 @@ impl Core {
         // Millions of cores have one part each: no room for more than there are.
         self.jobs.reserve_exact(1);
         self.jobs.push(job);
+    }
+
+    /// Whether it takes part in collectives in the network, or may. A plain fabric has no channels for them.
+    fn is_used(&self) -> bool {
+        !self.jobs.is_empty() || !self.called.is_empty()
     }
 
     /// Its parts in collectives, in the order they were given.
@@ -408,13 +445,17 @@ impl Core {
     fn arriving(&mut self, io: &mut Io<'_>) -> Option<(usize, u8)> {
         for vc in [RESPONSE, REQUEST] {
             let Some(flit) = io.head(0, vc) else { continue };
-            let job = self
-                .jobs
-                .iter()
-                .position(|job| job.id == flit.tag.id() && job.is_active(io.now()) && job.kind.receives);
+            if vc == REQUEST && self.left.contains(&flit.tag.id()) {
+                continue;
+            }
+            let job = self.jobs.iter().position(|job| {
+                job.id == flit.tag.id() && job.is_active(io.now()) && job.kind.receives && job.received_q < job.words
+            });
             let Some(job) = job else {
                 // A participant that is late has not called the collective yet; its results wait in the network.
-                if !self.jobs.iter().any(|job| job.id == flit.tag.id() && job.end.is_none()) {
+                if !self.called.contains(&flit.tag.id())
+                    && !self.jobs.iter().any(|job| job.id == flit.tag.id() && job.end.is_none())
+                {
                     io.fail(|| {
                         format!("a core got a packet of collective id {} that it has no part in", flit.tag.id())
                     });
@@ -578,15 +619,27 @@ pub struct End {
     pub core: Option<Box<Core>>,
     /// Background traffic.
     pub traffic: Option<Box<Traffic>>,
+    /// What runs programs; it needs the core beside it.
+    pub processor: Option<Box<Processor>>,
+    /// Ranks of collectives in software, one after the other; they need the core beside them.
+    pub hosts: Vec<Host>,
 }
 
 impl Block for End {
     type Tables = Registers;
 
-    fn tick(&mut self, io: &mut Io<'_>, _: &Registers) -> Wake {
+    fn tick(&mut self, io: &mut Io<'_>, registers: &Registers) -> Wake {
         let mut wake = Wake::OnInput;
         if let Some(core) = &mut self.core {
-            wake = wake.or(core.tick(io));
+            if core.is_used() {
+                wake = wake.or(core.tick(io));
+            }
+            if let Some(processor) = &mut self.processor {
+                wake = wake.or(processor.tick(core, io, registers));
+            }
+            for host in &mut self.hosts {
+                wake = wake.or(host.tick(core, io));
+            }
         }
         if let Some(traffic) = &mut self.traffic {
             wake = wake.or(traffic.tick(io));
@@ -597,12 +650,20 @@ impl Block for End {
 
     fn open(&self) -> Option<String> {
         let core = self.core.as_ref().and_then(|core| core.open(core.consume_from > 0));
+        let core = core.or_else(|| self.processor.as_ref().and_then(|processor| processor.open()));
+        let core = core.or_else(|| self.hosts.iter().find_map(Host::open));
         core.or_else(|| self.traffic.as_ref().and_then(|traffic| traffic.open()))
     }
 
     fn probe(&self, scope: &mut Scope<'_>) {
         if let Some(core) = &self.core {
             core.probe(scope);
+        }
+        if let Some(processor) = &self.processor {
+            processor.probe(scope);
+        }
+        for (number, host) in self.hosts.iter().enumerate() {
+            scope.indexed("host", number, |scope| host.probe(scope));
         }
         if let Some(traffic) = &self.traffic {
             traffic.probe(scope);

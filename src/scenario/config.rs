@@ -51,6 +51,12 @@ pub struct Scenario {
     pub checks: Checks,
     /// The collectives, in the order of the file.
     pub collectives: Vec<Collective>,
+    /// Multicast trees and programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub programs: Option<super::programs::config::Programs>,
+    /// Collectives in software.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<super::hosts::config::Host>,
     /// The background traffic, in the order of the file.
     pub traffic: Vec<Traffic>,
     /// How the traffic is measured; `None`: all of it.
@@ -336,6 +342,8 @@ pub struct Collective {
     pub tree: Tree,
     /// Name of the root of a built-in tree: that of a switch, or "auto".
     pub root: Option<String>,
+    /// Programs call it.
+    pub called: bool,
     /// Cycle in which the participants start.
     pub start_cycle: u64,
     /// By how much each participant is late.
@@ -364,6 +372,7 @@ impl Collective {
     /// How many participants contribute data: all, one of a broadcast, none of a barrier.
     pub fn rows(&self) -> usize {
         match self.kind {
+            _ if self.called => 0,
             CollectiveKind::Allreduce | CollectiveKind::Reduce => self.participants.len(),
             CollectiveKind::Broadcast => 1,
             CollectiveKind::Barrier => 0,
@@ -678,7 +687,11 @@ impl Serialize for Collective {
             fields.serialize_field("result_dtype", Named::name(self.result_dtype()))?;
         }
         fields.serialize_field("round", self.round.name())?;
-        fields.serialize_field("elements", &self.elements)?;
+        if self.called {
+            fields.serialize_field("called", &true)?;
+        } else {
+            fields.serialize_field("elements", &self.elements)?;
+        }
         fields.serialize_field("participants", &self.participants)?;
         match &self.tree {
             Tree::Auto | Tree::Root(_) => fields.serialize_field("root", &self.root)?,

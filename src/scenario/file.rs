@@ -9,8 +9,10 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Deserialize as DeriveDeserialize, Serialize, Serializer};
 
 use super::armed::file::ArmedFile;
+use super::hosts::file::HostFile;
 use super::names::{DType, Named, Op, Round};
 use super::problem::Problem;
+use super::programs::file::{CoreFile, MulticastFile, ProgramFile};
 use super::source::{Node, Value};
 
 /// A watershed scenario: what is built, what runs on it and what is looked at.
@@ -58,6 +60,21 @@ pub struct ScenarioFile {
     #[serde(default)]
     #[schemars(length(max = 4096))]
     pub collective: Vec<CollectiveFile>,
+    /// piuma: the programmable part of a core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<CoreFile>,
+    /// piuma: multicast trees.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub multicast: Vec<MulticastFile>,
+    /// piuma: programs that threads of cores run.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub program: Vec<ProgramFile>,
+    /// Collectives in software over point-to-point messages, to compare with.
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    pub host: Vec<HostFile>,
     /// Point-to-point traffic.
     #[serde(default)]
     #[schemars(length(max = 4096))]
@@ -638,6 +655,9 @@ pub struct CollectiveFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub root: Option<String>,
+    /// Programs call it, as often as they like: they say when, with which vector and how many elements.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub called: bool,
     /// Cycle in which the participants start.
     #[serde(default)]
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
@@ -1061,6 +1081,16 @@ impl Default for DelayFile {
 }
 
 const MAX_CYCLE: i64 = super::limits::CYCLES as i64;
+
+/// Operations, for tables in other files.
+pub(crate) fn operations(generator: &mut SchemaGenerator) -> Schema {
+    names::<Op>(generator)
+}
+
+/// Data types, for tables in other files.
+pub(crate) fn types(generator: &mut SchemaGenerator) -> Schema {
+    names::<DType>(generator)
+}
 
 fn names<T: Named>(_: &mut SchemaGenerator) -> Schema {
     let names: Vec<&str> = T::names().collect();

@@ -15,6 +15,9 @@
 //! | file | holds |
 //! |------|-------|
 //! | [`armed`] | scenarios of the armed family: their table, system, run and report |
+//! | [`programs`] | programs of cores, multicast trees, collectives that programs call |
+//! | [`hosts`] | collectives in software, to compare with |
+//! | [`golden`] | what a collective's result must be |
 //! | [`file`](mod@file) | the format: one struct a table; its doc comments are the reference |
 //! | [`schema`] | the JSON Schema made from those structs, and the check against it |
 //! | [`source`] | text, places, overrides |
@@ -43,12 +46,15 @@ pub mod data;
 pub mod drawing;
 pub mod embedding;
 pub mod file;
+pub mod golden;
 pub mod graph;
+pub mod hosts;
 pub mod limits;
 pub mod measure;
 pub mod names;
 pub mod number;
 pub mod problem;
+pub mod programs;
 pub mod random;
 mod resolve;
 pub mod result;

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::build::{BuildOptions, Ready, build, operation, oracle_tree};
+use super::build::{BuildOptions, Built, Ready, build, operation, oracle_tree};
 use super::config::{CollectiveKind, Family, TrafficPattern};
 use super::measure::{self, MeasureResult, Measurement, Phase};
 use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
     hex,
 };
-use super::{Loaded, Problem, Problems, armed, trace};
+use super::{Loaded, Problem, Problems, armed, golden, hosts, programs, trace};
 use crate::arith::{self, Flags};
 use crate::fabric::traffic::{Created, Received, Traffic};
 use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
@@ -188,7 +188,15 @@ struct Run<'a> {
     done: Vec<usize>,
     /// Completions the system has reported and the run has looked at.
     seen: u64,
+    /// Threads of programs are left.
+    programs_left: bool,
+    /// First cycle of each host that has started.
+    host_starts: Vec<Option<u64>>,
+    /// The host that runs or is to run.
+    host_next: Option<usize>,
     deadlock: Option<String>,
+    /// A store of a program that no register took.
+    refused: Option<String>,
     notes: Vec<String>,
     measurement: Measurement,
     /// The network at the start and at the end of the window.
@@ -259,7 +267,16 @@ impl<'a> Run<'a> {
         let state: Vec<State> = ready
             .collectives
             .iter()
-            .map(|built| if built.after.is_empty() { State::Running } else { State::Claiming })
+            .zip(&loaded.scenario.collectives)
+            .map(|(built, collective)| {
+                if collective.called {
+                    State::Complete
+                } else if built.after.is_empty() {
+                    State::Running
+                } else {
+                    State::Claiming
+                }
+            })
             .collect();
         let measurement = Measurement::new(loaded.scenario.measure, ready.classes.len());
         for end in 0..ready.system.ends().len() {
@@ -270,7 +287,25 @@ impl<'a> Run<'a> {
         let feed = Feed::open(loaded, &ready)?;
         let window = [None, None];
         let (deadlock, notes) = (None, Vec::new());
-        Ok(Run { loaded, ready, document, state, done, seen: 0, deadlock, notes, measurement, window, feed })
+        let host_starts = vec![None; loaded.scenario.hosts.len()];
+        let programs_left = ready.system.ends().iter().any(|end| end.processor.is_some());
+        Ok(Run {
+            loaded,
+            ready,
+            document,
+            state,
+            done,
+            seen: 0,
+            programs_left,
+            host_starts,
+            host_next: None,
+            deadlock,
+            refused: None,
+            notes,
+            measurement,
+            window,
+            feed,
+        })
     }
 
     fn flip(&mut self, flip: Flip<'_>) -> Result<(), RunError> {
@@ -301,6 +336,8 @@ impl<'a> Run<'a> {
     fn drive(&mut self, options: &RunOptions<'_>) {
         let limits = &self.loaded.scenario.limits;
         let mut watchdog = Watchdog::new(limits.watchdog_cycles);
+        self.host_next = self.host_from(0);
+        self.next_host();
         let mut look = 0;
         let mut looked = std::time::Instant::now();
         while !self.is_done() {
@@ -325,6 +362,14 @@ impl<'a> Run<'a> {
             if self.ready.system.completions() != self.seen {
                 self.seen = self.ready.system.completions();
                 self.advance();
+                self.program_stores();
+                self.programs_left = self.programs_left();
+                self.next_host();
+            } else if self.programs_left && step == Step::Quiet && !self.programs_left() {
+                // The last messages have come to their queues, and nobody is there to take them.
+                self.programs_left = false;
+                self.next_host();
+                continue;
             } else if step == Step::Quiet && !self.feed.is_at_end() {
                 // The next packet of a trace is further away than the run has read.
                 let now = self.ready.system.now();
@@ -374,12 +419,77 @@ impl<'a> Run<'a> {
         self.document.cycles = self.ready.system.now();
     }
 
+    /// The first host on the fabric from an index on.
+    fn host_from(&self, first: usize) -> Option<usize> {
+        let hosts = &self.loaded.scenario.hosts;
+        (first..hosts.len()).find(|&index| hosts[index].mode == hosts::file::HostMode::Fabric)
+    }
+
+    fn host_is_done(&self, index: usize, host: &hosts::config::Host) -> bool {
+        hosts::result::ranks(&self.ready.system, host, index).all(|rank| rank.end().is_some())
+    }
+
+    fn hosts_left(&self) -> bool {
+        self.host_next.is_some()
+    }
+
+    /// Lets the next host start when all that was before it is complete.
+    fn next_host(&mut self) {
+        let Some(next) = self.host_next else { return };
+        let host = &self.loaded.scenario.hosts[next];
+        if self.host_starts[next].is_some() {
+            if !self.host_is_done(next, host) {
+                return;
+            }
+            self.host_next = self.host_from(next + 1);
+            self.next_host();
+            return;
+        }
+        if self.collectives_left() || self.programs_left {
+            return;
+        }
+        let start = self.ready.system.now().max(host.start_cycle);
+        self.host_starts[next] = Some(start);
+        let class = hosts::build::job(host, next).class;
+        for &end in &host.ranks {
+            for rank in self.ready.system.end_mut(end as usize).hosts.iter_mut() {
+                if rank.job().class == class {
+                    rank.release(start);
+                }
+            }
+        }
+    }
+
+    /// Whether threads of programs have not ended, or what they sent is still on its way.
+    fn programs_left(&self) -> bool {
+        let mut processors = self.ready.system.ends().iter().filter_map(|end| end.processor.as_deref());
+        self.programs_left && (processors.any(|processor| !processor.is_done()) || self.ready.system.has_flits(true))
+    }
+
+    /// Makes the stores to configuration registers that programs asked for: they count from the next cycle on.
+    fn program_stores(&mut self) {
+        if !self.programs_left {
+            return;
+        }
+        let mut stores = Vec::new();
+        self.ready.system.each_end(|end| {
+            if let Some(processor) = &mut end.processor {
+                stores.extend(processor.take_stores());
+            }
+        });
+        for (address, value) in stores {
+            if let Err(error) = self.ready.system.tables.store(address, value) {
+                self.refused.get_or_insert(format!("a program's store: {error}"));
+            }
+        }
+    }
+
     fn collectives_left(&self) -> bool {
         self.state.iter().any(|state| *state != State::Complete)
     }
 
     fn is_done(&self) -> bool {
-        if self.collectives_left() {
+        if self.collectives_left() || self.programs_left || self.hosts_left() {
             return false;
         }
         if self.measurement.has_window() {
@@ -596,8 +706,10 @@ impl<'a> Run<'a> {
             .filter(|&index| self.state[index] != State::Complete)
             .map(|index| self.loaded.scenario.collectives[index].name.as_str())
             .collect();
+        let threads = self.ready.system.ends().iter().filter_map(|end| end.processor.as_ref()?.open());
+        let threads = threads.take(8).map(|text| format!("\n{text}")).collect::<String>();
         let left = if waiting.is_empty() { String::new() } else { format!("\nnot complete: {}", waiting.join(", ")) };
-        self.deadlock = Some(format!("{what}\n{autopsy}{left}").trim_end().to_string());
+        self.deadlock = Some(format!("{what}\n{autopsy}{left}{threads}").trim_end().to_string());
     }
 
     // ------------------------------------------------------------------------------------------------ results
@@ -606,7 +718,7 @@ impl<'a> Run<'a> {
         let scenario = &self.loaded.scenario;
         let mut data = Vec::new();
         let check = scenario.checks.oracle && !options.no_checks;
-        for index in 0..scenario.collectives.len() {
+        for index in (0..scenario.collectives.len()).filter(|&index| !scenario.collectives[index].called) {
             let (result, rows) = self.collective(index, check);
             self.document.collectives.push(result);
             data.push(rows);
@@ -614,6 +726,18 @@ impl<'a> Run<'a> {
         self.links(options.all_links);
         self.traffic();
         self.checks(check, scenario.checks.monitors && !options.no_checks);
+        if !scenario.hosts.is_empty() {
+            let (results, checks) = hosts::result::report(self.loaded, &self.ready, &self.host_starts, check);
+            self.document.hosts = results;
+            self.document.checks.extend(checks);
+        }
+        if scenario.programs.is_some() {
+            let (system, built) = (&self.ready.system, &self.ready.collectives);
+            let (result, checks) = programs::result::report(scenario, built, system, check);
+            self.document.programs = Some(result);
+            self.document.checks.extend(checks);
+            self.document.checks.extend(self.refused.take().map(|why| Check::failed("rules", why)));
+        }
         RunResult { document: self.document, data, notes: self.notes, ladder: None }
     }
 
@@ -667,55 +791,8 @@ impl<'a> Run<'a> {
     fn golden(&self, index: usize) -> (Vec<u64>, Flags) {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
-        let tree = oracle_tree(built);
-        let mode = arith::Mode::rounding(collective.round);
-        let dtype = collective.network_dtype();
-        let lanes = 64 / dtype.bits() as usize;
-        let elements = if collective.kind == CollectiveKind::Barrier { 0 } else { collective.elements as usize };
-        let mut flags = Flags::NONE;
-        let mut result = Vec::with_capacity(elements);
-        for word in 0..built.words as usize {
-            let raised_before = std::cell::Cell::new(Flags::NONE);
-            let contribution = |row: usize| {
-                let (value, raised) = self.contribution(index, row, word);
-                raised_before.set(raised_before.get() | raised);
-                value
-            };
-            let (value, raised) = oracle::evaluate(&tree, operation(collective), dtype, mode, &contribution);
-            flags |= raised | raised_before.get();
-            for lane in 0..lanes.min(elements - result.len().min(elements)) {
-                let wide = value >> (lane as u32 * dtype.bits()) & u64::MAX >> (64 - dtype.bits());
-                let (element, raised) = if collective.result_dtype() == dtype {
-                    (wide, Flags::NONE)
-                } else {
-                    oracle::exact::convert(dtype, collective.dtype, mode.round, wide)
-                };
-                flags |= raised;
-                result.push(element);
-            }
-        }
-        (result, flags)
-    }
-
-    /// A word of a contribution as the network carries it, found without the fragmenter: every lane is widened by the
-    /// oracle.
-    fn contribution(&self, index: usize, row: usize, word: usize) -> (u64, Flags) {
-        let collective = &self.loaded.scenario.collectives[index];
-        let built = &self.ready.collectives[index];
-        let stored = |at: usize| built.input.get(row * built.stored_words as usize + at).copied().unwrap_or(0);
-        let Some(pair) = collective.accumulate else { return (stored(word), Flags::NONE) };
-        let (narrow, wide) = (pair.operand(), pair.accumulator());
-        let (per_word, per_wide) = (64 / narrow.bits() as usize, 64 / wide.bits() as usize);
-        let mut flags = Flags::NONE;
-        let value = (0..per_wide).fold(0, |value, lane| {
-            let element = word * per_wide + lane;
-            let bits = stored(element / per_word) >> ((element % per_word) as u32 * narrow.bits());
-            let bits = bits & u64::MAX >> (64 - narrow.bits());
-            let (widened, raised) = oracle::exact::convert(narrow, wide, collective.round, bits);
-            flags |= raised;
-            value | widened << (lane as u32 * wide.bits())
-        });
-        (value, flags)
+        let stored = |row: usize, at: usize| stored(built, row, at);
+        golden::evaluate(collective, &oracle_tree(built), collective.elements as usize, &stored)
     }
 
     /// Describes a differing element. The run is repeated with the engines' results kept, to say where it parts.
@@ -758,7 +835,7 @@ impl<'a> Run<'a> {
             operation(collective),
             collective.network_dtype(),
             arith::Mode::rounding(collective.round),
-            &|row| self.contribution(index, row, word).0,
+            &|row| golden::contribution(collective, word, &|at| stored(built, row, at)).0,
             &mut |name, value, _| {
                 if parted.is_none() && seen.get(name).is_some_and(|&seen| seen != value) {
                     parted = Some(name.to_owned());
@@ -900,8 +977,9 @@ impl<'a> Run<'a> {
             _ => checks.push(Check::passed("progress", "everything that was started has ended")),
         }
         if oracle {
-            for (index, (built, result)) in self.ready.collectives.iter().zip(&self.document.collectives).enumerate() {
-                let collective = &self.loaded.scenario.collectives[index];
+            let collectives = self.loaded.scenario.collectives.iter().zip(&self.ready.collectives);
+            let started = collectives.filter(|(collective, _)| !collective.called);
+            for ((collective, built), result) in started.zip(&self.document.collectives) {
                 if let Some(exact) = result.bit_exact {
                     let detail = match &result.first_difference {
                         None if exact => {
@@ -965,6 +1043,11 @@ impl<'a> Run<'a> {
         }
         self.document.checks = checks;
     }
+}
+
+/// A word of a contribution as it stands in memory.
+fn stored(built: &Built, row: usize, at: usize) -> u64 {
+    built.input.get(row * built.stored_words as usize + at).copied().unwrap_or(0)
 }
 
 fn trace_problem(traffic: usize, wrong: &trace::Wrong) -> Problem {

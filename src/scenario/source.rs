@@ -160,6 +160,13 @@ impl Source {
         })
     }
 
+    /// The place of bytes `range` of a text that stands word for word in the value at `path`.
+    pub(crate) fn inside(&self, path: &str, text: &str, range: Range<usize>) -> Option<Span> {
+        let span = self.locate(path)?;
+        let start = span.start + self.text(span.origin).get(span.start..span.end)?.find(text)?;
+        Some(Span::new(span.origin, start + range.start..start + range.end))
+    }
+
     /// The place of the key at `path`, or of the nearest thing around it that is written down.
     pub fn locate_key(&self, path: &str) -> Option<Span> {
         let (node, complete) = self.find(path)?;
