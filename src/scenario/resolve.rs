@@ -81,6 +81,7 @@ impl Resolver<'_> {
                 stages: file.switch.ceng.stages,
                 radix,
                 operand_slots: file.switch.ceng.operand_slots,
+                scan_slots: file.switch.ceng.scan_slots,
                 result_slots: file.switch.ceng.result_slots,
             },
         };
@@ -729,8 +730,11 @@ impl Resolver<'_> {
                 );
             }
         }
+        if file.inclusive.is_some() && kind != CollectiveKind::Scan {
+            self.report(Problem::at_key(format!("{path}.inclusive"), "only a scan is inclusive or exclusive"));
+        }
         let rows = match kind {
-            CollectiveKind::Allreduce | CollectiveKind::Reduce => participants.len(),
+            CollectiveKind::Allreduce | CollectiveKind::Reduce | CollectiveKind::Scan => participants.len(),
             CollectiveKind::Broadcast => 1,
             CollectiveKind::Barrier => 0,
         };
@@ -757,6 +761,7 @@ impl Resolver<'_> {
                 Tree::Registers(_) => None,
             },
             tree,
+            inclusive: file.inclusive.unwrap_or(true),
             called: file.called,
             start_cycle: file.start_cycle,
             delays,
@@ -837,7 +842,7 @@ impl Resolver<'_> {
                 }
                 Some(Op::Barrier)
             }
-            CollectiveKind::Allreduce | CollectiveKind::Reduce => {
+            CollectiveKind::Allreduce | CollectiveKind::Reduce | CollectiveKind::Scan => {
                 let op = given.unwrap_or(Op::Sum);
                 if op == Op::Barrier {
                     self.report(

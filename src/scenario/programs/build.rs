@@ -59,6 +59,7 @@ fn intrinsic(kind: CollectiveKind) -> Intrinsic {
         CollectiveKind::Reduce => Intrinsic::Reduce,
         CollectiveKind::Broadcast => Intrinsic::Broadcast,
         CollectiveKind::Barrier => Intrinsic::Barrier,
+        CollectiveKind::Scan => Intrinsic::Scan,
     }
 }
 
@@ -209,6 +210,8 @@ fn role(collective: &Collective, built: &Built, participant: usize, place: EndPl
         kind,
         lanes: (lanes(collective.dtype), lanes(collective.network_dtype())),
         conversion,
+        scan: (collective.kind == CollectiveKind::Scan)
+            .then(|| (crate::scenario::build::select(collective), collective.inclusive)),
     }
 }
 
