@@ -413,6 +413,8 @@ impl Core {
 
     /// Gives the core a part in a collective.
     pub fn add(&mut self, job: Job) {
+        // Millions of cores have one part each: no room for more than there are.
+        self.jobs.reserve_exact(1);
         self.jobs.push(job);
     }
 

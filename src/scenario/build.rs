@@ -14,7 +14,7 @@ use super::{Loaded, Problems, Scenario};
 use crate::arith::{self, Op, TreeCfg};
 use crate::fabric::arbiter::Policy;
 use crate::fabric::routing::{Routes, Unroutable};
-use crate::fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Neighbours, Shape, Torus};
+use crate::fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Shape, Torus};
 use crate::fabric::traffic::{Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic};
 use crate::fabric::{
     Blocks, Network, NoBump, Pipeline, PlanLink, RouterCfg, SwitchAllocator, SwitchCfg, VcAllocator, Vcs,
@@ -66,6 +66,8 @@ pub struct Ready {
     pub addressed: Vec<bool>,
     /// Lanes that the point-to-point channels are divided into.
     pub lanes: u8,
+    /// Links of each level in the whole system, if only those that something uses were built.
+    pub all_links: Option<Vec<u64>>,
 }
 
 /// A class of packets: a traffic of the scenario, or a part of one.
@@ -84,6 +86,8 @@ pub struct Class {
 pub struct BuildOptions {
     /// Leaves link monitors out, whatever the scenario says.
     pub no_monitors: bool,
+    /// Builds every switch and link of a system of nodes, not only those that its collectives use.
+    pub whole: bool,
 }
 
 /// Builds the system of a scenario.
@@ -235,25 +239,52 @@ impl<'a> Builder<'a> {
         let scenario = self.scenario;
         let engine = scenario.family == Family::Piuma;
         let (pipeline, router) = (pipeline(scenario), router(scenario));
-        let common = self.common();
-        let mut layout = self.layout(&common)?;
+        let mut common = self.common();
+        // Without traffic a system of nodes needs no more than the switches and links of its collectives.
+        let sparse = match &scenario.topology.shape {
+            Shape::Nodes(nodes) if scenario.traffic.is_empty() && !options.whole => Some(nodes),
+            _ => None,
+        };
+        let mut layout = match sparse {
+            Some(nodes) => {
+                common.vcs.unicast = 0;
+                nodes.bare(&common)
+            }
+            None => self.layout(&common)?,
+        };
         let sources = self.sources(&mut layout, common.local);
-        let neighbours = Neighbours::new(&layout);
+        let neighbours = sparse.map_or_else(|| Neighbours::new(&layout), Neighbours::of_nodes);
 
         let cfg = RegistersCfg {
-            switches: layout.switches() as u32,
+            switches: scenario.topology.switches(),
             // A plain fabric has no collectives: no memory for their registers in a system of many switches.
             ids: if engine { scenario.switch.collective_ids as u16 } else { 1 },
             external_ports: layout.external_ports,
         };
         let routes = Routes { routing: layout.routing.clone(), ends: layout.ends.clone() };
-        let names = layout.switch_names().map(String::from).collect();
+        let names = match sparse {
+            Some(_) => Names::Shape(layout.shape.clone()),
+            None => Names::List(layout.switch_names().map(String::from).collect()),
+        };
         let mut registers = Registers::new(cfg, names, routes);
         registers.lanes = self.lanes;
         let collectives = self.collectives(&layout, &neighbours, &mut registers)?;
         self.multicasts(&layout, &neighbours, &mut registers)?;
         if !self.problems.is_empty() {
             return None;
+        }
+        if let Some(nodes) = sparse {
+            let mut used = vec![0u64; registers.switches() as usize];
+            for at in collectives.iter().flat_map(|built| &built.footprint.links) {
+                used[at.switch as usize] |= 1 << at.port;
+            }
+            for collective in &scenario.collectives {
+                for &end in collective.participants.iter().chain(&collective.receiver) {
+                    let EndPlace { switch, port } = layout.ends[end as usize];
+                    used[switch as usize] |= 1 << port;
+                }
+            }
+            nodes.furnish(&mut layout, &common, &used);
         }
 
         let tree = TreeCfg { radix: scenario.switch.ceng.radix as u8, unit_stages: scenario.switch.ceng.stages as u8 };
@@ -300,7 +331,12 @@ impl<'a> Builder<'a> {
                 }
             }
         };
-        for (key, params) in [("link", common.link), ("local_link", common.local)] {
+        let mut trips = vec![("link", common.link), ("local_link", common.local)];
+        if let Shape::Nodes(nodes) = &layout.shape {
+            trips.push(("socket_link", LinkParams { latency: nodes.socket_latency, ..common.link }));
+            trips.push(("node_link", LinkParams { latency: nodes.node_latency, ..common.link }));
+        }
+        for (key, params) in trips {
             let trip = credit_round_trip(params.latency, params.cycles_per_flit, pipeline.post(), pipeline.front())
                 + u64::from(router.credit_delay);
             self.derived.push((format!("{key}_credit_round_trip_cycles"), trip));
@@ -311,11 +347,14 @@ impl<'a> Builder<'a> {
             monitors: scenario.checks.monitors && !options.no_monitors,
             router,
         };
-        let joins = if engine { vec![Ceng::new(ceng); layout.switches()] } else { Vec::new() };
+        let joins = if engine { vec![Ceng::new(ceng); scenario.topology.switches() as usize] } else { Vec::new() };
         let blocks = Blocks { joins, no_join: Ceng::new(ceng), bumps: Vec::<NoBump<Registers>>::new(), ends };
         let mut vc_names: Vec<String> = if engine { vec!["request".into(), "response".into()] } else { Vec::new() };
         vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
-        let system = Network::new(layout.plan, registers, blocks, switch, &depths, vc_names);
+        let mut system = Network::new(layout.plan, registers, blocks, switch, &depths, vc_names);
+        if sparse.is_some() {
+            system.name_by(layout.shape);
+        }
         Some(Ready {
             system,
             collectives,
@@ -324,6 +363,7 @@ impl<'a> Builder<'a> {
             ideal,
             addressed: std::mem::take(&mut self.addressed),
             lanes: self.lanes,
+            all_links: sparse.map(|nodes| nodes.links_by_level().to_vec()),
         })
     }
 
@@ -506,19 +546,25 @@ impl<'a> Builder<'a> {
         neighbours: &Neighbours,
         registers: &mut Registers,
     ) -> Option<Vec<Built>> {
-        let ground = Ground { routing: &layout.routing, neighbours, engine: registers.engine_port() };
+        let ground = Ground {
+            routing: &layout.routing,
+            neighbours,
+            engine: registers.engine_port(),
+            switches: registers.switches(),
+        };
         let scenario = self.scenario;
-        let mut owners: BTreeMap<(u16, u32, u8, u16), usize> = BTreeMap::new();
         let mut all: Vec<Vectors> = Vec::new();
         for (index, collective) in scenario.collectives.iter().enumerate() {
             let vectors = self.vectors(index, collective, layout, &ground)?;
-            let id = collective.id as u16;
-            for &(switch, channel, port) in vectors.keys() {
-                if let Some(&other) = owners.get(&(id, switch, channel, port)) {
-                    self.share(index, other, registers, switch, Some(port));
-                    return None;
+            let others: Vec<usize> =
+                (0..index).filter(|&other| scenario.collectives[other].id == collective.id).collect();
+            if !others.is_empty() {
+                for (key @ (switch, _, port), _) in vectors.iter() {
+                    if let Some(&other) = others.iter().rev().find(|&&other| all[other].contains(key)) {
+                        self.share(index, other, registers, switch, Some(port));
+                        return None;
+                    }
                 }
-                owners.insert((id, switch, channel, port), index);
             }
             all.push(vectors);
         }
@@ -551,7 +597,7 @@ impl<'a> Builder<'a> {
                     return None;
                 }
             };
-            self.select(index, collective, &footprint, registers)?;
+            Self::select(collective, &footprint, registers);
             if collective.kind == CollectiveKind::Scan {
                 self.orders(index, collective, &footprint, registers)?;
             }
@@ -580,7 +626,12 @@ impl<'a> Builder<'a> {
 
     /// Writes the registers of multicast trees and checks them.
     fn multicasts(&mut self, layout: &Layout, neighbours: &Neighbours, registers: &mut Registers) -> Option<()> {
-        let ground = Ground { routing: &layout.routing, neighbours, engine: registers.engine_port() };
+        let ground = Ground {
+            routing: &layout.routing,
+            neighbours,
+            engine: registers.engine_port(),
+            switches: registers.switches(),
+        };
         let list = self.scenario.programs.iter().flat_map(|programs| &programs.multicasts);
         for (index, multicast) in list.enumerate() {
             let place = format!("multicast[{index}]");
@@ -589,7 +640,7 @@ impl<'a> Builder<'a> {
                 None => programs::vectors(multicast, layout, &ground),
             };
             let id = multicast.id as u16;
-            for (&(switch, channel, port), &vector) in &vectors {
+            for ((switch, channel, port), vector) in vectors.iter() {
                 let address = Registers::vector_address(switch, id, channel, port);
                 let taken = registers.load(address).unwrap_or(0);
                 if taken != 0 && taken != vector {
@@ -645,7 +696,7 @@ impl<'a> Builder<'a> {
     }
 
     fn given(&mut self, place: &str, given: &[SwitchRegisters], ground: &Ground<'_>) -> Option<Vectors> {
-        let mut vectors = Vectors::new();
+        let mut vectors = BTreeMap::new();
         let mut sound = true;
         for registers in given {
             for (channel, list) in [(REQUEST, &registers.request), (RESPONSE, &registers.response)] {
@@ -667,26 +718,12 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        sound.then_some(vectors)
+        sound.then(|| vectors.into())
     }
 
     /// Writes the operation of a collective at every switch whose engine it uses.
-    fn select(
-        &mut self,
-        index: usize,
-        collective: &Collective,
-        footprint: &Footprint,
-        registers: &mut Registers,
-    ) -> Option<()> {
-        let select = select(collective);
-        for &switch in &footprint.engines {
-            let address = Registers::select_address(switch, collective.id as u16);
-            if let Err(error) = registers.store(address, select.encode()) {
-                self.problems.push(Problem::at(format!("collective[{index}].op"), error.to_string()));
-                return None;
-            }
-        }
-        Some(())
+    fn select(collective: &Collective, footprint: &Footprint, registers: &mut Registers) {
+        registers.store_select(collective.id as u16, &footprint.engines, select(collective));
     }
 
     /// Writes the order registers of a scan.
@@ -699,7 +736,7 @@ impl<'a> Builder<'a> {
     ) -> Option<()> {
         let tree = footprint.tree.as_ref()?;
         let names: BTreeMap<String, u32> =
-            footprint.engines.iter().map(|&switch| (registers.name(switch).to_owned(), switch)).collect();
+            footprint.engines.iter().map(|&switch| (registers.name(switch).into_owned(), switch)).collect();
         let orders = scan::orders(tree).and_then(|orders| {
             for (name, order) in orders {
                 let Some(&switch) = names.get(&name) else { continue };
@@ -799,13 +836,16 @@ impl<'a> Builder<'a> {
         for (collective, built) in started {
             let places: Vec<EndPlace> = collective.participants.iter().map(|&end| layout.ends[end as usize]).collect();
             let (senders, ..) = roles(collective, &places);
+            let mut numbers: Vec<(EndPlace, usize)> =
+                senders.iter().enumerate().map(|(number, &place)| (place, number)).collect();
+            numbers.sort_unstable();
             let apart = collective.receiver.filter(|end| !collective.participants.contains(end));
             for (participant, &end) in collective.participants.iter().chain(&apart).enumerate() {
                 let place = layout.ends[end as usize];
-                let sender = senders.iter().position(|&sender| sender == place);
+                let sender = numbers.binary_search_by_key(&place, |&(place, _)| place).ok().map(|at| numbers[at].1);
                 let kind = JobKind {
                     sends: sender.is_some(),
-                    receives: built.footprint.reached.contains(&place),
+                    receives: built.footprint.reached.binary_search(&place).is_ok(),
                     data: collective.kind != CollectiveKind::Barrier,
                 };
                 let delay = collective.delays.get(participant).copied().unwrap_or(0);
@@ -857,9 +897,12 @@ fn coordinates(topology: &Topology) -> (Vec<u32>, u32) {
         Shape::Mesh(Mesh { size, concentration }, _)
         | Shape::Torus(Torus { size, concentration, .. })
         | Shape::HyperX(HyperX { size, concentration, .. }) => (size.clone(), u32::from(*concentration)),
-        Shape::Die(_) | Shape::FatTree(_) | Shape::Dragonfly(_) | Shape::Tree(_) | Shape::Graph(_) => {
-            (vec![topology.end_points()], 1)
-        }
+        Shape::Die(_)
+        | Shape::Nodes(_)
+        | Shape::FatTree(_)
+        | Shape::Dragonfly(_)
+        | Shape::Tree(_)
+        | Shape::Graph(_) => (vec![topology.end_points()], 1),
     }
 }
 

@@ -199,6 +199,14 @@ impl Serialize for Topology {
                 map.serialize_entry("tiles", &die.tiles)?;
                 map.serialize_entry("positions", &die.positions)?;
             }
+            Shape::Nodes(nodes) => {
+                map.serialize_entry("size", &nodes.size)?;
+                map.serialize_entry("sockets", &nodes.sockets)?;
+                map.serialize_entry("tiles", &nodes.die.tiles)?;
+                map.serialize_entry("positions", &nodes.die.positions)?;
+                map.serialize_entry("hsio_ports", &nodes.hsio_ports)?;
+                map.serialize_entry("latency", if nodes.distance { "distance" } else { "equal" })?;
+            }
             Shape::Mesh(mesh, of) => {
                 map.serialize_entry("size", &mesh.size)?;
                 map.serialize_entry("concentration", &mesh.concentration)?;
@@ -283,6 +291,12 @@ pub struct Link {
     pub latency: Latency,
     /// Between switch and end point.
     pub local_latency: Latency,
+    /// Between two sockets of a node, where there are nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket_latency: Option<Latency>,
+    /// Between two neighbouring nodes, where there are nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_latency: Option<Latency>,
     /// Payload bits of a flit.
     pub flit_bits: u32,
     /// Cycles a flit occupies the link.

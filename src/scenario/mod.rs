@@ -26,6 +26,7 @@
 //! | [`config`] | the configuration after all defaults and derivations: what a simulation is built from |
 //! | [`names`] | operations, types, rounding modes by name |
 //! | [`graph`] | topologies that a file describes |
+//! | [`embedding`] | the trees of collectives, read back from the registers |
 //! | [`drawing`] | a topology as text and as a picture |
 //! | [`soundness`] | that packets arrive and cannot deadlock, shown before cycle 0 |
 //! | [`units`] | exact ns, hertz and bits per second |
@@ -44,6 +45,7 @@ pub mod build;
 pub mod config;
 pub mod data;
 pub mod drawing;
+pub mod embedding;
 pub mod file;
 pub mod golden;
 pub mod graph;

@@ -12,7 +12,7 @@ use super::result::{
 use super::{Loaded, Problem, Problems, armed, golden, hosts, programs, trace};
 use crate::arith::{self, Flags};
 use crate::fabric::traffic::{Created, Received, Traffic};
-use crate::fabric::{Evaluation, LinkCount, LinkLoad, NodeKind, Step};
+use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
 use crate::oracle;
 use crate::piuma::{Job, System, Tap};
 use crate::probe::ladder::Ladder;
@@ -157,7 +157,8 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     if options.ladder {
         return Err(RunError::Usage("only the armed family makes ladders".into()));
     }
-    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks })?;
+    let whole = options.wave.is_some() || options.all_links;
+    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole })?;
     let mut run = Run::new(loaded, ready)?;
     run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
     if let Some(wave) = options.wave {
@@ -183,6 +184,8 @@ struct Run<'a> {
     document: Document,
     /// Whether each collective may start, and is complete.
     state: Vec<State>,
+    /// How many participants of each, from the first on, are known to be done.
+    done: Vec<usize>,
     /// Completions the system has reported and the run has looked at.
     seen: u64,
     /// Threads of programs are left.
@@ -260,7 +263,8 @@ impl<'a> Run<'a> {
         for (key, value) in std::mem::take(&mut ready.derived) {
             document.derive(&key, value);
         }
-        let state = ready
+        let done = vec![0; ready.collectives.len()];
+        let state: Vec<State> = ready
             .collectives
             .iter()
             .zip(&loaded.scenario.collectives)
@@ -290,6 +294,7 @@ impl<'a> Run<'a> {
             ready,
             document,
             state,
+            done,
             seen: 0,
             programs_left,
             host_starts,
@@ -305,8 +310,8 @@ impl<'a> Run<'a> {
 
     fn flip(&mut self, flip: Flip<'_>) -> Result<(), RunError> {
         let Flip { switch, id, word, mask } = flip;
-        let named = self.ready.system.plan().nodes.iter().position(|node| node.name == switch);
-        let engine = named.and_then(|at| self.ready.system.join_mut(at as u32));
+        let named = self.loaded.scenario.topology.switch_by_name(switch);
+        let engine = named.and_then(|at| self.ready.system.join_mut(at));
         let engine =
             engine.ok_or_else(|| RunError::Usage(format!("there is no switch \"{switch}\" with an engine")))?;
         engine.set_tap(Tap { id, seq: word, flip: mask, seen: None });
@@ -420,6 +425,12 @@ impl<'a> Run<'a> {
         (first..hosts.len()).find(|&index| hosts[index].mode == hosts::file::HostMode::Fabric)
     }
 
+    /// Whether there is anything but traffic.
+    fn has_work(&self) -> bool {
+        let scenario = &self.loaded.scenario;
+        !self.state.is_empty() || scenario.programs.is_some() || self.host_from(0).is_some()
+    }
+
     fn host_is_done(&self, index: usize, host: &hosts::config::Host) -> bool {
         hosts::result::ranks(&self.ready.system, host, index).all(|rank| rank.end().is_some())
     }
@@ -492,7 +503,7 @@ impl<'a> Run<'a> {
         }
         // Traffic that ends is waited for; endless traffic ends with the last collective, or at the cycle limit.
         let endless = self.loaded.scenario.traffic.iter().any(super::config::Traffic::is_endless);
-        if self.loaded.scenario.traffic.is_empty() || (endless && !self.state.is_empty()) {
+        if self.loaded.scenario.traffic.is_empty() || (endless && self.has_work()) {
             return true;
         }
         !endless && self.drained()
@@ -620,7 +631,7 @@ impl<'a> Run<'a> {
         let mut snapshot = Snapshot {
             created: vec![Created::default(); classes],
             received: vec![Received::default(); classes],
-            links: self.ready.system.link_loads().map(|load| load.count).collect(),
+            links: self.ready.system.link_counts().map(|(_, count, _)| count).collect(),
             ..Snapshot::default()
         };
         for end in self.ready.system.ends() {
@@ -647,8 +658,15 @@ impl<'a> Run<'a> {
     /// Looks who is complete, and lets those start that waited for nobody else.
     fn advance(&mut self) {
         for index in 0..self.state.len() {
-            if self.state[index] == State::Running && self.jobs(index).all(|job| job.end().is_some()) {
-                self.state[index] = State::Complete;
+            if self.state[index] != State::Running {
+                continue;
+            }
+            // Who is done stays done: the next look goes on at the first that was not.
+            let from = self.done[index];
+            let left = self.jobs(index).skip(from).position(|job| job.end().is_none());
+            match left {
+                Some(more) => self.done[index] = from + more,
+                None => self.state[index] = State::Complete,
             }
         }
         for index in 0..self.state.len() {
@@ -810,7 +828,7 @@ impl<'a> Run<'a> {
     fn parting(&self, index: usize, word: usize) -> Option<String> {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
-        let again = build(self.loaded, BuildOptions { no_monitors: true }).ok()?;
+        let again = build(self.loaded, BuildOptions { no_monitors: true, whole: false }).ok()?;
         let mut run = Run::new(self.loaded, again).ok()?;
         let (id, seq) = (collective.id as u16, word as u64);
         for (switch, engine) in self.ready.system.joins().iter().enumerate() {
@@ -818,9 +836,10 @@ impl<'a> Run<'a> {
             run.ready.system.join_mut(switch as u32)?.set_tap(Tap { id, seq, flip, seen: None });
         }
         run.drive(&RunOptions::default());
-        let plan = run.ready.system.plan();
-        let seen: HashMap<String, u64> = (plan.nodes.iter().zip(run.ready.system.joins()))
-            .filter_map(|(node, engine)| Some((format!("{}.ceng", node.name), engine.tap()?.seen?)))
+        let system = &run.ready.system;
+        let seen: HashMap<String, u64> = (0..)
+            .zip(system.joins())
+            .filter_map(|(node, engine)| Some((format!("{}.ceng", system.node_name(node)), engine.tap()?.seen?)))
             .collect();
         let mut parted = None;
         oracle::evaluate_with(
@@ -844,19 +863,23 @@ impl<'a> Run<'a> {
             _ => None,
         };
         let cycles = window.map_or(self.document.cycles, |_| self.measurement.to - self.measurement.from);
-        let levels = self.ready.system.plan().levels.clone();
-        let loads = self.ready.system.link_loads().enumerate().map(|(at, mut load)| {
+        let system = &self.ready.system;
+        let loads = system.link_counts().enumerate().map(|(at, (level, mut count, cycles_per_flit))| {
             if let Some((from, to)) = window {
                 let (from, to) = (from.links[at], to.links[at]);
-                load.count = LinkCount {
+                count = LinkCount {
                     set: to.set - from.set,
                     unicast: to.unicast - from.unicast,
                     waited: to.waited - from.waited,
                 };
             }
-            load
+            (level, count, cycles_per_flit)
         });
-        self.document.links = link_report(&levels, loads, cycles, all);
+        let mut links = link_report(&system.plan().levels, loads, &|at| system.link_ends(at), cycles, all);
+        if let Some(all) = &self.ready.all_links {
+            count_all_links(&mut links, all);
+        }
+        self.document.links = links;
     }
 
     fn traffic(&mut self) {
@@ -950,7 +973,7 @@ impl<'a> Run<'a> {
             (_, _, Some(fault)) => checks.push(Check::failed("rules", fault)),
             (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
             (Outcome::MaxCycles, ..)
-                if !self.state.is_empty()
+                if self.has_work()
                     || self.measurement.has_window()
                     || self.loaded.scenario.traffic.iter().all(|t| !t.is_endless()) =>
             {
@@ -1118,8 +1141,16 @@ pub(super) fn close_wave(
 }
 
 /// What the links did, from their loads.
-pub(super) fn link_report(levels: &[String], loads: impl Iterator<Item = LinkLoad>, cycles: u64, all: bool) -> Links {
+pub(super) fn link_report(
+    levels: &[String],
+    loads: impl Iterator<Item = (u8, LinkCount, u16)>,
+    ends: &dyn Fn(usize) -> (String, String),
+    cycles: u64,
+    all: bool,
+) -> Links {
     const BUSIEST: usize = 8;
+    /// More links that are equally busy than these are not sorted by name: the first of the plan stand for them.
+    const NAMED: usize = 65_536;
     let cycles = cycles.max(1);
     let mut by_level: Vec<LinkLevel> = levels
         .iter()
@@ -1131,35 +1162,54 @@ pub(super) fn link_report(levels: &[String], loads: impl Iterator<Item = LinkLoa
             utilisation_max: 0.0,
         })
         .collect();
-    let mut list: Vec<LinkResult> = Vec::new();
-    for load in loads {
-        let flits = load.count.set + load.count.unicast;
-        let busy = (flits * u64::from(load.cycles_per_flit)).min(cycles);
-        let utilisation = busy as f64 / cycles as f64;
-        let level = &mut by_level[usize::from(load.level)];
+    let mut list: Vec<(usize, (u8, LinkCount, u16))> = Vec::new();
+    for (at, load) in loads.enumerate() {
+        let (level, count, cycles_per_flit) = load;
+        let flits = count.set + count.unicast;
+        let busy = (flits * u64::from(cycles_per_flit)).min(cycles);
+        let level = &mut by_level[usize::from(level)];
         level.links += 1;
         level.flits += flits;
-        level.utilisation_max = level.utilisation_max.max(utilisation);
+        level.utilisation_max = level.utilisation_max.max(busy as f64 / cycles as f64);
         // A mean of exact integers: the sum of flits is divided once at the end.
         level.utilisation_mean += busy as f64;
         if all || flits > 0 {
-            list.push(LinkResult {
-                name: format!("{} -> {}", load.from, load.to),
-                level: level.level.clone(),
-                flits,
-                stalls: load.count.waited,
-                utilisation,
-            });
+            list.push((at, load));
         }
     }
     for level in &mut by_level {
         level.utilisation_mean /= (level.links.max(1) * cycles) as f64;
     }
-    let mut busiest = list.clone();
+    let result = |&(at, (level, count, cycles_per_flit)): &(usize, (u8, LinkCount, u16))| {
+        let (from, to) = ends(at);
+        let flits = count.set + count.unicast;
+        LinkResult {
+            name: format!("{from} -> {to}"),
+            level: levels[usize::from(level)].clone(),
+            flits,
+            stalls: count.waited,
+            utilisation: (flits * u64::from(cycles_per_flit)).min(cycles) as f64 / cycles as f64,
+        }
+    };
+    // Names are made of those only that can be among the busiest.
+    let flits = |&(_, (_, count, _)): &(usize, (u8, LinkCount, u16))| count.set + count.unicast;
+    let mut counts: Vec<u64> = list.iter().map(flits).filter(|&flits| flits > 0).collect();
+    let least = if counts.len() > BUSIEST { *counts.select_nth_unstable_by(BUSIEST - 1, |a, b| b.cmp(a)).1 } else { 1 };
+    let mut busiest: Vec<LinkResult> = list.iter().filter(|load| flits(load) > least).map(result).collect();
+    busiest.extend(list.iter().filter(|load| flits(load) == least).take(NAMED).map(result));
     busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
-    busiest.retain(|link| link.flits > 0);
     busiest.truncate(BUSIEST);
-    Links { levels: by_level, busiest, all: all.then_some(list) }
+    Links { levels: by_level, busiest, all: all.then(|| list.iter().map(result).collect()) }
+}
+
+/// Counts links that were not built because nothing uses them; each has two directions.
+fn count_all_links(links: &mut Links, all: &[u64]) {
+    for (level, &count) in links.levels.iter_mut().zip(all) {
+        if count > 0 {
+            level.utilisation_mean *= level.links as f64 / (2 * count) as f64;
+        }
+        level.links = 2 * count;
+    }
 }
 
 fn listed(names: &[String]) -> String {

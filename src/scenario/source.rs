@@ -256,9 +256,11 @@ const DEPTH: usize = 64;
 const ALTERNATIVES: &[(&str, &[&str])] = &[
     ("link", &["latency_ns", "latency_cycles"]),
     ("link", &["local_latency_ns", "local_latency_cycles"]),
+    ("link", &["socket_latency_ns", "socket_latency_cycles"]),
+    ("link", &["node_latency_ns", "node_latency_cycles"]),
     ("memory", &["read_latency_ns", "read_latency_cycles"]),
     ("memory", &["write_latency_ns", "write_latency_cycles"]),
-    ("collective", &["root", "registers"]),
+    ("collective", &["root", "registers", "embedding"]),
     ("collective.data", &["random", "values", "file"]),
 ];
 

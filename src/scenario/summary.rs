@@ -102,7 +102,7 @@ fn line(out: &mut String, label: &str, text: &str) {
 fn headline(scenario: &Scenario, document: &Document) -> String {
     let topology = &scenario.topology;
     let shape = match &topology.shape {
-        Shape::Die(_) => format!("{}, {} cores", topology.shape.describe(), topology.end_points()),
+        Shape::Die(_) | Shape::Nodes(_) => format!("{}, {} cores", topology.shape.describe(), topology.end_points()),
         shape => format!("{}, {} end points", shape.describe(), topology.end_points()),
     };
     format!("{shape}, {} MHz, {} cycles, seed {}", scenario.clock.frequency_mhz, document.cycles, document.stamp.seed)
@@ -111,7 +111,7 @@ fn headline(scenario: &Scenario, document: &Document) -> String {
 fn describe_collective(out: &mut String, scenario: &Scenario, collective: &CollectiveResult) {
     let CollectiveResult { name, kind, dtype, elements, .. } = collective;
     let who = match scenario.topology.shape {
-        Shape::Die(_) => counted(collective.participants, "core"),
+        Shape::Die(_) | Shape::Nodes(_) => counted(collective.participants, "core"),
         _ => counted(collective.participants, "end point"),
     };
     let plural = if *elements == 1 { "" } else { "s" };

@@ -8,6 +8,7 @@ mod evaluation_order_changes_nothing;
 mod every_operation_on_every_type_is_exact;
 mod first_principles;
 mod latency_is_the_sum_of_its_parts;
+mod nodes_reduce_as_the_paper_says;
 mod nothing_is_lost_under_back_pressure;
 mod order_of_arrival_changes_no_bit;
 mod overlapping_embeddings_take_turns;

@@ -1,5 +1,6 @@
 //! Which signals of a scenario stand in its golden waveform, and which of those in the picture.
 
+use watershed::fabric::topology::Shape;
 use watershed::scenario::Scenario;
 use watershed::scenario::config::Family;
 
@@ -16,6 +17,8 @@ pub struct Watched {
     pub picture_cycles: (u64, u64),
     /// Whether the message ladder is a golden too.
     pub ladder: bool,
+    /// Whether the embeddings are a golden too.
+    pub embedding: bool,
 }
 
 /// What to look at: of scenarios that are not named here the engines and the memories, from the start on; of
@@ -100,6 +103,23 @@ pub fn watched(scenario: &Scenario) -> Watched {
             &["**.core3.switch.out4.{valid,seq}", "**.sw3.switch.out5.{valid,seq}", "**.core7.memory.**"],
             (0, 25),
         ),
+        // The root's engine, and that of a switch where inputs from outside are joined.
+        "fig2-hyperx" => {
+            let root: &[&str] = &["node2_2.**.ceng.*", "node2_2.**.memory.**"];
+            (root, (0, 320), &["node2_2.**.ceng.*"], (60, 85))
+        }
+        "fig3-node" => (
+            &["node1_1.socket0.tile0.core0.switch.ceng.*", "node0_1.socket{0,1}.tile0.core0.switch.ceng.*"],
+            (0, 400),
+            &["node1_1.socket0.tile0.core0.switch.ceng.*"],
+            (180, 205),
+        ),
+        "nodes-disjoint" => (
+            &["node{0_0,1_0,1_1}.socket0.tile0.core0.switch.ceng.{state,operands,in_flight}"],
+            (0, 400),
+            &["node1_{0,1}.socket0.tile0.core0.switch.ceng.*"],
+            (100, 125),
+        ),
         "mesh-allreduce" => {
             (&["**.ceng.*"], (0, 100), &["**.s3_{3,4}.switch.ceng.*", "**.s4_{3,4}.switch.ceng.*"], (20, 45))
         }
@@ -130,5 +150,13 @@ pub fn watched(scenario: &Scenario) -> Watched {
     };
     let owned = |globs: &[&str]| globs.iter().map(ToString::to_string).collect();
     let small = scenario.name.starts_with("fig");
-    Watched { signals: owned(signals), cycles, picture: owned(picture), picture_cycles, ladder: small }
+    let nodes = matches!(scenario.topology.shape, Shape::Nodes(_));
+    Watched {
+        signals: owned(signals),
+        cycles,
+        picture: owned(picture),
+        picture_cycles,
+        ladder: small && scenario.family == Family::Armed,
+        embedding: nodes,
+    }
 }

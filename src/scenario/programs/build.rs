@@ -1,6 +1,6 @@
 //! Multicast trees as register values, and processors at the end points.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::{Multicast, Programs};
 use super::file::{ParallelLinks, PipelineKind};
@@ -31,7 +31,8 @@ pub fn vectors(multicast: &Multicast, layout: &Layout, ground: &Ground<'_>) -> V
         at => at,
     };
     let moved = |vector: u64| (0..64).filter(|at| vector >> at & 1 == 1).fold(0, |to, at| to | 1u64 << other(at));
-    first.into_iter().map(|((switch, channel, at), vector)| ((switch, channel, other(at)), moved(vector))).collect()
+    let vectors = first.iter().map(|((switch, channel, at), vector)| ((switch, channel, other(at)), moved(vector)));
+    Vectors::from(vectors.collect::<BTreeMap<_, _>>())
 }
 
 /// Checks that a tree reaches its receivers and nobody else.
