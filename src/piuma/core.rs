@@ -30,7 +30,8 @@
 //! travels with its word; the flags of the last rounding are added where it is made.
 
 use super::host::Host;
-use super::{Processor, REQUEST, RESPONSE, Registers};
+use super::scan;
+use super::{OpSelect, Processor, REQUEST, RESPONSE, Registers};
 use crate::arith::{Accumulate, Mode};
 use crate::fabric::traffic::Traffic;
 use crate::fabric::{Block, Flit, Io};
@@ -139,6 +140,8 @@ pub struct Job {
     input: Arc<[u64]>,
     /// Elements are summed in a wider type.
     conversion: Option<Conversion>,
+    /// It is a scan: how values are combined, and whether the core's own is among them.
+    scan: Option<(OpSelect, bool)>,
     /// First word of this core in `input`.
     offset: usize,
     /// Cycle in which the core calls the collective; `Cycle::MAX` while it may not yet.
@@ -177,6 +180,7 @@ impl Job {
             words,
             input,
             conversion: None,
+            scan: None,
             offset,
             start,
             read_q: 0,
@@ -198,6 +202,31 @@ impl Job {
     /// Sums in a wider type than the elements have: `input` holds them as they are, the network carries them widened.
     pub fn convert(&mut self, conversion: Conversion) {
         self.conversion = Some(conversion);
+    }
+
+    /// Makes it a scan: what comes is what is before this core, to which an inclusive one adds its own value.
+    pub fn scan(&mut self, select: OpSelect, inclusive: bool) {
+        self.scan = Some((select, inclusive));
+    }
+
+    /// The number of the element that a packet carries.
+    fn number(&self, flit: &Flit) -> u64 {
+        if self.scan.is_some() { scan::element(flit.tag.seq()) } else { flit.tag.seq() }
+    }
+
+    /// What a packet brings: its word, or the result of a scan.
+    fn value(&self, flit: &Flit) -> (u64, u8) {
+        let Some((select, inclusive)) = self.scan else { return (flit.word, flit.tag.flags()) };
+        let own = self.input.get(self.offset + self.received_q as usize).copied().unwrap_or(0);
+        match (scan::is_empty(flit.tag.seq()), inclusive) {
+            (true, true) => (own, 0),
+            (true, false) => (0, 0),
+            (false, false) => (flit.word, flit.tag.flags()),
+            (false, true) => {
+                let (word, flags) = scan::combine(select, flit.word, own);
+                (word, flit.tag.flags() | flags.bits())
+            }
+        }
     }
 
     /// Words of the network that one word of memory becomes.
@@ -462,9 +491,10 @@ impl Core {
                 }
                 continue;
             };
-            if flit.tag.seq() != self.jobs[job].received_q {
+            let number = self.jobs[job].number(&flit);
+            if number != self.jobs[job].received_q {
                 let expected = self.jobs[job].received_q;
-                io.fail(|| format!("a core got element {} where {expected} comes next", flit.tag.seq()));
+                io.fail(|| format!("a core got element {number} where {expected} comes next"));
             }
             return Some((job, vc));
         }
@@ -504,7 +534,8 @@ impl Core {
             return false;
         }
         let flit = io.take(0, vc);
-        job.take(flit.word, flit.tag.flags(), if pays { now + self.memory.cfg.write_latency } else { now });
+        let (word, flags) = job.value(&flit);
+        job.take(word, flags, if pays { now + self.memory.cfg.write_latency } else { now });
         self.read_last_q &= !pays;
         true
     }

@@ -12,6 +12,7 @@
 //! | [`processor`] | pipelines, threads, local memory, interrupt controller; intrinsics |
 //! | [`host`] | reductions in software over point-to-point messages |
 //! | [`cce`] | the core collective engine: multicast queues and machine specific registers |
+//! | [`scan`] | the scan unit beside the tree: prefixes in rank order |
 //! | [`embed`] | the built-in embedding: it writes registers, nothing else |
 //! | [`legality`] | what is checked of a configuration before cycle 0, and the tree read back from it |
 
@@ -24,6 +25,7 @@ pub mod legality;
 pub mod processor;
 pub mod program;
 mod registers;
+pub mod scan;
 
 pub use cce::Cce;
 pub use ceng::{Ceng, CengCfg, Tap};

@@ -28,10 +28,10 @@
 //! registers take effect in the cycle after they reach them and are not checked again: a packet without a way ends the
 //! run. Programs see to it that collectives that meet at a switch do not run at once.
 
-use super::Registers;
 use super::cce::{Cce, Counted, MAX_SENDER, Message, Msr};
 use super::core::{Conversion, Core, Job, JobKind};
 use super::program::{CONFIGURATION, Condition, Instruction, Intrinsic, MSR, Program, REGISTERS, SCRATCHPAD, Source};
+use super::{OpSelect, Registers};
 use crate::fabric::Io;
 use crate::kernel::{Cycle, Wake};
 use crate::probe::{EnumTable, Scope};
@@ -69,6 +69,8 @@ pub struct Role {
     pub lanes: (u64, u64),
     /// Sums in a wider type.
     pub conversion: Option<Conversion>,
+    /// Scans: how values are combined, and whether the core's own is among them.
+    pub scan: Option<(OpSelect, bool)>,
 }
 
 /// A call of a collective.
@@ -863,6 +865,9 @@ impl Processor {
             let mut job = Job::new(id, role.kind, words, Arc::clone(&input), 0, now + 1);
             if let Some(conversion) = role.conversion {
                 job.convert(conversion);
+            }
+            if let Some((select, inclusive)) = role.scan {
+                job.scan(select, inclusive);
             }
             self.calls[at].input = input;
             self.calls[at].job = Some(core.jobs().len());

@@ -9,6 +9,7 @@ use super::file;
 use super::hosts;
 use super::problem::Problem;
 use super::programs::build as programs;
+use super::scan;
 use super::{Loaded, Problems, Scenario};
 use crate::arith::{self, Op, TreeCfg};
 use crate::fabric::arbiter::Policy;
@@ -292,6 +293,7 @@ impl<'a> Builder<'a> {
             tree,
             operand_slots: scenario.switch.ceng.operand_slots,
             result_slots: scenario.switch.ceng.result_slots.or(enough),
+            scan_slots: scenario.switch.ceng.scan_slots,
         };
         if engine {
             self.derived.push(("ceng_result_slots".into(), u64::from(ceng.result_slots)));
@@ -596,6 +598,9 @@ impl<'a> Builder<'a> {
                 }
             };
             Self::select(collective, &footprint, registers);
+            if collective.kind == CollectiveKind::Scan {
+                self.orders(index, collective, &footprint, registers)?;
+            }
             built.push(self.input(index, collective, footprint));
         }
         for a in 0..built.len() {
@@ -718,12 +723,37 @@ impl<'a> Builder<'a> {
 
     /// Writes the operation of a collective at every switch whose engine it uses.
     fn select(collective: &Collective, footprint: &Footprint, registers: &mut Registers) {
-        let select = OpSelect {
-            op: operation(collective),
-            dtype: collective.network_dtype(),
-            mode: arith::Mode::rounding(collective.round),
-        };
-        registers.store_select(collective.id as u16, &footprint.engines, select);
+        registers.store_select(collective.id as u16, &footprint.engines, select(collective));
+    }
+
+    /// Writes the order registers of a scan.
+    fn orders(
+        &mut self,
+        index: usize,
+        collective: &Collective,
+        footprint: &Footprint,
+        registers: &mut Registers,
+    ) -> Option<()> {
+        let tree = footprint.tree.as_ref()?;
+        let names: BTreeMap<String, u32> =
+            footprint.engines.iter().map(|&switch| (registers.name(switch).into_owned(), switch)).collect();
+        let orders = scan::orders(tree).and_then(|orders| {
+            for (name, order) in orders {
+                let Some(&switch) = names.get(&name) else { continue };
+                let address = Registers::order_address(switch, collective.id as u16);
+                registers.store(address, order).map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        });
+        if let Err(why) = orders {
+            let message = format!("collective \"{}\": {why}", collective.name);
+            self.problems.push(
+                Problem::at(format!("collective[{index}].participants"), message)
+                    .expected("ranks that are neighbours wherever they come together: another order, or another root"),
+            );
+            return None;
+        }
+        Some(())
     }
 
     fn share(&mut self, a: usize, b: usize, registers: &Registers, switch: u32, port: Option<u16>) {
@@ -827,6 +857,9 @@ impl<'a> Builder<'a> {
                     let mode = arith::Mode::rounding(collective.round);
                     job.convert(Conversion { pair, mode, narrows: !collective.result_stays_wide });
                 }
+                if collective.kind == CollectiveKind::Scan {
+                    job.scan(select(collective), collective.inclusive);
+                }
                 let core = ends[end as usize].core.get_or_insert_with(|| Box::new(Core::new(memory)));
                 built.jobs.push((end as usize, core.jobs().len()));
                 core.add(job);
@@ -876,13 +909,24 @@ fn coordinates(topology: &Topology) -> (Vec<u32>, u32) {
 /// Who sends, who must receive (`None`: whoever the registers name, at least one), and whether it is a reduction.
 fn roles(collective: &Collective, places: &[EndPlace]) -> (Vec<EndPlace>, Option<Vec<EndPlace>>, bool) {
     match collective.kind {
-        CollectiveKind::Allreduce | CollectiveKind::Barrier => (places.to_vec(), Some(places.to_vec()), true),
+        CollectiveKind::Allreduce | CollectiveKind::Barrier | CollectiveKind::Scan => {
+            (places.to_vec(), Some(places.to_vec()), true)
+        }
         CollectiveKind::Reduce => (places.to_vec(), None, true),
         CollectiveKind::Broadcast => {
             let source = places[collective.source as usize];
             let others = places.iter().copied().filter(|&place| place != source).collect();
             (vec![source], Some(others), false)
         }
+    }
+}
+
+/// What the engines do.
+pub fn select(collective: &Collective) -> OpSelect {
+    OpSelect {
+        op: operation(collective),
+        dtype: collective.network_dtype(),
+        mode: arith::Mode::rounding(collective.round),
     }
 }
 

@@ -271,8 +271,17 @@ pub struct Ceng {
     pub radix: u32,
     /// Operands that wait, a port.
     pub operand_slots: u32,
+    /// Elements of scans that wait for their way down.
+    #[serde(skip_serializing_if = "is_default_scan_slots")]
+    pub scan_slots: u32,
     /// Results that wait; the model derives "auto" and adds it to `derived`.
     pub result_slots: AutoOr,
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_default_scan_slots(slots: &u32) -> bool {
+    *slots == super::file::CengFile::default().scan_slots
 }
 
 /// A link.
@@ -342,6 +351,8 @@ pub struct Collective {
     pub tree: Tree,
     /// Name of the root of a built-in tree: that of a switch, or "auto".
     pub root: Option<String>,
+    /// scan: a participant's own value is among those that are reduced for it.
+    pub inclusive: bool,
     /// Programs call it.
     pub called: bool,
     /// Cycle in which the participants start.
@@ -373,7 +384,7 @@ impl Collective {
     pub fn rows(&self) -> usize {
         match self.kind {
             _ if self.called => 0,
-            CollectiveKind::Allreduce | CollectiveKind::Reduce => self.participants.len(),
+            CollectiveKind::Allreduce | CollectiveKind::Reduce | CollectiveKind::Scan => self.participants.len(),
             CollectiveKind::Broadcast => 1,
             CollectiveKind::Barrier => 0,
         }
@@ -704,6 +715,9 @@ impl Serialize for Collective {
         }
         if self.kind == CollectiveKind::Broadcast {
             fields.serialize_field("source", &self.source)?;
+        }
+        if self.kind == CollectiveKind::Scan {
+            fields.serialize_field("inclusive", &self.inclusive)?;
         }
         if let Some(receiver) = &self.receiver {
             fields.serialize_field("receiver", receiver)?;

@@ -449,6 +449,9 @@ pub struct CengFile {
     /// Operands that wait at the engine, a port.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub operand_slots: u32,
+    /// Elements of scans that a switch can keep between their way up and their way down.
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub scan_slots: u32,
     /// Results that wait for the crossbar; "auto" is enough for one result a cycle.
     #[schemars(schema_with = "auto_or::<1, 1_048_576>")]
     pub result_slots: AutoOr,
@@ -456,7 +459,7 @@ pub struct CengFile {
 
 impl Default for CengFile {
     fn default() -> Self {
-        Self { stages: 3, radix: AutoOr::Auto, operand_slots: 2, result_slots: AutoOr::Auto }
+        Self { stages: 3, radix: AutoOr::Auto, operand_slots: 2, scan_slots: 128, result_slots: AutoOr::Auto }
     }
 }
 
@@ -655,6 +658,9 @@ pub struct CollectiveFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub root: Option<String>,
+    /// scan: whether a participant's own value is among those that are reduced for it. Default: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inclusive: Option<bool>,
     /// Programs call it, as often as they like: they say when, with which vector and how many elements.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub called: bool,
@@ -699,6 +705,8 @@ pub enum CollectiveKind {
     Broadcast,
     /// Nobody goes on before everybody has arrived.
     Barrier,
+    /// Everybody gets the reduction of those before it, in the order of `participants`.
+    Scan,
 }
 
 impl CollectiveKind {
@@ -709,6 +717,7 @@ impl CollectiveKind {
             Self::Reduce => "reduce",
             Self::Broadcast => "broadcast",
             Self::Barrier => "barrier",
+            Self::Scan => "scan",
         }
     }
 }

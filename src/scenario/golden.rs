@@ -22,6 +22,33 @@ pub fn contribution(collective: &Collective, word: usize, stored: &dyn Fn(usize)
     (value, flags)
 }
 
+/// What each of the participants must get: one row for all, or of a scan one a rank; and the sticky flags.
+pub fn rows(
+    collective: &Collective,
+    tree: &Node,
+    ranks: usize,
+    elements: usize,
+    stored: &dyn Fn(usize, usize) -> u64,
+) -> (Vec<Vec<u64>>, Flags) {
+    if collective.kind != CollectiveKind::Scan {
+        let (row, flags) = evaluate(collective, tree, elements, stored);
+        return (vec![row], flags);
+    }
+    let lanes = 64 / collective.dtype.bits() as usize;
+    let mut rows = vec![Vec::with_capacity(elements); ranks];
+    let mut flags = Flags::NONE;
+    for word in 0..elements.div_ceil(lanes) {
+        let results = super::scan::evaluate(collective, tree, ranks, &|rank| stored(rank, word));
+        for (row, (value, raised)) in rows.iter_mut().zip(results) {
+            flags |= raised;
+            for lane in 0..lanes.min(elements - row.len()) {
+                row.push(value >> (lane as u32 * collective.dtype.bits()) & u64::MAX >> (64 - collective.dtype.bits()));
+            }
+        }
+    }
+    (rows, flags)
+}
+
 /// Elements of the result and sticky flags; `stored` gives words of contributions as they stand in memory.
 pub fn evaluate(
     collective: &Collective,

@@ -17,6 +17,7 @@
 //! | [`armed`] | scenarios of the armed family: their table, system, run and report |
 //! | [`programs`] | programs of cores, multicast trees, collectives that programs call |
 //! | [`hosts`] | collectives in software, to compare with |
+//! | [`scan`] | order registers of prefix scans, and what every rank must get |
 //! | [`golden`] | what a collective's result must be |
 //! | [`file`](mod@file) | the format: one struct a table; its doc comments are the reference |
 //! | [`schema`] | the JSON Schema made from those structs, and the check against it |
@@ -59,6 +60,7 @@ pub mod random;
 mod resolve;
 pub mod result;
 pub mod run;
+pub mod scan;
 pub mod schema;
 pub mod soundness;
 pub mod source;

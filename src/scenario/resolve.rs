@@ -82,6 +82,7 @@ impl Resolver<'_> {
                 stages: file.switch.ceng.stages,
                 radix,
                 operand_slots: file.switch.ceng.operand_slots,
+                scan_slots: file.switch.ceng.scan_slots,
                 result_slots: file.switch.ceng.result_slots,
             },
         };
@@ -838,8 +839,11 @@ impl Resolver<'_> {
                 );
             }
         }
+        if file.inclusive.is_some() && kind != CollectiveKind::Scan {
+            self.report(Problem::at_key(format!("{path}.inclusive"), "only a scan is inclusive or exclusive"));
+        }
         let rows = match kind {
-            CollectiveKind::Allreduce | CollectiveKind::Reduce => participants.len(),
+            CollectiveKind::Allreduce | CollectiveKind::Reduce | CollectiveKind::Scan => participants.len(),
             CollectiveKind::Broadcast => 1,
             CollectiveKind::Barrier => 0,
         };
@@ -866,6 +870,7 @@ impl Resolver<'_> {
                 Tree::Registers(_) => None,
             },
             tree,
+            inclusive: file.inclusive.unwrap_or(true),
             called: file.called,
             start_cycle: file.start_cycle,
             delays,
@@ -946,7 +951,7 @@ impl Resolver<'_> {
                 }
                 Some(Op::Barrier)
             }
-            CollectiveKind::Allreduce | CollectiveKind::Reduce => {
+            CollectiveKind::Allreduce | CollectiveKind::Reduce | CollectiveKind::Scan => {
                 let op = given.unwrap_or(Op::Sum);
                 if op == Op::Barrier {
                     self.report(
@@ -1156,42 +1161,15 @@ impl Resolver<'_> {
     }
 
     fn tree(&mut self, file: &CollectiveFile, path: &str, topology: &Topology) -> Tree {
-        if let Some(name) = &file.embedding
-            && file.registers.is_none()
-        {
-            let saved = self.embedding(name, path);
-            return Tree::Registers(self.registers(&saved, &format!("{path}.embedding"), topology));
-        }
-        if let Some(registers) = &file.registers {
-            return Tree::Registers(self.registers(registers, &format!("{path}.registers"), topology));
+        let saved = file.embedding.as_ref().map(|name| (self.embedding(name, path), format!("{path}.embedding")));
+        let given = file.registers.as_ref().map(|registers| (registers, format!("{path}.registers")));
+        if let Some((registers, registers_path)) = given.or(saved.as_ref().map(|(set, path)| (set, path.clone()))) {
+            return Tree::Registers(self.registers(registers, &registers_path, topology));
         }
         match file.root.as_deref() {
             None | Some("auto") => Tree::Auto,
             Some(name) => self.switch(name, &format!("{path}.root"), false, topology).map_or(Tree::Auto, Tree::Root),
         }
-    }
-
-    /// The registers of an embedding that was saved.
-    fn embedding(&mut self, name: &str, path: &str) -> BTreeMap<String, SwitchRegistersFile> {
-        let full = self.base.join(name);
-        let read = || -> Result<BTreeMap<String, SwitchRegistersFile>, String> {
-            let size = std::fs::metadata(&full).map_err(|error| error.to_string())?.len();
-            if size > limits::DATA_BYTES {
-                return Err(format!("it is longer than {} bytes", limits::DATA_BYTES));
-            }
-            let text = std::fs::read_to_string(&full).map_err(|error| error.to_string())?;
-            toml::from_str(&text).map_err(|error| {
-                let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
-                format!("line {line}: {}", error.message())
-            })
-        };
-        read().unwrap_or_else(|reason| {
-            self.report(
-                Problem::at(format!("{path}.embedding"), format!("cannot load \"{name}\": {reason}"))
-                    .expected("registers by the name of the switch, as `watershed embed --save` writes them"),
-            );
-            BTreeMap::new()
-        })
     }
 
     fn registers(
@@ -1218,6 +1196,29 @@ impl Resolver<'_> {
             );
         }
         sets
+    }
+
+    /// The registers of an embedding that was saved.
+    fn embedding(&mut self, name: &str, path: &str) -> BTreeMap<String, SwitchRegistersFile> {
+        let full = self.base.join(name);
+        let read = || -> Result<BTreeMap<String, SwitchRegistersFile>, String> {
+            let size = std::fs::metadata(&full).map_err(|error| error.to_string())?.len();
+            if size > limits::DATA_BYTES {
+                return Err(format!("it is longer than {} bytes", limits::DATA_BYTES));
+            }
+            let text = std::fs::read_to_string(&full).map_err(|error| error.to_string())?;
+            toml::from_str(&text).map_err(|error| {
+                let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+                format!("line {line}: {}", error.message())
+            })
+        };
+        read().unwrap_or_else(|reason| {
+            self.report(
+                Problem::at(format!("{path}.embedding"), format!("cannot load \"{name}\": {reason}"))
+                    .expected("registers by the name of the switch, as `watershed embed --save` writes them"),
+            );
+            BTreeMap::new()
+        })
     }
 
     fn switch(&mut self, name: &str, path: &str, is_key: bool, topology: &Topology) -> Option<u32> {

@@ -425,6 +425,12 @@ impl<'a> Run<'a> {
         (first..hosts.len()).find(|&index| hosts[index].mode == hosts::file::HostMode::Fabric)
     }
 
+    /// Whether there is anything but traffic.
+    fn has_work(&self) -> bool {
+        let scenario = &self.loaded.scenario;
+        !self.state.is_empty() || scenario.programs.is_some() || self.host_from(0).is_some()
+    }
+
     fn host_is_done(&self, index: usize, host: &hosts::config::Host) -> bool {
         hosts::result::ranks(&self.ready.system, host, index).all(|rank| rank.end().is_some())
     }
@@ -497,7 +503,7 @@ impl<'a> Run<'a> {
         }
         // Traffic that ends is waited for; endless traffic ends with the last collective, or at the cycle limit.
         let endless = self.loaded.scenario.traffic.iter().any(super::config::Traffic::is_endless);
-        if self.loaded.scenario.traffic.is_empty() || (endless && !self.state.is_empty()) {
+        if self.loaded.scenario.traffic.is_empty() || (endless && self.has_work()) {
             return true;
         }
         !endless && self.drained()
@@ -770,16 +776,21 @@ impl<'a> Run<'a> {
             result.results = hex(dtype, first);
         }
         if check {
-            let (expected, oracle_flags) = self.golden(index);
-            result.oracle = hex(dtype, &expected);
+            let (all, oracle_flags) = self.golden(index);
+            // Of a scan every rank has a result of its own; participants are in the order of ranks.
+            let expected = |at: usize| if all.len() == 1 { &all[0] } else { &all[at] };
+            result.oracle = hex(dtype, expected(0));
             result.oracle_flags = oracle_flags.names().map(String::from).collect();
-            let exact = |row: &[u64]| row.iter().zip(&expected).filter(|(got, expected)| got == expected).count();
-            result.exact_elements = rows.iter().map(|(_, row)| exact(row)).min().unwrap_or(0) as u64;
-            let whole = rows.iter().all(|(_, row)| *row == expected);
+            let exact = |(at, (_, row)): (usize, &(usize, Vec<u64>))| {
+                row.iter().zip(expected(at)).filter(|(got, expected)| got == expected).count()
+            };
+            result.exact_elements = rows.iter().enumerate().map(exact).min().unwrap_or(0) as u64;
+            let whole = rows.iter().enumerate().all(|(at, (_, row))| row == expected(at));
             result.bit_exact =
                 Some(whole && !rows.is_empty() && flags == oracle_flags && self.state[index] == State::Complete);
-            result.first_difference = rows.iter().find_map(|(end, row)| {
-                let at = row.iter().zip(&expected).position(|(got, expected)| got != expected)?;
+            result.first_difference = rows.iter().enumerate().find_map(|(rank, (end, row))| {
+                let expected = expected(rank);
+                let at = row.iter().zip(expected).position(|(got, expected)| got != expected)?;
                 Some(self.difference(index, *end, at, row[at], expected[at]))
             });
         }
@@ -787,12 +798,13 @@ impl<'a> Run<'a> {
         (result, ResultData { name: collective.name.clone(), dtype, rows })
     }
 
-    /// The untimed evaluation of a collective: elements of the result and sticky flags.
-    fn golden(&self, index: usize) -> (Vec<u64>, Flags) {
+    /// The untimed evaluation of a collective: elements of every different result, and sticky flags.
+    fn golden(&self, index: usize) -> (Vec<Vec<u64>>, Flags) {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
         let stored = |row: usize, at: usize| stored(built, row, at);
-        golden::evaluate(collective, &oracle_tree(built), collective.elements as usize, &stored)
+        let (ranks, elements) = (collective.participants.len(), collective.elements as usize);
+        golden::rows(collective, &oracle_tree(built), ranks, elements, &stored)
     }
 
     /// Describes a differing element. The run is repeated with the engines' results kept, to say where it parts.
@@ -961,7 +973,7 @@ impl<'a> Run<'a> {
             (_, _, Some(fault)) => checks.push(Check::failed("rules", fault)),
             (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
             (Outcome::MaxCycles, ..)
-                if !self.state.is_empty()
+                if self.has_work()
                     || self.measurement.has_window()
                     || self.loaded.scenario.traffic.iter().all(|t| !t.is_endless()) =>
             {

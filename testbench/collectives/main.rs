@@ -13,6 +13,7 @@ mod nothing_is_lost_under_back_pressure;
 mod order_of_arrival_changes_no_bit;
 mod overlapping_embeddings_take_turns;
 mod registers_are_all_there_is;
+mod scans_are_serial_scans;
 mod streams_at_the_rate_of_the_narrowest_part;
 mod support;
 mod waves_agree_with_the_arithmetic;

@@ -61,6 +61,38 @@ pub fn watched(scenario: &Scenario) -> Watched {
             let outputs: &[&str] = &["**.s0_0.switch.out*.{valid,vc,seq}"];
             (outputs, (0, 60), outputs, (0, 25))
         }
+        // The message in switches and queues, from the send to the last report.
+        "multicast-fig5" => (
+            &["**.out*.{valid,seq}", "**.memory.**"],
+            (0, 24),
+            &[
+                "**.core0.switch.out{2,3,4,5}.valid",
+                "**.{sw0,sw4}.switch.out5.valid",
+                "**.core4.switch.out{2,3,4,7}.valid",
+                "**.core7.memory.mtp0.**",
+                "**.core7.memory.cce.queue0.{count,oldest}",
+            ],
+            (0, 20),
+        ),
+        "push-interrupts" => (
+            &["**.core1.memory.**"],
+            (40, 200),
+            &[
+                "**.core1.memory.{mtp,stp}0.**.state",
+                "**.core1.memory.cce.queue1.{count,events}",
+                "**.core1.memory.icu.*",
+            ],
+            (60, 95),
+        ),
+        "programs-collectives" => (
+            &["**.core{0,7}.memory.**"],
+            (0, 800),
+            &["**.core{0,7}.memory.mtp0.**.state", "**.core{0,7}.memory.job*.state"],
+            (340, 370),
+        ),
+        "hosts-die" => {
+            (&["**.core0.memory.host*.{state,round}"], (0, 200_000), &["**.core0.memory.host0.*"], (10_250, 10_275))
+        }
         // Cores arrive late here.
         "barrier-die" => {
             (&["**.ceng.*", "**.memory.**"], (0, 260), &["**.core0.switch.ceng.*", "**.memory.**.state"], (195, 219))

@@ -31,8 +31,8 @@ pub fn vectors(multicast: &Multicast, layout: &Layout, ground: &Ground<'_>) -> V
         at => at,
     };
     let moved = |vector: u64| (0..64).filter(|at| vector >> at & 1 == 1).fold(0, |to, at| to | 1u64 << other(at));
-    let moved = first.iter().map(|((switch, channel, at), vector)| ((switch, channel, other(at)), moved(vector)));
-    moved.collect::<BTreeMap<_, _>>().into()
+    let vectors = first.iter().map(|((switch, channel, at), vector)| ((switch, channel, other(at)), moved(vector)));
+    Vectors::from(vectors.collect::<BTreeMap<_, _>>())
 }
 
 /// Checks that a tree reaches its receivers and nobody else.
@@ -60,6 +60,7 @@ fn intrinsic(kind: CollectiveKind) -> Intrinsic {
         CollectiveKind::Reduce => Intrinsic::Reduce,
         CollectiveKind::Broadcast => Intrinsic::Broadcast,
         CollectiveKind::Barrier => Intrinsic::Barrier,
+        CollectiveKind::Scan => Intrinsic::Scan,
     }
 }
 
@@ -210,6 +211,8 @@ fn role(collective: &Collective, built: &Built, participant: usize, place: EndPl
         kind,
         lanes: (lanes(collective.dtype), lanes(collective.network_dtype())),
         conversion,
+        scan: (collective.kind == CollectiveKind::Scan)
+            .then(|| (crate::scenario::build::select(collective), collective.inclusive)),
     }
 }
 
