@@ -9,7 +9,7 @@ use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
     hex,
 };
-use super::{Loaded, Problem, Problems, armed, golden, hosts, programs, trace};
+use super::{Loaded, Problem, Problems, armed, golden, hosts, pbv, programs, trace};
 use crate::arith::{self, Flags};
 use crate::fabric::traffic::{Created, Received, Traffic};
 use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
@@ -142,6 +142,9 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
     if loaded.scenario.family == Family::Armed {
         return armed::run::check(loaded);
     }
+    if loaded.scenario.family == Family::Pbv {
+        return pbv::run::check(loaded);
+    }
     build(loaded, BuildOptions::default())?;
     Ok(())
 }
@@ -154,8 +157,11 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     if loaded.scenario.family == Family::Armed {
         return armed::run::run(loaded, options);
     }
+    if loaded.scenario.family == Family::Pbv {
+        return pbv::run::run(loaded, options);
+    }
     if options.ladder {
-        return Err(RunError::Usage("only the armed family makes ladders".into()));
+        return Err(RunError::Usage("only the armed and pbv families make ladders".into()));
     }
     let whole = options.wave.is_some() || options.all_links;
     let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole })?;
