@@ -11,6 +11,7 @@
 //! | [`node`] | end points with task times; the source that configures |
 //! | [`routes`] | device IDs, addresses, route tables |
 //! | [`plan`] | collectives as trees of engines: tables, records and frames that set them up |
+//! | [`reduce`](mod@reduce) | operands through one engine, for the command line |
 //! | [`system`] | switches, links, engines and nodes as one system; the source's examples |
 //! | [`event`] | what was sent and received, when |
 //! | [`fault`] | how frames look to a link with faults |
@@ -25,6 +26,7 @@ pub mod fault;
 pub mod node;
 pub mod packet;
 pub mod plan;
+pub mod reduce;
 pub mod routes;
 pub mod system;
 pub mod tables;

@@ -351,10 +351,8 @@ impl<'a> Run<'a> {
             let error = answers.iter().any(|answer| answer.error.is_some());
             let missing = self.missing(of, run);
             let complete = everybody && !error;
-            let value = reader.as_ref().map(|reader| match multicast {
-                true => cast_value(&rows[0], of.words() as usize, run),
-                false => reader.value(run),
-            });
+            let cast = || cast_value(&rows[0], of.words() as usize, run);
+            let value = reader.as_ref().map(|reader| if multicast { cast() } else { reader.value(run) });
             let mut fault = None;
             if let (Some(value), Some(reader)) = (&value, &reader) {
                 checked += 1;
