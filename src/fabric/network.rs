@@ -15,7 +15,9 @@ use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::waves::Waves;
 use super::wires::{Channel, Depths, Flow, Io, LinkCount, NONE, Phase, Wires};
 use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, arbiter::Policy};
+use crate::fabric::topology::Shape;
 use crate::kernel::{Autopsy, Cycle, Rng, WaitFor};
+use std::borrow::Cow;
 
 /// What the switches of a family look up: configuration registers, multicast tables, routes.
 pub trait Tables<const W: usize> {
@@ -197,6 +199,8 @@ pub struct Network<T, J, B, E, const W: usize> {
     pub(super) waves: Option<Waves>,
     vc_names: Vec<String>,
     alive_until: Cycle,
+    /// Knows the names of nodes that have none in the plan.
+    shape: Option<Shape>,
 }
 
 /// The blocks of a system that are not switches.
@@ -262,6 +266,7 @@ where
             waves: None,
             vc_names,
             alive_until: 0,
+            shape: None,
             wires,
             plan,
         };
@@ -276,6 +281,23 @@ where
     pub fn evaluate(&mut self, how: Evaluation) {
         self.evaluation = how;
         self.order = how.shuffle.map(|seed| Rng::new(seed, 0x0de5));
+    }
+
+    /// Lets nodes without a name in the plan have that of a shape: switches, and end points as its cores.
+    pub fn name_by(&mut self, shape: Shape) {
+        self.shape = Some(shape);
+    }
+
+    /// Short name of a node.
+    pub fn node_name(&self, node: u32) -> Cow<'_, str> {
+        let known = &self.plan.nodes[node as usize];
+        match (&self.shape, node.checked_sub(self.switches)) {
+            (Some(shape), None) if known.name.is_empty() => shape.switch_name(node).into(),
+            (Some(shape), Some(end)) if known.name.is_empty() => {
+                format!("{}.memory", shape.switch_name(shape.end_place(end).switch)).into()
+            }
+            _ => known.name.as_str().into(),
+        }
     }
 
     /// The present cycle: the one the next [`Network::step`] simulates.
@@ -468,25 +490,37 @@ where
 
     /// Traffic of every direction of every link, in the order of the plan.
     pub fn link_loads(&self) -> impl Iterator<Item = LinkLoad> + '_ {
+        self.link_counts().enumerate().map(|(at, (level, count, cycles_per_flit))| {
+            let (from, to) = self.link_ends(at);
+            LinkLoad { from, to, level, count, cycles_per_flit }
+        })
+    }
+
+    /// Level, traffic and cycles a flit of every direction of every link, in the order of the plan: cheap in systems of
+    /// any size.
+    pub fn link_counts(&self) -> impl Iterator<Item = (u8, LinkCount, u16)> + '_ {
         self.plan.links.iter().flat_map(move |link| {
-            [(link.a, link.b), (link.b, link.a)].map(|(from, to)| LinkLoad {
-                from: self.port_name(from.0, from.1),
-                to: self.port_name(to.0, to.1),
-                level: link.level,
-                count: self.wires.links[self.wires.port(from.0, from.1) as usize].count,
-                cycles_per_flit: link.cycles_per_flit,
+            [link.a, link.b].map(|(node, port)| {
+                (link.level, self.wires.links[self.wires.port(node, port) as usize].count, link.cycles_per_flit)
             })
         })
     }
 
+    /// Names of the sending and the receiving port of one direction of a link, numbered as [`Network::link_counts`] does.
+    pub fn link_ends(&self, direction: usize) -> (String, String) {
+        let link = &self.plan.links[direction / 2];
+        let (from, to) = if direction.is_multiple_of(2) { (link.a, link.b) } else { (link.b, link.a) };
+        (self.port_name(from.0, from.1), self.port_name(to.0, to.1))
+    }
+
     fn port_name(&self, node: u32, port: u16) -> String {
-        let node = &self.plan.nodes[node as usize];
-        if node.kind == NodeKind::End { node.name.clone() } else { format!("{}.P{port}", node.name) }
+        let name = self.node_name(node);
+        if self.plan.nodes[node as usize].kind == NodeKind::End { name.into_owned() } else { format!("{name}.P{port}") }
     }
 
     /// Bytes of state per switch, idle, all arenas together (engines without what they allocate when they work).
     pub fn idle_bytes_per_switch(&self) -> usize {
-        let Some(info) = self.wires.nodes.first() else { return 0 };
+        let Some(info) = self.wires.nodes.iter().find(|node| node.ports > 0) else { return 0 };
         let ports = usize::from(info.ports);
         let queues = ports << self.wires.flow.vc_shift;
         let per_port = size_of::<super::wires::Link>() + 2;
@@ -519,23 +553,23 @@ where
         let plan = &self.plan.nodes[node as usize];
         let channel = &self.vc_names[usize::from(vc)];
         if plan.kind == NodeKind::End {
-            format!("{} {channel}", plan.name)
+            format!("{} {channel}", self.node_name(node))
         } else {
-            format!("{}.I{port} {channel}", plan.name)
+            format!("{}.I{port} {channel}", self.node_name(node))
         }
     }
 
     /// The sending side of an end point. It is a place of its own: what an end point takes never waits for what it
     /// sends, so a chain that ends at a consumer must not go on through its sender.
     fn sender_name(&self, node: u32, vc: u8) -> String {
-        format!("{} to send a {}", self.plan.nodes[node as usize].name, self.vc_names[usize::from(vc)])
+        format!("{} to send a {}", self.node_name(node), self.vc_names[usize::from(vc)])
     }
 
     /// The queue at the far end of a port, or a name for its absence.
     fn far_queue_name(&self, node: u32, port: u16, vc: u8) -> String {
         let link = self.wires.links[self.wires.port(node, port) as usize];
         if link.to_port == NONE {
-            return format!("nothing (port {port} of {} has no link)", self.plan.nodes[node as usize].name);
+            return format!("nothing (port {port} of {} has no link)", self.node_name(node));
         }
         let base = self.wires.nodes[link.to_node as usize].port_base;
         self.queue_name(link.to_node, (link.to_port - base) as u16, vc)
@@ -545,7 +579,7 @@ where
     fn upstream_name(&self, node: u32, port: u16, vc: u8) -> String {
         let link = self.wires.links[self.wires.port(node, port) as usize];
         if link.to_port == NONE {
-            return format!("{} engine", self.plan.nodes[node as usize].name);
+            return format!("{} engine", self.node_name(node));
         }
         let owner = self.wires.channels[self.wires.queue(link.to_port, vc)].owner;
         if owner != 0 {
@@ -563,12 +597,12 @@ where
         if far.kind == NodeKind::End {
             return self.sender_name(link.to_node, vc);
         }
-        far.name.clone()
+        self.node_name(link.to_node).into_owned()
     }
 
     fn switch_waits(&self, node: u32, waits: &mut Vec<WaitFor>) {
         let info = self.wires.nodes[node as usize];
-        let name = &self.plan.nodes[node as usize].name;
+        let name = self.node_name(node);
         let engine_name = format!("{name} engine");
         for port in 0..info.ports {
             for vc in 0..self.plan.vcs.total() {
@@ -631,7 +665,7 @@ where
                     let link = self.wires.links[(info.port_base + u32::from(port)) as usize];
                     match self.plan.nodes.get(link.to_node as usize) {
                         Some(peer) if peer.kind == NodeKind::End => self.sender_name(link.to_node, vc),
-                        Some(peer) => format!("{} to send over P{port}", peer.name),
+                        Some(_) => format!("{} to send over P{port}", self.node_name(link.to_node)),
                         None => format!("port {port}, which has no link"),
                     }
                 };
@@ -642,7 +676,7 @@ where
 
     fn block_waits(&self, node: u32, waits: &mut Vec<WaitFor>) {
         let info = self.wires.nodes[node as usize];
-        let name = &self.plan.nodes[node as usize].name;
+        let name = self.node_name(node);
         let block = (node - self.switches) as usize;
         let open = if block < self.bumps.len() {
             self.bumps[block].open()
@@ -662,7 +696,7 @@ where
                         waits.push(WaitFor { who, whom, why: "no credit on the other side".into() });
                     } else {
                         let why = open.clone().unwrap_or_else(|| "it takes nothing more".into());
-                        waits.push(WaitFor { who, whom: name.clone(), why });
+                        waits.push(WaitFor { who, whom: name.clone().into_owned(), why });
                     }
                 }
                 if open.is_some()
@@ -673,7 +707,7 @@ where
                     let who = if self.plan.nodes[node as usize].kind == NodeKind::End {
                         self.sender_name(node, vc)
                     } else {
-                        name.clone()
+                        name.clone().into_owned()
                     };
                     waits.push(WaitFor { who, whom, why: "no credit".into() });
                 }

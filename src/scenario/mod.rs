@@ -15,6 +15,10 @@
 //! | file | holds |
 //! |------|-------|
 //! | [`armed`] | scenarios of the armed family: their table, system, run and report |
+//! | [`programs`] | programs of cores, multicast trees, collectives that programs call |
+//! | [`hosts`] | collectives in software, to compare with |
+//! | [`scan`] | order registers of prefix scans, and what every rank must get |
+//! | [`golden`] | what a collective's result must be |
 //! | [`pbv`] | scenarios of the PBV family |
 //! | [`file`](mod@file) | the format: one struct a table; its doc comments are the reference |
 //! | [`schema`] | the JSON Schema made from those structs, and the check against it |
@@ -23,6 +27,7 @@
 //! | [`config`] | the configuration after all defaults and derivations: what a simulation is built from |
 //! | [`names`] | operations, types, rounding modes by name |
 //! | [`graph`] | topologies that a file describes |
+//! | [`embedding`] | the trees of collectives, read back from the registers |
 //! | [`drawing`] | a topology as text and as a picture |
 //! | [`soundness`] | that packets arrive and cannot deadlock, shown before cycle 0 |
 //! | [`units`] | exact ns, hertz and bits per second |
@@ -41,18 +46,23 @@ pub mod build;
 pub mod config;
 pub mod data;
 pub mod drawing;
+pub mod embedding;
 pub mod file;
+pub mod golden;
 pub mod graph;
+pub mod hosts;
 pub mod limits;
 pub mod measure;
 pub mod names;
 pub mod number;
 pub mod pbv;
 pub mod problem;
+pub mod programs;
 pub mod random;
 mod resolve;
 pub mod result;
 pub mod run;
+pub mod scan;
 pub mod schema;
 pub mod soundness;
 pub mod source;

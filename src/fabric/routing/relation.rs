@@ -20,6 +20,7 @@
 //! | algorithm | topology | classes | what they are |
 //! |---|---|--:|---|
 //! | dimension-order | die, mesh, hyperx | 1 | |
+//! | dimension-order | nodes | 1 + HSIO links of the longest way | links that leave a die passed |
 //! | | torus | 2 | 1: the packet passes the date line of its dimension, or goes down without; 0: the others |
 //! | minimal-random | mesh | 2 | order of the dimensions: ascending, descending |
 //! | | torus | 4 | order x date line |
@@ -488,6 +489,7 @@ impl Router {
     pub(in crate::fabric) fn unchecked(layout: &Layout, algorithm: Algorithm) -> Routing {
         let kind = match &layout.shape {
             Shape::Die(die) => return Routing::Die(*die),
+            Shape::Nodes(nodes) => return Routing::Nodes(Arc::new(nodes.clone())),
             Shape::Tree(tree) => return Routing::Tree(tree.clone()),
             // Too many dimensions or too long a side for the table of coordinates.
             Shape::Mesh(mesh, _) if Algorithm::of(&layout.shape).len() == 1 => return Routing::Mesh(mesh.clone()),

@@ -193,9 +193,11 @@ impl<'a> Run<'a> {
             findings.extend(finding);
         }
         self.totals(&mut pbv);
-        let levels = self.ready.system.plan().levels.clone();
+        let system = &self.ready.system;
+        let levels = system.plan().levels.clone();
+        let ends = |at: usize| system.link_ends(at);
         self.document.links =
-            link_report(&levels, self.ready.system.link_loads(), self.document.cycles, options.all_links);
+            link_report(&levels, system.link_counts(), &ends, self.document.cycles, options.all_links);
         self.checks(findings, monitors);
         self.document.pbv = Some(pbv);
         let ladder = options.ladder.then(|| ladder(&self.ready));
