@@ -108,7 +108,7 @@ pub fn watched(scenario: &Scenario) -> Watched {
             &["**.node*.part0.*", "**.engine.ce.context0.*"],
             (0, 300),
             &["**.node*.part0.state", "**.engine.ce.context0.{state,p_count}"],
-            (212, 255),
+            (224, 250),
         ),
         // The root's engine, and that of a switch where inputs from outside are joined.
         "fig2-hyperx" => {
