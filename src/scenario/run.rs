@@ -786,11 +786,8 @@ impl<'a> Run<'a> {
             }
             (level, count, cycles_per_flit)
         });
-        let mut links = link_report(&system.plan().levels, loads, &|at| system.link_ends(at), cycles, all);
-        if let Some(all) = &self.ready.all_links {
-            count_all_links(&mut links, all);
-        }
-        self.document.links = links;
+        let there = self.ready.all_links.as_deref();
+        self.document.links = link_report(&system.plan().levels, loads, &|at| system.link_ends(at), there, cycles, all);
     }
 
     fn traffic(&mut self) {
@@ -1050,6 +1047,7 @@ pub(super) fn link_report(
     levels: &[String],
     loads: impl Iterator<Item = (u8, LinkCount, u16)>,
     ends: &dyn Fn(usize) -> (String, String),
+    there: Option<&[u64]>,
     cycles: u64,
     all: bool,
 ) -> Links {
@@ -1082,6 +1080,10 @@ pub(super) fn link_report(
             list.push((at, load));
         }
     }
+    // Links that were not built because nothing uses them count as well, each in two directions.
+    for (level, count) in by_level.iter_mut().zip(there.into_iter().flatten()) {
+        level.links = 2 * count;
+    }
     for level in &mut by_level {
         level.utilisation_mean /= (level.links.max(1) * cycles) as f64;
     }
@@ -1105,16 +1107,6 @@ pub(super) fn link_report(
     busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
     busiest.truncate(BUSIEST);
     Links { levels: by_level, busiest, all: all.then(|| list.iter().map(result).collect()) }
-}
-
-/// Counts links that were not built because nothing uses them; each has two directions.
-fn count_all_links(links: &mut Links, all: &[u64]) {
-    for (level, &count) in links.levels.iter_mut().zip(all) {
-        if count > 0 {
-            level.utilisation_mean *= level.links as f64 / (2 * count) as f64;
-        }
-        level.links = 2 * count;
-    }
 }
 
 fn listed(names: &[String]) -> String {
