@@ -15,12 +15,14 @@ mod alu;
 mod check;
 mod completions;
 mod contributions;
+mod cost;
 mod curve;
 mod exhaustive;
 mod frame;
 mod list;
 mod progress;
 mod reduce;
+mod replay;
 mod run;
 mod schema;
 mod table;
@@ -59,7 +61,9 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Arguments),
+    Replay(replay::Arguments),
     Curve(curve::Arguments),
+    Cost(cost::Arguments),
     Check(check::Arguments),
     List(list::Arguments),
     Topology(topology::Arguments),
@@ -105,7 +109,9 @@ pub fn main() -> ExitCode {
     };
     let exit = match arguments.command {
         Command::Run(arguments) => run::main(&arguments),
+        Command::Replay(arguments) => replay::main(&arguments),
         Command::Curve(arguments) => curve::main(&arguments),
+        Command::Cost(arguments) => cost::main(&arguments),
         Command::Check(arguments) => check::main(&arguments),
         Command::List(arguments) => list::main(&arguments),
         Command::Topology(arguments) => topology::main(&arguments),

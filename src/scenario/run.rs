@@ -151,6 +151,14 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    let mut result = run_family(loaded, options)?;
+    if let Some(written) = &mut result.document.scenario {
+        written.set_options(options);
+    }
+    Ok(result)
+}
+
+fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
     if loaded.scenario.family == Family::Armed {
         return armed::run::run(loaded, options);
     }

@@ -32,6 +32,13 @@ pub fn topology_schema() -> &'static Json {
     })
 }
 
+/// The JSON Schema of another kind of file, made from its struct in the same way.
+pub(crate) fn schema_of<T: schemars::JsonSchema>() -> Json {
+    let mut schema = schemars::schema_for!(T).to_value();
+    tidy(&mut schema);
+    schema
+}
+
 /// Takes out what JSON has and TOML has not: null as a type, a choice and a default. Joins descriptions that were wrapped.
 fn tidy(schema: &mut Json) {
     match schema {

@@ -6,6 +6,7 @@ mod document_keeps_its_shape;
 mod input_never_panics;
 mod long_runs_can_be_stopped;
 mod overrides_reach_every_value;
+mod results_are_replayed;
 mod results_are_stamped;
 mod schema_describes_scenarios;
 mod shipped_scenarios_are_sound;
