@@ -23,12 +23,15 @@ mod list;
 mod progress;
 mod reduce;
 mod replay;
+mod report;
 mod run;
 mod schema;
+mod sweep;
 mod table;
 mod testfloat;
 mod topology;
 mod wave;
+mod why;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +65,9 @@ struct Arguments {
 enum Command {
     Run(run::Arguments),
     Replay(replay::Arguments),
+    Why(why::Arguments),
+    Sweep(sweep::Arguments),
+    Report(report::Arguments),
     Curve(curve::Arguments),
     Cost(cost::Arguments),
     Check(check::Arguments),
@@ -109,7 +115,10 @@ pub fn main() -> ExitCode {
     };
     let exit = match arguments.command {
         Command::Run(arguments) => run::main(&arguments),
+        Command::Why(arguments) => why::main(&arguments),
         Command::Replay(arguments) => replay::main(&arguments),
+        Command::Report(arguments) => report::main(&arguments),
+        Command::Sweep(arguments) => sweep::main(&arguments),
         Command::Curve(arguments) => curve::main(&arguments),
         Command::Cost(arguments) => cost::main(&arguments),
         Command::Check(arguments) => check::main(&arguments),

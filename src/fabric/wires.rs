@@ -210,7 +210,9 @@ pub struct Wires {
     /// Cycles after switch allocation until the flit is on the link.
     pub(super) post: u16,
     /// Cycles a switch takes to process a credit.
-    credit_delay: u16,
+    pub(super) credit_delay: u16,
+    /// What set-routed flits did, if somebody wants to know.
+    pub(super) journal: Option<Box<super::Journal>>,
     /// Buffer depths, if a point-to-point channel stays with its packet until the tail's credit is back; empty if not.
     depth: Vec<u16>,
     pub(super) first_switchless_node: u32,
@@ -268,6 +270,7 @@ impl Wires {
             monitor: None,
             counts: vec![LinkCount::default(); ports],
             seen: None,
+            journal: None,
             moves: 0,
             served: [0; 2],
             completions: 0,
@@ -384,6 +387,11 @@ impl Wires {
     #[inline]
     pub(super) fn push(&mut self, node: u32, port: u32, flit: Flit, ready: Cycle) {
         let vc = flit.tag.vc();
+        if let Some(journal) = &mut self.journal
+            && vc < self.vcs.set
+        {
+            journal.note(self.now, port, &flit, super::Moved::Entered { ready });
+        }
         let slot = Slot { flit, next: NONE, ready: ready as u32 };
         let entry = if self.free == NONE {
             self.pool.push(slot);
@@ -458,6 +466,11 @@ impl Wires {
             }
         }
         self.moves += 1;
+        if let Some(journal) = &mut self.journal
+            && flit.tag.vc() < self.vcs.set
+        {
+            journal.note(self.now, port, &flit, super::Moved::Left);
+        }
         (flit, waited)
     }
 
@@ -483,6 +496,11 @@ impl Wires {
         out.credits -= 1;
         link.credit &= !(u32::from(out.credits == 0) << vc);
         let flit = flit.on(vc);
+        if let Some(journal) = &mut self.journal
+            && vc < self.vcs.set
+        {
+            journal.note(self.now, port, &flit, super::Moved::Sent);
+        }
         self.arrivals.push(
             self.now,
             u64::from(pipeline) + u64::from(link.latency) + u64::from(link.cycles_per_flit),

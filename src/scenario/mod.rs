@@ -35,6 +35,7 @@
 //! | [`trace`] | text files that traffic is read from |
 //! | [`measure`] | warm-up, window and drain; latencies, confidence, accepted traffic |
 //! | [`run`](mod@run) | running |
+//! | [`why`] | where the cycles of a collective's latency went |
 //! | [`result`], [`summary`] | what a run says, for programs and for people |
 
 use std::path::Path;
@@ -66,6 +67,7 @@ pub mod source;
 pub mod summary;
 pub mod trace;
 pub mod units;
+pub mod why;
 pub mod written;
 
 pub use config::Scenario;

@@ -11,6 +11,7 @@ mod results_are_stamped;
 mod schema_describes_scenarios;
 mod shipped_scenarios_are_sound;
 mod support;
+mod sweeps_survive;
 mod topologies_are_shown;
 mod usage_and_exit_statuses;
 mod waves_are_compared_and_shown;
