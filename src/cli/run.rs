@@ -209,6 +209,8 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
             mask: fault.mask,
         }),
         ladder: arguments.ladder.is_some(),
+        why: None,
+        timeline: false,
         hook: Some(&hook),
     };
     let outcome = run::run(&loaded, &options);

@@ -236,7 +236,9 @@ pub(super) struct Flow {
     /// Cycles after switch allocation until the flit is on the link.
     pub post: u16,
     /// Cycles a switch takes to process a credit.
-    credit_delay: u16,
+    pub(super) credit_delay: u16,
+    /// What set-routed flits did, if somebody wants to know.
+    pub(super) journal: Option<Box<super::Journal>>,
     /// Buffer depths, if a point-to-point channel stays with its packet until the tail's credit is back; empty if not.
     depth: Vec<u16>,
     pub first_switchless_node: u32,
@@ -284,6 +286,7 @@ impl Wires {
             busy_until: Vec::new(),
             monitor: None,
             seen: None,
+            journal: None,
             moves: 0,
             front,
             post,
@@ -395,6 +398,12 @@ impl Wires {
         let slot = &mut self.flow.pool[entry as usize];
         slot.next = NONE;
         slot.ready = ready as u32;
+        if let Some(journal) = &mut self.flow.journal
+            && self.flow.vcs.is_set(slot.flit.tag.vc())
+        {
+            let port = (q >> self.flow.vc_shift) as u32;
+            journal.note(self.flow.now, port, &slot.flit, super::Moved::Entered { ready });
+        }
         let channel = &mut self.channels[q];
         let before = std::mem::replace(&mut channel.tail, entry);
         channel.len += 1;
@@ -442,7 +451,13 @@ impl Wires {
             &self.links[port as usize],
             (occupied, 1 << (local & 63)),
         );
-        (self.flow.discard(entry), waited)
+        let flit = self.flow.discard(entry);
+        if let Some(journal) = &mut self.flow.journal
+            && self.flow.vcs.is_set(vc)
+        {
+            journal.note(self.flow.now, port, &flit, super::Moved::Left);
+        }
+        (flit, waited)
     }
 
     /// Whether a port's link can take a flit in this cycle.
@@ -637,6 +652,9 @@ impl Flow {
         slot.flit = flit;
         if vc < self.vcs.set {
             link.count.set += 1;
+            if let Some(journal) = &mut self.journal {
+                journal.note(self.now, port, &flit, super::Moved::Sent);
+            }
         } else {
             link.count.unicast += 1;
         }

@@ -5,6 +5,10 @@
 //! |---|---|
 //! | [`curve`] | latency and accepted throughput over offered load, saturation |
 //! | [`plot`] | diagrams as SVG |
+//! | [`report`] | results and sweeps as one HTML page |
+//! | [`sweep`] | many points over the parameters of scenarios, in a store |
 
 pub mod curve;
 pub mod plot;
+pub mod report;
+pub mod sweep;
