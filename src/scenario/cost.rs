@@ -234,9 +234,11 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
 fn common(scenario: &Scenario) -> Common {
     let link =
         |latency: u64| LinkParams { latency: latency as u16, cycles_per_flit: scenario.link.cycles_per_flit as u16 };
-    let collective = scenario.family != Family::Fabric;
+    let collective = !matches!(scenario.family, Family::Fabric | Family::Pbv);
+    // Frames of the PBV family travel on one channel.
+    let unicast = if scenario.family == Family::Pbv { 1 } else { scenario.switch.point_to_point_vcs as u8 };
     Common {
-        vcs: Vcs { set: if collective { CHANNELS } else { 0 }, unicast: scenario.switch.point_to_point_vcs as u8 },
+        vcs: Vcs { set: if collective { CHANNELS } else { 0 }, unicast },
         engine: collective,
         link: link(scenario.link.latency.cycles),
         local: link(scenario.link.local_latency.cycles),
