@@ -79,11 +79,11 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 }
 
 fn execute(arguments: &Arguments) -> Result<(), String> {
+    let peers: Vec<Series> = arguments.points.iter().map(peer).collect::<Result<_, _>>()?;
     let mut curves = vec![measure(arguments, &arguments.scenario)?];
     for path in &arguments.add {
         curves.push(measure(arguments, &arguments.scenario.with(path.clone()))?);
     }
-    let peers: Vec<Series> = arguments.points.iter().map(peer).collect::<Result<_, _>>()?;
     let save = |path: &PathBuf, text: String| {
         fs::write(path, text).map_err(|error| format!("error: cannot write {}: {error}", path.display()))
     };
@@ -217,14 +217,22 @@ fn csv(curves: &[Curve]) -> String {
     out
 }
 
-/// Points of a CSV file: the first two columns of every line that begins with two numbers.
+/// Points of a CSV file: the first two columns. The first line may hold names.
 fn peer(path: &PathBuf) -> Result<Series, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("error: cannot read {}: {error}", path.display()))?;
     let mut points = Vec::new();
-    for line in text.lines() {
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let mut numbers = line.split(',').map(|word| word.trim().parse::<f64>());
-        if let (Some(Ok(x)), Some(Ok(y))) = (numbers.next(), numbers.next()) {
-            points.push((x, y));
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(x)), Some(Ok(y))) if x.is_finite() && y.is_finite() => points.push((x, y)),
+            (Some(Err(_)), _) if at == 0 => {}
+            _ => {
+                return Err(format!(
+                    "error: {}:{}: \"{line}\" is not an offered load and a latency, for example 0.1,27.22",
+                    path.display(),
+                    at + 1
+                ));
+            }
         }
     }
     if points.is_empty() {

@@ -17,6 +17,7 @@ mod completions;
 mod contributions;
 mod cost;
 mod curve;
+mod embed;
 mod exhaustive;
 mod frame;
 mod list;
@@ -73,6 +74,7 @@ enum Command {
     Check(check::Arguments),
     List(list::Arguments),
     Topology(topology::Arguments),
+    Embed(embed::Arguments),
     Schema(schema::Arguments),
     Wave(wave::Arguments),
     Alu(alu::Arguments),
@@ -124,6 +126,7 @@ pub fn main() -> ExitCode {
         Command::Check(arguments) => check::main(&arguments),
         Command::List(arguments) => list::main(&arguments),
         Command::Topology(arguments) => topology::main(&arguments),
+        Command::Embed(arguments) => embed::main(&arguments),
         Command::Schema(arguments) => schema::main(&arguments),
         Command::Wave(arguments) => wave::main(&arguments),
         Command::Alu(arguments) => alu::main(&arguments),

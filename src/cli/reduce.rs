@@ -587,7 +587,7 @@ fn engine_level(
     }
     let tree = TreeCfg { radix: ports as u8, unit_stages: 3 };
     let result_slots = CengCfg::enough_result_slots(tree, 1);
-    let mut ceng = Ceng::new(CengCfg { tree, operand_slots: 2, result_slots });
+    let mut ceng = Ceng::new(CengCfg { tree, operand_slots: 2, result_slots, scan_slots: 1 });
 
     let count = groups.len();
     let mut sent = vec![0; usize::from(ports)];

@@ -1,5 +1,6 @@
 //! `watershed run`: runs a scenario, prints what came of it, writes what was asked for.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use clap::Args;
 
 use super::progress::Meter;
 use super::{Exit, complain, print};
-use crate::scenario::result::ResultData;
+use crate::scenario::result::{Document, ResultData};
 use crate::scenario::run::{RunError, RunOptions, WaveOptions};
 use crate::scenario::summary::{self, Written};
 use crate::scenario::{Loaded, Problem, Problems, Source, data, load_file, load_text, run};
@@ -45,6 +46,9 @@ pub(super) struct Arguments {
     /// Write a message ladder: who sent what to whom when, as text or, for a name in .svg, as a picture
     #[arg(long, value_name = "FILE")]
     ladder: Option<PathBuf>,
+    /// Write the latencies of all traffic as CSV: one line a bucket that is not empty
+    #[arg(long, value_name = "FILE")]
+    histogram: Option<PathBuf>,
     /// Print the complete result document as JSON instead of the summary
     #[arg(long)]
     json: bool,
@@ -180,6 +184,11 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 
 fn execute(arguments: &Arguments) -> Result<bool, RunError> {
     let loaded = arguments.scenario.load()?;
+    if arguments.histogram.is_some() && loaded.scenario.traffic.is_empty() {
+        let problem = Problem::general("this scenario has no traffic, so there are no latencies to count")
+            .help("leave out --histogram, or add a [[traffic]]");
+        return Err(Problems::new(loaded.source.clone(), vec![problem]).into());
+    }
     let stem = arguments.scenario.stem();
     if let Some(folder) = &arguments.out {
         fs::create_dir_all(folder).map_err(|error| write_error(folder, error))?;
@@ -226,6 +235,10 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
             written.push(Written::new("array", path));
         }
     }
+    if let Some(path) = &arguments.histogram {
+        fs::write(path, histogram(document)).map_err(|error| write_error(path, error))?;
+        written.push(Written::new("histogram", path.clone()));
+    }
     if let (Some(path), Some(ladder)) = (&arguments.ladder, &result.ladder) {
         let svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
         let text = if svg { ladder.svg() } else { ladder.text() };
@@ -241,6 +254,24 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
         print(&summary::text(&loaded.scenario, document, &written));
     }
     Ok(document.passed())
+}
+
+/// The histograms of all traffic as CSV: latencies from the first to the last of a bucket, in cycles, and its packets.
+fn histogram(document: &Document) -> String {
+    let mut out = String::from("traffic,from_cycles,to_cycles,packets\n");
+    for traffic in &document.traffic {
+        let name = if traffic.name.contains([',', '"']) {
+            format!("\"{}\"", traffic.name.replace('"', "\"\""))
+        } else {
+            traffic.name.clone()
+        };
+        let Some(latency) = &traffic.latency else { continue };
+        let buckets = &latency.histogram;
+        for ((from, to), packets) in buckets.from.iter().zip(&buckets.to).zip(&buckets.packets) {
+            let _ = writeln!(out, "{name},{from},{to},{packets}");
+        }
+    }
+    out
 }
 
 fn write_error(path: &Path, error: std::io::Error) -> RunError {

@@ -31,9 +31,24 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
-    let layout = arguments.scenario.load().and_then(|loaded| Ok((build::layout(&loaded)?, loaded)));
-    let (layout, loaded) = match layout {
-        Ok(both) => both,
+    let loaded = match arguments.scenario.load() {
+        Ok(loaded) => loaded,
+        Err(problems) => {
+            complain(&problems);
+            return Exit::Bad;
+        }
+    };
+    if let Some((text, json)) = drawing::figures(&loaded.scenario.topology.shape, &loaded.scenario.link) {
+        if arguments.svg.is_some() {
+            let (most, there) = (drawing::DRAWN, loaded.scenario.topology.switches());
+            complain(&format_args!("error: a picture has room for {most} switches, there are {there}"));
+            return Exit::Bad;
+        }
+        print(&if arguments.json { serde_json::to_string_pretty(&json).unwrap_or_default() } else { text });
+        return Exit::Fine;
+    }
+    let layout = match build::layout(&loaded) {
+        Ok(layout) => layout,
         Err(problems) => {
             complain(&problems);
             return Exit::Bad;

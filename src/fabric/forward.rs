@@ -35,12 +35,12 @@ enum Blocked {
 
 /// Serves every set-routed channel of a switch for one cycle.
 pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
-    for vc in (0..cx.wires.vcs.set).rev() {
+    for vc in (0..cx.wires.flow.vcs.set).rev() {
         let mut left: PortSet<W> = cx.wires.occupied(cx.node, vc);
         if left.is_empty() {
             continue;
         }
-        let arbiter = cx.node as usize * usize::from(cx.wires.vcs.set) + usize::from(vc);
+        let arbiter = cx.node as usize * usize::from(cx.wires.flow.vcs.set) + usize::from(vc);
         let mut moved = false;
         while let Some(port) = cx.arbiters.set.pick(arbiter, &left) {
             left.remove(port);
@@ -71,7 +71,7 @@ fn try_move<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
     if cx.taken_in.contains(port) {
         return Err(Blocked::Waits);
     }
-    match cx.wires.queues[q].phase {
+    match cx.wires.channels[q].phase {
         Phase::Idle => {
             ready.map_err(Blocked::Until)?;
             let targets = cx.tables.outputs(cx.node, port, &flit);
@@ -98,7 +98,7 @@ fn try_move<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
         Phase::Fork => advance(cx, port, vc, q),
         Phase::Active | Phase::Routed => {
             ready.map_err(Blocked::Until)?;
-            let out = cx.wires.queues[q].out_port;
+            let out = cx.wires.channels[q].out_port;
             worm(cx, port, vc, q, out)
         }
     }
@@ -120,7 +120,7 @@ fn available<T, J: Join<Tables = T>, const W: usize>(
         return Err(Blocked::Waits);
     }
     let at = cx.base + u32::from(out);
-    let channel = cx.wires.out[cx.wires.queue(at, vc)];
+    let channel = cx.wires.channels[cx.wires.queue(at, vc)];
     if channel.owner != owner {
         return Err(Blocked::Waits);
     }
@@ -147,11 +147,11 @@ fn emit<T, J: Join<Tables = T>, const W: usize>(
     waited: u32,
 ) {
     if cx.is_engine(out) {
-        let visible = cx.wires.now + u64::from(cx.wires.post) + 1;
+        let visible = cx.wires.flow.now + u64::from(cx.wires.flow.post) + 1;
         cx.join.put(port, vc, flit, visible);
         cx.wake = cx.wake.or(Wake::At(visible));
     } else {
-        cx.wires.send(cx.base + u32::from(out), vc, flit, cx.wires.post, waited);
+        cx.wires.send(cx.base + u32::from(out), vc, flit, cx.wires.flow.post, waited);
         cx.taken_out.insert(out);
     }
 }
@@ -183,11 +183,11 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
     out: u16,
 ) -> Result<(), Blocked> {
     let me = cx.owner_number(port, vc);
-    let holds = cx.wires.queues[q].phase == Phase::Active;
+    let holds = cx.wires.channels[q].phase == Phase::Active;
     available(cx, out, port, vc, if holds { me } else { 0 })?;
     let (flit, waited) = cx.wires.pop(cx.node, cx.base + u32::from(port), vc);
     cx.taken_in.insert(port);
-    let queue = &mut cx.wires.queues[q];
+    let queue = &mut cx.wires.channels[q];
     if flit.tag.tail() {
         queue.phase = Phase::Idle;
     } else {
@@ -202,7 +202,7 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
 /// Starts independent copies of a longer multicast.
 fn fork<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, q: usize, targets: PortSet<W>) {
     let record = cx.forks.open(targets.iter());
-    let queue = &mut cx.wires.queues[q];
+    let queue = &mut cx.wires.channels[q];
     queue.phase = Phase::Fork;
     queue.out_port = record;
 }
@@ -216,7 +216,7 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
 ) -> Result<(), Blocked> {
     let me = cx.owner_number(port, vc);
     let longest = cx.tables.longest_multicast(vc);
-    let record = cx.wires.queues[q].out_port;
+    let record = cx.wires.channels[q].out_port;
     let Fork { mut branches, popped } = cx.forks.take(record);
     let mut moved = false;
     let mut until = None;
@@ -226,17 +226,17 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
         }
         // The next flit of this copy: the head of the queue if it has read all that left, else what follows its last.
         let next = if branch.sent == popped {
-            if cx.wires.queues[q].len == 0 { NONE } else { cx.wires.queues[q].head }
+            if cx.wires.channels[q].len == 0 { NONE } else { cx.wires.channels[q].head }
         } else {
-            cx.wires.pool[branch.last as usize].next
+            cx.wires.flow.pool[branch.last as usize].next
         };
         if next == NONE {
             continue;
         }
-        let slot = cx.wires.pool[next as usize];
-        let wait = slot.ready.wrapping_sub(cx.wires.now as u32) as i32;
+        let slot = cx.wires.flow.pool[next as usize];
+        let wait = slot.ready.wrapping_sub(cx.wires.flow.now as u32) as i32;
         if wait > 0 {
-            until = Some(cx.wires.now + wait as u64);
+            until = Some(cx.wires.flow.now + wait as u64);
             continue;
         }
         match available(cx, branch.port, port, vc, if branch.sent == 0 { 0 } else { me }) {
@@ -267,7 +267,7 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
         closed = flit.tag.tail();
     }
     if closed {
-        cx.wires.queues[q].phase = Phase::Idle;
+        cx.wires.channels[q].phase = Phase::Idle;
         cx.forks.close(record);
     } else {
         cx.forks.put(record, Fork { branches, popped });

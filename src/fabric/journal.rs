@@ -57,22 +57,21 @@ impl Journal {
 impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
     /// Keeps a journal; before the first cycle.
     pub fn keep_journal(&mut self) {
-        let wires = &self.wires;
-        let channel = |port: u32, vc: u8| wires.out[wires.queue(port, vc)].credits;
-        let credits =
-            (0..wires.links.len() as u32).map(|port| (0..wires.vcs.set).map(|vc| channel(port, vc)).collect());
+        let (wires, flow) = (&self.wires, &self.wires.flow);
+        let channel = |port: u32, vc: u8| wires.channels[wires.queue(port, vc)].credits;
+        let credits = (0..wires.links.len() as u32).map(|port| (0..flow.vcs.set).map(|vc| channel(port, vc)).collect());
         let journal = Journal {
             entries: Vec::new(),
             credits: credits.collect(),
-            front: wires.front,
-            post: wires.post,
-            credit_delay: wires.credit_delay,
+            front: flow.front,
+            post: flow.post,
+            credit_delay: flow.credit_delay,
         };
-        self.wires.journal = Some(Box::new(journal));
+        self.wires.flow.journal = Some(Box::new(journal));
     }
 
     /// The journal, if one is kept.
     pub fn journal(&self) -> Option<&Journal> {
-        self.wires.journal.as_deref()
+        self.wires.flow.journal.as_deref()
     }
 }

@@ -10,103 +10,113 @@
 //! the results are the same.
 
 use super::Flit;
-use super::wires::{Link, OutVc, Queue};
+use super::wires::{Channel, Link};
+
+/// What is known of one output channel: 8 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Watch {
+    depth: u16,
+    flits_under_way: u16,
+    credits_under_way: u16,
+    in_packet: bool,
+}
 
 /// Counters of every output channel, indexed like the channels.
 #[derive(Clone, Debug)]
 pub(super) struct Monitor {
-    depth: Vec<u16>,
-    flits_under_way: Vec<u16>,
-    credits_under_way: Vec<u16>,
-    in_packet: Vec<bool>,
+    watches: Vec<Watch>,
 }
 
 impl Monitor {
-    pub fn new(out: &[OutVc]) -> Monitor {
-        Monitor {
-            depth: out.iter().map(|vc| vc.credits).collect(),
-            flits_under_way: vec![0; out.len()],
-            credits_under_way: vec![0; out.len()],
-            in_packet: vec![false; out.len()],
-        }
+    pub fn new(channels: &[Channel]) -> Monitor {
+        let watch =
+            |out: &Channel| Watch { depth: out.credits, flits_under_way: 0, credits_under_way: 0, in_packet: false };
+        Monitor { watches: channels.iter().map(watch).collect() }
     }
 
     #[inline]
     pub fn flit_sent(&mut self, channel: usize, flit: &Flit) {
-        self.flits_under_way[channel] += 1;
-        let inside = &mut self.in_packet[channel];
+        let watch = &mut self.watches[channel];
+        watch.flits_under_way += 1;
         assert!(
-            flit.tag.head() != *inside,
+            flit.tag.head() != watch.in_packet,
             "channel {channel}: {} (seq {}) while {}",
             if flit.tag.head() { "a head flit" } else { "a body flit" },
             flit.tag.seq(),
-            if *inside { "another packet is under way" } else { "no packet is under way" }
+            if watch.in_packet { "another packet is under way" } else { "no packet is under way" }
         );
-        *inside = !flit.tag.tail();
+        watch.in_packet = !flit.tag.tail();
     }
 
     #[inline]
     pub fn flit_arrived(&mut self, channel: usize) {
-        self.flits_under_way[channel] -= 1;
+        self.watches[channel].flits_under_way -= 1;
     }
 
     #[inline]
     pub fn credit_sent(&mut self, channel: usize) {
-        self.credits_under_way[channel] += 1;
+        self.watches[channel].credits_under_way += 1;
     }
 
     #[inline]
-    pub fn credit_arrived(&mut self, channel: usize, out: &[OutVc], queues: &[Queue], links: &[Link], vc_shift: u32) {
-        self.credits_under_way[channel] -= 1;
+    pub fn credit_arrived(&mut self, channel: usize, channels: &[Channel], links: &[Link], vc_shift: u32) {
+        let watch = &mut self.watches[channel];
+        watch.credits_under_way -= 1;
         let far = (links[channel >> vc_shift].to_port as usize) << vc_shift | channel & ((1 << vc_shift) - 1);
-        let buffered = queues[far].len;
-        let held = out[channel].credits;
-        let total = held + self.flits_under_way[channel] + buffered + self.credits_under_way[channel];
+        let (held, buffered) = (channels[channel].credits, channels[far].len);
         assert_eq!(
-            total, self.depth[channel],
+            held + watch.flits_under_way + buffered + watch.credits_under_way,
+            watch.depth,
             "channel {channel}: {held} credits held + {} flits under way + {buffered} buffered + {} credits under way is not the depth",
-            self.flits_under_way[channel], self.credits_under_way[channel]
+            watch.flits_under_way,
+            watch.credits_under_way
         );
     }
 
     /// Every channel at rest: all credits are back where they began.
-    pub fn at_rest(&self, out: &[OutVc]) -> bool {
-        self.flits_under_way.iter().all(|&n| n == 0)
-            && self.credits_under_way.iter().all(|&n| n == 0)
-            && out.iter().zip(&self.depth).all(|(vc, depth)| vc.credits == *depth)
+    pub fn at_rest(&self, channels: &[Channel]) -> bool {
+        self.watches.iter().zip(channels).all(|(watch, out)| {
+            watch.flits_under_way == 0 && watch.credits_under_way == 0 && out.credits == watch.depth
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::wires::Phase;
+    use super::super::LinkCount;
     use super::*;
 
     /// Two ports that face each other, one channel of depth 4 each way.
     struct Pair {
         monitor: Monitor,
-        out: [OutVc; 2],
-        queues: [Queue; 2],
+        channels: [Channel; 2],
         links: [Link; 2],
     }
 
     fn pair() -> Pair {
-        let out = [OutVc { credits: 4, owner: 0 }; 2];
-        let queue =
-            Queue { head: 0, tail: 0, last_pop: 0, len: 0, out_port: 0, out_vc: 0, phase: Phase::Idle, allowed: 0 };
-        let link = |to| Link { to_port: to, to_node: to, latency: 1, cycles_per_flit: 1, free: 0, credit: 0 };
-        Pair { monitor: Monitor::new(&out), out, queues: [queue; 2], links: [link(1), link(0)] }
+        let channels = [Channel { credits: 4, ..Channel::IDLE }; 2];
+        let link = |to| Link {
+            to_port: to,
+            to_node: to,
+            latency: 1,
+            cycles_per_flit: 1,
+            free: 0,
+            credit: 0,
+            wants: 0,
+            count: LinkCount::default(),
+        };
+        Pair { monitor: Monitor::new(&channels), channels, links: [link(1), link(0)] }
     }
 
     impl Pair {
         fn send(&mut self, flit: &Flit) {
-            self.out[0].credits -= 1;
+            self.channels[0].credits -= 1;
             self.monitor.flit_sent(0, flit);
         }
 
         fn credit_back(&mut self) {
-            self.out[0].credits += 1;
-            self.monitor.credit_arrived(0, &self.out, &self.queues, &self.links, 0);
+            self.channels[0].credits += 1;
+            self.monitor.credit_arrived(0, &self.channels, &self.links, 0);
         }
     }
 
@@ -120,16 +130,16 @@ mod tests {
         pair.send(&whole());
         pair.send(&whole());
         pair.monitor.flit_arrived(0);
-        pair.queues[1].len = 1;
-        assert!(!pair.monitor.at_rest(&pair.out));
+        pair.channels[1].len = 1;
+        assert!(!pair.monitor.at_rest(&pair.channels));
         pair.monitor.flit_arrived(0);
-        pair.queues[1].len = 1;
+        pair.channels[1].len = 1;
         pair.monitor.credit_sent(0);
         pair.credit_back();
-        pair.queues[1].len = 0;
+        pair.channels[1].len = 0;
         pair.monitor.credit_sent(0);
         pair.credit_back();
-        assert!(pair.monitor.at_rest(&pair.out));
+        assert!(pair.monitor.at_rest(&pair.channels));
     }
 
     #[test]
@@ -139,7 +149,7 @@ mod tests {
         pair.send(&whole());
         pair.monitor.flit_arrived(0);
         pair.monitor.credit_sent(0);
-        pair.out[0].credits -= 1;
+        pair.channels[0].credits -= 1;
         pair.credit_back();
     }
 
@@ -150,7 +160,7 @@ mod tests {
         pair.send(&whole());
         pair.monitor.flit_arrived(0);
         pair.monitor.credit_sent(0);
-        pair.out[0].credits += 1;
+        pair.channels[0].credits += 1;
         pair.credit_back();
     }
 

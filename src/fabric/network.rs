@@ -13,9 +13,11 @@
 use super::frames::check_buffers;
 use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::waves::Waves;
-use super::wires::{Depths, Io, LinkCount, NONE, Phase, Wires};
+use super::wires::{Channel, Depths, Flow, Io, LinkCount, NONE, Phase, Wires};
 use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, arbiter::Policy};
+use crate::fabric::topology::Shape;
 use crate::kernel::{Autopsy, Cycle, Rng, WaitFor};
+use std::borrow::Cow;
 
 /// What the switches of a family look up: configuration registers, multicast tables, routes.
 pub trait Tables<const W: usize> {
@@ -50,16 +52,20 @@ pub struct At<'a> {
     pub port: u16,
     /// The point-to-point channel the packet came in on, counted from the first such channel.
     pub channel: u8,
-    wires: &'a Wires,
-    base: u32,
+    /// The channels of the switch.
+    channels: &'a [Channel],
+    vc_shift: u32,
+    set: u8,
     /// The first point-to-point channel that is seen, and how many are.
     first: u8,
     count: u8,
 }
 
 impl<'a> At<'a> {
-    pub(super) fn new(wires: &'a Wires, switch: u32, base: u32, port: u16, vc: u8) -> Self {
-        At { switch, port, channel: vc - wires.vcs.set, wires, base, first: 0, count: wires.vcs.unicast }
+    #[inline]
+    pub(super) fn new(channels: &'a [Channel], flow: &Flow, switch: u32, port: u16, vc: u8) -> Self {
+        let Flow { vcs, vc_shift, .. } = *flow;
+        At { switch, port, channel: vc - vcs.set, channels, vc_shift, set: vcs.set, first: 0, count: vcs.unicast }
     }
 
     /// The view of a packet's own lane, where channels are divided into lanes of equal size that packets never leave:
@@ -82,14 +88,18 @@ impl<'a> At<'a> {
     /// knows. What adaptive routing decides by.
     #[inline]
     pub fn credits(&self, out: u16, channel: u8) -> u16 {
-        self.wires.out[self.wires.queue(self.base + u32::from(out), self.wires.vcs.set + self.first + channel)].credits
+        self.out(out, channel).credits
     }
 
     /// Whether a packet holds a point-to-point channel of an output.
     #[inline]
     pub fn is_held(&self, out: u16, channel: u8) -> bool {
-        self.wires.out[self.wires.queue(self.base + u32::from(out), self.wires.vcs.set + self.first + channel)].owner
-            != 0
+        self.out(out, channel).owner != 0
+    }
+
+    #[inline]
+    fn out(&self, out: u16, channel: u8) -> &Channel {
+        &self.channels[usize::from(out) << self.vc_shift | usize::from(self.set + self.first + channel)]
     }
 }
 
@@ -189,6 +199,8 @@ pub struct Network<T, J, B, E, const W: usize> {
     pub(super) waves: Option<Waves>,
     vc_names: Vec<String>,
     alive_until: Cycle,
+    /// Knows the names of nodes that have none in the plan.
+    shape: Option<Shape>,
 }
 
 /// The blocks of a system that are not switches.
@@ -235,12 +247,12 @@ where
         assert_eq!(blocks.bumps.len(), plan.count(NodeKind::Bump), "one block for every bump of the plan");
         assert_eq!(blocks.ends.len(), plan.count(NodeKind::End), "one block for every end point of the plan");
         assert!(blocks.joins.is_empty() || blocks.joins.len() == switches, "an engine for every switch or for none");
-        let arbiters = Arbiters::new(&cfg, switches, widest, plan.vcs, &wires.links, wires.vc_shift);
+        let arbiters = Arbiters::new(&cfg, switches, widest, plan.vcs, &wires.links, wires.flow.vc_shift);
         let nodes = plan.nodes.len();
         let mut network = Network {
             arbiters,
             forks: Forks::default(),
-            scratch: Scratch::new(widest, wires.vc_shift, usize::from(cfg.router.input_speedup)),
+            scratch: Scratch::new(widest, wires.flow.vc_shift, usize::from(cfg.router.input_speedup)),
             cfg,
             evaluation: Evaluation::default(),
             order: None,
@@ -254,6 +266,7 @@ where
             waves: None,
             vc_names,
             alive_until: 0,
+            shape: None,
             wires,
             plan,
         };
@@ -270,9 +283,26 @@ where
         self.order = how.shuffle.map(|seed| Rng::new(seed, 0x0de5));
     }
 
+    /// Lets nodes without a name in the plan have that of a shape: switches, and end points as its cores.
+    pub fn name_by(&mut self, shape: Shape) {
+        self.shape = Some(shape);
+    }
+
+    /// Short name of a node.
+    pub fn node_name(&self, node: u32) -> Cow<'_, str> {
+        let known = &self.plan.nodes[node as usize];
+        match (&self.shape, node.checked_sub(self.switches)) {
+            (Some(shape), None) if known.name.is_empty() => shape.switch_name(node).into(),
+            (Some(shape), Some(end)) if known.name.is_empty() => {
+                format!("{}.memory", shape.switch_name(shape.end_place(end).switch)).into()
+            }
+            _ => known.name.as_str().into(),
+        }
+    }
+
     /// The present cycle: the one the next [`Network::step`] simulates.
     pub fn now(&self) -> Cycle {
-        self.wires.now
+        self.wires.flow.now
     }
 
     /// Completions that end points have reported.
@@ -282,7 +312,7 @@ where
 
     /// Flits moved so far, by anybody.
     pub fn moves(&self) -> u64 {
-        self.wires.moves
+        self.wires.flow.moves
     }
 
     /// Set-routed and point-to-point flits that end points and bumps took or sent so far.
@@ -302,7 +332,7 @@ where
 
     /// Flits on links, at most as many as are anywhere; costs nothing to ask.
     pub fn flits_on_links(&self) -> usize {
-        self.wires.arrivals.under_way()
+        self.wires.flow.arrivals.under_way()
     }
 
     /// The plan the system was built from.
@@ -347,14 +377,21 @@ where
     pub fn has_flits(&self, set_only: bool) -> bool {
         let last = if set_only { self.plan.vcs.set } else { self.plan.vcs.total() };
         let wires = &self.wires;
-        wires.arrivals.iter(wires.now).any(|(_, arrival)| arrival.flit.tag.vc() < last)
+        wires
+            .flow
+            .arrivals
+            .iter(wires.flow.now)
+            .any(|(_, arrival)| wires.flow.pool[arrival.entry as usize].flit.tag.vc() < last)
             || self.joins.iter().any(|join| !join.is_idle())
-            || wires.queues.chunks(1 << wires.vc_shift).any(|port| port[..usize::from(last)].iter().any(|q| q.len > 0))
+            || wires
+                .channels
+                .chunks(1 << wires.flow.vc_shift)
+                .any(|port| port[..usize::from(last)].iter().any(|q| q.len > 0))
     }
 
     /// Whether every credit is back where it began and nothing is under way (checked runs; true otherwise).
     pub fn at_rest(&self) -> bool {
-        self.wires.monitor.as_ref().is_none_or(|monitor| monitor.at_rest(&self.wires.out))
+        self.wires.flow.monitor.as_ref().is_none_or(|monitor| monitor.at_rest(&self.wires.channels))
     }
 
     /// Simulates one cycle, or jumps to the next one in which something happens and simulates that.
@@ -365,7 +402,7 @@ where
     /// As [`Network::step`], but simulates no cycle from `end` on: a jump over idle cycles ends there.
     pub fn step_before(&mut self, end: Cycle) -> Step {
         let recording = self.waves.as_ref().is_some_and(Waves::is_due);
-        let mut next = self.wires.now;
+        let mut next = self.wires.flow.now;
         if !self.evaluation.no_skip && !recording && self.wires.wake.is_empty() {
             match self.wires.next_event() {
                 Some(cycle) => next = cycle.max(next),
@@ -373,12 +410,12 @@ where
             }
         }
         if next >= end {
-            self.wires.now = self.wires.now.max(end);
+            self.wires.flow.now = self.wires.flow.now.max(end);
             return Step::End;
         }
-        self.wires.now = next;
+        self.wires.flow.now = next;
         self.awake.clear();
-        let before = (self.wires.arrivals.under_way(), self.wires.returns.under_way(), self.wires.moves);
+        let before = (self.wires.flow.arrivals.under_way(), self.wires.flow.returns.under_way(), self.wires.flow.moves);
         self.wires.commit(&mut self.awake, self.order.as_mut());
         let any_awake = !self.awake.is_empty();
         if self.evaluation.no_skip {
@@ -394,17 +431,17 @@ where
             self.tick(node);
         }
         self.awake = awake;
-        self.wires.now += 1;
-        let alive = any_awake || before != (0, 0, self.wires.moves) || !self.wires.wake.is_empty();
+        self.wires.flow.now += 1;
+        let alive = any_awake || before != (0, 0, self.wires.flow.moves) || !self.wires.wake.is_empty();
         if alive {
-            self.alive_until = self.wires.now;
+            self.alive_until = self.wires.flow.now;
         }
         if self.evaluation.no_skip && !alive && self.wires.next_event().is_none() { self.quiet() } else { Step::Ran }
     }
 
     /// However the cycles were walked, with waves or without, a system that fell silent stands at the same one.
     fn quiet(&mut self) -> Step {
-        self.wires.now = self.wires.now.max(self.alive_until + 2);
+        self.wires.flow.now = self.wires.flow.now.max(self.alive_until + 2);
         Step::Quiet
     }
 
@@ -417,7 +454,7 @@ where
     fn tick(&mut self, node: u32) {
         let wake = if node < self.switches {
             let info = self.wires.nodes[node as usize];
-            let shift = self.wires.vc_shift;
+            let shift = self.wires.flow.vc_shift;
             let join = if info.engine { &mut self.joins[node as usize] } else { &mut self.idle_join };
             super::switch::tick(Cx {
                 wires: &mut self.wires,
@@ -453,31 +490,43 @@ where
 
     /// Traffic of every direction of every link, in the order of the plan.
     pub fn link_loads(&self) -> impl Iterator<Item = LinkLoad> + '_ {
+        self.link_counts().enumerate().map(|(at, (level, count, cycles_per_flit))| {
+            let (from, to) = self.link_ends(at);
+            LinkLoad { from, to, level, count, cycles_per_flit }
+        })
+    }
+
+    /// Level, traffic and cycles a flit of every direction of every link, in the order of the plan: cheap in systems of
+    /// any size.
+    pub fn link_counts(&self) -> impl Iterator<Item = (u8, LinkCount, u16)> + '_ {
         self.plan.links.iter().flat_map(move |link| {
-            [(link.a, link.b), (link.b, link.a)].map(|(from, to)| LinkLoad {
-                from: self.port_name(from.0, from.1),
-                to: self.port_name(to.0, to.1),
-                level: link.level,
-                count: self.wires.counts[self.wires.port(from.0, from.1) as usize],
-                cycles_per_flit: link.cycles_per_flit,
+            [link.a, link.b].map(|(node, port)| {
+                (link.level, self.wires.links[self.wires.port(node, port) as usize].count, link.cycles_per_flit)
             })
         })
     }
 
+    /// Names of the sending and the receiving port of one direction of a link, numbered as [`Network::link_counts`] does.
+    pub fn link_ends(&self, direction: usize) -> (String, String) {
+        let link = &self.plan.links[direction / 2];
+        let (from, to) = if direction % 2 == 0 { (link.a, link.b) } else { (link.b, link.a) };
+        (self.port_name(from.0, from.1), self.port_name(to.0, to.1))
+    }
+
     fn port_name(&self, node: u32, port: u16) -> String {
-        let node = &self.plan.nodes[node as usize];
-        if node.kind == NodeKind::End { node.name.clone() } else { format!("{}.P{port}", node.name) }
+        let name = self.node_name(node);
+        if self.plan.nodes[node as usize].kind == NodeKind::End { name.into_owned() } else { format!("{name}.P{port}") }
     }
 
     /// Bytes of state per switch, idle, all arenas together (engines without what they allocate when they work).
     pub fn idle_bytes_per_switch(&self) -> usize {
-        let Some(info) = self.wires.nodes.first() else { return 0 };
+        let Some(info) = self.wires.nodes.iter().find(|node| node.ports > 0) else { return 0 };
         let ports = usize::from(info.ports);
-        let queues = ports << self.wires.vc_shift;
-        let per_port = size_of::<super::wires::Link>() + size_of::<LinkCount>() + 2;
+        let queues = ports << self.wires.flow.vc_shift;
+        let per_port = size_of::<super::wires::Link>() + 2;
         let masks = usize::from(info.words) * size_of::<super::wires::Masks>();
         let arbiters = ports * (self.arbiters.input.bytes_each() + self.arbiters.output.bytes_each());
-        queues * (size_of::<super::wires::Queue>() + size_of::<super::wires::OutVc>())
+        queues * size_of::<Channel>()
             + ports * per_port
             + arbiters
             + size_of::<super::wires::NodeInfo>()
@@ -504,23 +553,23 @@ where
         let plan = &self.plan.nodes[node as usize];
         let channel = &self.vc_names[usize::from(vc)];
         if plan.kind == NodeKind::End {
-            format!("{} {channel}", plan.name)
+            format!("{} {channel}", self.node_name(node))
         } else {
-            format!("{}.I{port} {channel}", plan.name)
+            format!("{}.I{port} {channel}", self.node_name(node))
         }
     }
 
     /// The sending side of an end point. It is a place of its own: what an end point takes never waits for what it
     /// sends, so a chain that ends at a consumer must not go on through its sender.
     fn sender_name(&self, node: u32, vc: u8) -> String {
-        format!("{} to send a {}", self.plan.nodes[node as usize].name, self.vc_names[usize::from(vc)])
+        format!("{} to send a {}", self.node_name(node), self.vc_names[usize::from(vc)])
     }
 
     /// The queue at the far end of a port, or a name for its absence.
     fn far_queue_name(&self, node: u32, port: u16, vc: u8) -> String {
         let link = self.wires.links[self.wires.port(node, port) as usize];
         if link.to_port == NONE {
-            return format!("nothing (port {port} of {} has no link)", self.plan.nodes[node as usize].name);
+            return format!("nothing (port {port} of {} has no link)", self.node_name(node));
         }
         let base = self.wires.nodes[link.to_node as usize].port_base;
         self.queue_name(link.to_node, (link.to_port - base) as u16, vc)
@@ -530,35 +579,35 @@ where
     fn upstream_name(&self, node: u32, port: u16, vc: u8) -> String {
         let link = self.wires.links[self.wires.port(node, port) as usize];
         if link.to_port == NONE {
-            return format!("{} engine", self.plan.nodes[node as usize].name);
+            return format!("{} engine", self.node_name(node));
         }
-        let owner = self.wires.out[self.wires.queue(link.to_port, vc)].owner;
+        let owner = self.wires.channels[self.wires.queue(link.to_port, vc)].owner;
         if owner != 0 {
             let local = owner - 1;
-            let holder = (local >> self.wires.vc_shift, (local & ((1 << self.wires.vc_shift) - 1)) as u8);
+            let holder = (local >> self.wires.flow.vc_shift, (local & ((1 << self.wires.flow.vc_shift) - 1)) as u8);
             return self.queue_name(link.to_node, holder.0, holder.1);
         }
         let far = &self.plan.nodes[link.to_node as usize];
         let other = 1 - (link.to_port - self.wires.nodes[link.to_node as usize].port_base).min(1) as u16;
         if far.kind == NodeKind::Bump
-            && self.wires.queues[self.wires.queue(self.wires.port(link.to_node, other), vc)].len > 0
+            && self.wires.channels[self.wires.queue(self.wires.port(link.to_node, other), vc)].len > 0
         {
             return self.queue_name(link.to_node, other, vc);
         }
         if far.kind == NodeKind::End {
             return self.sender_name(link.to_node, vc);
         }
-        far.name.clone()
+        self.node_name(link.to_node).into_owned()
     }
 
     fn switch_waits(&self, node: u32, waits: &mut Vec<WaitFor>) {
         let info = self.wires.nodes[node as usize];
-        let name = &self.plan.nodes[node as usize].name;
+        let name = self.node_name(node);
         let engine_name = format!("{name} engine");
         for port in 0..info.ports {
             for vc in 0..self.plan.vcs.total() {
                 let q = self.wires.queue(info.port_base + u32::from(port), vc);
-                let queue = &self.wires.queues[q];
+                let queue = &self.wires.channels[q];
                 let who = || self.queue_name(node, port, vc);
                 let Some((flit, _)) = self.wires.head(q) else {
                     // An empty queue in the middle of a packet holds its output for flits that are still upstream.
@@ -573,7 +622,8 @@ where
                         (self.tables.outputs(node, port, &flit).iter().collect(), vc)
                     }
                     Phase::Idle => {
-                        let at = At::new(&self.wires, node, info.port_base, port, vc);
+                        let first = (info.port_base as usize) << self.wires.flow.vc_shift;
+                        let at = At::new(&self.wires.channels[first..], &self.wires.flow, node, port, vc);
                         (vec![self.tables.unicast(&at, &flit).port], self.plan.vcs.set)
                     }
                     Phase::Routed => (vec![queue.out_port], self.plan.vcs.set),
@@ -585,8 +635,8 @@ where
                 };
                 for out in outs {
                     let at = self.wires.port(node, out);
-                    let channel = self.wires.out[self.wires.queue(at, out_vc)];
-                    let me = (port << self.wires.vc_shift | u16::from(vc)) + 1;
+                    let channel = self.wires.channels[self.wires.queue(at, out_vc)];
+                    let me = (port << self.wires.flow.vc_shift | u16::from(vc)) + 1;
                     let (whom, why) = if info.engine && out + 1 == info.ports {
                         if self.joins[node as usize].room(port, vc) {
                             continue;
@@ -594,7 +644,8 @@ where
                         (engine_name.clone(), format!("the operand slot of port {port} is full"))
                     } else if channel.owner != 0 && channel.owner != me {
                         let local = channel.owner - 1;
-                        let holder = (local >> self.wires.vc_shift, (local & ((1 << self.wires.vc_shift) - 1)) as u8);
+                        let holder =
+                            (local >> self.wires.flow.vc_shift, (local & ((1 << self.wires.flow.vc_shift) - 1)) as u8);
                         (self.queue_name(node, holder.0, holder.1), format!("its packet holds output P{out}"))
                     } else if channel.credits == 0 {
                         (self.far_queue_name(node, out, out_vc), format!("no credit on output P{out}"))
@@ -608,13 +659,13 @@ where
         if info.engine {
             for (port, vc, why) in self.joins[node as usize].waits_for(&self.tables, node) {
                 let q = self.wires.queue(info.port_base + u32::from(port), vc);
-                let whom = if self.wires.queues[q].len > 0 || port + 1 == info.ports {
+                let whom = if self.wires.channels[q].len > 0 || port + 1 == info.ports {
                     self.queue_name(node, port, vc)
                 } else {
                     let link = self.wires.links[(info.port_base + u32::from(port)) as usize];
                     match self.plan.nodes.get(link.to_node as usize) {
                         Some(peer) if peer.kind == NodeKind::End => self.sender_name(link.to_node, vc),
-                        Some(peer) => format!("{} to send over P{port}", peer.name),
+                        Some(_) => format!("{} to send over P{port}", self.node_name(link.to_node)),
                         None => format!("port {port}, which has no link"),
                     }
                 };
@@ -625,7 +676,7 @@ where
 
     fn block_waits(&self, node: u32, waits: &mut Vec<WaitFor>) {
         let info = self.wires.nodes[node as usize];
-        let name = &self.plan.nodes[node as usize].name;
+        let name = self.node_name(node);
         let block = (node - self.switches) as usize;
         let open = if block < self.bumps.len() {
             self.bumps[block].open()
@@ -635,28 +686,28 @@ where
         for port in 0..info.ports {
             for vc in 0..self.plan.vcs.total() {
                 let q = self.wires.queue(info.port_base + u32::from(port), vc);
-                if self.wires.queues[q].len > 0 {
+                if self.wires.channels[q].len > 0 {
                     let who = self.queue_name(node, port, vc);
                     // A bump that passes things on waits for the credits of its other side.
                     if info.ports == 2
-                        && self.wires.out[self.wires.queue(info.port_base + 1 - u32::from(port), vc)].credits == 0
+                        && self.wires.channels[self.wires.queue(info.port_base + 1 - u32::from(port), vc)].credits == 0
                     {
                         let whom = self.far_queue_name(node, 1 - port, vc);
                         waits.push(WaitFor { who, whom, why: "no credit on the other side".into() });
                     } else {
                         let why = open.clone().unwrap_or_else(|| "it takes nothing more".into());
-                        waits.push(WaitFor { who, whom: name.clone(), why });
+                        waits.push(WaitFor { who, whom: name.clone().into_owned(), why });
                     }
                 }
                 if open.is_some()
                     && self.wires.links[(info.port_base + u32::from(port)) as usize].to_port != NONE
-                    && self.wires.out[q].credits == 0
+                    && self.wires.channels[q].credits == 0
                 {
                     let whom = self.far_queue_name(node, port, vc);
                     let who = if self.plan.nodes[node as usize].kind == NodeKind::End {
                         self.sender_name(node, vc)
                     } else {
-                        name.clone()
+                        name.clone().into_owned()
                     };
                     waits.push(WaitFor { who, whom, why: "no credit".into() });
                 }

@@ -92,7 +92,13 @@ impl Plan {
         if !self.nodes.is_sorted_by_key(|node| node.kind) {
             return Some("nodes must be switches, then bumps, then end points".into());
         }
-        let mut used = std::collections::HashSet::new();
+        let mut base = Vec::with_capacity(self.nodes.len());
+        let mut ports = 0usize;
+        for node in &self.nodes {
+            base.push(ports);
+            ports += usize::from(node.ports);
+        }
+        let mut used = vec![false; ports];
         for link in &self.links {
             for (node, port) in [link.a, link.b] {
                 let Some(at) = self.nodes.get(node as usize) else {
@@ -104,7 +110,7 @@ impl Plan {
                         at.name
                     ));
                 }
-                if !used.insert((node, port)) {
+                if std::mem::replace(&mut used[base[node as usize] + usize::from(port)], true) {
                     return Some(format!("port {port} of {} has two links", at.name));
                 }
             }

@@ -104,12 +104,8 @@ pub(super) struct Arbiters<const W: usize> {
     pub accept: Bank<W>,
     /// Per output port: where ordered virtual-channel allocation starts looking.
     pub va_cursor_q: Vec<u16>,
-    /// Per output channel: the queue that is served first (separable, iSLIP).
-    pub va_grant_q: Vec<u16>,
     /// Per output channel: which input port goes first (separable with matrix arbiters).
     pub va_ports: Option<Bank<W>>,
-    /// Per queue: the channel that is picked or accepted first, counted over all outputs (separable, iSLIP).
-    pub va_accept_q: Vec<u16>,
     /// Per queue: the cycle in which the step it is in decides; only if a step takes several cycles.
     pub timer_q: Vec<u32>,
 }
@@ -131,9 +127,7 @@ impl<const W: usize> Arbiters<W> {
             output: Bank::new(policy, ports, widest * speedup),
             accept: Bank::new(Policy::RoundRobin, if islip { ports * speedup } else { 0 }, widest),
             va_cursor_q: some(ordered, ports),
-            va_grant_q: some(!ordered, queues),
             va_ports: matrix.then(|| Bank::new(cfg.policy, queues, widest)),
-            va_accept_q: some(!ordered, queues),
             timer_q: vec![NO_TIMER; if cfg.pipeline.is_slow() { queues } else { 0 }],
         }
     }
@@ -277,7 +271,7 @@ impl<T, J, const W: usize> Cx<'_, T, J, W> {
     /// The number under which a queue holds an output channel: its local number plus one.
     #[inline]
     pub fn owner_number(&self, port: u16, vc: u8) -> u16 {
-        (port << self.wires.vc_shift | u16::from(vc)) + 1
+        (port << self.wires.flow.vc_shift | u16::from(vc)) + 1
     }
 }
 
@@ -285,12 +279,13 @@ impl<T, J, const W: usize> Cx<'_, T, J, W> {
 pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx<'_, T, J, W>) -> Wake {
     if cx.engine != u16::MAX && !cx.join.asleep() {
         let at = cx.base + u32::from(cx.engine);
-        let queued = (0..cx.wires.vcs.total()).map(|vc| usize::from(cx.wires.queues[cx.wires.queue(at, vc)].len)).sum();
-        let out = cx.join.tick(&JoinCx { tables: cx.tables, switch: cx.node, now: cx.wires.now, queued });
+        let queued =
+            (0..cx.wires.flow.vcs.total()).map(|vc| usize::from(cx.wires.channels[cx.wires.queue(at, vc)].len)).sum();
+        let out = cx.join.tick(&JoinCx { tables: cx.tables, switch: cx.node, now: cx.wires.flow.now, queued });
         if let Some(result) = out.result {
             // As with arrivals: point-to-point packets walk through the front stages, the others wait them out.
-            let front = if cx.wires.vcs.is_set(result.tag.vc()) { cx.wires.front } else { 0 };
-            let ready = cx.wires.now + u64::from(front);
+            let front = if cx.wires.flow.vcs.is_set(result.tag.vc()) { cx.wires.flow.front } else { 0 };
+            let ready = cx.wires.flow.now + u64::from(front);
             cx.wires.push(cx.node, at, result, ready);
         }
         if let Some(fault) = out.fault {
@@ -300,7 +295,7 @@ pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx
         cx.wake = cx.wake.or(out.wake);
     }
     forward::serve(&mut cx);
-    if cx.wires.vcs.unicast > 0 {
+    if cx.wires.flow.vcs.unicast > 0 {
         unicast::serve(&mut cx);
     }
     // What is blocked can only be freed by an arrival, which wakes the switch, or by a change in the switch itself.

@@ -16,120 +16,155 @@
 //! With speculation a second allocator of the same kind serves packets that asked for a channel in this cycle, over
 //! passages and outputs the first one left; its grant counts only if the packet got a channel, with a credit.
 
-use super::network::Tables;
-use super::switch::Cx;
-use super::unicast::{bits, each};
+use super::unicast::{Here, bits, each};
 use super::wires::Phase;
-use super::{Join, PortSet, SwitchAllocator};
+use super::{PortSet, SwitchAllocator};
 use crate::kernel::Wake;
 
 /// Serves every queue that can send.
-pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
-    let speedup = u16::from(cx.router.input_speedup);
+pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>) {
     let mut passages: PortSet<W> = PortSet::EMPTY;
-    for w in 0..cx.words {
-        for local in bits(&cx.scratch.active, w) {
-            if can_send(cx, local).is_some() {
-                enter(cx, &mut passages, local, speedup);
+    for w in 0..here.words() {
+        for local in bits(&here.scratch.active, w) {
+            if can_send(here, local) {
+                enter(here, &mut passages, local);
             }
         }
     }
     let mut taken: PortSet<W> = PortSet::EMPTY;
     if !passages.is_empty() {
-        allocate(cx, passages, speedup, &mut taken, false);
+        allocate(here, passages, &mut taken, false);
     }
-    if cx.router.speculative {
+    if here.router.speculative {
         let mut passages: PortSet<W> = PortSet::EMPTY;
-        for w in 0..cx.words {
-            for local in bits(&cx.scratch.routed, w) {
-                let out = cx.wires.queues[cx.first_queue + local].out_port;
-                if !taken.contains(passage(cx, local, speedup)) && is_open(cx, local, out) {
-                    enter(cx, &mut passages, local, speedup);
+        for w in 0..here.words() {
+            for local in bits(&here.scratch.routed, w) {
+                let out = here.channels[local].out_port;
+                if !taken.contains(passage(here, local)) && is_open(here, local, out) {
+                    enter(here, &mut passages, local);
                 }
             }
         }
         if !passages.is_empty() {
-            allocate(cx, passages, speedup, &mut taken, true);
+            allocate(here, passages, &mut taken, true);
         }
     }
 }
 
-/// Serves the queues whose bits are set in `active`, if those that can send want different outputs and come over
-/// different passages.
+/// The same where queues fit one word and `active` has the bits of those that hold a channel.
 #[inline]
-pub(super) fn without_conflict<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
-    cx: &mut Cx<'_, T, J, W>,
-    active: u64,
-) -> Option<()> {
-    let speedup = u16::from(cx.router.input_speedup);
-    let mut wanted: PortSet<W> = PortSet::EMPTY;
-    let mut passages: PortSet<W> = PortSet::EMPTY;
-    let mut able = 0u64;
-    for local in each(active) {
-        let Some(out) = can_send(cx, local) else { continue };
-        let e = passage(cx, local, speedup);
-        if wanted.contains(out) || passages.contains(e) {
-            return None;
+pub(super) fn serve_word<const W: usize>(here: &mut Here<'_, W>, active: u64) {
+    // Per wanted output, the queues that can send there now.
+    let mut wanted = 0u64;
+    let mut crossing = 0u64;
+    let mut contested = false;
+    for out in 0..here.links.len() {
+        let link = &here.links[out];
+        let want = link.wants & active;
+        if want == 0 || link.credit == 0 || here.taken_out.contains(out as u16) {
+            continue;
         }
-        wanted.insert(out);
-        passages.insert(e);
-        able |= 1 << local;
+        let mut able = 0u64;
+        for local in each(want) {
+            if link.credit >> here.channels[local].out_vc & 1 == 1 {
+                able |= 1 << local;
+            }
+        }
+        if !here.taken_in.is_empty() {
+            for local in each(able) {
+                if here.taken_in.contains((local >> here.flow.vc_shift) as u16) {
+                    able &= !(1 << local);
+                }
+            }
+        }
+        if able == 0 {
+            continue;
+        }
+        if let Err(cycle) = here.flow.is_free(here.base + out as u32) {
+            here.wake = here.wake.or(Wake::At(cycle));
+            continue;
+        }
+        here.scratch.want[out] = able;
+        wanted |= 1 << out;
+        crossing |= able;
+        contested |= !able.is_power_of_two();
     }
-    for local in each(able) {
-        let out = cx.wires.queues[cx.first_queue + local].out_port;
-        alone(cx, local, out, speedup);
+    if !contested {
+        let mut passages = 0u64;
+        for local in each(crossing) {
+            let e = 1 << passage(here, local);
+            contested |= passages & e != 0;
+            passages |= e;
+        }
     }
-    Some(())
+    if !contested {
+        for out in each(wanted) {
+            let local = here.scratch.want[out].trailing_zeros() as usize;
+            alone(here, local, out as u16);
+        }
+        return;
+    }
+    match here.router.switch_allocator {
+        SwitchAllocator::Islip => islip_word(here, wanted),
+        SwitchAllocator::Separable => {
+            let mut passages: PortSet<W> = PortSet::EMPTY;
+            for local in each(crossing) {
+                enter(here, &mut passages, local);
+            }
+            let mut taken: PortSet<W> = PortSet::EMPTY;
+            separable(here, &passages, &mut taken, false);
+        }
+    }
 }
 
-/// The output of a queue, if the flit at its head could cross now.
+/// Whether the flit at the head of a queue could cross now.
 #[inline]
-fn can_send<T, J, const W: usize>(cx: &mut Cx<'_, T, J, W>, local: usize) -> Option<u16> {
-    let queue = &cx.wires.queues[cx.first_queue + local];
+fn can_send<const W: usize>(here: &mut Here<'_, W>, local: usize) -> bool {
+    let queue = &here.channels[local];
     let (out, out_vc) = (queue.out_port, queue.out_vc);
-    let credit = cx.wires.links[cx.base as usize + usize::from(out)].credit >> out_vc & 1 == 1;
-    (credit && is_open(cx, local, out)).then_some(out)
+    here.links[usize::from(out)].credit >> out_vc & 1 == 1 && is_open(here, local, out)
 }
 
 /// A flit that nobody competes with: both ranks of either allocator grant it.
 #[inline]
-fn alone<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
-    cx: &mut Cx<'_, T, J, W>,
-    local: usize,
-    out: u16,
-    speedup: u16,
-) {
-    let e = passage(cx, local, speedup);
-    let at = cx.base as usize * usize::from(speedup) + usize::from(e);
-    let vc = (local & ((1 << cx.wires.vc_shift) - 1)) as u16;
-    cx.arbiters.input.granted(at, vc);
-    cx.arbiters.output.granted(cx.base as usize + usize::from(out), e);
-    if cx.router.switch_allocator == SwitchAllocator::Islip {
-        cx.arbiters.accept.granted(at, out);
+fn alone<const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16) {
+    let e = passage(here, local);
+    let at = bank(here, e);
+    let vc = here.vc(local);
+    here.arbiters.input.granted(at, vc);
+    here.arbiters.output.granted(here.base as usize + usize::from(out), e);
+    if here.router.switch_allocator == SwitchAllocator::Islip {
+        here.arbiters.accept.granted(at, out);
     }
-    traverse(cx, local, out, false);
+    traverse(here, local, out, false);
 }
 
 /// The input passage of a queue.
 #[inline]
-fn passage<T, J, const W: usize>(cx: &Cx<'_, T, J, W>, local: usize, speedup: u16) -> u16 {
-    if speedup == 1 {
-        return (local >> cx.wires.vc_shift) as u16;
+fn passage<const W: usize>(here: &Here<'_, W>, local: usize) -> u16 {
+    let port = (local >> here.shift()) as u16;
+    match u16::from(here.router.input_speedup) {
+        1 => port,
+        speedup => port * speedup + here.vc(local) % speedup,
     }
-    let vc = (local & ((1 << cx.wires.vc_shift) - 1)) as u16;
-    (local >> cx.wires.vc_shift) as u16 * speedup + vc % speedup
+}
+
+/// The arbiters of a passage of this switch.
+#[inline]
+fn bank<const W: usize>(here: &Here<'_, W>, passage: u16) -> usize {
+    here.base as usize * usize::from(here.router.input_speedup) + usize::from(passage)
 }
 
 /// Whether neither the input port nor the output is taken by set-routed packets or earlier grants, and the link is free.
 #[inline]
-fn is_open<T, J, const W: usize>(cx: &mut Cx<'_, T, J, W>, local: usize, out: u16) -> bool {
-    if cx.taken_in.contains((local >> cx.wires.vc_shift) as u16) || cx.taken_out.contains(out) {
+fn is_open<const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16) -> bool {
+    if here.taken_in.contains((local >> here.shift()) as u16) || here.taken_out.contains(out) {
         return false;
     }
-    match cx.wires.is_free(cx.base + u32::from(out)) {
+    match here.flow.is_free(here.base + u32::from(out)) {
         Ok(()) => true,
         Err(cycle) => {
-            cx.wake = cx.wake.or(Wake::At(cycle));
+            here.wake = here.wake.or(Wake::At(cycle));
             false
         }
     }
@@ -137,49 +172,38 @@ fn is_open<T, J, const W: usize>(cx: &mut Cx<'_, T, J, W>, local: usize, out: u1
 
 /// Notes a request.
 #[inline]
-fn enter<T, J, const W: usize>(cx: &mut Cx<'_, T, J, W>, passages: &mut PortSet<W>, local: usize, speedup: u16) {
-    let e = passage(cx, local, speedup);
-    let channels = &mut cx.scratch.channels[usize::from(e)];
+fn enter<const W: usize>(here: &mut Here<'_, W>, passages: &mut PortSet<W>, local: usize) {
+    let e = passage(here, local);
+    let vc = here.vc(local);
+    let channels = &mut here.scratch.channels[usize::from(e)];
     if !passages.contains(e) {
         passages.insert(e);
         *channels = PortSet::EMPTY;
     }
-    channels.insert((local & ((1 << cx.wires.vc_shift) - 1)) as u16);
+    channels.insert(vc);
 }
 
-fn allocate<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
-    cx: &mut Cx<'_, T, J, W>,
-    passages: PortSet<W>,
-    speedup: u16,
-    taken: &mut PortSet<W>,
-    speculative: bool,
-) {
-    match cx.router.switch_allocator {
-        SwitchAllocator::Separable => separable(cx, &passages, speedup, taken, speculative),
-        SwitchAllocator::Islip => islip(cx, passages, speedup, taken, speculative),
+fn allocate<const W: usize>(here: &mut Here<'_, W>, passages: PortSet<W>, taken: &mut PortSet<W>, speculative: bool) {
+    match here.router.switch_allocator {
+        SwitchAllocator::Separable => separable(here, &passages, taken, speculative),
+        SwitchAllocator::Islip => islip(here, passages, taken, speculative),
     }
 }
 
 #[inline]
-fn local_queue<T, J, const W: usize>(cx: &Cx<'_, T, J, W>, e: u16, vc: u8, speedup: u16) -> usize {
-    usize::from(e / speedup) << cx.wires.vc_shift | usize::from(vc)
+fn local_queue<const W: usize>(here: &Here<'_, W>, e: u16, vc: u8) -> usize {
+    usize::from(e / u16::from(here.router.input_speedup)) << here.shift() | usize::from(vc)
 }
 
-fn separable<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
-    cx: &mut Cx<'_, T, J, W>,
-    passages: &PortSet<W>,
-    speedup: u16,
-    taken: &mut PortSet<W>,
-    speculative: bool,
-) {
-    let first = cx.base as usize * usize::from(speedup);
+fn separable<const W: usize>(here: &mut Here<'_, W>, passages: &PortSet<W>, taken: &mut PortSet<W>, speculative: bool) {
     let mut wanted: PortSet<W> = PortSet::EMPTY;
     for e in passages {
-        let at = first + usize::from(e);
-        let Some(vc) = cx.arbiters.input.pick(at, &cx.scratch.channels[usize::from(e)]) else { continue };
-        let out = cx.wires.queues[cx.first_queue + local_queue(cx, e, vc as u8, speedup)].out_port;
-        cx.scratch.chosen[usize::from(e)] = vc as u8;
-        let requests = &mut cx.scratch.requests[usize::from(out)];
+        let Some(vc) = here.arbiters.input.pick(bank(here, e), &here.scratch.channels[usize::from(e)]) else {
+            continue;
+        };
+        let out = here.channels[local_queue(here, e, vc as u8)].out_port;
+        here.scratch.chosen[usize::from(e)] = vc as u8;
+        let requests = &mut here.scratch.requests[usize::from(out)];
         if !wanted.contains(out) {
             wanted.insert(out);
             *requests = PortSet::EMPTY;
@@ -187,38 +211,32 @@ fn separable<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
         requests.insert(e);
     }
     for out in &wanted {
-        let at = cx.base as usize + usize::from(out);
-        let Some(e) = cx.arbiters.output.pick(at, &cx.scratch.requests[usize::from(out)]) else { continue };
-        let vc = cx.scratch.chosen[usize::from(e)];
-        cx.arbiters.output.granted(at, e);
-        cx.arbiters.input.granted(first + usize::from(e), u16::from(vc));
+        let at = here.base as usize + usize::from(out);
+        let Some(e) = here.arbiters.output.pick(at, &here.scratch.requests[usize::from(out)]) else { continue };
+        let vc = here.scratch.chosen[usize::from(e)];
+        here.arbiters.output.granted(at, e);
+        let at = bank(here, e);
+        here.arbiters.input.granted(at, u16::from(vc));
         taken.insert(e);
-        traverse(cx, local_queue(cx, e, vc, speedup), out, speculative);
+        traverse(here, local_queue(here, e, vc), out, speculative);
     }
 }
 
-fn islip<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
-    cx: &mut Cx<'_, T, J, W>,
-    mut passages: PortSet<W>,
-    speedup: u16,
-    taken: &mut PortSet<W>,
-    speculative: bool,
-) {
-    let first = cx.base as usize * usize::from(speedup);
-    let outputs = usize::from(cx.wires.nodes[cx.node as usize].ports);
+fn islip<const W: usize>(here: &mut Here<'_, W>, mut passages: PortSet<W>, taken: &mut PortSet<W>, speculative: bool) {
+    let outputs = here.links.len();
     let mut wanted: PortSet<W> = PortSet::EMPTY;
     for e in &passages {
         let mut targets: PortSet<W> = PortSet::EMPTY;
-        let mut channels = cx.scratch.channels[usize::from(e)];
+        let mut channels = here.scratch.channels[usize::from(e)];
         // From the cursor on: the first channel that wants an output asks for it.
-        let mut cursor = cx.arbiters.input.pick(first + usize::from(e), &channels);
+        let mut cursor = here.arbiters.input.pick(bank(here, e), &channels);
         while let Some(vc) = cursor {
             channels.remove(vc);
-            let out = cx.wires.queues[cx.first_queue + local_queue(cx, e, vc as u8, speedup)].out_port;
+            let out = here.channels[local_queue(here, e, vc as u8)].out_port;
             if !targets.contains(out) {
                 targets.insert(out);
-                cx.scratch.labels[usize::from(e) * outputs + usize::from(out)] = vc as u8;
-                let requests = &mut cx.scratch.requests[usize::from(out)];
+                here.scratch.labels[usize::from(e) * outputs + usize::from(out)] = vc as u8;
+                let requests = &mut here.scratch.requests[usize::from(out)];
                 if !wanted.contains(out) {
                     wanted.insert(out);
                     *requests = PortSet::EMPTY;
@@ -227,35 +245,31 @@ fn islip<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
             }
             cursor = channels.next_from(vc + 1);
         }
-        cx.scratch.targets[usize::from(e)] = targets;
+        here.scratch.targets[usize::from(e)] = targets;
     }
-    for round in 0..cx.router.iterations {
+    for round in 0..here.router.iterations {
         for out in &wanted {
-            let requests: PortSet<W> = cx.scratch.requests[usize::from(out)] & passages;
-            let winner = cx.arbiters.output.pick(cx.base as usize + usize::from(out), &requests);
-            cx.scratch.granted[usize::from(out)] = winner.unwrap_or(u16::MAX);
+            let requests: PortSet<W> = here.scratch.requests[usize::from(out)] & passages;
+            let winner = here.arbiters.output.pick(here.base as usize + usize::from(out), &requests);
+            here.scratch.granted[usize::from(out)] = winner.unwrap_or(u16::MAX);
         }
         let mut matched = false;
         let round_of = passages;
         for e in &round_of {
             let mut offers: PortSet<W> = PortSet::EMPTY;
-            for out in &(cx.scratch.targets[usize::from(e)] & wanted) {
-                if cx.scratch.granted[usize::from(out)] == e {
+            for out in &(here.scratch.targets[usize::from(e)] & wanted) {
+                if here.scratch.granted[usize::from(out)] == e {
                     offers.insert(out);
                 }
             }
-            let Some(out) = cx.arbiters.accept.pick(first + usize::from(e), &offers) else { continue };
-            if round == 0 {
-                cx.arbiters.output.granted(cx.base as usize + usize::from(out), e);
-                cx.arbiters.accept.granted(first + usize::from(e), out);
-            }
-            let vc = cx.scratch.labels[usize::from(e) * outputs + usize::from(out)];
-            cx.arbiters.input.granted(first + usize::from(e), u16::from(vc));
+            let Some(out) = here.arbiters.accept.pick(bank(here, e), &offers) else { continue };
+            let vc = here.scratch.labels[usize::from(e) * outputs + usize::from(out)];
+            matches(here, e, out, vc, round);
             passages.remove(e);
             wanted.remove(out);
             taken.insert(e);
             matched = true;
-            traverse(cx, local_queue(cx, e, vc, speedup), out, speculative);
+            traverse(here, local_queue(here, e, vc), out, speculative);
         }
         if !matched {
             return;
@@ -263,29 +277,83 @@ fn islip<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
     }
 }
 
+/// iSLIP where queues fit one word: `wanted` are the outputs, [`Scratch::want`](super::switch::Scratch) the queues that
+/// can send there.
+fn islip_word<const W: usize>(here: &mut Here<'_, W>, mut wanted: u64) {
+    let mut offers = [0u64; 64];
+    let mut matched = 0u64;
+    for round in 0..here.router.iterations {
+        let mut offered = 0u64;
+        for out in each(wanted) {
+            let mut requests = 0u64;
+            for local in each(here.scratch.want[out]) {
+                requests |= 1 << passage(here, local);
+            }
+            let requests = PortSet::from_word(requests & !matched);
+            if let Some(e) = here.arbiters.output.pick(here.base as usize + out, &requests) {
+                offers[usize::from(e)] |= 1 << out;
+                offered |= 1 << e;
+            }
+        }
+        if offered == 0 {
+            return;
+        }
+        for e in each(offered) {
+            let outs = PortSet::from_word(std::mem::take(&mut offers[e]));
+            let e = e as u16;
+            let Some(out) = here.arbiters.accept.pick(bank(here, e), &outs) else { continue };
+            // From the cursor on, the first channel of the passage that wants this output.
+            let mut channels: PortSet<1> = PortSet::EMPTY;
+            for local in each(here.scratch.want[usize::from(out)]) {
+                if passage(here, local) == e {
+                    channels.insert(here.vc(local));
+                }
+            }
+            let Some(vc) = here.arbiters.input.pick(bank(here, e), &channels) else { continue };
+            matches(here, e, out, vc as u8, round);
+            matched |= 1 << e;
+            wanted &= !(1 << out);
+            traverse(here, local_queue(here, e, vc as u8), out, false);
+        }
+    }
+}
+
+/// Moves the cursors of a pair that iSLIP matched.
+#[inline]
+fn matches<const W: usize>(here: &mut Here<'_, W>, e: u16, out: u16, vc: u8, round: u8) {
+    let at = bank(here, e);
+    if round == 0 {
+        here.arbiters.output.granted(here.base as usize + usize::from(out), e);
+        here.arbiters.accept.granted(at, out);
+    }
+    here.arbiters.input.granted(at, u16::from(vc));
+}
+
 /// ST: a granted flit leaves. A speculative grant is void if the packet got no channel, or one without a credit.
-fn traverse<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
-    cx: &mut Cx<'_, T, J, W>,
-    local: usize,
-    out: u16,
-    speculative: bool,
-) {
-    let q = cx.first_queue + local;
-    let queue = &cx.wires.queues[q];
+#[inline]
+fn traverse<const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16, speculative: bool) {
+    let shift = here.shift();
+    let queue = &mut here.channels[local];
     let (phase, out_vc) = (queue.phase, queue.out_vc);
-    let out_port = cx.base + u32::from(out);
-    if speculative && (phase != Phase::Active || cx.wires.links[out_port as usize].credit >> out_vc & 1 == 0) {
+    let o = usize::from(out);
+    if speculative && (phase != Phase::Active || here.links[o].credit >> out_vc & 1 == 0) {
         return;
     }
-    let bit = (cx.mask_base + (local >> 6), 1 << (local & 63));
-    let in_port = cx.base + (local >> cx.wires.vc_shift) as u32;
-    let (flit, waited) = cx.wires.pop_queue(q, in_port, bit);
-    cx.wires.send(out_port, out_vc, flit, cx.wires.post, waited);
-    if flit.tag.tail() {
-        cx.wires.queues[q].phase = Phase::Idle;
-        cx.wires.masks[bit.0].active &= !bit.1;
-        cx.wires.release(out_port, out_vc);
+    let bit = 1 << (local & 63);
+    let masks = &mut here.masks[local >> 6];
+    let in_vc = (local & ((1 << shift) - 1)) as u32;
+    let (entry, waited) = here.flow.unlink(queue, in_vc, &here.links[local >> shift], (&mut masks.occupied, bit));
+    let port = here.base + u32::from(out);
+    let link = &mut here.links[o];
+    let channel = &mut here.channels[o << shift | usize::from(out_vc)];
+    if here.flow.send(link, channel, (port, out_vc), entry, here.flow.post, waited) {
+        here.flow.release(link, channel, port, out_vc);
+        if here.narrow {
+            link.wants &= !bit;
+        }
+        masks.active &= !bit;
+        here.channels[local].phase = Phase::Idle;
     }
-    cx.taken_out.insert(out);
-    cx.changed = true;
+    here.taken_out.insert(out);
+    here.changed = true;
 }

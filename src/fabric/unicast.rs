@@ -21,25 +21,99 @@
 //! | SA | [`switch_alloc`]; what set-routed packets took in this cycle is gone |
 
 use super::network::{At, Tables};
-use super::switch::{Cx, NO_TIMER};
-use super::wires::{AGAIN, Phase};
-use super::{Join, switch_alloc, vc_alloc};
+use super::switch::{Arbiters, Cx, NO_TIMER, Scratch};
+use super::wires::{AGAIN, Channel, Flow, Link, Masks, Phase};
+use super::{Join, Pipeline, PortSet, RouterCfg, switch_alloc, vc_alloc};
 use crate::kernel::Wake;
+
+/// One switch as its point-to-point units see it: its own part of each arena, so that a queue is named by its number
+/// within the switch, a link by its port.
+pub(super) struct Here<'a, const W: usize> {
+    pub channels: &'a mut [Channel],
+    pub links: &'a mut [Link],
+    pub masks: &'a mut [Masks],
+    pub flow: &'a mut Flow,
+    pub arbiters: &'a mut Arbiters<W>,
+    pub scratch: &'a mut Scratch<W>,
+    /// System-wide number of port 0, and of queue 0.
+    pub base: u32,
+    pub first_queue: usize,
+    pub node: u32,
+    pub unicast_bits: u64,
+    /// Whether the queues fit one word and no step takes several cycles: [`Link::wants`] is kept.
+    pub narrow: bool,
+    pub pipeline: Pipeline,
+    pub router: RouterCfg,
+    pub taken_in: PortSet<W>,
+    pub taken_out: PortSet<W>,
+    pub changed: bool,
+    pub wake: Wake,
+}
+
+impl<const W: usize> Here<'_, W> {
+    /// Words of queue bits.
+    #[inline]
+    pub fn words(&self) -> usize {
+        self.masks.len()
+    }
+
+    #[inline]
+    pub fn shift(&self) -> u32 {
+        self.flow.vc_shift
+    }
+
+    /// The channel of a queue.
+    #[inline]
+    pub fn vc(&self, local: usize) -> u16 {
+        (local & ((1 << self.shift()) - 1)) as u16
+    }
+}
 
 /// Serves the point-to-point channels of a switch for one cycle.
 pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
-    if cx.words == 1 && cx.arbiters.timer_q.is_empty() && !cx.router.speculative {
-        return serve_word(cx);
+    let shift = cx.wires.flow.vc_shift;
+    let ports = usize::from(cx.wires.nodes[cx.node as usize].ports);
+    let mut here = Here {
+        channels: &mut cx.wires.channels[cx.first_queue..cx.first_queue + (ports << shift)],
+        links: &mut cx.wires.links[cx.base as usize..cx.base as usize + ports],
+        masks: &mut cx.wires.masks[cx.mask_base..cx.mask_base + cx.words],
+        flow: &mut cx.wires.flow,
+        scratch: &mut *cx.scratch,
+        base: cx.base,
+        first_queue: cx.first_queue,
+        node: cx.node,
+        unicast_bits: cx.wires.unicast_bits,
+        narrow: cx.words == 1
+            && cx.arbiters.timer_q.is_empty()
+            && !cx.router.speculative
+            && ports * usize::from(cx.router.input_speedup) <= 64,
+        arbiters: &mut *cx.arbiters,
+        pipeline: cx.pipeline,
+        router: cx.router,
+        taken_in: cx.taken_in,
+        taken_out: cx.taken_out,
+        changed: false,
+        wake: Wake::OnInput,
+    };
+    if here.narrow {
+        serve_word(&mut here, cx.tables);
+    } else {
+        serve_words(&mut here, cx.tables);
     }
+    cx.changed |= here.changed;
+    cx.wake = cx.wake.or(here.wake);
+}
+
+/// Any number of queues.
+fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T) {
     // The registers at the start of the cycle.
     let (mut any_fresh, mut any_routed, mut any_active) = (0, 0, 0);
-    for w in 0..cx.words {
-        let at = cx.wires.masks[cx.mask_base + w];
-        let fresh = at.occupied & cx.wires.unicast_bits & !(at.routed | at.active);
+    for (w, at) in here.masks.iter().enumerate() {
+        let fresh = at.occupied & here.unicast_bits & !(at.routed | at.active);
         let active = at.active & at.occupied;
-        cx.scratch.fresh[w] = fresh;
-        cx.scratch.routed[w] = at.routed;
-        cx.scratch.active[w] = active;
+        here.scratch.fresh[w] = fresh;
+        here.scratch.routed[w] = at.routed;
+        here.scratch.active[w] = active;
         any_fresh |= fresh;
         any_routed |= at.routed;
         any_active |= active;
@@ -47,79 +121,79 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
     if any_fresh | any_routed | any_active == 0 {
         return;
     }
-    let pipeline = cx.pipeline;
-    let slow = !cx.arbiters.timer_q.is_empty();
+    let pipeline = here.pipeline;
+    let slow = !here.arbiters.timer_q.is_empty();
     if slow {
-        any_fresh = ripe(cx, Step::Route, pipeline.route);
+        any_fresh = ripe(here, Step::Route, pipeline.route);
     }
     if any_fresh != 0 {
-        compute_routes(cx);
+        for w in 0..here.words() {
+            for local in bits(&here.scratch.fresh, w) {
+                compute_route(here, tables, local);
+            }
+            here.masks[w].routed |= here.scratch.fresh[w];
+        }
+        here.changed = true;
         if pipeline.route == 0 {
-            for w in 0..cx.words {
-                cx.scratch.routed[w] |= cx.scratch.fresh[w];
+            for w in 0..here.words() {
+                here.scratch.routed[w] |= here.scratch.fresh[w];
             }
             any_routed |= any_fresh;
         }
     }
     if slow {
-        any_routed = ripe(cx, Step::Channel, pipeline.vc_alloc);
+        any_routed = ripe(here, Step::Channel, pipeline.vc_alloc);
     }
     if any_routed != 0 {
-        vc_alloc::serve(cx);
+        vc_alloc::serve_words(here);
         if pipeline.vc_alloc == 0 {
-            for w in 0..cx.words {
-                cx.scratch.active[w] |= cx.scratch.routed[w] & cx.wires.masks[cx.mask_base + w].active;
+            for w in 0..here.words() {
+                here.scratch.active[w] |= here.scratch.routed[w] & here.masks[w].active;
             }
             any_active |= any_routed;
         }
     }
     if slow {
-        any_active = ripe(cx, Step::Switch, pipeline.switch_alloc);
+        any_active = ripe(here, Step::Switch, pipeline.switch_alloc);
     }
-    if any_active != 0 || (cx.router.speculative && any_routed != 0) {
-        switch_alloc::serve(cx);
+    if any_active != 0 || (here.router.speculative && any_routed != 0) {
+        switch_alloc::serve_words(here);
     }
     if any_routed != 0 {
-        look_again(cx);
+        for w in 0..here.words() {
+            look_again(here, w, here.scratch.routed[w]);
+        }
     }
 }
 
 /// The same for a switch whose queues fit one word and whose steps take a cycle at most: the words of the cycle are
-/// registers of the machine, and packets that do not compete go through the allocators without requests being laid out.
-fn serve_word<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
-    let at = cx.wires.masks[cx.mask_base];
-    let fresh = at.occupied & cx.wires.unicast_bits & !(at.routed | at.active);
+/// registers of the machine, and who wants an output is known without asking every queue.
+fn serve_word<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T) {
+    let at = here.masks[0];
+    let fresh = at.occupied & here.unicast_bits & !(at.routed | at.active);
     let mut routed = at.routed;
     let mut active = at.active & at.occupied;
-    if fresh | routed | active == 0 {
-        return;
-    }
     if fresh != 0 {
         for local in each(fresh) {
-            compute_route(cx, local);
+            compute_route(here, tables, local);
         }
-        cx.wires.masks[cx.mask_base].routed |= fresh;
-        cx.changed = true;
-        if cx.pipeline.route == 0 {
+        here.masks[0].routed |= fresh;
+        here.changed = true;
+        if here.pipeline.route == 0 {
             routed |= fresh;
         }
     }
     if routed != 0 {
-        if vc_alloc::without_conflict(cx, routed).is_none() {
-            cx.scratch.routed[0] = routed;
-            vc_alloc::serve(cx);
-        }
-        if cx.pipeline.vc_alloc == 0 {
-            active |= routed & cx.wires.masks[cx.mask_base].active;
+        vc_alloc::serve_word(here, routed);
+        if here.pipeline.vc_alloc == 0 {
+            active |= routed & here.masks[0].active;
         }
     }
-    if active != 0 && switch_alloc::without_conflict(cx, active).is_none() {
-        cx.scratch.active[0] = active;
-        switch_alloc::serve(cx);
+    if active != 0 {
+        switch_alloc::serve_word(here, active);
     }
     if routed != 0 {
-        cx.scratch.routed[0] = routed;
-        look_again(cx);
+        look_again(here, 0, routed);
     }
 }
 
@@ -149,39 +223,32 @@ pub(super) fn bits(words: &[u64], w: usize) -> impl Iterator<Item = usize> + use
     each(words[w]).map(move |bit| w << 6 | bit)
 }
 
-/// RC: every packet that came to the head of its queue gets an output port.
-fn compute_routes<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
-    for w in 0..cx.words {
-        for local in bits(&cx.scratch.fresh, w) {
-            compute_route(cx, local);
-        }
-        cx.wires.masks[cx.mask_base + w].routed |= cx.scratch.fresh[w];
-    }
-    cx.changed = true;
-}
-
+/// RC: a packet that came to the head of its queue gets an output port.
 #[inline]
-fn compute_route<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, local: usize) {
-    let shift = cx.wires.vc_shift;
-    let (port, vc) = ((local >> shift) as u16, (local & ((1 << shift) - 1)) as u8);
-    let q = cx.first_queue + local;
-    let flit = cx.wires.pool[cx.wires.queues[q].head as usize].flit;
-    let route = cx.tables.unicast(&At::new(cx.wires, cx.node, cx.base, port, vc), &flit);
-    let queue = &mut cx.wires.queues[q];
-    queue.phase = Phase::Routed;
-    queue.out_port = route.port;
-    queue.allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
+fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T, local: usize) {
+    let shift = here.shift();
+    let (port, vc) = ((local >> shift) as u16, here.vc(local) as u8);
+    let flit = here.flow.pool[here.channels[local].head as usize].flit;
+    let route = tables.unicast(&At::new(here.channels, here.flow, here.node, port, vc), &flit);
+    let channel = &mut here.channels[local];
+    channel.phase = Phase::Routed;
+    channel.out_port = route.port;
+    channel.allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
+    if here.narrow {
+        here.links[usize::from(route.port)].wants |= 1 << local;
+    }
 }
 
 /// Packets that got no channel and whose route is to be computed again go back to the start.
-fn look_again<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
-    for w in 0..cx.words {
-        cx.scratch.routed[w] &= cx.wires.masks[cx.mask_base + w].routed;
-        for local in bits(&cx.scratch.routed, w) {
-            let queue = &mut cx.wires.queues[cx.first_queue + local];
-            if queue.allowed & AGAIN != 0 {
-                queue.phase = Phase::Idle;
-                cx.wires.masks[cx.mask_base + w].routed &= !(1 << (local & 63));
+#[inline]
+fn look_again<const W: usize>(here: &mut Here<'_, W>, w: usize, routed: u64) {
+    for bit in each(routed & here.masks[w].routed) {
+        let channel = &mut here.channels[w << 6 | bit];
+        if channel.allowed & AGAIN != 0 {
+            channel.phase = Phase::Idle;
+            here.masks[w].routed &= !(1 << bit);
+            if here.narrow {
+                here.links[usize::from(channel.out_port)].wants &= !(1 << bit);
             }
         }
     }
@@ -189,18 +256,18 @@ fn look_again<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_,
 
 /// A step of several cycles: leaves in the words of this cycle only the queues for which it decides now, and starts the
 /// timers of those that begin it. Returns whether any are left.
-fn ripe<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, step: Step, cycles: u8) -> u64 {
+fn ripe<const W: usize>(here: &mut Here<'_, W>, step: Step, cycles: u8) -> u64 {
     const MASK: u32 = !(1 << 31);
-    let now = cx.wires.now as u32 & MASK;
+    let now = here.flow.now as u32 & MASK;
     let words = match step {
-        Step::Route => &mut cx.scratch.fresh,
-        Step::Channel => &mut cx.scratch.routed,
-        Step::Switch => &mut cx.scratch.active,
+        Step::Route => &mut here.scratch.fresh,
+        Step::Channel => &mut here.scratch.routed,
+        Step::Switch => &mut here.scratch.active,
     };
     let mut any = 0;
-    for w in 0..cx.words {
+    for w in 0..here.masks.len() {
         for local in bits(words, w) {
-            let timer = &mut cx.arbiters.timer_q[cx.first_queue + local];
+            let timer = &mut here.arbiters.timer_q[here.first_queue + local];
             if *timer == NO_TIMER {
                 *timer = now.wrapping_add(u32::from(cycles.saturating_sub(1))) & MASK;
             }
@@ -208,9 +275,9 @@ fn ripe<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J,
                 *timer = NO_TIMER;
             } else {
                 words[w] &= !(1 << (local & 63));
-                cx.wake = cx.wake.or(Wake::Next);
+                here.wake = here.wake.or(Wake::Next);
             }
-            cx.changed = true;
+            here.changed = true;
         }
         any |= words[w];
     }

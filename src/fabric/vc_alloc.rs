@@ -13,92 +13,102 @@
 //!
 //! A packet asks for channels of one output port only, so outputs are independent of each other.
 
-use super::network::Tables;
-use super::switch::Cx;
-use super::unicast::{bits, each};
+use super::unicast::{Here, bits, each};
 use super::wires::{AGAIN, Phase};
-use super::{Join, PortSet, VcAllocator};
+use super::{PortSet, VcAllocator};
 
 /// Serves every packet that has a route and no channel.
-pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
-    let words = cx.words;
+pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>) {
+    let words = here.words();
     let mut wanted: PortSet<W> = PortSet::EMPTY;
     for w in 0..words {
-        for local in bits(&cx.scratch.routed, w) {
-            let out = cx.wires.queues[cx.first_queue + local].out_port;
+        for local in bits(&here.scratch.routed, w) {
+            let out = here.channels[local].out_port;
             let row = usize::from(out) * words;
             if !wanted.contains(out) {
                 wanted.insert(out);
-                cx.scratch.want[row..row + words].fill(0);
+                here.scratch.want[row..row + words].fill(0);
             }
-            cx.scratch.want[row + w] |= 1 << (local & 63);
+            here.scratch.want[row + w] |= 1 << (local & 63);
         }
     }
     for out in &wanted {
-        let free = free_channels(cx, out);
+        let free = free_channels(here, usize::from(out));
         if free == 0 {
             continue;
         }
         let row = usize::from(out) * words;
-        if let Some(local) = only(&cx.scratch.want[row..row + words]) {
-            alone(cx, out, free, local);
-            continue;
-        }
-        match cx.router.vc_allocator {
-            VcAllocator::Ordered => ordered(cx, out, free),
-            VcAllocator::Separable => separable(cx, out, free),
-            VcAllocator::Islip => islip(cx, out, free),
+        match only(&here.scratch.want[row..row + words]) {
+            Some(local) => alone(here, out, free, local),
+            None => contest(here, out, free),
         }
     }
 }
 
-/// Serves the packets whose bits are set in `routed`, if all of them want different outputs.
+/// The same where queues fit one word and `routed` has the bits of those packets.
 #[inline]
-pub(super) fn without_conflict<T, J, const W: usize>(cx: &mut Cx<'_, T, J, W>, routed: u64) -> Option<()> {
-    if !routed.is_power_of_two() {
-        let mut wanted: PortSet<W> = PortSet::EMPTY;
-        for local in each(routed) {
-            let out = cx.wires.queues[cx.first_queue + local].out_port;
-            if wanted.contains(out) {
-                return None;
-            }
-            wanted.insert(out);
+pub(super) fn serve_word<const W: usize>(here: &mut Here<'_, W>, routed: u64) {
+    for out in 0..here.links.len() {
+        let want = here.links[out].wants & routed;
+        if want == 0 {
+            continue;
+        }
+        let free = free_channels(here, out);
+        if free == 0 {
+            continue;
+        }
+        if want.is_power_of_two() {
+            alone(here, out as u16, free, want.trailing_zeros() as usize);
+        } else {
+            here.scratch.want[out] = want;
+            contest(here, out as u16, free);
         }
     }
-    for local in each(routed) {
-        let out = cx.wires.queues[cx.first_queue + local].out_port;
-        let free = free_channels(cx, out);
-        alone(cx, out, free, local);
+}
+
+/// Several packets that want channels of one output; `want` has their bits.
+fn contest<const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
+    match here.router.vc_allocator {
+        VcAllocator::Ordered => ordered(here, out, free),
+        VcAllocator::Separable => separable(here, out, free),
+        VcAllocator::Islip => islip(here, out, free),
     }
-    Some(())
 }
 
 /// The free point-to-point channels of an output, counted from the first such channel.
 #[inline]
-fn free_channels<T, J, const W: usize>(cx: &Cx<'_, T, J, W>, out: u16) -> u32 {
-    let vcs = cx.wires.vcs;
-    (cx.wires.links[cx.base as usize + usize::from(out)].free >> vcs.set) & !(u32::MAX << vcs.unicast)
+fn free_channels<const W: usize>(here: &Here<'_, W>, out: usize) -> u32 {
+    let vcs = here.flow.vcs;
+    (here.links[out].free >> vcs.set) & !(u32::MAX << vcs.unicast)
 }
 
 /// What a requester may use.
 #[inline]
-fn allowed<T, J, const W: usize>(cx: &Cx<'_, T, J, W>, local: usize) -> u32 {
-    cx.wires.queues[cx.first_queue + local].allowed & !AGAIN
+fn allowed<const W: usize>(here: &Here<'_, W>, local: usize) -> u32 {
+    here.channels[local].allowed & !AGAIN
+}
+
+/// The number, within the switch, of channel `channel` (from the first point-to-point channel on) of an output.
+#[inline]
+fn number<const W: usize>(here: &Here<'_, W>, out: u16, channel: u32) -> usize {
+    (usize::from(out) << here.shift()) + usize::from(here.flow.vcs.set) + channel as usize
 }
 
 /// Gives channel `channel` (from the first point-to-point channel on) of output `out` to a queue.
 #[inline]
-fn grant<T, J, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, channel: u32, local: usize) {
-    let vc = cx.wires.vcs.set + channel as u8;
-    cx.wires.hold(cx.base + u32::from(out), vc, local as u16 + 1);
-    let queue = &mut cx.wires.queues[cx.first_queue + local];
+fn grant<const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32, local: usize) {
+    let vc = here.flow.vcs.set + channel as u8;
+    let number = number(here, out, channel);
+    let link = &mut here.links[usize::from(out)];
+    here.flow.hold(link, &mut here.channels[number], here.base + u32::from(out), vc, local as u16 + 1);
+    let queue = &mut here.channels[local];
     queue.phase = Phase::Active;
     queue.out_vc = vc;
-    let masks = &mut cx.wires.masks[cx.mask_base + (local >> 6)];
+    let masks = &mut here.masks[local >> 6];
     let bit = 1 << (local & 63);
     masks.routed &= !bit;
     masks.active |= bit;
-    cx.changed = true;
+    here.changed = true;
 }
 
 /// The one set bit, if there is exactly one.
@@ -118,44 +128,44 @@ fn only(words: &[u64]) -> Option<usize> {
 
 /// A packet that nobody competes with, which is most of them below saturation: what each allocator comes to then.
 #[inline]
-fn alone<T, J, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, free: u32, local: usize) {
-    let usable = free & allowed(cx, local);
+fn alone<const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32, local: usize) {
+    let usable = free & allowed(here, local);
     if usable == 0 {
         return;
     }
-    let channel = match cx.router.vc_allocator {
+    let channel = match here.router.vc_allocator {
         VcAllocator::Ordered => {
-            cx.arbiters.va_cursor_q[cx.base as usize + usize::from(out)] = local as u16 + 1;
+            here.arbiters.va_cursor_q[here.base as usize + usize::from(out)] = local as u16 + 1;
             usable.trailing_zeros()
         }
         VcAllocator::Separable => {
-            let q = cx.first_queue + local;
-            let channel = next_channel(usable, u32::from(cx.arbiters.va_accept_q[q]));
-            cx.arbiters.va_accept_q[q] = channel as u16 + 1;
-            let at = cx.wires.queue(cx.base + u32::from(out), cx.wires.vcs.set + channel as u8);
-            cx.arbiters.va_grant_q[at] = local as u16 + 1;
-            if let Some(bank) = &mut cx.arbiters.va_ports {
-                bank.granted(at, (local >> cx.wires.vc_shift) as u16);
+            let channel = next_channel(usable, u32::from(here.channels[local].accept_q));
+            here.channels[local].accept_q = channel as u16 + 1;
+            let at = number(here, out, channel);
+            here.channels[at].grant_q = local as u16 + 1;
+            let port = (local >> here.shift()) as u16;
+            if let Some(bank) = &mut here.arbiters.va_ports {
+                bank.granted(here.first_queue + at, port);
             }
             channel
         }
         VcAllocator::Islip => {
-            let (channel, cursor) = accept(cx, out, usable, local);
-            let at = cx.wires.queue(cx.base + u32::from(out), cx.wires.vcs.set + channel as u8);
-            cx.arbiters.va_grant_q[at] = local as u16 + 1;
-            cx.arbiters.va_accept_q[cx.first_queue + local] = cursor;
+            let (channel, cursor) = accept(here, out, usable, local);
+            let at = number(here, out, channel);
+            here.channels[at].grant_q = local as u16 + 1;
+            here.channels[local].accept_q = cursor;
             channel
         }
     };
-    grant(cx, out, channel, local);
+    grant(here, out, channel, local);
 }
 
 /// Which of the channels that offered themselves a packet accepts, and where its cursor then stands. The cursor counts
 /// over the channels of all outputs.
 #[inline]
-fn accept<T, J, const W: usize>(cx: &Cx<'_, T, J, W>, out: u16, offers: u32, local: usize) -> (u32, u16) {
-    let cursor = u32::from(cx.arbiters.va_accept_q[cx.first_queue + local]);
-    let start = (u32::from(out) << cx.wires.vc_shift) + u32::from(cx.wires.vcs.set);
+fn accept<const W: usize>(here: &Here<'_, W>, out: u16, offers: u32, local: usize) -> (u32, u16) {
+    let cursor = u32::from(here.channels[local].accept_q);
+    let start = (u32::from(out) << here.shift()) + u32::from(here.flow.vcs.set);
     let from = cursor.wrapping_sub(start);
     let channel = next_channel(offers, if from < 32 { from } else { 0 });
     (channel, (start + channel) as u16 + 1)
@@ -187,73 +197,76 @@ fn next_channel(mask: u32, from: u32) -> u32 {
 }
 
 /// Requesters in turn, each takes the lowest channel.
-fn ordered<T, J, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, mut free: u32) {
-    let row = usize::from(out) * cx.words;
-    let at = cx.base as usize + usize::from(out);
-    let start = usize::from(cx.arbiters.va_cursor_q[at]);
+fn ordered<const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
+    let words = here.words();
+    let row = usize::from(out) * words;
+    let at = here.base as usize + usize::from(out);
+    let start = usize::from(here.arbiters.va_cursor_q[at]);
     let mut last = None;
     while free != 0 {
-        let row = row..row + cx.words;
-        let Some(local) = next_from(&cx.scratch.want[row.clone()], last.map_or(start, |last| last + 1)) else { break };
-        cx.scratch.want[row.start + (local >> 6)] &= !(1 << (local & 63));
-        let usable = free & allowed(cx, local);
+        let want = &mut here.scratch.want[row..row + words];
+        let Some(local) = next_from(want, last.map_or(start, |last| last + 1)) else { break };
+        want[local >> 6] &= !(1 << (local & 63));
+        let usable = free & allowed(here, local);
         if usable != 0 {
             let channel = usable.trailing_zeros();
             free &= !(1 << channel);
-            grant(cx, out, channel, local);
-            cx.arbiters.va_cursor_q[at] = local as u16 + 1;
+            grant(here, out, channel, local);
+            here.arbiters.va_cursor_q[at] = local as u16 + 1;
         }
         last = Some(local);
     }
 }
 
 /// Each requester picks a channel, each channel picks a requester.
-fn separable<T, J, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, free: u32) {
-    let row = usize::from(out) * cx.words;
+fn separable<const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
+    let words = here.words();
+    let row = usize::from(out) * words;
     let mut picked = 0;
-    for w in 0..cx.words {
-        for local in bits(&cx.scratch.want[row..row + cx.words], w) {
-            let usable = free & allowed(cx, local);
-            let cursor = u32::from(cx.arbiters.va_accept_q[cx.first_queue + local]);
+    for w in 0..words {
+        for local in bits(&here.scratch.want[row..row + words], w) {
+            let usable = free & allowed(here, local);
+            let cursor = u32::from(here.channels[local].accept_q);
             let pick = if usable == 0 { 0 } else { 1 << next_channel(usable, cursor) };
-            cx.scratch.offers[local] = pick;
+            here.scratch.offers[local] = pick;
             picked |= pick;
         }
     }
     while picked != 0 {
         let channel = picked.trailing_zeros();
         picked &= picked - 1;
-        let Some(local) = pick_requester(cx, out, channel) else { continue };
-        grant(cx, out, channel, local);
-        cx.arbiters.va_accept_q[cx.first_queue + local] = channel as u16 + 1;
-        cx.scratch.want[row + (local >> 6)] &= !(1 << (local & 63));
+        let Some(local) = pick_requester(here, out, channel) else { continue };
+        grant(here, out, channel, local);
+        here.channels[local].accept_q = channel as u16 + 1;
+        here.scratch.want[row + (local >> 6)] &= !(1 << (local & 63));
     }
 }
 
 /// The requester of output `out` that channel `channel` serves, of those whose offers name the channel.
-fn pick_requester<T, J, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, channel: u32) -> Option<usize> {
-    let row = usize::from(out) * cx.words;
-    let at = cx.wires.queue(cx.base + u32::from(out), cx.wires.vcs.set + channel as u8);
-    let shift = cx.wires.vc_shift;
-    let mine = |cx: &Cx<'_, T, J, W>, local: usize| cx.scratch.offers[local] >> channel & 1 == 1;
+fn pick_requester<const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32) -> Option<usize> {
+    let words = here.words();
+    let row = usize::from(out) * words;
+    let at = number(here, out, channel);
+    let shift = here.shift();
+    let mine = |here: &Here<'_, W>, local: usize| here.scratch.offers[local] >> channel & 1 == 1;
     // With matrix or fixed arbiters an input port is chosen first, then its queues in turn.
     let mut only = None;
-    if let Some(bank) = &cx.arbiters.va_ports {
+    if let Some(bank) = &here.arbiters.va_ports {
         let mut ports: PortSet<W> = PortSet::EMPTY;
-        for w in 0..cx.words {
-            for local in bits(&cx.scratch.want[row..row + cx.words], w) {
-                if mine(cx, local) {
+        for w in 0..words {
+            for local in bits(&here.scratch.want[row..row + words], w) {
+                if mine(here, local) {
                     ports.insert((local >> shift) as u16);
                 }
             }
         }
-        only = Some(bank.pick(at, &ports)?);
+        only = Some(bank.pick(here.first_queue + at, &ports)?);
     }
-    let cursor = usize::from(cx.arbiters.va_grant_q[at]);
+    let cursor = usize::from(here.channels[at].grant_q);
     let (mut behind, mut first) = (None, None);
-    for w in 0..cx.words {
-        for local in bits(&cx.scratch.want[row..row + cx.words], w) {
-            if mine(cx, local) && only.is_none_or(|port| usize::from(port) == local >> shift) {
+    for w in 0..words {
+        for local in bits(&here.scratch.want[row..row + words], w) {
+            if mine(here, local) && only.is_none_or(|port| usize::from(port) == local >> shift) {
                 first = first.or(Some(local));
                 if local >= cursor {
                     behind = behind.or(Some(local));
@@ -262,68 +275,63 @@ fn pick_requester<T, J, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, chan
         }
     }
     let winner = behind.or(first)?;
-    cx.arbiters.va_grant_q[at] = winner as u16 + 1;
-    if let (Some(bank), Some(port)) = (&mut cx.arbiters.va_ports, only) {
-        bank.granted(at, port);
+    here.channels[at].grant_q = winner as u16 + 1;
+    if let (Some(bank), Some(port)) = (&mut here.arbiters.va_ports, only) {
+        bank.granted(here.first_queue + at, port);
     }
     Some(winner)
 }
 
 /// Free channels offer themselves, requesters accept.
-fn islip<T, J, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, mut free: u32) {
-    let words = cx.words;
+fn islip<const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
+    let words = here.words();
     let row = usize::from(out) * words;
-    let first_channel = cx.wires.queue(cx.base + u32::from(out), cx.wires.vcs.set);
-    for round in 0..cx.router.iterations {
+    let first_channel = number(here, out, 0);
+    for round in 0..here.router.iterations {
         let mut open = 0;
+        let mut shared = u32::MAX;
         for w in 0..words {
-            for local in bits(&cx.scratch.want[row..row + words], w) {
-                cx.scratch.offers[local] = 0;
-                open |= allowed(cx, local);
+            for local in bits(&here.scratch.want[row..row + words], w) {
+                here.scratch.offers[local] = 0;
+                let may = allowed(here, local);
+                open |= may;
+                shared &= may;
             }
         }
-        let mut left = free & open;
-        if left == 0 {
-            return;
-        }
-        while left != 0 {
-            let channel = left.trailing_zeros();
-            left &= left - 1;
-            let cursor = usize::from(cx.arbiters.va_grant_q[first_channel + channel as usize]);
-            let mut from = cursor;
+        let requesters = &here.scratch.want[row..row + words];
+        for channel in each(u64::from(free & open)) {
             // In turn from the cursor on, the first requester that may use this channel.
-            let requesters = &cx.scratch.want[row..row + words];
+            let from = usize::from(here.channels[first_channel + channel].grant_q);
             let Some(first) = next_from(requesters, from) else { return };
             let mut local = first;
-            let found = loop {
-                if allowed(cx, local) >> channel & 1 == 1 {
-                    break Some(local);
+            if shared >> channel & 1 == 0 {
+                while here.channels[local].allowed >> channel & 1 == 0 {
+                    // One of them may, so the search ends.
+                    local = next_from(requesters, local + 1).unwrap_or(first);
                 }
-                from = local + 1;
-                match next_from(requesters, from) {
-                    Some(next) if next != first => local = next,
-                    _ => break None,
-                }
-            };
-            if let Some(local) = found {
-                cx.scratch.offers[local] |= 1 << channel;
             }
+            here.scratch.offers[local] |= 1 << channel;
         }
+        let mut matched = false;
         for w in 0..words {
-            for local in bits(&cx.scratch.want[row..row + words], w) {
-                let offers = cx.scratch.offers[local];
+            for local in bits(&here.scratch.want[row..row + words], w) {
+                let offers = here.scratch.offers[local];
                 if offers == 0 {
                     continue;
                 }
-                let (channel, cursor) = accept(cx, out, offers, local);
+                let (channel, cursor) = accept(here, out, offers, local);
                 if round == 0 {
-                    cx.arbiters.va_grant_q[first_channel + channel as usize] = local as u16 + 1;
-                    cx.arbiters.va_accept_q[cx.first_queue + local] = cursor;
+                    here.channels[first_channel + channel as usize].grant_q = local as u16 + 1;
+                    here.channels[local].accept_q = cursor;
                 }
                 free &= !(1 << channel);
-                cx.scratch.want[row + w] &= !(1 << (local & 63));
-                grant(cx, out, channel, local);
+                here.scratch.want[row + w] &= !(1 << (local & 63));
+                grant(here, out, channel, local);
+                matched = true;
             }
+        }
+        if !matched {
+            return;
         }
     }
 }

@@ -72,9 +72,9 @@ where
     /// # Errors
     /// Whatever the tracer says when it starts: nothing selected, or the file cannot be written.
     pub fn record(&mut self, tracer: Tracer) -> Result<(), TraceError> {
-        let (ports, queues, nodes) = (self.wires.links.len(), self.wires.queues.len(), self.plan.nodes.len());
+        let (ports, queues, nodes) = (self.wires.links.len(), self.wires.channels.len(), self.plan.nodes.len());
         let none = (Cycle::MAX, Flit::default());
-        self.wires.seen = Some(Box::new(Seen {
+        self.wires.flow.seen = Some(Box::new(Seen {
             traced: vec![false; ports],
             channels: Vec::new(),
             sent: Vec::new(),
@@ -129,7 +129,7 @@ where
                     seen |= waves.channels[q] != NO_VIEW;
                 }
             }
-            if let Some(all) = &mut self.wires.seen {
+            if let Some(all) = &mut self.wires.flow.seen {
                 all.traced[gp as usize] = seen;
             }
         }
@@ -153,7 +153,7 @@ where
         // The registers as the last edge left them.
         self.awake.clear();
         self.sample();
-        self.wires.seen = None;
+        self.wires.flow.seen = None;
         self.waves.take().map(|waves| waves.tracer)
     }
 
@@ -179,7 +179,7 @@ where
             }
             add(waves.blocks[node as usize]);
             let info = &self.wires.nodes[node as usize];
-            let first = (info.port_base as usize) << self.wires.vc_shift;
+            let first = (info.port_base as usize) << self.wires.flow.vc_shift;
             for w in 0..usize::from(info.words) {
                 let at = info.mask_base as usize + w;
                 let occupied = self.wires.masks[at].occupied;
@@ -188,7 +188,7 @@ where
                 }
             }
         }
-        if let Some(seen) = &mut self.wires.seen {
+        if let Some(seen) = &mut self.wires.flow.seen {
             for channel in seen.channels.drain(..) {
                 add(waves.channels[channel as usize]);
             }
@@ -201,7 +201,7 @@ where
         }
         due.sort_unstable();
         due.dedup();
-        let now = self.wires.now;
+        let now = self.wires.flow.now;
         for &view in &due {
             let (handle, view) = waves.views[view as usize];
             waves.tracer.sample(handle, now, |scope| self.probe(view, scope));
@@ -226,7 +226,7 @@ where
             View::Queue(q) => self.probe_queue(q as usize, scope),
             View::Port(port) => self.probe_port(port as usize, scope),
             View::Channel(channel) => {
-                let out = &self.wires.out[channel as usize];
+                let out = &self.wires.channels[channel as usize];
                 scope.bits("count", 16, u64::from(out.credits));
                 scope.bit("held", out.owner != 0);
             }
@@ -242,7 +242,7 @@ where
     }
 
     fn probe_queue(&self, q: usize, scope: &mut Scope<'_>) {
-        let queue = &self.wires.queues[q];
+        let queue = &self.wires.channels[q];
         let head = self.wires.head(q).map(|(flit, _)| flit);
         scope.bits("flits", 16, u64::from(queue.len));
         scope.state("phase", &PHASES, queue.phase as u64);
@@ -252,9 +252,9 @@ where
     }
 
     fn probe_port(&self, port: usize, scope: &mut Scope<'_>) {
-        let last = self.wires.seen.as_ref().map(|seen| seen.last[port]);
+        let last = self.wires.flow.seen.as_ref().map(|seen| seen.last[port]);
         // The output register holds the flit in the cycle after it was granted and left the pipeline.
-        let flit = last.filter(|(cycle, _)| self.wires.now.checked_sub(1) == Some(*cycle));
+        let flit = last.filter(|(cycle, _)| self.wires.flow.now.checked_sub(1) == Some(*cycle));
         let flit = flit.map(|(_, flit)| flit);
         scope.bit("valid", flit.is_some());
         scope.valid("vc", 5, flit.map(|flit| u64::from(flit.tag.vc())));

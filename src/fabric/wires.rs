@@ -54,21 +54,48 @@ pub enum Phase {
     Fork,
 }
 
-/// One input queue: a list in the pool and the state of the packet at its head. 24 bytes.
+/// One virtual channel of one port, both directions: 32 bytes, so that whatever touches a channel touches one line of
+/// the cache. Input side: a list in the pool and the state of the packet at its head. Output side: credits and owner.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Queue {
+#[repr(align(32))]
+pub(super) struct Channel {
     pub head: u32,
     pub tail: u32,
     /// Low bits of the cycle in which the last flit left.
     pub last_pop: u32,
-    pub len: u16,
-    /// Output port of the packet at the head; in [`Phase::Fork`] the number of its fork record.
-    pub out_port: u16,
-    pub out_vc: u8,
-    pub phase: Phase,
     /// Point-to-point channels that route computation allows, from the first such channel on; bit 31: it is asked
     /// again if none is free.
     pub allowed: u32,
+    pub len: u16,
+    /// Output port of the packet at the head; in [`Phase::Fork`] the number of its fork record.
+    pub out_port: u16,
+    /// Output side: free places at the far end, as far as this side knows.
+    pub credits: u16,
+    /// Output side: local number of the input queue whose packet holds the channel, plus one; 0 if it is free.
+    pub owner: u16,
+    /// Output side: the queue that channel allocation serves first (separable, iSLIP).
+    pub grant_q: u16,
+    /// Input side: the channel that is picked or accepted first, counted over all outputs (separable, iSLIP).
+    pub accept_q: u16,
+    pub out_vc: u8,
+    pub phase: Phase,
+}
+
+impl Channel {
+    pub const IDLE: Channel = Channel {
+        head: NONE,
+        tail: NONE,
+        last_pop: 0,
+        allowed: 0,
+        len: 0,
+        out_port: 0,
+        credits: 0,
+        owner: 0,
+        grant_q: 0,
+        accept_q: 0,
+        out_vc: 0,
+        phase: Phase::Idle,
+    };
 }
 
 /// What the allocators of a switch scan: 64 of its input queues a word, one bit a queue. 24 bytes.
@@ -94,16 +121,8 @@ pub(super) struct Slot {
     pub ready: u32,
 }
 
-/// One output virtual channel. 4 bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct OutVc {
-    pub credits: u16,
-    /// Local number of the input queue whose packet holds the channel, plus one; 0 if it is free.
-    pub owner: u16,
-}
-
 /// The sending side of a link. Links are pairs, so the peer of an output is also the upstream of the input of the
-/// same port. 20 bytes.
+/// same port. 56 bytes with what it has carried.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     pub to_port: u32,
@@ -114,6 +133,9 @@ pub(super) struct Link {
     pub free: u32,
     /// Channels with a credit, a bit each.
     pub credit: u32,
+    /// Queues of the switch whose packet has this output, a bit each; kept where they fit one word.
+    pub wants: u64,
+    pub count: LinkCount,
 }
 
 /// Where a node's ports and occupancy words begin.
@@ -129,12 +151,12 @@ pub(super) struct NodeInfo {
     pub heeds: bool,
 }
 
-/// A flit that reaches an input queue.
+/// A flit that reaches an input queue; it stands in the pool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
-    pub port: u32,
+    pub queue: u32,
     pub node: u32,
-    pub flit: Flit,
+    pub entry: u32,
 }
 
 /// A credit that reaches an output virtual channel.
@@ -175,29 +197,15 @@ pub(super) struct Seen {
 /// The arenas; see the module's text.
 #[derive(Clone, Debug)]
 pub struct Wires {
-    pub(super) now: Cycle,
-    pub(super) vcs: Vcs,
-    pub(super) vc_shift: u32,
     pub(super) nodes: Vec<NodeInfo>,
-    pub(super) queues: Vec<Queue>,
-    pub(super) pool: Vec<Slot>,
-    free: u32,
-    pub(super) out: Vec<OutVc>,
+    pub(super) channels: Vec<Channel>,
     pub(super) links: Vec<Link>,
-    /// Until when a port narrower than a flit is busy; empty if all links take a flit a cycle.
-    busy_until: Vec<Cycle>,
     pub(super) masks: Vec<Masks>,
+    pub(super) flow: Flow,
     /// The bits of point-to-point queues in a word of queue bits.
     pub(super) unicast_bits: u64,
-    pub(super) arrivals: Wheel<Arrival>,
-    pub(super) returns: Wheel<Return>,
     pub(super) alarms: Alarms,
     pub(super) wake: WakeSet,
-    pub(super) monitor: Option<Box<super::monitor::Monitor>>,
-    pub(super) counts: Vec<LinkCount>,
-    pub(super) seen: Option<Box<Seen>>,
-    /// Flits moved since cycle 0: the watchdog's pulse.
-    pub(super) moves: u64,
     /// Set-routed and point-to-point flits that blocks other than switches took or sent: the pulse that tells work
     /// from going round in circles.
     pub(super) served: [u64; 2],
@@ -205,17 +213,35 @@ pub struct Wires {
     pub(super) completions: u64,
     /// The first breach of a rule that only shows while running.
     pub(super) fault: Option<String>,
+}
+
+/// What moves, flits and credits, and the rules it moves by: all of a system that belongs to no port.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    pub now: Cycle,
+    pub vcs: Vcs,
+    pub vc_shift: u32,
+    pub pool: Vec<Slot>,
+    free: u32,
+    pub arrivals: Wheel<Arrival>,
+    pub returns: Wheel<Return>,
+    /// Until when a port narrower than a flit is busy; empty if all links take a flit a cycle.
+    busy_until: Vec<Cycle>,
+    pub monitor: Option<Box<super::monitor::Monitor>>,
+    pub seen: Option<Box<Seen>>,
+    /// Flits moved since cycle 0: the watchdog's pulse.
+    pub moves: u64,
     /// Cycle the front stages of a switch's pipeline add before switch allocation.
-    pub(super) front: u16,
+    pub front: u16,
     /// Cycles after switch allocation until the flit is on the link.
-    pub(super) post: u16,
+    pub post: u16,
     /// Cycles a switch takes to process a credit.
     pub(super) credit_delay: u16,
     /// What set-routed flits did, if somebody wants to know.
     pub(super) journal: Option<Box<super::Journal>>,
     /// Buffer depths, if a point-to-point channel stays with its packet until the tail's credit is back; empty if not.
     depth: Vec<u16>,
-    pub(super) first_switchless_node: u32,
+    pub first_switchless_node: u32,
 }
 
 /// The owner of a channel whose packet has left, and whose tail's credit has not come back yet.
@@ -239,47 +265,47 @@ impl Wires {
         }
         let unicast = (1u64 << plan.vcs.unicast) - 1;
         let ports = port_base as usize;
-        let idle = Queue {
-            head: NONE,
-            tail: NONE,
-            last_pop: 0,
-            len: 0,
-            out_port: 0,
-            out_vc: 0,
-            phase: Phase::Idle,
-            allowed: 0,
+        let unlinked = Link {
+            to_port: NONE,
+            to_node: NONE,
+            latency: 0,
+            cycles_per_flit: 1,
+            free: u32::MAX,
+            credit: 0,
+            wants: 0,
+            count: LinkCount::default(),
         };
-        let unlinked = Link { to_port: NONE, to_node: NONE, latency: 0, cycles_per_flit: 1, free: u32::MAX, credit: 0 };
-        let mut wires = Wires {
+        let flow = Flow {
             now: 0,
             vcs: plan.vcs,
             vc_shift,
-            nodes,
-            queues: vec![idle; ports << vc_shift],
             pool: Vec::new(),
             free: NONE,
-            out: vec![OutVc::default(); ports << vc_shift],
-            links: vec![unlinked; ports],
-            busy_until: Vec::new(),
-            masks: vec![Masks::default(); mask_base as usize],
-            unicast_bits: channel_mask(vc_shift).wrapping_mul(unicast << plan.vcs.set),
             arrivals: Wheel::new(0),
             returns: Wheel::new(0),
-            alarms: Alarms::default(),
-            wake: WakeSet::new(plan.nodes.len()),
+            busy_until: Vec::new(),
             monitor: None,
-            counts: vec![LinkCount::default(); ports],
             seen: None,
             journal: None,
             moves: 0,
-            served: [0; 2],
-            completions: 0,
-            fault: None,
             front,
             post,
             credit_delay: cfg.router.credit_delay,
             depth: Vec::new(),
             first_switchless_node: plan.count(NodeKind::Switch) as u32,
+        };
+        let mut wires = Wires {
+            nodes,
+            channels: vec![Channel::IDLE; ports << vc_shift],
+            links: vec![unlinked; ports],
+            masks: vec![Masks::default(); mask_base as usize],
+            flow,
+            unicast_bits: channel_mask(vc_shift).wrapping_mul(unicast << plan.vcs.set),
+            alarms: Alarms::default(),
+            wake: WakeSet::new(plan.nodes.len()),
+            served: [0; 2],
+            completions: 0,
+            fault: None,
         };
         let mut longest = 1;
         for link in &plan.links {
@@ -289,22 +315,23 @@ impl Wires {
                 wires.links[from as usize] = Link { to_port, to_node: to.0, latency, cycles_per_flit, ..unlinked };
                 for vc in 0..plan.vcs.total() {
                     let queue = wires.queue(from, vc);
-                    wires.out[queue].credits = depths(link, vc);
-                    wires.links[from as usize].credit |= u32::from(wires.out[queue].credits > 0) << vc;
+                    let depth = depths(link, vc);
+                    wires.channels[queue].credits = depth;
+                    wires.links[from as usize].credit |= u32::from(depth > 0) << vc;
                 }
                 longest = longest.max(u64::from(link.latency) + u64::from(link.cycles_per_flit) + u64::from(post) + 2);
                 if link.cycles_per_flit > 1 {
-                    wires.busy_until.resize(ports, 0);
+                    wires.flow.busy_until.resize(ports, 0);
                 }
             }
         }
-        wires.arrivals = Wheel::new(longest);
-        wires.returns = Wheel::new(longest + u64::from(cfg.router.credit_delay));
+        wires.flow.arrivals = Wheel::new(longest);
+        wires.flow.returns = Wheel::new(longest + u64::from(cfg.router.credit_delay));
         if cfg.router.wait_for_tail_credit {
-            wires.depth = wires.out.iter().map(|out| out.credits).collect();
+            wires.flow.depth = wires.channels.iter().map(|out| out.credits).collect();
         }
         if cfg.monitors {
-            wires.monitor = Some(Box::new(super::monitor::Monitor::new(&wires.out)));
+            wires.flow.monitor = Some(Box::new(super::monitor::Monitor::new(&wires.channels)));
         }
         wires
     }
@@ -318,7 +345,7 @@ impl Wires {
     /// The number of a queue, which is also that of the output virtual channel of the same port.
     #[inline]
     pub(super) fn queue(&self, port: u32, vc: u8) -> usize {
-        (port as usize) << self.vc_shift | usize::from(vc)
+        (port as usize) << self.flow.vc_shift | usize::from(vc)
     }
 
     /// The input ports of a node that have something queued on channel `vc`.
@@ -327,12 +354,13 @@ impl Wires {
         let info = &self.nodes[node as usize];
         let mut set = PortSet::EMPTY;
         // Every 2^shift-th bit of the occupancy words belongs to this channel.
-        let per_word = 64u32 >> self.vc_shift;
-        let stride = channel_mask(self.vc_shift) << vc;
+        let shift = self.flow.vc_shift;
+        let per_word = 64u32 >> shift;
+        let stride = channel_mask(shift) << vc;
         for w in 0..u32::from(info.words) {
             let mut bits = self.masks[(info.mask_base + w) as usize].occupied & stride;
             while bits != 0 {
-                set.insert((w * per_word + (bits.trailing_zeros() >> self.vc_shift)) as u16);
+                set.insert((w * per_word + (bits.trailing_zeros() >> shift)) as u16);
                 bits &= bits - 1;
             }
         }
@@ -347,31 +375,11 @@ impl Wires {
         self.masks[from..from + usize::from(info.words)].iter().any(|word| word.occupied != 0)
     }
 
-    #[inline]
-    fn queue_bit(&self, node: u32, port: u32, vc: u8) -> (usize, u64) {
-        let info = &self.nodes[node as usize];
-        let bit = (port - info.port_base) << self.vc_shift | u32::from(vc);
-        ((info.mask_base + (bit >> 6)) as usize, 1 << (bit & 63))
-    }
-
     /// Lets the packet with owner number `owner` hold an output channel; 0 frees it.
     #[inline]
     pub(super) fn hold(&mut self, port: u32, vc: u8, owner: u16) {
         let q = self.queue(port, vc);
-        self.out[q].owner = owner;
-        let link = &mut self.links[port as usize];
-        link.free = link.free & !(1 << vc) | u32::from(owner == 0) << vc;
-        if let Some(seen) = &mut self.seen
-            && seen.traced[port as usize]
-        {
-            seen.channels.push(q as u32);
-        }
-    }
-
-    /// Frees a point-to-point channel whose tail is being sent: now, or when the tail's credit is back.
-    #[inline]
-    pub(super) fn release(&mut self, port: u32, vc: u8) {
-        self.hold(port, vc, if self.depth.is_empty() { 0 } else { DRAINING });
+        self.flow.hold(&mut self.links[port as usize], &mut self.channels[q], port, vc, owner);
     }
 
     /// Whether a packet may start on a channel of a block's port: there is a credit, and if channels are kept until the
@@ -379,108 +387,73 @@ impl Wires {
     #[inline]
     fn may_start(&self, port: u32, vc: u8) -> bool {
         let q = self.queue(port, vc);
-        let credits = self.out[q].credits;
-        credits > 0 && (self.vcs.is_set(vc) || self.depth.get(q).is_none_or(|&depth| credits == depth))
+        let credits = self.channels[q].credits;
+        credits > 0 && (self.flow.vcs.is_set(vc) || self.flow.depth.get(q).is_none_or(|&depth| credits == depth))
     }
 
-    /// Appends a flit to an input queue; `ready` is the first cycle in which switch allocation may serve it.
+    /// Appends a flit of the pool to input queue `q` of a node; `ready` is the first cycle in which switch allocation
+    /// may serve it.
+    #[inline]
+    fn append(&mut self, node: u32, q: usize, entry: u32, ready: Cycle) {
+        self.flow.note(q, entry, super::Moved::Entered { ready });
+        let slot = &mut self.flow.pool[entry as usize];
+        slot.next = NONE;
+        slot.ready = ready as u32;
+        let channel = &mut self.channels[q];
+        let before = std::mem::replace(&mut channel.tail, entry);
+        channel.len += 1;
+        if channel.len == 1 {
+            channel.head = entry;
+            let info = &self.nodes[node as usize];
+            let local = q as u32 - (info.port_base << self.flow.vc_shift);
+            self.masks[(info.mask_base + (local >> 6)) as usize].occupied |= 1 << (local & 63);
+        } else {
+            self.flow.pool[before as usize].next = entry;
+        }
+    }
+
+    /// Appends what a switch's own engine made to its input queue.
     #[inline]
     pub(super) fn push(&mut self, node: u32, port: u32, flit: Flit, ready: Cycle) {
-        let vc = flit.tag.vc();
-        if let Some(journal) = &mut self.journal
-            && vc < self.vcs.set
-        {
-            journal.note(self.now, port, &flit, super::Moved::Entered { ready });
-        }
-        let slot = Slot { flit, next: NONE, ready: ready as u32 };
-        let entry = if self.free == NONE {
-            self.pool.push(slot);
-            self.pool.len() as u32 - 1
-        } else {
-            let entry = self.free;
-            self.free = self.pool[entry as usize].next;
-            self.pool[entry as usize] = slot;
-            entry
-        };
-        let q = self.queue(port, vc);
-        let queue = &mut self.queues[q];
-        if queue.len == 0 {
-            queue.head = entry;
-        } else {
-            self.pool[queue.tail as usize].next = entry;
-        }
-        queue.tail = entry;
-        queue.len += 1;
-        let (word, bit) = self.queue_bit(node, port, vc);
-        self.masks[word].occupied |= bit;
+        let (q, entry) = (self.queue(port, flit.tag.vc()), self.flow.store(flit));
+        self.append(node, q, entry, ready);
     }
 
     /// The flit at the head of a queue, and whether it may be served in this cycle (or else from when on).
     #[inline]
     pub(super) fn head(&self, q: usize) -> Option<(Flit, Result<(), Cycle>)> {
-        let queue = &self.queues[q];
-        if queue.len == 0 {
+        let channel = &self.channels[q];
+        if channel.len == 0 {
             return None;
         }
-        let slot = &self.pool[queue.head as usize];
+        let slot = &self.flow.pool[channel.head as usize];
         // Both are low bits of cycles close to each other, so the wrapping difference is exact.
-        let wait = slot.ready.wrapping_sub(self.now as u32) as i32;
-        Some((slot.flit, if wait <= 0 { Ok(()) } else { Err(self.now + wait as Cycle) }))
+        let wait = slot.ready.wrapping_sub(self.flow.now as u32) as i32;
+        Some((slot.flit, if wait <= 0 { Ok(()) } else { Err(self.flow.now + wait as Cycle) }))
     }
 
     /// Takes the flit at the head of a queue out and sends the credit back. Returns the flit and how many cycles it
     /// stood at the head although it was ready.
     #[inline]
     pub(super) fn pop(&mut self, node: u32, port: u32, vc: u8) -> (Flit, u32) {
-        let bit = self.queue_bit(node, port, vc);
-        self.pop_queue(self.queue(port, vc), port, bit)
-    }
-
-    /// The same for queue `q` of input `port`, whose queue bit is known.
-    #[inline]
-    pub(super) fn pop_queue(&mut self, q: usize, port: u32, (word, bit): (usize, u64)) -> (Flit, u32) {
-        let now = self.now as u32;
-        let queue = &mut self.queues[q];
-        debug_assert!(queue.len > 0, "pop from an empty queue: look at head() first");
-        let entry = queue.head;
-        let slot = &mut self.pool[entry as usize];
-        let (flit, after_ready) = (slot.flit, now.wrapping_sub(slot.ready));
-        let after_pop = now.wrapping_sub(queue.last_pop).wrapping_sub(1);
-        let waited = after_ready.min(after_pop);
-        queue.last_pop = now;
-        queue.head = slot.next;
-        queue.len -= 1;
-        slot.next = self.free;
-        self.free = entry;
-        if queue.len == 0 {
-            self.masks[word].occupied &= !bit;
-        }
-        let link = &self.links[port as usize];
-        if link.to_port != NONE {
-            let upstream = (link.to_port << self.vc_shift) + (q as u32 & ((1 << self.vc_shift) - 1));
-            let processing = if link.to_node < self.first_switchless_node { self.credit_delay } else { 0 };
-            let back = Return { queue: upstream, node: link.to_node };
-            self.returns.push(self.now, u64::from(link.latency) + 1 + u64::from(processing), back);
-            if let Some(monitor) = &mut self.monitor {
-                monitor.credit_sent(upstream as usize);
-            }
-        }
-        self.moves += 1;
-        if let Some(journal) = &mut self.journal
-            && flit.tag.vc() < self.vcs.set
-        {
-            journal.note(self.now, port, &flit, super::Moved::Left);
-        }
-        (flit, waited)
+        let info = &self.nodes[node as usize];
+        let local = (port - info.port_base) << self.flow.vc_shift | u32::from(vc);
+        let occupied = &mut self.masks[(info.mask_base + (local >> 6)) as usize].occupied;
+        let q = (port as usize) << self.flow.vc_shift | usize::from(vc);
+        let (entry, waited) = self.flow.unlink(
+            &mut self.channels[q],
+            u32::from(vc),
+            &self.links[port as usize],
+            (occupied, 1 << (local & 63)),
+        );
+        self.flow.note(q, entry, super::Moved::Left);
+        (self.flow.discard(entry), waited)
     }
 
     /// Whether a port's link can take a flit in this cycle.
     #[inline]
     pub(super) fn is_free(&self, port: u32) -> Result<(), Cycle> {
-        match self.busy_until.get(port as usize) {
-            Some(&until) if until > self.now => Err(until),
-            _ => Ok(()),
-        }
+        self.flow.is_free(port)
     }
 
     /// Sends a flit that leaves over `port` on channel `vc`: spends the credit and enters it into the link.
@@ -490,94 +463,58 @@ impl Wires {
     #[inline]
     pub(super) fn send(&mut self, port: u32, vc: u8, flit: Flit, pipeline: u16, waited: u32) {
         let q = self.queue(port, vc);
-        let link = &mut self.links[port as usize];
-        let out = &mut self.out[q];
-        assert!(out.credits > 0, "a flit was sent without a credit: allocation must check the credit count first");
-        out.credits -= 1;
-        link.credit &= !(u32::from(out.credits == 0) << vc);
-        let flit = flit.on(vc);
-        if let Some(journal) = &mut self.journal
-            && vc < self.vcs.set
-        {
-            journal.note(self.now, port, &flit, super::Moved::Sent);
-        }
-        self.arrivals.push(
-            self.now,
-            u64::from(pipeline) + u64::from(link.latency) + u64::from(link.cycles_per_flit),
-            Arrival { port: link.to_port, node: link.to_node, flit },
-        );
-        if link.cycles_per_flit > 1 {
-            self.busy_until[port as usize] = self.now + u64::from(link.cycles_per_flit);
-        }
-        let count = &mut self.counts[port as usize];
-        if vc < self.vcs.set {
-            count.set += 1;
-        } else {
-            count.unicast += 1;
-        }
-        count.waited += u64::from(waited);
-        if let Some(monitor) = &mut self.monitor {
-            monitor.flit_sent(q, &flit);
-        }
-        if let Some(seen) = &mut self.seen
-            && seen.traced[port as usize]
-        {
-            seen.channels.push(q as u32);
-            seen.sent.push(port);
-            seen.last[port as usize] = (self.now, flit);
-        }
+        let entry = self.flow.store(flit);
+        self.flow.send(&mut self.links[port as usize], &mut self.channels[q], (port, vc), entry, pipeline, waited);
     }
 
     /// The start of a cycle: commits what the channels deliver, wakes whom it reaches, and puts the awake nodes into
     /// `list`, ascending.
     pub(super) fn commit(&mut self, list: &mut Vec<u32>, shuffle: Option<&mut crate::kernel::Rng>) {
-        let now = self.now;
-        let mut arrivals = self.arrivals.take(now);
-        let mut returns = self.returns.take(now);
+        let now = self.flow.now;
+        let shift = self.flow.vc_shift;
+        let mut arrivals = self.flow.arrivals.take(now);
+        let mut returns = self.flow.returns.take(now);
         if let Some(rng) = shuffle {
             rng.shuffle(&mut arrivals);
             rng.shuffle(&mut returns);
         }
-        for arrival in &arrivals {
+        let channel_bits = (1 << shift) - 1;
+        for &Arrival { queue, node, entry } in &arrivals {
             // Only a switch has stages before allocation, and only set-routed flits spend them waiting here:
             // point-to-point packets walk through route computation and channel allocation one by one.
-            let front = if arrival.node < self.first_switchless_node && arrival.flit.tag.vc() < self.vcs.set {
-                u64::from(self.front)
-            } else {
-                0
-            };
-            if let Some(monitor) = &mut self.monitor {
-                let link = self.links[arrival.port as usize];
-                let sender = (link.to_port as usize) << self.vc_shift | usize::from(arrival.flit.tag.vc());
-                monitor.flit_arrived(sender);
+            let set = queue & channel_bits < u32::from(self.flow.vcs.set);
+            let front = if set && node < self.flow.first_switchless_node { u64::from(self.flow.front) } else { 0 };
+            if let Some(monitor) = &mut self.flow.monitor {
+                let link = &self.links[(queue >> shift) as usize];
+                monitor.flit_arrived((link.to_port << shift | queue & channel_bits) as usize);
             }
-            self.push(arrival.node, arrival.port, arrival.flit, now + front);
-            self.wake.insert(arrival.node);
+            self.append(node, queue as usize, entry, now + front);
+            self.wake.insert(node);
         }
         for back in &returns {
-            let out = &mut self.out[back.queue as usize];
+            let out = &mut self.channels[back.queue as usize];
             out.credits += 1;
-            let (port, vc) = (back.queue >> self.vc_shift, back.queue & ((1 << self.vc_shift) - 1));
+            let (port, vc) = (back.queue >> shift, back.queue & channel_bits);
             let link = &mut self.links[port as usize];
             link.credit |= 1 << vc;
-            if out.owner == DRAINING && out.credits == self.depth[back.queue as usize] {
+            if out.owner == DRAINING && out.credits == self.flow.depth[back.queue as usize] {
                 out.owner = 0;
                 link.free |= 1 << vc;
             }
-            if let Some(monitor) = &mut self.monitor {
-                monitor.credit_arrived(back.queue as usize, &self.out, &self.queues, &self.links, self.vc_shift);
+            if let Some(monitor) = &mut self.flow.monitor {
+                monitor.credit_arrived(back.queue as usize, &self.channels, &self.links, shift);
             }
             if self.nodes[back.node as usize].heeds {
                 self.wake.insert(back.node);
             }
-            if let Some(seen) = &mut self.seen
+            if let Some(seen) = &mut self.flow.seen
                 && seen.traced[port as usize]
             {
                 seen.channels.push(back.queue);
             }
         }
-        self.arrivals.recycle(now, arrivals);
-        self.returns.recycle(now, returns);
+        self.flow.arrivals.recycle(now, arrivals);
+        self.flow.returns.recycle(now, returns);
         while let Some(node) = self.alarms.due(now) {
             self.wake.insert(node);
         }
@@ -586,7 +523,7 @@ impl Wires {
 
     /// The next cycle in which anything happens, if nobody is awake.
     pub(super) fn next_event(&self) -> Option<Cycle> {
-        let next = [self.arrivals.next(self.now), self.returns.next(self.now), self.alarms.next()];
+        let next = [self.flow.arrivals.next(self.flow.now), self.flow.returns.next(self.flow.now), self.alarms.next()];
         next.into_iter().flatten().min()
     }
 
@@ -597,7 +534,7 @@ impl Wires {
             Wake::OnInput => {}
             Wake::Next => self.wake.insert(node),
             Wake::At(cycle) => {
-                if cycle <= self.now + 1 {
+                if cycle <= self.flow.now + 1 {
                     self.wake.insert(node);
                 } else {
                     self.alarms.set(cycle, node);
@@ -615,18 +552,157 @@ impl Wires {
 
     /// The present cycle.
     pub fn now(&self) -> Cycle {
-        self.now
+        self.flow.now
     }
 
     /// Flits that stand in queues or are under way.
     pub fn live_flits(&self) -> usize {
         let mut free = 0;
-        let mut entry = self.free;
+        let mut entry = self.flow.free;
         while entry != NONE {
             free += 1;
-            entry = self.pool[entry as usize].next;
+            entry = self.flow.pool[entry as usize].next;
         }
-        self.pool.len() - free + self.arrivals.under_way()
+        self.flow.pool.len() - free
+    }
+}
+
+impl Flow {
+    /// Writes down what happened to a set-routed flit of the pool at queue or output channel `q`, if somebody wants to know.
+    #[inline]
+    fn note(&mut self, q: usize, entry: u32, what: super::Moved) {
+        let channel = (q & ((1 << self.vc_shift) - 1)) as u8;
+        if let Some(journal) = &mut self.journal
+            && channel < self.vcs.set
+        {
+            journal.note(self.now, (q >> self.vc_shift) as u32, &self.pool[entry as usize].flit, what);
+        }
+    }
+
+    /// Puts a flit into the pool.
+    #[inline]
+    pub fn store(&mut self, flit: Flit) -> u32 {
+        let slot = Slot { flit, next: NONE, ready: 0 };
+        if self.free == NONE {
+            self.pool.push(slot);
+            return self.pool.len() as u32 - 1;
+        }
+        let entry = self.free;
+        let place = &mut self.pool[entry as usize];
+        self.free = place.next;
+        *place = slot;
+        entry
+    }
+
+    /// Takes a flit that stands in no queue out of the pool.
+    #[inline]
+    fn discard(&mut self, entry: u32) -> Flit {
+        let slot = &mut self.pool[entry as usize];
+        slot.next = self.free;
+        self.free = entry;
+        slot.flit
+    }
+
+    /// Takes the flit at the head of an input queue out and sends its credit back; the flit stays in the pool, where it
+    /// is the caller's. `vc` and `link` are those of the queue, the last argument the word with its occupancy bit, and
+    /// that bit. Returns the entry and how many cycles the flit stood at the head although it was ready.
+    #[inline]
+    pub fn unlink(&mut self, channel: &mut Channel, vc: u32, link: &Link, occupied: (&mut u64, u64)) -> (u32, u32) {
+        let now = self.now as u32;
+        debug_assert!(channel.len > 0, "pop from an empty queue: look at head() first");
+        let entry = channel.head;
+        let slot = &self.pool[entry as usize];
+        let after_ready = now.wrapping_sub(slot.ready);
+        let after_pop = now.wrapping_sub(channel.last_pop).wrapping_sub(1);
+        channel.last_pop = now;
+        channel.head = slot.next;
+        channel.len -= 1;
+        if channel.len == 0 {
+            *occupied.0 &= !occupied.1;
+        }
+        if link.to_port != NONE {
+            let upstream = (link.to_port << self.vc_shift) + vc;
+            let processing = if link.to_node < self.first_switchless_node { self.credit_delay } else { 0 };
+            let back = Return { queue: upstream, node: link.to_node };
+            self.returns.push(self.now, u64::from(link.latency) + 1 + u64::from(processing), back);
+            if let Some(monitor) = &mut self.monitor {
+                monitor.credit_sent(upstream as usize);
+            }
+        }
+        self.moves += 1;
+        (entry, after_ready.min(after_pop))
+    }
+
+    /// Sends a flit that stands in the pool and in no queue over a link, on channel `vc` of system-wide port `port`.
+    /// Returns whether it is a tail.
+    #[inline]
+    pub fn send(
+        &mut self,
+        link: &mut Link,
+        out: &mut Channel,
+        (port, vc): (u32, u8),
+        entry: u32,
+        pipeline: u16,
+        waited: u32,
+    ) -> bool {
+        assert!(out.credits > 0, "a flit was sent without a credit: allocation must check the credit count first");
+        out.credits -= 1;
+        link.credit &= !(u32::from(out.credits == 0) << vc);
+        let slot = &mut self.pool[entry as usize];
+        let flit = slot.flit.on(vc);
+        slot.flit = flit;
+        if vc < self.vcs.set {
+            link.count.set += 1;
+        } else {
+            link.count.unicast += 1;
+        }
+        link.count.waited += u64::from(waited);
+        self.note((port << self.vc_shift | u32::from(vc)) as usize, entry, super::Moved::Sent);
+        let delay = u64::from(pipeline) + u64::from(link.latency) + u64::from(link.cycles_per_flit);
+        let queue = (link.to_port << self.vc_shift) + u32::from(vc);
+        self.arrivals.push(self.now, delay, Arrival { queue, node: link.to_node, entry });
+        if link.cycles_per_flit > 1 {
+            self.busy_until[port as usize] = self.now + u64::from(link.cycles_per_flit);
+        }
+        if let Some(monitor) = &mut self.monitor {
+            monitor.flit_sent((port as usize) << self.vc_shift | usize::from(vc), &flit);
+        }
+        if let Some(seen) = &mut self.seen
+            && seen.traced[port as usize]
+        {
+            seen.channels.push(port << self.vc_shift | u32::from(vc));
+            seen.sent.push(port);
+            seen.last[port as usize] = (self.now, flit);
+        }
+        flit.tag.tail()
+    }
+
+    /// Lets the packet with owner number `owner` hold channel `vc` of system-wide port `port`; 0 frees it.
+    #[inline]
+    pub fn hold(&mut self, link: &mut Link, out: &mut Channel, port: u32, vc: u8, owner: u16) {
+        out.owner = owner;
+        link.free = link.free & !(1 << vc) | u32::from(owner == 0) << vc;
+        if let Some(seen) = &mut self.seen
+            && seen.traced[port as usize]
+        {
+            seen.channels.push(port << self.vc_shift | u32::from(vc));
+        }
+    }
+
+    /// Frees a point-to-point channel whose tail is being sent: now, or when the tail's credit is back.
+    #[inline]
+    pub fn release(&mut self, link: &mut Link, out: &mut Channel, port: u32, vc: u8) {
+        let owner = if self.depth.is_empty() { 0 } else { DRAINING };
+        self.hold(link, out, port, vc, owner);
+    }
+
+    /// Whether a port's link can take a flit in this cycle; or else from when on.
+    #[inline]
+    pub fn is_free(&self, port: u32) -> Result<(), Cycle> {
+        match self.busy_until.get(port as usize) {
+            Some(&until) if until > self.now => Err(until),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -651,13 +727,13 @@ impl Io<'_> {
     /// The present cycle.
     #[inline]
     pub fn now(&self) -> Cycle {
-        self.wires.now
+        self.wires.flow.now
     }
 
     /// The virtual channels.
     #[inline]
     pub fn vcs(&self) -> Vcs {
-        self.wires.vcs
+        self.wires.flow.vcs
     }
 
     /// The flit at the head of an input queue.
@@ -670,7 +746,7 @@ impl Io<'_> {
     /// How many flits are queued at an input.
     #[inline]
     pub fn queued(&self, port: u16, vc: u8) -> usize {
-        usize::from(self.wires.queues[self.wires.queue(self.wires.port(self.node, port), vc)].len)
+        usize::from(self.wires.channels[self.wires.queue(self.wires.port(self.node, port), vc)].len)
     }
 
     /// Takes the flit at the head of an input queue; its credit travels back.
@@ -680,7 +756,7 @@ impl Io<'_> {
     #[inline]
     pub fn take(&mut self, port: u16, vc: u8) -> Flit {
         let port = self.wires.port(self.node, port);
-        self.wires.served[usize::from(!self.wires.vcs.is_set(vc))] += 1;
+        self.wires.served[usize::from(!self.wires.flow.vcs.is_set(vc))] += 1;
         self.wires.pop(self.node, port, vc).0
     }
 
@@ -689,7 +765,7 @@ impl Io<'_> {
     pub fn can_send(&self, port: u16, vc: u8) -> bool {
         let at = self.wires.port(self.node, port);
         self.sent >> port & 1 == 0
-            && self.wires.out[self.wires.queue(at, vc)].credits > 0
+            && self.wires.channels[self.wires.queue(at, vc)].credits > 0
             && self.wires.is_free(at).is_ok()
     }
 
@@ -709,7 +785,7 @@ impl Io<'_> {
     /// The channels of an input port on which something is queued, a bit each.
     #[inline]
     pub fn occupied(&self, port: u16) -> u32 {
-        let shift = self.wires.vc_shift;
+        let shift = self.wires.flow.vc_shift;
         let bit = u32::from(port) << shift;
         let word = self.wires.masks[(self.wires.nodes[self.node as usize].mask_base + (bit >> 6)) as usize].occupied;
         (word >> (bit & 63)) as u32 & (u32::MAX >> (32 - (1 << shift)))
@@ -731,7 +807,7 @@ impl Io<'_> {
     /// Credits of an output channel.
     #[inline]
     pub fn credits(&self, port: u16, vc: u8) -> u16 {
-        self.wires.out[self.wires.queue(self.wires.port(self.node, port), vc)].credits
+        self.wires.channels[self.wires.queue(self.wires.port(self.node, port), vc)].credits
     }
 
     /// Sends a flit.
@@ -744,8 +820,8 @@ impl Io<'_> {
         self.sent |= 1 << port;
         let port = self.wires.port(self.node, port);
         self.wires.send(port, vc, flit, 0, 0);
-        self.wires.served[usize::from(!self.wires.vcs.is_set(vc))] += 1;
-        self.wires.moves += 1;
+        self.wires.served[usize::from(!self.wires.flow.vcs.is_set(vc))] += 1;
+        self.wires.flow.moves += 1;
     }
 
     /// Tells the driver that one unit of work is complete.

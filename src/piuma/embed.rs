@@ -1,20 +1,59 @@
-//! The built-in embedding (requirement P-EMB-1 within one die or mesh; "Accelerating Allreduce …", section "Allreduce
-//! Embedding").
+//! The built-in embedding (requirements P-EMB-1 to P-EMB-3; "Accelerating Allreduce ...", section "Allreduce Embedding").
 //!
-//! Every participant's input takes the dimension-ordered shortest path to the root. Wherever paths meet, the switch
-//! reduces in its CENG and forwards one packet. The response registers are the inverse mapping. The result is a list of
-//! register values and nothing else (P-EMB-3): it can be printed, edited, and written to a scenario.
+//! Every participant's input takes the dimension-ordered shortest path to the root: between nodes coordinate by
+//! coordinate, in each node towards the switch whose port leads to the parent node, in a die to the right position and
+//! then along the row, over the first of parallel links. Wherever paths meet, the switch reduces in its CENG and forwards
+//! one packet. The response registers are the inverse mapping. The result is a list of register values and nothing else
+//! (P-EMB-3): it can be printed, edited, and written to a scenario.
 //!
-//! The root, if not given, lies on the participating switch of least eccentricity (the largest distance to another
-//! participant); ties go to the lowest switch *chosen*.
+//! The root, if not given ([`middle`]):
+//!
+//! | topology | root |
+//! |---|---|
+//! | nodes | the participating node of least eccentricity: the least distance to the farthest participating node, in links between nodes, or in their latency where that grows with the distance; ties go to the node nearest to the middle of the grid, floor(side / 2) in each dimension, then to the lowest; in it the lowest participating switch *chosen* |
+//! | others | the participating switch of least eccentricity; ties go to the lowest *chosen* |
+//!
+//! Cost: a step for every switch on the tree, and a word for every switch there is.
 
 use super::{REQUEST, RESPONSE, Registers};
 use crate::fabric::routing::Routing;
-use crate::fabric::topology::{EndPlace, Neighbours};
-use std::collections::BTreeMap;
+use crate::fabric::topology::{EndPlace, Neighbours, Nodes};
+use std::collections::{BTreeMap, HashMap};
 
-/// Register vectors of one collective id: (switch, channel, input port) to a vector of output ports.
-pub type Vectors = BTreeMap<(u32, u8, u16), u64>;
+/// Where a register vector stands: switch, channel, input port.
+pub type Key = (u32, u8, u16);
+
+/// Register vectors of one collective id, ascending by switch, channel and input port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Vectors(Vec<(Key, u64)>);
+
+impl Vectors {
+    /// All of them, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = (Key, u64)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a register has a vector.
+    pub fn contains(&self, key: Key) -> bool {
+        self.0.binary_search_by_key(&key, |&(key, _)| key).is_ok()
+    }
+}
+
+impl From<BTreeMap<Key, u64>> for Vectors {
+    fn from(map: BTreeMap<Key, u64>) -> Vectors {
+        Vectors(map.into_iter().collect())
+    }
+}
 
 /// What the embedding needs to know of the system.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +64,8 @@ pub struct Ground<'a> {
     pub neighbours: &'a Neighbours,
     /// The engine's port number.
     pub engine: u16,
+    /// Number of switches.
+    pub switches: u32,
 }
 
 impl Ground<'_> {
@@ -43,7 +84,7 @@ impl Ground<'_> {
     }
 }
 
-/// The participating switch of least eccentricity.
+/// The switch at which a tree of these participants has its root; see the module's table.
 ///
 /// # Panics
 /// If there is no participant.
@@ -51,72 +92,126 @@ pub fn middle(ground: &Ground<'_>, participants: &[EndPlace]) -> u32 {
     let mut switches: Vec<u32> = participants.iter().map(|place| place.switch).collect();
     switches.sort_unstable();
     switches.dedup();
+    if let Routing::Nodes(nodes) = ground.routing {
+        let node = middle_node(nodes, &switches);
+        let first = switches.partition_point(|&switch| nodes.place(switch).node < node);
+        return switches[first];
+    }
     let eccentricity = |from: u32| switches.iter().map(|&to| ground.distance(from, to)).max();
     *switches.iter().min_by_key(|&&switch| (eccentricity(switch), switch)).expect("a collective has participants")
+}
+
+/// The node of least eccentricity among those of these switches, which are sorted.
+fn middle_node(nodes: &Nodes, switches: &[u32]) -> u32 {
+    let mut all: Vec<u32> = switches.iter().map(|&switch| nodes.place(switch).node).collect();
+    all.dedup();
+    let places: Vec<Vec<u32>> = all.iter().map(|&node| nodes.coordinates(node)).collect();
+    let dimensions = nodes.size.len();
+    let farthest: Vec<u64> = if nodes.distance { by_steps(&places, dimensions) } else { by_links(&places, dimensions) };
+    let from_middle =
+        |at: &[u32]| -> u64 { at.iter().zip(&nodes.size).map(|(&at, &side)| u64::from(at.abs_diff(side / 2))).sum() };
+    let best = (0..all.len()).min_by_key(|&at| (farthest[at], from_middle(&places[at]), all[at]));
+    all[best.expect("a collective has participants")]
+}
+
+/// For each place the largest sum of differences of coordinates to another: the largest of the sums with each choice of
+/// signs, so that no pair has to be looked at.
+fn by_steps(places: &[Vec<u32>], dimensions: usize) -> Vec<u64> {
+    let mut farthest = vec![0u64; places.len()];
+    for signs in 0..1u32 << dimensions {
+        let sum = |at: &[u32]| -> i64 {
+            at.iter().enumerate().map(|(d, &x)| if signs >> d & 1 == 1 { -i64::from(x) } else { x.into() }).sum()
+        };
+        let most = places.iter().map(|at| sum(at)).max().unwrap_or(0);
+        for (farthest, at) in farthest.iter_mut().zip(places) {
+            *farthest = (*farthest).max((most - sum(at)) as u64);
+        }
+    }
+    farthest
+}
+
+/// For each place the largest number of coordinates in which another differs. Places that agree in a set of coordinates
+/// are counted for every set; inclusion and exclusion tells how many agree in exactly these.
+fn by_links(places: &[Vec<u32>], dimensions: usize) -> Vec<u64> {
+    let sets = 1usize << dimensions;
+    let key =
+        |at: &[u32], set: usize| -> Vec<u32> { (0..dimensions).filter(|d| set >> d & 1 == 1).map(|d| at[d]).collect() };
+    let agree: Vec<HashMap<Vec<u32>, i64>> = (0..sets)
+        .map(|set| {
+            let mut count = HashMap::new();
+            places.iter().for_each(|at| *count.entry(key(at, set)).or_insert(0) += 1);
+            count
+        })
+        .collect();
+    let exactly = |at: &[u32], set: usize| -> i64 {
+        let above = (0..sets).filter(|more| more & set == set);
+        above.map(|more| agree[more][&key(at, more)] * if (more ^ set).count_ones() % 2 == 0 { 1 } else { -1 }).sum()
+    };
+    let farthest = |at: &Vec<u32>| {
+        let fewest = (0..sets).filter(|&set| exactly(at, set) > 0).map(usize::count_ones).min();
+        dimensions as u64 - u64::from(fewest.unwrap_or(0))
+    };
+    places.iter().map(farthest).collect()
+}
+
+/// Marks the ports by which what comes from `places` enters each switch on its way to `root`.
+fn entries(ground: &Ground<'_>, places: &[EndPlace], root: u32) -> Vec<u64> {
+    let mut entries = vec![0u64; ground.switches as usize];
+    for place in places {
+        let mut at = place.switch;
+        let mut seen = entries[at as usize] != 0;
+        entries[at as usize] |= 1 << place.port;
+        // From where another path has been before, the rest of the way is known.
+        while !seen && let Some(port) = ground.routing.hop(at, root) {
+            let (next, by) = ground.next(at, port);
+            seen = entries[next as usize] != 0;
+            entries[next as usize] |= 1 << by;
+            at = next;
+        }
+    }
+    entries
 }
 
 /// The registers of a reduction tree over `participants` to the CENG of switch `root`, whose result goes to
 /// `receivers`.
 pub fn reduction(ground: &Ground<'_>, participants: &[EndPlace], root: u32, receivers: &[EndPlace]) -> Vectors {
     // Inputs of every switch on a path: from its participants and from its children.
-    let mut inputs: BTreeMap<u32, u64> = BTreeMap::new();
-    inputs.insert(root, 0);
-    for place in participants {
-        let mut at = place.switch;
-        let mut ports = inputs.entry(at).or_default();
-        let mut seen = *ports != 0;
-        *ports |= 1 << place.port;
-        // From where another path has been before, the rest of the way is known.
-        while !seen && let Some(port) = ground.routing.hop(at, root) {
-            let (next, by) = ground.next(at, port);
-            ports = inputs.entry(next).or_default();
-            seen = *ports != 0;
-            *ports |= 1 << by;
-            at = next;
-        }
-    }
-    let mut vectors = Vectors::new();
+    let inputs = entries(ground, participants, root);
+    // Responses go the inverse way, from the root's engine down to the receivers.
+    let apart = (participants != receivers).then(|| entries(ground, receivers, root));
+    let outputs = apart.as_ref().unwrap_or(&inputs);
     let engine = ground.engine;
-    for (&switch, &ports) in &inputs {
-        let up = ground.routing.hop(switch, root).map_or(0, |port| 1u64 << port);
+    let mut vectors = Vec::new();
+    for switch in 0..ground.switches {
+        let (ports, outs) = (inputs[switch as usize], outputs[switch as usize]);
+        if ports | outs == 0 {
+            continue;
+        }
+        let up = ground.routing.hop(switch, root);
+        let forward = up.map_or(0, |port| 1u64 << port);
         let reduces = ports.count_ones() > 1 || switch == root;
         for port in bits(ports) {
-            vectors.insert((switch, REQUEST, port), if reduces { 1 << engine } else { up });
+            vectors.push(((switch, REQUEST, port), if reduces { 1 << engine } else { forward }));
         }
-        if reduces && up != 0 {
-            vectors.insert((switch, REQUEST, engine), up);
+        if reduces && forward != 0 {
+            vectors.push(((switch, REQUEST, engine), forward));
+        }
+        if outs != 0 {
+            vectors.push(((switch, RESPONSE, up.unwrap_or(engine)), outs));
         }
     }
-    // Responses: from the root's engine down to the receivers.
-    for place in receivers {
-        let mut out = 1u64 << place.port;
-        let mut at = place.switch;
-        while let Some(port) = ground.routing.hop(at, root) {
-            *vectors.entry((at, RESPONSE, port)).or_default() |= out;
-            let (next, by) = ground.next(at, port);
-            at = next;
-            out = 1 << by;
-        }
-        *vectors.entry((root, RESPONSE, engine)).or_default() |= out;
-    }
-    vectors
+    Vectors(vectors)
 }
 
 /// The registers of a multicast tree from `source` to `receivers`: requests only, no engine (P-MC-1).
 pub fn multicast(ground: &Ground<'_>, source: EndPlace, receivers: &[EndPlace]) -> Vectors {
-    let mut vectors = Vectors::new();
-    for place in receivers {
-        let mut out = 1u64 << place.port;
-        let mut at = place.switch;
-        while let Some(port) = ground.routing.hop(at, source.switch) {
-            *vectors.entry((at, REQUEST, port)).or_default() |= out;
-            let (next, by) = ground.next(at, port);
-            at = next;
-            out = 1 << by;
-        }
-        *vectors.entry((at, REQUEST, source.port)).or_default() |= out;
-    }
-    vectors
+    let outputs = entries(ground, receivers, source.switch);
+    let outputs = outputs.iter().enumerate().filter(|(_, outs)| **outs != 0);
+    let vector = |(switch, &outs): (usize, &u64)| {
+        let up = ground.routing.hop(switch as u32, source.switch);
+        ((switch as u32, REQUEST, up.unwrap_or(source.port)), outs)
+    };
+    Vectors(outputs.map(vector).collect())
 }
 
 /// Writes vectors into the registers of a collective id.
@@ -124,12 +219,46 @@ pub fn multicast(ground: &Ground<'_>, source: EndPlace, receivers: &[EndPlace]) 
 /// # Errors
 /// If an address is refused.
 pub fn store(registers: &mut Registers, id: u16, vectors: &Vectors) -> Result<(), super::AddressError> {
-    for (&(switch, channel, port), &vector) in vectors {
-        registers.store(Registers::vector_address(switch, id, channel, port), vector)?;
-    }
-    Ok(())
+    registers.store_vectors(id, vectors.iter())
 }
 
-fn bits(vector: u64) -> impl Iterator<Item = u16> {
-    (0..64).filter(move |port| vector >> port & 1 == 1)
+/// The set bits of a word, ascending.
+fn bits(mut word: u64) -> impl Iterator<Item = u16> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros() as u16)?;
+        word &= word - 1;
+        Some(bit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every pair, one by one.
+    fn slowly(places: &[Vec<u32>], distance: impl Fn(u32, u32) -> u64) -> Vec<u64> {
+        let pair = |a: &[u32], b: &[u32]| a.iter().zip(b).map(|(&a, &b)| distance(a, b)).sum::<u64>();
+        places.iter().map(|a| places.iter().map(|b| pair(a, b)).max().unwrap()).collect()
+    }
+
+    #[test]
+    fn eccentricities_are_those_of_all_pairs() {
+        let mut state = 1u64;
+        let mut draw = |bound: u32| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u32 % bound
+        };
+        for dimensions in 1..=4 {
+            for count in [1, 2, 3, 7, 40] {
+                let places: Vec<Vec<u32>> =
+                    (0..count).map(|_| (0..dimensions).map(|d| draw(3 + d as u32)).collect()).collect();
+                assert_eq!(by_links(&places, dimensions), slowly(&places, |a, b| u64::from(a != b)), "{places:?}");
+                assert_eq!(
+                    by_steps(&places, dimensions),
+                    slowly(&places, |a, b| u64::from(a.abs_diff(b))),
+                    "{places:?}"
+                );
+            }
+        }
+    }
 }

@@ -20,7 +20,7 @@
 use super::{REQUEST, RESPONSE, Registers};
 use crate::fabric::topology::{EndPlace, Neighbours};
 use crate::oracle::Node;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashMap;
 
 /// A place in a configuration: a switch's input port on a channel, or its engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,36 +59,44 @@ pub struct Claim<'a> {
     pub reduces: bool,
 }
 
-/// What a legal collective uses, and its tree.
+/// What a legal collective uses, and its tree. Every list is ascending and has nothing twice.
 #[derive(Clone, Debug)]
 pub struct Footprint {
     /// Links by sending switch, port and channel.
-    pub links: BTreeSet<At>,
+    pub links: Vec<At>,
     /// Switches whose engine it uses.
-    pub engines: BTreeSet<u32>,
+    pub engines: Vec<u32>,
     /// All switches it passes.
-    pub switches: BTreeSet<u32>,
+    pub switches: Vec<u32>,
     /// Places the result reaches.
-    pub reached: BTreeSet<EndPlace>,
+    pub reached: Vec<EndPlace>,
     /// The switch where requests turn into responses.
     pub root: Option<u32>,
     /// The reduction as the engines do it; leaves are indices into the senders. `None` for a multicast.
     pub tree: Option<Node>,
 }
 
-/// Everything the walk needs.
+/// Everything the walk needs. What it notes is indexed by switch, so that millions of switches cost a word each.
 struct Walk<'a> {
     registers: &'a Registers,
     neighbours: &'a Neighbours,
     claim: &'a Claim<'a>,
+    /// Places of the senders, sorted, with their numbers.
+    senders: Vec<(EndPlace, usize)>,
     engine: u16,
     radix: u8,
-    /// Which input feeds an output of a switch on a channel.
-    fed_by: BTreeMap<At, At>,
+    /// By (switch, channel, output port): the input that feeds it, plus one; 0: none.
+    fed_by: Vec<u8>,
     /// Inputs of engines that were reached.
-    engine_inputs: BTreeMap<u32, u64>,
-    visited: BTreeSet<At>,
-    footprint: Footprint,
+    engine_inputs: Vec<u64>,
+    /// Engines all of whose configured inputs are fed and that have not been looked at.
+    complete: Vec<u32>,
+    /// Engines that produce a result.
+    fires: Vec<bool>,
+    /// By (switch, channel): input ports that were followed.
+    visited: Vec<u64>,
+    reached: Vec<EndPlace>,
+    root: Option<u32>,
 }
 
 /// Checks one collective on its own.
@@ -101,26 +109,58 @@ pub fn check(
     radix: u8,
     claim: &Claim<'_>,
 ) -> Result<Footprint, Illegal> {
+    let switches = registers.switches() as usize;
+    let mut senders: Vec<(EndPlace, usize)> =
+        claim.senders.iter().enumerate().map(|(number, &place)| (place, number)).collect();
+    senders.sort_unstable();
+    let ports = usize::from(registers.engine_port()) + 1;
     let mut walk = Walk {
         registers,
         neighbours,
         claim,
+        senders,
         engine: registers.engine_port(),
         radix,
-        fed_by: BTreeMap::new(),
-        engine_inputs: BTreeMap::new(),
-        visited: BTreeSet::new(),
-        footprint: Footprint {
-            links: BTreeSet::new(),
-            engines: BTreeSet::new(),
-            switches: BTreeSet::new(),
-            reached: BTreeSet::new(),
-            root: None,
-            tree: None,
-        },
+        fed_by: vec![0; switches * 2 * ports],
+        engine_inputs: vec![0; switches],
+        complete: Vec::new(),
+        fires: vec![false; switches],
+        visited: vec![0; switches * 2],
+        reached: Vec::new(),
+        root: None,
     };
-    walk.run()?;
-    Ok(walk.footprint)
+    let tree = walk.run()?;
+    let present = |flags: &[bool]| -> Vec<u32> {
+        flags.iter().enumerate().filter(|(_, set)| **set).map(|(switch, _)| switch as u32).collect()
+    };
+    let fed = walk.fed_by.iter().enumerate().filter(|(_, input)| **input != 0);
+    let links = fed.map(|(at, _)| At {
+        switch: (at / ports / 2) as u32,
+        channel: (at / ports % 2) as u8,
+        port: (at % ports) as u16,
+    });
+    let passed = walk.visited.chunks(2).enumerate().filter(|(_, visited)| visited[0] | visited[1] != 0);
+    Ok(Footprint {
+        links: links.collect(),
+        engines: present(&walk.fires),
+        switches: passed.map(|(switch, _)| switch as u32).collect(),
+        reached: walk.reached,
+        root: walk.root,
+        tree,
+    })
+}
+
+/// The first element that two ascending lists share.
+fn common<T: Ord + Copy>(a: &[T], b: &[T]) -> Option<T> {
+    let (mut a, mut b) = (a, b);
+    while let ([x, rest @ ..], [y, others @ ..]) = (a, b) {
+        match x.cmp(y) {
+            std::cmp::Ordering::Less => a = rest,
+            std::cmp::Ordering::Greater => b = others,
+            std::cmp::Ordering::Equal => return Some(*x),
+        }
+    }
+    None
 }
 
 /// Checks that two legal collectives of one id are spatially disjoint.
@@ -128,10 +168,10 @@ pub fn check(
 /// # Errors
 /// The first link or engine they share: the switch, and the port if it is a link.
 pub fn disjoint(a: &Footprint, b: &Footprint) -> Result<(), (u32, Option<u16>)> {
-    if let Some(&switch) = a.engines.intersection(&b.engines).next() {
+    if let Some(switch) = common(&a.engines, &b.engines) {
         return Err((switch, None));
     }
-    if let Some(at) = a.links.intersection(&b.links).next() {
+    if let Some(at) = common(&a.links, &b.links) {
         return Err((at.switch, Some(at.port)));
     }
     Ok(())
@@ -139,15 +179,27 @@ pub fn disjoint(a: &Footprint, b: &Footprint) -> Result<(), (u32, Option<u16>)> 
 
 /// Whether two collectives meet at a switch, so that they must run one after the other if their ids differ.
 pub fn meet(a: &Footprint, b: &Footprint) -> bool {
-    a.switches.intersection(&b.switches).next().is_some()
+    common(&a.switches, &b.switches).is_some()
 }
 
 impl Walk<'_> {
-    fn name(&self, switch: u32) -> &str {
+    fn name(&self, switch: u32) -> std::borrow::Cow<'_, str> {
         self.registers.name(switch)
     }
 
-    fn run(&mut self) -> Result<(), Illegal> {
+    /// Where the input that feeds an output is noted.
+    fn output(&self, switch: u32, channel: u8, port: u16) -> usize {
+        (switch as usize * 2 + usize::from(channel)) * (usize::from(self.engine) + 1) + usize::from(port)
+    }
+
+    /// The input that feeds an output.
+    fn feeder(&self, switch: u32, channel: u8, port: u16) -> Option<At> {
+        let input = self.fed_by[self.output(switch, channel, port)];
+        (input != 0).then(|| At { switch, channel, port: u16::from(input) - 1 })
+    }
+
+    /// Walks the registers; the tree that the engines make, for a reduction.
+    fn run(&mut self) -> Result<Option<Node>, Illegal> {
         let mut work: Vec<At> = self
             .claim
             .senders
@@ -160,22 +212,15 @@ impl Walk<'_> {
                 self.follow(at, &mut work)?;
             }
             // Every engine all of whose configured inputs are fed produces a result.
-            let ready: Vec<u32> = self
-                .engine_inputs
-                .iter()
-                .filter(|&(&switch, &fed)| {
-                    fed == self.registers.engine_inputs(switch, self.claim.id)
-                        && !self.footprint.engines.contains(&switch)
-                })
-                .map(|(&switch, _)| switch)
-                .collect();
+            let mut ready = std::mem::take(&mut self.complete);
             if ready.is_empty() {
                 break;
             }
+            ready.sort_unstable();
             for switch in ready {
-                self.footprint.engines.insert(switch);
+                self.fires[switch as usize] = true;
                 let root = self.registers.is_root(switch, self.claim.id);
-                if root && let Some(other) = self.footprint.root.replace(switch) {
+                if root && let Some(other) = self.root.replace(switch) {
                     let message = format!("both {} and {} are roots", self.name(other), self.name(switch));
                     let at = At { switch, channel: RESPONSE, port: self.engine };
                     return illegal(Some(at), message, "one engine with an empty request and a response vector");
@@ -183,31 +228,35 @@ impl Walk<'_> {
                 work.push(At { switch, channel: if root { RESPONSE } else { REQUEST }, port: self.engine });
             }
         }
+        self.reached.sort_unstable();
+        self.reached.dedup();
         self.starved()?;
         self.delivered()?;
-        if self.claim.reduces {
-            let Some(root) = self.footprint.root else {
-                return illegal(
-                    None,
-                    "no engine is the root: nobody turns requests into responses".into(),
-                    format!("one switch with an empty request vector and a response vector for I{}", self.engine),
-                );
-            };
-            self.footprint.tree = Some(self.tree(root)?);
+        if !self.claim.reduces {
+            return Ok(None);
         }
-        Ok(())
+        let Some(root) = self.root else {
+            return illegal(
+                None,
+                "no engine is the root: nobody turns requests into responses".into(),
+                format!("one switch with an empty request vector and a response vector for I{}", self.engine),
+            );
+        };
+        self.tree(root).map(Some)
     }
 
     /// Follows one register to the inputs it feeds.
     fn follow(&mut self, at: At, work: &mut Vec<At>) -> Result<(), Illegal> {
-        if !self.visited.insert(at) {
+        let visited = &mut self.visited[at.switch as usize * 2 + usize::from(at.channel)];
+        let before = *visited;
+        *visited |= 1 << at.port;
+        if before == *visited {
             return illegal(
                 Some(at),
                 format!("the registers form a circle through I{} of {}", at.port, self.name(at.switch)),
                 "a tree",
             );
         }
-        self.footprint.switches.insert(at.switch);
         let vector = self.registers.vector(at.switch, self.claim.id, at.channel, at.port);
         let channel = channel_name(at.channel);
         if vector == 0 {
@@ -251,28 +300,32 @@ impl Walk<'_> {
                     let message = format!("{} hands a multicast to its engine", self.name(at.switch));
                     return illegal(Some(at), message, "output ports only: a broadcast is not reduced");
                 }
-                *self.engine_inputs.entry(at.switch).or_default() |= 1 << at.port;
+                let fed = &mut self.engine_inputs[at.switch as usize];
+                *fed |= 1 << at.port;
+                if *fed == self.registers.engine_inputs(at.switch, self.claim.id) {
+                    self.complete.push(at.switch);
+                }
                 continue;
             }
             let Some((far, by)) = self.neighbours.of(at.switch, port) else {
                 let message = format!("port {port} of {} has no link", self.name(at.switch));
                 return illegal(Some(at), message, "a port that leads somewhere");
             };
-            let out = At { switch: at.switch, channel: at.channel, port };
-            if let Some(other) = self.fed_by.insert(out, at) {
+            let out = self.output(at.switch, at.channel, port);
+            let other = std::mem::replace(&mut self.fed_by[out], at.port as u8 + 1);
+            if other != 0 {
                 let message = format!(
                     "I{} and I{} of {} both forward to port {port} without the engine",
-                    other.port,
+                    other - 1,
                     at.port,
                     self.name(at.switch)
                 );
                 return illegal(Some(at), message, format!("both in port {}, the engine", self.engine));
             }
-            self.footprint.links.insert(out);
             if far < self.registers.switches() {
                 work.push(At { switch: far, channel: at.channel, port: by });
             } else {
-                self.footprint.reached.insert(EndPlace { switch: at.switch, port });
+                self.reached.push(EndPlace { switch: at.switch, port });
             }
         }
         Ok(())
@@ -280,10 +333,11 @@ impl Walk<'_> {
 
     /// Engines that are fed but can never fire.
     fn starved(&self) -> Result<(), Illegal> {
-        for (&switch, &fed) in &self.engine_inputs {
-            if self.footprint.engines.contains(&switch) {
+        for (switch, &fed) in self.engine_inputs.iter().enumerate() {
+            if fed == 0 || self.fires[switch] {
                 continue;
             }
+            let switch = switch as u32;
             let configured = self.registers.engine_inputs(switch, self.claim.id);
             let port = (configured & !fed).trailing_zeros() as u16;
             let at = At { switch, channel: REQUEST, port };
@@ -298,11 +352,12 @@ impl Walk<'_> {
 
     /// The result must reach exactly those who are to get it.
     fn delivered(&self) -> Result<(), Illegal> {
-        let reached = &self.footprint.reached;
-        let members: BTreeSet<EndPlace> = self.claim.receivers.unwrap_or(self.claim.members).iter().copied().collect();
+        let reached = &self.reached;
+        let mut members = self.claim.receivers.unwrap_or(self.claim.members).to_vec();
+        members.sort_unstable();
         let inverse = "response registers that are the inverse of the request registers";
         if self.claim.receivers.is_some() {
-            if let Some(EndPlace { switch, port }) = members.difference(reached).next() {
+            if let Some(EndPlace { switch, port }) = members.iter().find(|at| reached.binary_search(at).is_err()) {
                 let message =
                     format!("the result does not reach port {port} of {}, which takes part", self.name(*switch));
                 return illegal(None, message, inverse);
@@ -310,10 +365,9 @@ impl Walk<'_> {
         } else if reached.is_empty() {
             return illegal(None, "the result reaches nobody".into(), inverse);
         }
-        if let Some(&EndPlace { switch, port }) = reached.difference(&members).next() {
+        if let Some(&EndPlace { switch, port }) = reached.iter().find(|at| members.binary_search(at).is_err()) {
             let message = format!("the result reaches port {port} of {}, where nobody waits for it", self.name(switch));
-            let out = At { switch, channel: RESPONSE, port };
-            let at = self.fed_by.get(&out).or_else(|| self.fed_by.get(&At { channel: REQUEST, ..out })).copied();
+            let at = self.feeder(switch, RESPONSE, port).or_else(|| self.feeder(switch, REQUEST, port));
             return illegal(at, message, "only participants");
         }
         Ok(())
@@ -332,10 +386,11 @@ impl Walk<'_> {
                 }
             }
         }
-        let mut done: BTreeMap<u32, Node> = BTreeMap::new();
+        let mut done: HashMap<u32, Node> = HashMap::with_capacity(order.len());
         for switch in order.into_iter().rev() {
-            let mut inputs = Vec::new();
-            for port in self.inputs(switch) {
+            let ports = self.inputs(switch);
+            let mut inputs = Vec::with_capacity(ports.len());
+            for port in ports {
                 let node = match self.origin(switch, port) {
                     Origin::Engine(child) => done.remove(&child),
                     Origin::Sender(sender) => Some(Node::Leaf(sender)),
@@ -357,7 +412,7 @@ impl Walk<'_> {
     }
 
     fn inputs(&self, switch: u32) -> Vec<u16> {
-        let fed = self.engine_inputs.get(&switch).copied().unwrap_or(0);
+        let fed = self.engine_inputs[switch as usize];
         (0..64).filter(|port| fed >> port & 1 == 1).collect()
     }
 
@@ -366,13 +421,15 @@ impl Walk<'_> {
         let (mut switch, mut port) = (switch, port);
         for _ in 0..=self.registers.switches() {
             let place = EndPlace { switch, port };
-            if let Some(sender) = self.claim.senders.iter().position(|&sender| sender == place) {
-                return Origin::Sender(sender);
+            let first = self.senders.partition_point(|&(sender, _)| sender < place);
+            if let Some(&(_, number)) = self.senders.get(first).filter(|(sender, _)| *sender == place) {
+                return Origin::Sender(number);
             }
             let Some((far, out)) = self.neighbours.of(switch, port) else { return Origin::Nobody };
-            let Some(input) = self.fed_by.get(&At { switch: far, channel: REQUEST, port: out }) else {
+            if far >= self.registers.switches() {
                 return Origin::Nobody;
-            };
+            }
+            let Some(input) = self.feeder(far, REQUEST, out) else { return Origin::Nobody };
             if input.port == self.engine {
                 return Origin::Engine(far);
             }

@@ -15,6 +15,7 @@
 //! |---|---|---|
 //! | 0x000 + 8 x port | request vector of input `port` | n: output port n |
 //! | 0x400 + 8 x port | response vector of input `port` | n: output port n |
+//! | 0x808 | order of a scan | input ports in rank order, four bits each: see [`scan`](super::scan) |
 //! | 0x800 | operation select | 7:0 operation, 15:8 data type, 17:16 rounding, 18 flush to zero |
 //!
 //! The codes of operation, data type and rounding are their places in [`Op::COMMON`], [`DType::ALL`] and [`Round::ALL`].
@@ -25,7 +26,10 @@
 use super::{CHANNELS, REQUEST, RESPONSE};
 use crate::arith::{DType, Mode, Op, Round};
 use crate::fabric::routing::Routes;
+use crate::fabric::topology::Names;
 use crate::fabric::{At, Flit, PortSet, Route, Tables};
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// The size of a register file.
 #[derive(Clone, Debug)]
@@ -112,13 +116,20 @@ pub enum AddressError {
 #[derive(Clone, Debug)]
 pub struct Registers {
     cfg: RegistersCfg,
-    /// By (switch, id, channel, port).
+    /// By (switch, id): the number of its register set among the sets below. Switches with equal registers share one,
+    /// and a store gives a switch one of its own first, so a system of millions of switches has a few thousand sets.
+    sets: Vec<u32>,
+    /// How many switches and ids a set serves.
+    users: Vec<u32>,
+    /// By (set, channel, port).
     vectors: Vec<u64>,
-    /// By (switch, id).
+    /// By set.
     selects: Vec<OpSelect>,
-    /// By (switch, id): input ports whose request vector has the engine's bit; kept with every store.
+    /// By (switch, id): input ports in rank order; 0 where no scan is configured. Empty until one is.
+    orders: Vec<u64>,
+    /// By set: input ports whose request vector has the engine's bit; kept with every store.
     engine_inputs: Vec<u64>,
-    names: Vec<String>,
+    names: Names,
     /// Point-to-point routes.
     pub routes: Routes,
     /// Lanes of equal size that the point-to-point channels are divided into; a packet never leaves its lane.
@@ -127,8 +138,9 @@ pub struct Registers {
 
 /// Where a register lies in the arrays.
 enum Place {
-    Vector(usize, usize, u16, u8),
+    Vector(usize, u8, u16),
     Select(usize),
+    Order(usize),
 }
 
 impl Registers {
@@ -136,17 +148,115 @@ impl Registers {
     ///
     /// # Panics
     /// If a port set of one word is too small; scenario checks refuse that before.
-    pub fn new(cfg: RegistersCfg, names: Vec<String>, routes: Routes) -> Registers {
+    pub fn new(cfg: RegistersCfg, names: impl Into<Names>, routes: Routes) -> Registers {
         assert!(cfg.external_ports < 64, "a register is one word: at most 63 ports and the engine");
         let sets = cfg.switches as usize * usize::from(cfg.ids);
-        Registers {
-            vectors: vec![0; sets * usize::from(CHANNELS) * usize::from(cfg.external_ports + 1)],
-            selects: vec![OpSelect::default(); sets],
-            engine_inputs: vec![0; sets],
-            names,
+        let mut registers = Registers {
+            sets: vec![0; sets],
+            users: vec![sets as u32],
+            vectors: Vec::new(),
+            selects: vec![OpSelect::default()],
+            orders: Vec::new(),
+            engine_inputs: vec![0],
+            names: names.into(),
             routes,
             lanes: 1,
             cfg,
+        };
+        registers.vectors = vec![0; registers.stride()];
+        registers
+    }
+
+    /// Vectors of a set.
+    fn stride(&self) -> usize {
+        usize::from(CHANNELS) * usize::from(self.cfg.external_ports + 1)
+    }
+
+    /// Register sets that differ.
+    pub fn distinct_sets(&self) -> usize {
+        self.users.iter().filter(|&&users| users > 0).count()
+    }
+
+    /// A set that serves nobody but one switch and id, so that it can be written.
+    fn own(&mut self, at: usize) -> usize {
+        let set = self.sets[at] as usize;
+        if self.users[set] == 1 {
+            return set;
+        }
+        self.users[set] -= 1;
+        let from = set * self.stride();
+        self.vectors.extend_from_within(from..from + self.stride());
+        self.selects.push(self.selects[set]);
+        self.engine_inputs.push(self.engine_inputs[set]);
+        self.users.push(1);
+        self.sets[at] = (self.users.len() - 1) as u32;
+        self.users.len() - 1
+    }
+
+    /// Lets a switch and id share set `to` instead of its own.
+    fn share(&mut self, at: usize, to: usize) {
+        self.users[self.sets[at] as usize] -= 1;
+        self.users[to] += 1;
+        self.sets[at] = to as u32;
+    }
+
+    /// Writes port vectors of an id, ascending by switch, channel and port. As many stores, and switches that end up with
+    /// equal registers share them.
+    ///
+    /// # Errors
+    /// If an address is refused; those before are written.
+    pub fn store_vectors(
+        &mut self,
+        id: u16,
+        vectors: impl Iterator<Item = ((u32, u8, u16), u64)>,
+    ) -> Result<(), AddressError> {
+        let mut known: HashMap<(Vec<u64>, u64), usize> = HashMap::new();
+        let mut vectors = vectors.peekable();
+        while let Some(((switch, channel, port), vector)) = vectors.next() {
+            self.store(Self::vector_address(switch, id, channel, port), vector)?;
+            if vectors.peek().is_some_and(|((next, ..), _)| *next == switch) {
+                continue;
+            }
+            // The switch is complete: does another one have the same?
+            let at = self.set(switch, id);
+            let set = self.sets[at] as usize;
+            let from = set * self.stride();
+            let content = (self.vectors[from..from + self.stride()].to_vec(), self.selects[set].encode());
+            let same = *known.entry(content).or_insert(set);
+            if same != set {
+                self.share(at, same);
+                self.forget_last(set);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the operation select register of an id at many switches.
+    pub fn store_select(&mut self, id: u16, switches: &[u32], select: OpSelect) {
+        let mut known: HashMap<u32, usize> = HashMap::new();
+        for &switch in switches {
+            let at = self.set(switch, id);
+            let before = self.sets[at];
+            if let Some(&same) = known.get(&before) {
+                self.share(at, same);
+                continue;
+            }
+            let set = self.own(at);
+            self.selects[set] = select;
+            // A set that served only this switch serves no other one that comes later.
+            if set != before as usize {
+                known.insert(before, set);
+            }
+        }
+    }
+
+    /// Frees a set that nobody uses, if it is the last one.
+    fn forget_last(&mut self, set: usize) {
+        if self.users[set] == 0 && set + 1 == self.users.len() {
+            self.users.pop();
+            self.selects.pop();
+            self.engine_inputs.pop();
+            self.vectors.truncate(set * self.stride());
         }
     }
 
@@ -171,8 +281,8 @@ impl Registers {
     }
 
     /// The name of a switch.
-    pub fn name(&self, switch: u32) -> &str {
-        &self.names[switch as usize]
+    pub fn name(&self, switch: u32) -> Cow<'_, str> {
+        self.names.of(switch)
     }
 
     /// The address of a port vector.
@@ -199,16 +309,19 @@ impl Registers {
         if offset == 0x800 {
             return Ok(Place::Select(set));
         }
+        if offset == 0x808 {
+            return Ok(Place::Order(set));
+        }
         let (channel, port) = (offset >> 10, (offset >> 3 & 0x7f) as u16);
         if channel >= u64::from(CHANNELS) || port > self.cfg.external_ports {
             return Err(unmapped);
         }
-        let index = self.vector_index(set, channel as u8, port);
-        Ok(Place::Vector(index, set, port, channel as u8))
+        Ok(Place::Vector(set, channel as u8, port))
     }
 
     #[inline]
     fn vector_index(&self, set: usize, channel: u8, port: u16) -> usize {
+        let set = self.sets[set] as usize;
         (set * usize::from(CHANNELS) + usize::from(channel)) * usize::from(self.cfg.external_ports + 1)
             + usize::from(port)
     }
@@ -219,8 +332,9 @@ impl Registers {
     /// If there is none at the address.
     pub fn load(&self, address: u64) -> Result<u64, AddressError> {
         Ok(match self.place(address)? {
-            Place::Vector(index, ..) => self.vectors[index],
-            Place::Select(set) => self.selects[set].encode(),
+            Place::Vector(set, channel, port) => self.vectors[self.vector_index(set, channel, port)],
+            Place::Select(set) => self.selects[self.sets[set] as usize].encode(),
+            Place::Order(set) => self.orders.get(set).copied().unwrap_or(0),
         })
     }
 
@@ -230,19 +344,33 @@ impl Registers {
     /// If there is none at the address, or the value has no meaning there; nothing is changed then.
     pub fn store(&mut self, address: u64, value: u64) -> Result<(), AddressError> {
         match self.place(address)? {
-            Place::Vector(index, set, port, channel) => {
+            Place::Vector(at, channel, port) => {
                 let last_port = self.engine_port();
                 if value >> last_port > 1 {
                     return Err(AddressError::NoSuchPort { address, value, last_port });
                 }
+                let set = self.own(at);
+                let index = self.vector_index(at, channel, port);
                 self.vectors[index] = value;
                 if channel == REQUEST {
                     self.engine_inputs[set] &= !(1 << port);
                     self.engine_inputs[set] |= (value >> last_port & 1) << port;
                 }
             }
-            Place::Select(set) => {
-                self.selects[set] = OpSelect::decode(value).ok_or(AddressError::NoSuchOperation { address, value })?;
+            Place::Order(set) => {
+                if let Some(port) = super::scan::ports(value).find(|&port| port >= self.cfg.external_ports) {
+                    let value = u64::from(port);
+                    return Err(AddressError::NoSuchPort { address, value, last_port: self.cfg.external_ports - 1 });
+                }
+                if self.orders.is_empty() {
+                    self.orders = vec![0; self.sets.len()];
+                }
+                self.orders[set] = value;
+            }
+            Place::Select(at) => {
+                let select = OpSelect::decode(value).ok_or(AddressError::NoSuchOperation { address, value })?;
+                let set = self.own(at);
+                self.selects[set] = select;
             }
         }
         Ok(())
@@ -262,13 +390,24 @@ impl Registers {
     /// What the CENG of a switch does for an id.
     #[inline]
     pub fn select(&self, switch: u32, id: u16) -> OpSelect {
-        self.selects[self.set(switch, id)]
+        self.selects[self.sets[self.set(switch, id)] as usize]
+    }
+
+    /// The address of the order register.
+    pub fn order_address(switch: u32, id: u16) -> u64 {
+        Registers::select_address(switch, id) + 8
+    }
+
+    /// The order register of a switch for an id.
+    #[inline]
+    pub fn order(&self, switch: u32, id: u16) -> u64 {
+        if self.orders.is_empty() { 0 } else { self.orders[self.set(switch, id)] }
     }
 
     /// The input ports whose requests the CENG of a switch joins for an id.
     #[inline]
     pub fn engine_inputs(&self, switch: u32, id: u16) -> u64 {
-        self.engine_inputs[self.set(switch, id)]
+        self.engine_inputs[self.sets[self.set(switch, id)] as usize]
     }
 
     /// Whether a switch is the root of an id: its engine's result turns into a response.
@@ -285,6 +424,11 @@ impl Tables<1> for Registers {
         let id = flit.tag.id();
         if id >= self.cfg.ids {
             return PortSet::EMPTY;
+        }
+        if !self.orders.is_empty() && flit.tag.vc() == RESPONSE && self.order(switch, id) != 0 {
+            // A scan: the unit makes a response for each input, and takes the one from above.
+            let to = if port == self.engine_port() { super::scan::target(flit.tag.seq()) } else { self.engine_port() };
+            return PortSet::from_word(1 << to);
         }
         PortSet::from_word(self.vector(switch, id, flit.tag.vc(), port))
     }
@@ -317,7 +461,7 @@ mod tests {
     fn registers() -> Registers {
         let cfg = RegistersCfg { switches: 3, ids: 5, external_ports: 10 };
         let routes = Routes { routing: Routing::Die(Die::default()), ends: Vec::new() };
-        Registers::new(cfg, vec!["a".into(), "b".into(), "c".into()], routes)
+        Registers::new(cfg, vec!["a".to_owned(), "b".to_owned(), "c".to_owned()], routes)
     }
 
     #[test]
@@ -359,7 +503,7 @@ mod tests {
             Registers::vector_address(3, 0, REQUEST, 0),
             Registers::vector_address(0, 5, REQUEST, 0),
             Registers::vector_address(0, 0, REQUEST, 11),
-            Registers::select_address(0, 0) + 8,
+            Registers::select_address(0, 0) + 16,
             !7,
         ] {
             assert_eq!(registers.store(bad, 0), Err(AddressError::Unmapped(bad)));
@@ -369,6 +513,34 @@ mod tests {
         for value in [0xff, 0xff00, 1 << 19] {
             assert_eq!(registers.store(select, value), Err(AddressError::NoSuchOperation { address: select, value }));
         }
+    }
+
+    #[test]
+    fn switches_with_equal_registers_share_them_until_one_is_written() {
+        let mut registers = registers();
+        let of =
+            |switch| [((switch, REQUEST, 2), 1 << 10), ((switch, REQUEST, 7), 1 << 10), ((switch, RESPONSE, 10), 132)];
+        registers.store_vectors(3, (0..3).flat_map(of)).unwrap();
+        assert_eq!(registers.distinct_sets(), 2, "the zero set, and one for all three");
+        let max = OpSelect { op: Op::Max, ..OpSelect::default() };
+        registers.store_select(3, &[0, 2], max);
+        assert_eq!(registers.distinct_sets(), 3);
+        let before = registers.clone();
+        registers.store(Registers::vector_address(2, 3, REQUEST, 7), 4).unwrap();
+        for switch in 0..3 {
+            for (at, vector) in of(switch) {
+                let written = if at == (2, REQUEST, 7) { 4 } else { vector };
+                assert_eq!(registers.vector(switch, 3, at.1, at.2), written);
+                assert_eq!(before.vector(switch, 3, at.1, at.2), vector);
+                assert_eq!(registers.vector(switch, 2, at.1, at.2), 0, "no other id");
+            }
+            assert_eq!(registers.select(switch, 3) == max, switch != 1);
+            assert_eq!(registers.engine_inputs(switch, 3), if switch == 2 { 4 } else { 132 });
+        }
+        assert_eq!(
+            registers.store_vectors(0, [((0, REQUEST, 1), 1), ((0, REQUEST, 11), 1)].into_iter()),
+            Err(AddressError::Unmapped(Registers::vector_address(0, 0, REQUEST, 11)))
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value as Json, json};
 
 use crate::fabric::PlanLink;
-use crate::fabric::topology::{Layout, Neighbours, survey};
+use crate::fabric::topology::{Budget, Layout, Neighbours, Shape, nodes, survey};
 
 /// More switches than these are not listed in the text, only counted.
 const LISTED: usize = 256;
@@ -60,6 +60,7 @@ pub fn text(layout: &Layout) -> String {
         let plural = if latency == "1" { "" } else { "s" };
         let _ = writeln!(out, "links         {} {}, {latency} cycle{plural}", level.links, level.name);
     }
+    out.push_str(&budget(&layout.shape));
     if survey.switches > LISTED {
         let _ = writeln!(out, "\n--json lists every switch and link; only up to {LISTED} switches are listed here");
         return out;
@@ -91,6 +92,63 @@ pub fn text(layout: &Layout) -> String {
         }
     }
     out
+}
+
+/// What becomes of the ports that leave the dies of a node (requirement P-TOPO-4), as a line; empty for other shapes.
+fn budget(shape: &Shape) -> String {
+    let Shape::Nodes(nodes) = shape else { return String::new() };
+    let Budget { ports, sockets, nodes, .. } = nodes.budget();
+    let free = ports - sockets - nodes;
+    format!("HSIO ports    {ports} a node: {sockets} join its sockets, {nodes} lead to other nodes, {free} are free\n")
+}
+
+/// More switches than these are not laid out only to be counted, where arithmetic counts them.
+pub const LAID_OUT: u64 = 1 << 18;
+
+/// Figures of a system of nodes that is too big to be laid out, as text and for programs; `None` for other systems.
+pub fn figures(shape: &Shape, link: &crate::scenario::config::Link) -> Option<(String, Json)> {
+    let Shape::Nodes(nodes) = shape else { return None };
+    let (switches, cores) = (nodes.switches()?, nodes.cores()?);
+    if switches <= LAID_OUT {
+        return None;
+    }
+    let longest = if nodes.distance { nodes.longest() } else { u64::from(nodes.node_latency) };
+    let (socket, node) = (u64::from(nodes.socket_latency), u64::from(nodes.node_latency));
+    let step = link.latency.cycles;
+    let latencies =
+        [(link.local_latency.cycles, link.local_latency.cycles), (step, step), (step, step), (socket, socket)];
+    let counts = nodes.links_by_level();
+    let levels: Vec<(&str, u64, u64, u64)> =
+        (nodes::LEVELS.iter().zip(counts).zip(latencies.into_iter().chain([(node, longest)])))
+            .map(|((&name, count), (shortest, longest))| (name, count, shortest, longest))
+            .filter(|&(_, count, ..)| count > 0)
+            .collect();
+    let mut out = String::new();
+    let _ = writeln!(out, "topology      {}, {cores} end points", shape.describe());
+    let _ = writeln!(out, "routing       dimension-order (at least {} point-to-point channels)", nodes.classes());
+    let _ = writeln!(out, "switches      {switches}, {} ports each", nodes.ports());
+    for &(name, count, shortest, longest) in &levels {
+        let latency = if shortest == longest { longest.to_string() } else { format!("{shortest} to {longest}") };
+        let _ = writeln!(out, "links         {count} {name}, {latency} cycle{}", if latency == "1" { "" } else { "s" });
+    }
+    out.push_str(&budget(shape));
+    out.push_str("\nthe system is too big to be listed; one with fewer nodes lists every port\n");
+    let json = json!({
+        "kind": shape.kind(),
+        "figures": {
+            "switches": switches,
+            "end_points": cores,
+            "links_between_switches": counts[1..].iter().sum::<u64>(),
+        },
+        "hsio_ports": { "of_a_node": nodes.budget().ports, "join_its_sockets": nodes.budget().sockets, "lead_to_other_nodes": nodes.budget().nodes },
+        "levels": levels.iter().map(|(name, count, shortest, longest)| json!({
+            "level": name,
+            "links": count,
+            "latency_min_cycles": shortest,
+            "latency_max_cycles": longest,
+        })).collect::<Vec<_>>(),
+    });
+    Some((out, json))
 }
 
 /// The topology for programs: figures, switches, end points, links.
@@ -136,6 +194,15 @@ pub fn json(layout: &Layout) -> Json {
     })
 }
 
+/// A tree in a picture.
+#[derive(Clone, Copy, Debug)]
+pub struct Tree<'a> {
+    /// Its links: sending switch and port, ascending.
+    pub links: &'a [(u32, u16)],
+    /// The switch at its root.
+    pub root: Option<u32>,
+}
+
 /// Colours of the levels, in their order; they come again after the last.
 const COLOURS: [&str; 8] = ["#9aa5b1", "#2b6cb0", "#c05621", "#2f855a", "#6b46c1", "#b83280", "#975a16", "#2c7a7b"];
 /// Units of a picture between two neighbouring switches.
@@ -145,6 +212,11 @@ const MARGIN: f64 = 48.0;
 /// A picture: switches where the shape places them, links coloured by level, end points as dots beside their switch.
 /// `None` if there are too many switches to see anything.
 pub fn svg(layout: &Layout, title: &str) -> Option<String> {
+    svg_of(layout, title, None)
+}
+
+/// The same with the links of a tree in their colours, all others pale, and the tree's root filled.
+pub fn svg_of(layout: &Layout, title: &str, tree: Option<Tree<'_>>) -> Option<String> {
     let switches = layout.switches();
     if switches > DRAWN {
         return None;
@@ -169,6 +241,10 @@ pub fn svg(layout: &Layout, title: &str) -> Option<String> {
     let _ = writeln!(out, "<title>{}</title>", escape(title));
     let _ = writeln!(out, "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>");
     let colour = |level: u8| COLOURS[usize::from(level) % COLOURS.len()];
+    let used = |link: &PlanLink| {
+        let has = |end| tree.is_some_and(|tree| tree.links.binary_search(&end).is_ok());
+        has(link.a) || has(link.b)
+    };
     let mut parallel: std::collections::HashMap<(u32, u32), u32> = std::collections::HashMap::new();
     for link in layout.plan.links.iter().filter(|link| link.a.0.max(link.b.0) < switches as u32) {
         let (a, b) = (at[link.a.0 as usize], at[link.b.0 as usize]);
@@ -183,14 +259,15 @@ pub fn svg(layout: &Layout, title: &str) -> Option<String> {
         let middle = (f64::midpoint(a.0, b.0) + 2.0 * bend * nx, f64::midpoint(a.1, b.1) + 2.0 * bend * ny);
         let _ = writeln!(
             out,
-            "<path d=\"M{:.1} {:.1} Q{:.1} {:.1} {:.1} {:.1}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.2\"/>",
+            "<path d=\"M{:.1} {:.1} Q{:.1} {:.1} {:.1} {:.1}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>",
             a.0,
             a.1,
             middle.0,
             middle.1,
             b.0,
             b.1,
-            colour(link.level)
+            if tree.is_some() && !used(link) { "#e2e8f0" } else { colour(link.level) },
+            if tree.is_some() && used(link) { "2.4" } else { "1.2" }
         );
     }
     let mut hosts = vec![0u32; switches];
@@ -206,11 +283,12 @@ pub fn svg(layout: &Layout, title: &str) -> Option<String> {
         let half = (3.2 * name.len() as f64 + 4.0).max(14.0);
         let _ = writeln!(
             out,
-            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\" rx=\"3\" fill=\"#edf2f7\" stroke=\"#2d3748\"/>\
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\" rx=\"3\" fill=\"{}\" stroke=\"#2d3748\"/>\
              <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             x - half,
             y - 10.0,
             2.0 * half,
+            if tree.is_some_and(|tree| tree.root == Some(switch as u32)) { "#f6ad55" } else { "#edf2f7" },
             y + 3.5,
             escape(name)
         );

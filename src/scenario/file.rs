@@ -9,8 +9,10 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Deserialize as DeriveDeserialize, Serialize, Serializer};
 
 use super::armed::file::ArmedFile;
+use super::hosts::file::HostFile;
 use super::names::{DType, Named, Op, Round};
 use super::problem::Problem;
+use super::programs::file::{CoreFile, MulticastFile, ProgramFile};
 use super::source::{Node, Value};
 
 /// A watershed scenario: what is built, what runs on it and what is looked at.
@@ -63,6 +65,21 @@ pub struct ScenarioFile {
     #[serde(default)]
     #[schemars(length(max = 4096))]
     pub collective: Vec<CollectiveFile>,
+    /// piuma: the programmable part of a core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<CoreFile>,
+    /// piuma: multicast trees.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub multicast: Vec<MulticastFile>,
+    /// piuma: programs that threads of cores run.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub program: Vec<ProgramFile>,
+    /// Collectives in software over point-to-point messages, to compare with.
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    pub host: Vec<HostFile>,
     /// Point-to-point traffic.
     #[serde(default)]
     #[schemars(length(max = 4096))]
@@ -117,15 +134,25 @@ impl Default for ClockFile {
 pub struct TopologyFile {
     /// The shape of the network.
     pub kind: TopologyKind,
-    /// die: tiles in the row; the first and the last are core tiles, those between have switches only. Default: 4.
+    /// die, nodes: tiles in the row of a die; the first and the last are core tiles, those between have switches only.
+    /// Default: 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65_535))]
     pub tiles: Option<u64>,
-    /// die: switches a tile. Default: 4.
+    /// die, nodes: switches a tile. Default: 4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4))]
     pub positions: Option<u64>,
-    /// mesh, torus, hyperx: switches along each dimension; sides of 1 have no ports.
+    /// nodes: sockets of a node, joined all-to-all. Default: 16.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub sockets: Option<u64>,
+    /// nodes: ports of a switch that leave the die. Default: 2, as on PIUMA.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 32))]
+    pub hsio_ports: Option<u64>,
+    /// mesh, torus, hyperx: switches along each dimension; nodes: nodes along each dimension, one node without it. Sides of
+    /// 1 have no ports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "mesh_size")]
     pub size: Option<Vec<u64>>,
@@ -133,7 +160,8 @@ pub struct TopologyFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
     pub concentration: Option<u64>,
-    /// torus, hyperx: how latencies follow from `link.latency_cycles`. Default: "equal".
+    /// torus, hyperx: how latencies follow from `link.latency_cycles`; nodes: those between nodes from `link.node_latency_ns`.
+    /// Default: "equal".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<LengthsFile>,
     /// Latencies of links between switches, one for each dimension of a mesh, torus or hyperx, for each level of a fat-tree
@@ -199,6 +227,8 @@ fn latencies(_: &mut SchemaGenerator) -> Schema {
 pub enum TopologyKind {
     /// A PIUMA die: a row of tiles of up to four switches, all-to-all inside a tile, joined position by position.
     Die,
+    /// PIUMA nodes on a HyperX of up to 6 dimensions: sockets, each a die, joined all-to-all in a node.
+    Nodes,
     /// A mesh of 1 to 6 dimensions.
     Mesh,
     /// A torus of 1 to 6 dimensions: a mesh whose rows are closed to rings.
@@ -222,6 +252,7 @@ impl TopologyKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Die => "die",
+            Self::Nodes => "nodes",
             Self::Mesh => "mesh",
             Self::Torus => "torus",
             Self::Hyperx => "hyperx",
@@ -284,7 +315,8 @@ pub struct SwitchFile {
     /// Register sets for collectives: that many ids can be configured at once.
     #[schemars(range(min = 1, max = 4096))]
     pub collective_ids: u32,
-    /// Virtual channels for point-to-point packets.
+    /// Virtual channels for point-to-point packets. Default: 2; as many as routing needs in a system of nodes, which is
+    /// also the least there.
     #[schemars(range(min = 1, max = 8))]
     pub point_to_point_vcs: u32,
     /// Buffer of one point-to-point channel at an input, in flits.
@@ -422,6 +454,9 @@ pub struct CengFile {
     /// Operands that wait at the engine, a port.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub operand_slots: u32,
+    /// Elements of scans that a switch can keep between their way up and their way down.
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub scan_slots: u32,
     /// Results that wait for the crossbar; "auto" is enough for one result a cycle.
     #[schemars(schema_with = "auto_or::<1, 1_048_576>")]
     pub result_slots: AutoOr,
@@ -429,7 +464,7 @@ pub struct CengFile {
 
 impl Default for CengFile {
     fn default() -> Self {
-        Self { stages: 3, radix: AutoOr::Auto, operand_slots: 2, result_slots: AutoOr::Auto }
+        Self { stages: 3, radix: AutoOr::Auto, operand_slots: 2, scan_slots: 128, result_slots: AutoOr::Auto }
     }
 }
 
@@ -454,6 +489,22 @@ pub struct LinkFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 16_384))]
     pub local_latency_cycles: Option<u64>,
+    /// nodes: latency of a link between two sockets of a node in ns. Default: 25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
+    pub socket_latency_ns: Option<f64>,
+    /// nodes: latency of a link between two sockets of a node in cycles, at least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 16_384))]
+    pub socket_latency_cycles: Option<u64>,
+    /// nodes: latency of a link between two nodes in ns. Default: 50.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
+    pub node_latency_ns: Option<f64>,
+    /// nodes: latency of a link between two nodes in cycles, at least 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 16_384))]
+    pub node_latency_cycles: Option<u64>,
     /// Payload bits of a flit.
     #[schemars(range(min = 8, max = 4096))]
     pub flit_bits: u32,
@@ -469,6 +520,10 @@ impl Default for LinkFile {
             latency_cycles: None,
             local_latency_ns: None,
             local_latency_cycles: None,
+            socket_latency_ns: None,
+            socket_latency_cycles: None,
+            node_latency_ns: None,
+            node_latency_cycles: None,
             flit_bits: 64,
             cycles_per_flit: 1,
         }
@@ -608,6 +663,12 @@ pub struct CollectiveFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub root: Option<String>,
+    /// scan: whether a participant's own value is among those that are reduced for it. Default: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inclusive: Option<bool>,
+    /// Programs call it, as often as they like: they say when, with which vector and how many elements.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub called: bool,
     /// Cycle in which the participants start.
     #[serde(default)]
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
@@ -627,6 +688,11 @@ pub struct CollectiveFile {
     /// What the participants contribute. Default: random = "normal", or "integers" for integer types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataFile>,
+    /// A file of configuration registers, as `watershed embed --save` writes it, instead of the built-in tree; relative to
+    /// the scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub embedding: Option<String>,
     /// Configuration registers by the name of the switch, instead of the built-in tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registers: Option<BTreeMap<String, SwitchRegistersFile>>,
@@ -644,6 +710,8 @@ pub enum CollectiveKind {
     Broadcast,
     /// Nobody goes on before everybody has arrived.
     Barrier,
+    /// Everybody gets the reduction of those before it, in the order of `participants`.
+    Scan,
 }
 
 impl CollectiveKind {
@@ -654,6 +722,7 @@ impl CollectiveKind {
             Self::Reduce => "reduce",
             Self::Broadcast => "broadcast",
             Self::Barrier => "barrier",
+            Self::Scan => "scan",
         }
     }
 }
@@ -1026,6 +1095,16 @@ impl Default for DelayFile {
 }
 
 const MAX_CYCLE: i64 = super::limits::CYCLES as i64;
+
+/// Operations, for tables in other files.
+pub(crate) fn operations(generator: &mut SchemaGenerator) -> Schema {
+    names::<Op>(generator)
+}
+
+/// Data types, for tables in other files.
+pub(crate) fn types(generator: &mut SchemaGenerator) -> Schema {
+    names::<DType>(generator)
+}
 
 fn names<T: Named>(_: &mut SchemaGenerator) -> Schema {
     let names: Vec<&str> = T::names().collect();

@@ -15,6 +15,10 @@
 //! | file | holds |
 //! |------|-------|
 //! | [`armed`] | scenarios of the armed family: their table, system, run and report |
+//! | [`programs`] | programs of cores, multicast trees, collectives that programs call |
+//! | [`hosts`] | collectives in software, to compare with |
+//! | [`scan`] | order registers of prefix scans, and what every rank must get |
+//! | [`golden`] | what a collective's result must be |
 //! | [`file`](mod@file) | the format: one struct a table; its doc comments are the reference |
 //! | [`schema`] | the JSON Schema made from those structs, and the check against it |
 //! | [`source`] | text, places, overrides |
@@ -25,6 +29,7 @@
 //! | [`config`] | the configuration after all defaults and derivations: what a simulation is built from |
 //! | [`names`] | operations, types, rounding modes by name |
 //! | [`graph`] | topologies that a file describes |
+//! | [`embedding`] | the trees of collectives, read back from the registers |
 //! | [`drawing`] | a topology as text and as a picture |
 //! | [`soundness`] | that packets arrive and cannot deadlock, shown before cycle 0 |
 //! | [`expr`] | expressions over values: filters, metrics, triggers |
@@ -47,19 +52,24 @@ pub mod config;
 pub mod cost;
 pub mod data;
 pub mod drawing;
+pub mod embedding;
 pub mod expr;
 pub mod file;
+pub mod golden;
 pub mod graph;
+pub mod hosts;
 pub mod inherit;
 pub mod limits;
 pub mod measure;
 pub mod names;
 pub mod number;
 pub mod problem;
+pub mod programs;
 pub mod random;
 mod resolve;
 pub mod result;
 pub mod run;
+pub mod scan;
 pub mod schema;
 pub mod shipped;
 pub mod soundness;

@@ -12,18 +12,19 @@ use super::config::{
 };
 use super::file::{
     AlgorithmFile, AutoOr, Bandwidth, CollectiveFile, CollectiveKind, DelayFile, Distribution, Family, FlowFile,
-    InjectionKind, LengthsFile, PacketFlits, ParticipantsFile, Pattern, ScenarioFile, SwitchAllocator, TopologyFile,
-    TopologyKind, TrafficFile, VcAllocator,
+    InjectionKind, LengthsFile, PacketFlits, ParticipantsFile, Pattern, ScenarioFile, SwitchAllocator,
+    SwitchRegistersFile, TopologyFile, TopologyKind, TrafficFile, VcAllocator,
 };
 use super::names::{self, Accumulate, DType, Named, Op, Round};
 use super::problem::Problem;
+use super::programs::config::{self as programs, Programs};
 use super::random::Stream;
 use super::source::{Source, alternatives, child};
 use super::{limits, trace, units};
 use crate::fabric::Pipeline;
 use crate::fabric::routing::Algorithm;
 use crate::fabric::topology::{
-    Die, Dragonfly, FatTree, GenericTree, Graph, HyperX, Lengths, Mesh, Shape, Torus, Wiring,
+    Die, Dragonfly, FatTree, GenericTree, Graph, HyperX, Lengths, Mesh, Nodes, Shape, Torus, Wiring,
 };
 use crate::fabric::traffic::{Permutation, Process};
 
@@ -62,17 +63,18 @@ impl Resolver<'_> {
         self.exclusive_keys(file);
         let clock = self.clock(file);
         let link = self.link(file);
+        self.foreign_link_keys(file);
         let memory = self.memory(file);
         self.family(file);
         // Names and numbers of everything below hang on the shape: without one there is nothing more to say.
-        let topology = self.topology(file, link.latency.cycles)?;
+        let topology = self.topology(file, &link)?;
         let routing = self.routing(file, &topology.shape);
         let radix = file.switch.ceng.radix.or(topology.ports());
         let switch = Switch {
             pipeline_stages: file.switch.pipeline_stages,
             arbiter: file.switch.arbiter,
             collective_ids: file.switch.collective_ids,
-            point_to_point_vcs: file.switch.point_to_point_vcs,
+            point_to_point_vcs: self.channels(file, &topology.shape),
             point_to_point_buffer_flits: file.switch.point_to_point_buffer_flits,
             collective_buffer_flits: file.switch.collective_buffer_flits,
             router: self.router(file, &topology),
@@ -80,15 +82,18 @@ impl Resolver<'_> {
                 stages: file.switch.ceng.stages,
                 radix,
                 operand_slots: file.switch.ceng.operand_slots,
+                scan_slots: file.switch.ceng.scan_slots,
                 result_slots: file.switch.ceng.result_slots,
             },
         };
-        self.storage(&switch, &topology);
+        self.storage(&switch, &topology, !file.traffic.is_empty());
         let collectives = self.collectives(file, &topology);
         let armed = (file.family == Family::Armed).then(|| {
             let table = file.armed.clone().unwrap_or_default();
             super::armed::config::resolve(&table, &topology, file.seed, &mut self.problems)
         });
+        let programs = self.programs(file, &topology);
+        let hosts = super::hosts::config::resolve(&file.host, &collectives, &topology, &mut self.problems);
         let traffic = self.traffic(file, &topology);
         self.measure(file, &traffic);
         let wave = Wave {
@@ -141,6 +146,8 @@ impl Resolver<'_> {
             limits: file.limits.clone(),
             checks: file.checks.clone(),
             collectives,
+            programs,
+            hosts,
             traffic,
             measure: file.measure,
             wave,
@@ -226,6 +233,7 @@ impl Resolver<'_> {
 
     fn link(&mut self, file: &ScenarioFile) -> Link {
         let link = &file.link;
+        let nodes = file.topology.kind == TopologyKind::Nodes;
         Link {
             latency: self.latency("link.latency", link.latency_ns, link.latency_cycles, Default::Ns(5.0), 1),
             local_latency: self.latency(
@@ -235,6 +243,14 @@ impl Resolver<'_> {
                 Default::Cycles(1),
                 1,
             ),
+            socket_latency: nodes.then(|| {
+                let (ns, cycles) = (link.socket_latency_ns, link.socket_latency_cycles);
+                self.latency("link.socket_latency", ns, cycles, Default::Ns(25.0), 1)
+            }),
+            node_latency: nodes.then(|| {
+                let (ns, cycles) = (link.node_latency_ns, link.node_latency_cycles);
+                self.latency("link.node_latency", ns, cycles, Default::Ns(50.0), 1)
+            }),
             flit_bits: link.flit_bits,
             cycles_per_flit: link.cycles_per_flit,
         }
@@ -282,12 +298,31 @@ impl Resolver<'_> {
         let (keys, place, help): (&[&str], _, _) = match file.family {
             Family::Piuma => (&["armed"], "in the piuma family", "family = \"armed\" has this table"),
             Family::Fabric => (
-                &["collective", "switch.ceng", "switch.collective_ids", "switch.collective_buffer_flits", "armed"],
+                &[
+                    "collective",
+                    "switch.ceng",
+                    "switch.collective_ids",
+                    "switch.collective_buffer_flits",
+                    "armed",
+                    "core",
+                    "multicast",
+                    "program",
+                ],
                 "in a plain fabric",
                 "family = \"piuma\" has collectives",
             ),
             Family::Armed => (
-                &["collective", "switch.ceng", "switch.collective_ids", "memory", "traffic"],
+                &[
+                    "collective",
+                    "switch.ceng",
+                    "switch.collective_ids",
+                    "memory",
+                    "traffic",
+                    "core",
+                    "multicast",
+                    "program",
+                    "host",
+                ],
                 "in the armed family",
                 "its reductions are in [[armed.reduction]]",
             ),
@@ -299,24 +334,29 @@ impl Resolver<'_> {
         }
     }
 
-    fn topology(&mut self, file: &ScenarioFile, step: u64) -> Option<Topology> {
+    fn topology(&mut self, file: &ScenarioFile, link: &Link) -> Option<Topology> {
+        let step = link.latency.cycles;
         let topology = &file.topology;
         let kind = topology.kind;
         self.foreign_topology_keys(topology);
-        if file.family == Family::Piuma && !matches!(kind, TopologyKind::Die | TopologyKind::Mesh) {
+        if file.family == Family::Piuma && !matches!(kind, TopologyKind::Die | TopologyKind::Nodes | TopologyKind::Mesh)
+        {
             self.report(
                 Problem::at("topology.kind", format!("there are no collective switches in a {} yet", kind.name()))
-                    .expected("\"die\" or \"mesh\"")
+                    .expected("\"die\", \"nodes\" or \"mesh\"")
                     .help("family = \"fabric\" has all topologies, for point-to-point traffic"),
             );
             return None;
         }
-        let shape = self.shape(topology)?;
+        let shape = self.shape(topology, link)?;
         let place = match kind {
             TopologyKind::Die => "topology.tiles",
-            TopologyKind::Mesh | TopologyKind::Torus | TopologyKind::Hyperx | TopologyKind::FlattenedButterfly => {
-                "topology.size"
-            }
+            TopologyKind::Nodes if topology.size.is_none() => "topology.sockets",
+            TopologyKind::Nodes
+            | TopologyKind::Mesh
+            | TopologyKind::Torus
+            | TopologyKind::Hyperx
+            | TopologyKind::FlattenedButterfly => "topology.size",
             TopologyKind::FatTree => "topology.levels",
             TopologyKind::Dragonfly => "topology.groups",
             TopologyKind::Tree => "topology.branching",
@@ -325,7 +365,7 @@ impl Resolver<'_> {
         // Sizes that are given are multiplied in more bits than a number of switches has.
         let product = |factors: &[u64]| factors.iter().fold(1u128, |all, &one| all.saturating_mul(u128::from(one)));
         let switches = match kind {
-            TopologyKind::FatTree => shape.switches().map_or(u128::MAX, u128::from),
+            TopologyKind::FatTree | TopologyKind::Nodes => shape.switches().map_or(u128::MAX, u128::from),
             _ => topology.size.as_deref().map_or_else(|| shape.switches().map_or(u128::MAX, u128::from), product),
         };
         if switches > u128::from(limits::SWITCHES) {
@@ -356,6 +396,11 @@ impl Resolver<'_> {
             );
             return None;
         }
+        if let Shape::Nodes(nodes) = &shape
+            && !self.nodes(nodes)
+        {
+            return None;
+        }
         self.latencies(topology, &shape, step);
         Some(Topology { shape, file: topology.file.clone() })
     }
@@ -365,6 +410,9 @@ impl Resolver<'_> {
         let grid: &[&str] = &["size", "concentration", "latency", "latencies_cycles"];
         let (article, keys): (_, &[&str]) = match topology.kind {
             TopologyKind::Die => ("die", &["tiles", "positions"]),
+            TopologyKind::Nodes => {
+                ("system of nodes", &["size", "sockets", "tiles", "positions", "hsio_ports", "latency"])
+            }
             TopologyKind::Mesh => ("mesh", &["size", "concentration", "latencies_cycles"]),
             TopologyKind::Torus => ("torus", grid),
             TopologyKind::Hyperx | TopologyKind::FlattenedButterfly => ("hyperx", grid),
@@ -378,6 +426,8 @@ impl Resolver<'_> {
         let all = [
             ("tiles", topology.tiles.is_some()),
             ("positions", topology.positions.is_some()),
+            ("sockets", topology.sockets.is_some()),
+            ("hsio_ports", topology.hsio_ports.is_some()),
             ("size", topology.size.is_some()),
             ("concentration", topology.concentration.is_some()),
             ("latency", topology.latency.is_some()),
@@ -398,14 +448,14 @@ impl Resolver<'_> {
         if topology.kind == TopologyKind::Torus || topology.latency != Some(LengthsFile::Folded) {
             return;
         }
-        if matches!(topology.kind, TopologyKind::Hyperx | TopologyKind::FlattenedButterfly) {
+        if matches!(topology.kind, TopologyKind::Nodes | TopologyKind::Hyperx | TopologyKind::FlattenedButterfly) {
             let problem = Problem::at("topology.latency", "a hyperx has no rings to fold");
             self.report(problem.expected("\"equal\" or \"distance\""));
         }
     }
 
     /// The shape of the keys that are given. Sizes may still be too big.
-    fn shape(&mut self, topology: &TopologyFile) -> Option<Shape> {
+    fn shape(&mut self, topology: &TopologyFile, link: &Link) -> Option<Shape> {
         let missing = |key: &str, what: &str, expected: &str| {
             Problem::at(format!("topology.{key}"), format!("`topology.{key}` is missing: {what}")).expected(expected)
         };
@@ -422,6 +472,18 @@ impl Resolver<'_> {
             TopologyKind::Die => Shape::Die(Die {
                 tiles: topology.tiles.unwrap_or(4) as u16,
                 positions: topology.positions.unwrap_or(4) as u16,
+            }),
+            TopologyKind::Nodes => Shape::Nodes(Nodes {
+                size: topology.size.iter().flatten().map(|&side| small(side)).collect(),
+                sockets: topology.sockets.unwrap_or(16) as u32,
+                die: Die {
+                    tiles: topology.tiles.unwrap_or(4) as u16,
+                    positions: topology.positions.unwrap_or(4) as u16,
+                },
+                hsio_ports: topology.hsio_ports.unwrap_or(2) as u16,
+                socket_latency: link.socket_latency.map_or(1, |latency| latency.cycles as u16),
+                node_latency: link.node_latency.map_or(1, |latency| latency.cycles as u16),
+                distance: lengths == Lengths::Distance,
             }),
             TopologyKind::Mesh | TopologyKind::Torus | TopologyKind::Hyperx | TopologyKind::FlattenedButterfly => {
                 let Some(given) = &topology.size else {
@@ -508,7 +570,7 @@ impl Resolver<'_> {
             Shape::HyperX(hyperx) => (hyperx.size.len(), "dimensions", &hyperx.wiring, &hyperx.size),
             Shape::FatTree(tree) => (tree.levels as usize - 1, "levels above the leaves", &tree.wiring, &[]),
             Shape::Dragonfly(dragonfly) => (2, "kinds of links, in and between groups,", &dragonfly.wiring, &[]),
-            Shape::Die(_) | Shape::Tree(_) | Shape::Graph(_) => return,
+            Shape::Die(_) | Shape::Nodes(_) | Shape::Tree(_) | Shape::Graph(_) => return,
         };
         if let Some(list) = &topology.latencies_cycles
             && list.len() != kinds
@@ -524,6 +586,49 @@ impl Resolver<'_> {
                 Problem::at("topology.latency", format!("the longest link takes {longest} cycles, too many"))
                     .expected(format!("up to {MAX_LATENCY} cycles")),
             );
+        }
+    }
+
+    /// Whether the ports that leave the dies of a node suffice (requirement P-TOPO-4), and no link is too long.
+    fn nodes(&mut self, nodes: &Nodes) -> bool {
+        let budget = nodes.budget();
+        if !budget.suffices {
+            let place =
+                if self.source.has("topology.size") && budget.nodes > 0 { "topology.size" } else { "topology.sockets" };
+            let free = budget.ports.saturating_sub(budget.sockets);
+            let message = format!(
+                "a node would need {} HSIO ports for other nodes and {} for its sockets, it has {}",
+                budget.nodes, budget.sockets, budget.ports
+            );
+            let expected = if budget.ports < budget.sockets {
+                format!("up to {} sockets, or more `topology.hsio_ports`", budget.ports / u64::from(nodes.sockets) + 1)
+            } else {
+                format!("sides whose sum is at most {}, or more `topology.hsio_ports`", free + nodes.size.len() as u64)
+            };
+            self.report(Problem::at(place, message).expected(expected));
+            return false;
+        }
+        if nodes.longest() > MAX_LATENCY {
+            self.report(
+                Problem::at("topology.latency", format!("the longest link takes {} cycles, too many", nodes.longest()))
+                    .expected(format!("up to {MAX_LATENCY} cycles")),
+            );
+        }
+        true
+    }
+
+    /// Latencies of links that a topology does not have.
+    fn foreign_link_keys(&mut self, file: &ScenarioFile) {
+        if file.topology.kind == TopologyKind::Nodes {
+            return;
+        }
+        for key in ["socket_latency_ns", "socket_latency_cycles", "node_latency_ns", "node_latency_cycles"] {
+            let path = format!("link.{key}");
+            if self.source.has(&path) {
+                let kind = file.topology.kind.name();
+                let problem = Problem::at_key(path, format!("the topology \"{kind}\" has no such links"));
+                self.report(problem.expected("the topology \"nodes\""));
+            }
         }
     }
 
@@ -592,9 +697,38 @@ impl Resolver<'_> {
         router
     }
 
-    fn storage(&mut self, switch: &Switch, topology: &Topology) {
+    /// Point-to-point channels; a system of nodes has as many as its routing needs if nothing is said.
+    fn channels(&mut self, file: &ScenarioFile, shape: &Shape) -> u32 {
+        let given = file.switch.point_to_point_vcs;
+        let Shape::Nodes(nodes) = shape else { return given };
+        let needed = u32::from(nodes.classes());
+        if !self.source.has("switch.point_to_point_vcs") {
+            return needed;
+        }
+        if given < needed {
+            let message = format!(
+                "{needed} classes of point-to-point packets need as many channels, {}",
+                counted_channels(given)
+            );
+            self.report(
+                Problem::at("switch.point_to_point_vcs", message).expected(format!(
+                    "{needed} or more: one class more than links that leave a die on the longest way"
+                )),
+            );
+        }
+        given
+    }
+
+    fn storage(&mut self, switch: &Switch, topology: &Topology, traffic: bool) {
         let ports = u128::from(topology.ports() + 1) * u128::from(topology.switches());
-        let registers = ports * u128::from(switch.collective_ids) * 2;
+        // In a system of nodes equal registers stand once, and without traffic there are no point-to-point channels.
+        let nodes = matches!(topology.shape, Shape::Nodes(_));
+        let registers = if nodes {
+            u128::from(topology.switches()) * u128::from(switch.collective_ids)
+        } else {
+            ports * u128::from(switch.collective_ids) * 2
+        };
+        let channels = if nodes && !traffic { 0 } else { switch.point_to_point_vcs };
         if registers > u128::from(limits::REGISTERS) {
             self.report(
                 Problem::at("switch.collective_ids", format!("{registers} configuration registers are too many"))
@@ -605,7 +739,7 @@ impl Resolver<'_> {
         let buffers = [
             (
                 "switch.point_to_point_buffer_flits",
-                u128::from(switch.point_to_point_vcs) * u128::from(switch.point_to_point_buffer_flits) * ports,
+                u128::from(channels) * u128::from(switch.point_to_point_buffer_flits) * ports,
             ),
             ("switch.collective_buffer_flits", 2 * fixed(switch.collective_buffer_flits) * ports),
             ("switch.ceng.operand_slots", u128::from(switch.ceng.operand_slots) * ports),
@@ -705,12 +839,20 @@ impl Resolver<'_> {
                 );
             }
         }
+        if file.inclusive.is_some() && kind != CollectiveKind::Scan {
+            self.report(Problem::at_key(format!("{path}.inclusive"), "only a scan is inclusive or exclusive"));
+        }
         let rows = match kind {
-            CollectiveKind::Allreduce | CollectiveKind::Reduce => participants.len(),
+            CollectiveKind::Allreduce | CollectiveKind::Reduce | CollectiveKind::Scan => participants.len(),
             CollectiveKind::Broadcast => 1,
             CollectiveKind::Barrier => 0,
         };
-        let data = self.data(file, path, dtype, elements, rows);
+        let data = if file.called {
+            self.called(file, path);
+            Data::None
+        } else {
+            self.data(file, path, dtype, elements, rows)
+        };
         let tree = self.tree(file, path, topology);
         Collective {
             name,
@@ -728,6 +870,8 @@ impl Resolver<'_> {
                 Tree::Registers(_) => None,
             },
             tree,
+            inclusive: file.inclusive.unwrap_or(true),
+            called: file.called,
             start_cycle: file.start_cycle,
             delays,
             delay_random_max,
@@ -735,6 +879,56 @@ impl Resolver<'_> {
             receiver: file.receiver,
             data,
         }
+    }
+
+    /// What programs say of a collective that they call, its table cannot.
+    fn called(&mut self, file: &CollectiveFile, path: &str) {
+        for key in ["elements", "data", "start_cycle", "delay_cycles"] {
+            if self.source.has(&format!("{path}.{key}")) {
+                let message = format!("programs call this collective: `{key}` is theirs to say");
+                let called = format!("{path}.called");
+                self.report(Problem::at_key(format!("{path}.{key}"), message).related(called, "said here"));
+            }
+        }
+        if file.receiver.is_some_and(|receiver| match &file.participants {
+            ParticipantsFile::All => false,
+            ParticipantsFile::List(list) => !list.contains(&u64::from(receiver)),
+        }) {
+            self.report(
+                Problem::at(format!("{path}.receiver"), "who receives must call the collective, too")
+                    .expected("one of the participants"),
+            );
+        }
+    }
+
+    /// Multicast trees and programs.
+    fn programs(&mut self, file: &ScenarioFile, topology: &Topology) -> Option<Programs> {
+        let called = file.collective.iter().any(|collective| collective.called);
+        if file.core.is_none() && file.multicast.is_empty() && file.program.is_empty() && !called {
+            return None;
+        }
+        let mut multicasts = Vec::new();
+        for (index, given) in file.multicast.iter().enumerate() {
+            let ids = file.switch.collective_ids;
+            let mut multicast = programs::multicast(given, index, ids, topology, &mut self.problems);
+            let path = format!("multicast[{index}].registers");
+            multicast.registers = given.registers.as_ref().map(|given| self.registers(given, &path, topology));
+            if let Some(at) = file.collective.iter().position(|collective| collective.id == given.id) {
+                let message = format!("id {} belongs to a collective", given.id);
+                self.report(
+                    Problem::at(format!("multicast[{index}].id"), message)
+                        .expected("an id that no collective has")
+                        .related(format!("collective[{at}].id"), "that one"),
+                );
+            }
+            multicasts.push(multicast);
+        }
+        let texts = file.program.iter().enumerate();
+        let texts = texts
+            .map(|(index, given)| programs::text(given, index, self.base, topology, self.source, &mut self.problems));
+        let texts = texts.collect();
+        let core = file.core.clone().unwrap_or_default();
+        Some(Programs { core, multicasts, programs: texts })
     }
 
     fn operation(&mut self, file: &CollectiveFile, path: &str) -> (Option<Op>, DType, Round) {
@@ -757,7 +951,7 @@ impl Resolver<'_> {
                 }
                 Some(Op::Barrier)
             }
-            CollectiveKind::Allreduce | CollectiveKind::Reduce => {
+            CollectiveKind::Allreduce | CollectiveKind::Reduce | CollectiveKind::Scan => {
                 let op = given.unwrap_or(Op::Sum);
                 if op == Op::Barrier {
                     self.report(
@@ -967,31 +1161,64 @@ impl Resolver<'_> {
     }
 
     fn tree(&mut self, file: &CollectiveFile, path: &str, topology: &Topology) -> Tree {
-        if let Some(registers) = &file.registers {
-            let registers_path = format!("{path}.registers");
-            let mut sets = Vec::new();
-            for (name, set) in registers {
-                let here = child(&registers_path, name);
-                let Some(switch) = self.switch(name, &here, true, topology) else {
-                    continue;
-                };
-                let request = self.port_vectors(&set.request, &format!("{here}.request"));
-                let response = self.port_vectors(&set.response, &format!("{here}.response"));
-                sets.push(SwitchRegisters { switch, name: name.clone(), request, response });
-            }
-            sets.sort_by_key(|set| set.switch);
-            if registers.is_empty() {
-                self.report(
-                    Problem::at(registers_path, "no switch has a register")
-                        .expected("registers of at least one switch, or none of this table for the built-in tree"),
-                );
-            }
-            return Tree::Registers(sets);
+        let saved = file.embedding.as_ref().map(|name| (self.embedding(name, path), format!("{path}.embedding")));
+        let given = file.registers.as_ref().map(|registers| (registers, format!("{path}.registers")));
+        if let Some((registers, registers_path)) = given.or(saved.as_ref().map(|(set, path)| (set, path.clone()))) {
+            return Tree::Registers(self.registers(registers, &registers_path, topology));
         }
         match file.root.as_deref() {
             None | Some("auto") => Tree::Auto,
             Some(name) => self.switch(name, &format!("{path}.root"), false, topology).map_or(Tree::Auto, Tree::Root),
         }
+    }
+
+    fn registers(
+        &mut self,
+        registers: &BTreeMap<String, SwitchRegistersFile>,
+        registers_path: &str,
+        topology: &Topology,
+    ) -> Vec<SwitchRegisters> {
+        let mut sets = Vec::new();
+        for (name, set) in registers {
+            let here = child(registers_path, name);
+            let Some(switch) = self.switch(name, &here, true, topology) else {
+                continue;
+            };
+            let request = self.port_vectors(&set.request, &format!("{here}.request"));
+            let response = self.port_vectors(&set.response, &format!("{here}.response"));
+            sets.push(SwitchRegisters { switch, name: name.clone(), request, response });
+        }
+        sets.sort_by_key(|set| set.switch);
+        if registers.is_empty() && self.problems.is_empty() {
+            self.report(
+                Problem::at(registers_path, "no switch has a register")
+                    .expected("registers of at least one switch, or none of this table for the built-in tree"),
+            );
+        }
+        sets
+    }
+
+    /// The registers of an embedding that was saved.
+    fn embedding(&mut self, name: &str, path: &str) -> BTreeMap<String, SwitchRegistersFile> {
+        let full = self.base.join(name);
+        let read = || -> Result<BTreeMap<String, SwitchRegistersFile>, String> {
+            let size = std::fs::metadata(&full).map_err(|error| error.to_string())?.len();
+            if size > limits::DATA_BYTES {
+                return Err(format!("it is longer than {} bytes", limits::DATA_BYTES));
+            }
+            let text = std::fs::read_to_string(&full).map_err(|error| error.to_string())?;
+            toml::from_str(&text).map_err(|error| {
+                let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+                format!("line {line}: {}", error.message())
+            })
+        };
+        read().unwrap_or_else(|reason| {
+            self.report(
+                Problem::at(format!("{path}.embedding"), format!("cannot load \"{name}\": {reason}"))
+                    .expected("registers by the name of the switch, as `watershed embed --save` writes them"),
+            );
+            BTreeMap::new()
+        })
     }
 
     fn switch(&mut self, name: &str, path: &str, is_key: bool, topology: &Topology) -> Option<u32> {

@@ -31,6 +31,12 @@ pub struct Document {
     pub links: Links,
     /// The background traffic, in the order of the scenario.
     pub traffic: Vec<TrafficResult>,
+    /// Collectives in software, in the order of the scenario.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<super::hosts::result::HostResult>,
+    /// What programs did; missing without programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub programs: Option<super::programs::result::ProgramsResult>,
     /// What the armed family has to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub armed: Option<super::armed::result::ArmedResult>,
@@ -254,6 +260,8 @@ impl Document {
             collectives: Vec::new(),
             links: Links::default(),
             traffic: Vec::new(),
+            hosts: Vec::new(),
+            programs: None,
             armed: None,
             measure: None,
             checks: Vec::new(),

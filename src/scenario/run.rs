@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use super::build::{BuildOptions, Ready, build, operation, oracle_tree};
+use super::build::{BuildOptions, Built, Ready, build, operation, oracle_tree};
 use super::config::{CollectiveKind, Family, TrafficPattern};
 use super::measure::{self, MeasureResult, Measurement, Phase};
 use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
     hex,
 };
-use super::{Loaded, Problem, Problems, armed, trace, why};
+use super::{Loaded, Problem, Problems, armed, golden, hosts, programs, trace, why};
 use crate::arith::{self, Flags};
 use crate::fabric::traffic::{Created, Received, Traffic};
-use crate::fabric::{Evaluation, LinkCount, LinkLoad, NodeKind, Step};
+use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
 use crate::oracle;
 use crate::piuma::{Job, System, Tap};
 use crate::probe::ladder::Ladder;
@@ -214,7 +214,8 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
     if options.ladder {
         return Err(RunError::Usage("only the armed family makes ladders".into()));
     }
-    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks })?;
+    let whole = options.wave.is_some() || options.all_links || options.why.is_some();
+    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole })?;
     let mut run = Run::new(loaded, ready)?;
     if options.why.is_some() {
         run.ready.system.keep_journal();
@@ -245,9 +246,19 @@ struct Run<'a> {
     document: Document,
     /// Whether each collective may start, and is complete.
     state: Vec<State>,
+    /// How many participants of each, from the first on, are known to be done.
+    done: Vec<usize>,
     /// Completions the system has reported and the run has looked at.
     seen: u64,
+    /// Threads of programs are left.
+    programs_left: bool,
+    /// First cycle of each host that has started.
+    host_starts: Vec<Option<u64>>,
+    /// The host that runs or is to run.
+    host_next: Option<usize>,
     deadlock: Option<String>,
+    /// A store of a program that no register took.
+    refused: Option<String>,
     notes: Vec<String>,
     measurement: Measurement,
     /// The network at the start and at the end of the window.
@@ -315,10 +326,20 @@ impl<'a> Run<'a> {
         for (key, value) in std::mem::take(&mut ready.derived) {
             document.derive(&key, value);
         }
-        let state = ready
+        let done = vec![0; ready.collectives.len()];
+        let state: Vec<State> = ready
             .collectives
             .iter()
-            .map(|built| if built.after.is_empty() { State::Running } else { State::Claiming })
+            .zip(&loaded.scenario.collectives)
+            .map(|(built, collective)| {
+                if collective.called {
+                    State::Complete
+                } else if built.after.is_empty() {
+                    State::Running
+                } else {
+                    State::Claiming
+                }
+            })
             .collect();
         let measurement = Measurement::new(loaded.scenario.measure, ready.classes.len());
         for end in 0..ready.system.ends().len() {
@@ -329,7 +350,26 @@ impl<'a> Run<'a> {
         let feed = Feed::open(loaded, &ready)?;
         let window = [None, None];
         let (deadlock, notes) = (None, Vec::new());
-        Ok(Run { loaded, ready, document, state, seen: 0, deadlock, notes, measurement, window, feed, timeline: None })
+        let host_starts = vec![None; loaded.scenario.hosts.len()];
+        let programs_left = ready.system.ends().iter().any(|end| end.processor.is_some());
+        Ok(Run {
+            loaded,
+            ready,
+            document,
+            state,
+            done,
+            seen: 0,
+            programs_left,
+            host_starts,
+            host_next: None,
+            deadlock,
+            refused: None,
+            notes,
+            measurement,
+            window,
+            feed,
+            timeline: None,
+        })
     }
 
     /// Lets every core write down when its words land.
@@ -344,8 +384,8 @@ impl<'a> Run<'a> {
 
     fn flip(&mut self, flip: Flip<'_>) -> Result<(), RunError> {
         let Flip { switch, id, word, mask } = flip;
-        let named = self.ready.system.plan().nodes.iter().position(|node| node.name == switch);
-        let engine = named.and_then(|at| self.ready.system.join_mut(at as u32));
+        let named = self.loaded.scenario.topology.switch_by_name(switch);
+        let engine = named.and_then(|at| self.ready.system.join_mut(at));
         let engine =
             engine.ok_or_else(|| RunError::Usage(format!("there is no switch \"{switch}\" with an engine")))?;
         engine.set_tap(Tap { id, seq: word, flip: mask, seen: None });
@@ -370,6 +410,8 @@ impl<'a> Run<'a> {
     fn drive(&mut self, options: &RunOptions<'_>) {
         let limits = &self.loaded.scenario.limits;
         let mut watchdog = Watchdog::new(limits.watchdog_cycles);
+        self.host_next = self.host_from(0);
+        self.next_host();
         let mut look = 0;
         let mut looked = std::time::Instant::now();
         while !self.is_done() {
@@ -397,6 +439,14 @@ impl<'a> Run<'a> {
             if self.ready.system.completions() != self.seen {
                 self.seen = self.ready.system.completions();
                 self.advance();
+                self.program_stores();
+                self.programs_left = self.programs_left();
+                self.next_host();
+            } else if self.programs_left && step == Step::Quiet && !self.programs_left() {
+                // The last messages have come to their queues, and nobody is there to take them.
+                self.programs_left = false;
+                self.next_host();
+                continue;
             } else if step == Step::Quiet && !self.feed.is_at_end() {
                 // The next packet of a trace is further away than the run has read.
                 let now = self.ready.system.now();
@@ -446,12 +496,83 @@ impl<'a> Run<'a> {
         self.document.cycles = self.ready.system.now();
     }
 
+    /// The first host on the fabric from an index on.
+    fn host_from(&self, first: usize) -> Option<usize> {
+        let hosts = &self.loaded.scenario.hosts;
+        (first..hosts.len()).find(|&index| hosts[index].mode == hosts::file::HostMode::Fabric)
+    }
+
+    /// Whether there is anything but traffic.
+    fn has_work(&self) -> bool {
+        let scenario = &self.loaded.scenario;
+        !self.state.is_empty() || scenario.programs.is_some() || self.host_from(0).is_some()
+    }
+
+    fn host_is_done(&self, index: usize, host: &hosts::config::Host) -> bool {
+        hosts::result::ranks(&self.ready.system, host, index).all(|rank| rank.end().is_some())
+    }
+
+    fn hosts_left(&self) -> bool {
+        self.host_next.is_some()
+    }
+
+    /// Lets the next host start when all that was before it is complete.
+    fn next_host(&mut self) {
+        let Some(next) = self.host_next else { return };
+        let host = &self.loaded.scenario.hosts[next];
+        if self.host_starts[next].is_some() {
+            if !self.host_is_done(next, host) {
+                return;
+            }
+            self.host_next = self.host_from(next + 1);
+            self.next_host();
+            return;
+        }
+        if self.collectives_left() || self.programs_left {
+            return;
+        }
+        let start = self.ready.system.now().max(host.start_cycle);
+        self.host_starts[next] = Some(start);
+        let class = hosts::build::job(host, next).class;
+        for &end in &host.ranks {
+            for rank in self.ready.system.end_mut(end as usize).hosts.iter_mut() {
+                if rank.job().class == class {
+                    rank.release(start);
+                }
+            }
+        }
+    }
+
+    /// Whether threads of programs have not ended, or what they sent is still on its way.
+    fn programs_left(&self) -> bool {
+        let mut processors = self.ready.system.ends().iter().filter_map(|end| end.processor.as_deref());
+        self.programs_left && (processors.any(|processor| !processor.is_done()) || self.ready.system.has_flits(true))
+    }
+
+    /// Makes the stores to configuration registers that programs asked for: they count from the next cycle on.
+    fn program_stores(&mut self) {
+        if !self.programs_left {
+            return;
+        }
+        let mut stores = Vec::new();
+        self.ready.system.each_end(|end| {
+            if let Some(processor) = &mut end.processor {
+                stores.extend(processor.take_stores());
+            }
+        });
+        for (address, value) in stores {
+            if let Err(error) = self.ready.system.tables.store(address, value) {
+                self.refused.get_or_insert(format!("a program's store: {error}"));
+            }
+        }
+    }
+
     fn collectives_left(&self) -> bool {
         self.state.iter().any(|state| *state != State::Complete)
     }
 
     fn is_done(&self) -> bool {
-        if self.collectives_left() {
+        if self.collectives_left() || self.programs_left || self.hosts_left() {
             return false;
         }
         if self.measurement.has_window() {
@@ -459,7 +580,7 @@ impl<'a> Run<'a> {
         }
         // Traffic that ends is waited for; endless traffic ends with the last collective, or at the cycle limit.
         let endless = self.loaded.scenario.traffic.iter().any(super::config::Traffic::is_endless);
-        if self.loaded.scenario.traffic.is_empty() || (endless && !self.state.is_empty()) {
+        if self.loaded.scenario.traffic.is_empty() || (endless && self.has_work()) {
             return true;
         }
         !endless && self.drained()
@@ -587,7 +708,7 @@ impl<'a> Run<'a> {
         let mut snapshot = Snapshot {
             created: vec![Created::default(); classes],
             received: vec![Received::default(); classes],
-            links: self.ready.system.link_loads().map(|load| load.count).collect(),
+            links: self.ready.system.link_counts().map(|(_, count, _)| count).collect(),
             ..Snapshot::default()
         };
         for end in self.ready.system.ends() {
@@ -614,8 +735,15 @@ impl<'a> Run<'a> {
     /// Looks who is complete, and lets those start that waited for nobody else.
     fn advance(&mut self) {
         for index in 0..self.state.len() {
-            if self.state[index] == State::Running && self.jobs(index).all(|job| job.end().is_some()) {
-                self.state[index] = State::Complete;
+            if self.state[index] != State::Running {
+                continue;
+            }
+            // Who is done stays done: the next look goes on at the first that was not.
+            let from = self.done[index];
+            let left = self.jobs(index).skip(from).position(|job| job.end().is_none());
+            match left {
+                Some(more) => self.done[index] = from + more,
+                None => self.state[index] = State::Complete,
             }
         }
         for index in 0..self.state.len() {
@@ -661,8 +789,10 @@ impl<'a> Run<'a> {
             .filter(|&index| self.state[index] != State::Complete)
             .map(|index| self.loaded.scenario.collectives[index].name.as_str())
             .collect();
+        let threads = self.ready.system.ends().iter().filter_map(|end| end.processor.as_ref()?.open());
+        let threads = threads.take(8).map(|text| format!("\n{text}")).collect::<String>();
         let left = if waiting.is_empty() { String::new() } else { format!("\nnot complete: {}", waiting.join(", ")) };
-        self.deadlock = Some(format!("{what}\n{autopsy}{left}").trim_end().to_string());
+        self.deadlock = Some(format!("{what}\n{autopsy}{left}{threads}").trim_end().to_string());
     }
 
     // ------------------------------------------------------------------------------------------------ results
@@ -671,7 +801,7 @@ impl<'a> Run<'a> {
         let scenario = &self.loaded.scenario;
         let mut data = Vec::new();
         let check = scenario.checks.oracle && !options.no_checks;
-        for index in 0..scenario.collectives.len() {
+        for index in (0..scenario.collectives.len()).filter(|&index| !scenario.collectives[index].called) {
             let (result, rows) = self.collective(index, check);
             self.document.collectives.push(result);
             data.push(rows);
@@ -680,6 +810,18 @@ impl<'a> Run<'a> {
         self.links(options.all_links);
         self.traffic();
         self.checks(check, scenario.checks.monitors && !options.no_checks);
+        if !scenario.hosts.is_empty() {
+            let (results, checks) = hosts::result::report(self.loaded, &self.ready, &self.host_starts, check);
+            self.document.hosts = results;
+            self.document.checks.extend(checks);
+        }
+        if scenario.programs.is_some() {
+            let (system, built) = (&self.ready.system, &self.ready.collectives);
+            let (result, checks) = programs::result::report(scenario, built, system, check);
+            self.document.programs = Some(result);
+            self.document.checks.extend(checks);
+            self.document.checks.extend(self.refused.take().map(|why| Check::failed("rules", why)));
+        }
         RunResult {
             document: self.document,
             data,
@@ -695,7 +837,8 @@ impl<'a> Run<'a> {
         let system = &self.ready.system;
         let Some(reader) = why::Reader::new(system) else { return Vec::new() };
         let mut list = Vec::new();
-        for (index, result) in self.document.collectives.iter().enumerate() {
+        let ran = (0..self.state.len()).filter(|&index| !self.loaded.scenario.collectives[index].called);
+        for (index, result) in ran.zip(&self.document.collectives) {
             if ask.collective.is_some_and(|name| name != result.name) {
                 continue;
             }
@@ -703,6 +846,10 @@ impl<'a> Run<'a> {
             let jobs: Vec<(usize, &Job)> = (self.ready.collectives[index].jobs.iter())
                 .filter_map(|&(end, job)| Some((end, &system.ends()[end].core.as_ref()?.jobs()[job])))
                 .collect();
+            if self.loaded.scenario.collectives[index].kind == CollectiveKind::Scan {
+                self.notes.push(format!("{}: prefix scans are not explained yet", result.name));
+                continue;
+            }
             match reader.explain(&result.name, result.id as u16, &jobs, (start, end), ask.packet) {
                 Ok(why) => list.push(why),
                 Err(wrong) => self.notes.push(format!("{}: {wrong}", result.name)),
@@ -740,16 +887,21 @@ impl<'a> Run<'a> {
             result.results = hex(dtype, first);
         }
         if check {
-            let (expected, oracle_flags) = self.golden(index);
-            result.oracle = hex(dtype, &expected);
+            let (all, oracle_flags) = self.golden(index);
+            // Of a scan every rank has a result of its own; participants are in the order of ranks.
+            let expected = |at: usize| if all.len() == 1 { &all[0] } else { &all[at] };
+            result.oracle = hex(dtype, expected(0));
             result.oracle_flags = oracle_flags.names().map(String::from).collect();
-            let exact = |row: &[u64]| row.iter().zip(&expected).filter(|(got, expected)| got == expected).count();
-            result.exact_elements = rows.iter().map(|(_, row)| exact(row)).min().unwrap_or(0) as u64;
-            let whole = rows.iter().all(|(_, row)| *row == expected);
+            let exact = |(at, (_, row)): (usize, &(usize, Vec<u64>))| {
+                row.iter().zip(expected(at)).filter(|(got, expected)| got == expected).count()
+            };
+            result.exact_elements = rows.iter().enumerate().map(exact).min().unwrap_or(0) as u64;
+            let whole = rows.iter().enumerate().all(|(at, (_, row))| row == expected(at));
             result.bit_exact =
                 Some(whole && !rows.is_empty() && flags == oracle_flags && self.state[index] == State::Complete);
-            result.first_difference = rows.iter().find_map(|(end, row)| {
-                let at = row.iter().zip(&expected).position(|(got, expected)| got != expected)?;
+            result.first_difference = rows.iter().enumerate().find_map(|(rank, (end, row))| {
+                let expected = expected(rank);
+                let at = row.iter().zip(expected).position(|(got, expected)| got != expected)?;
                 Some(self.difference(index, *end, at, row[at], expected[at]))
             });
         }
@@ -757,59 +909,13 @@ impl<'a> Run<'a> {
         (result, ResultData { name: collective.name.clone(), dtype, rows })
     }
 
-    /// The untimed evaluation of a collective: elements of the result and sticky flags.
-    fn golden(&self, index: usize) -> (Vec<u64>, Flags) {
+    /// The untimed evaluation of a collective: elements of every different result, and sticky flags.
+    fn golden(&self, index: usize) -> (Vec<Vec<u64>>, Flags) {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
-        let tree = oracle_tree(built);
-        let mode = arith::Mode::rounding(collective.round);
-        let dtype = collective.network_dtype();
-        let lanes = 64 / dtype.bits() as usize;
-        let elements = if collective.kind == CollectiveKind::Barrier { 0 } else { collective.elements as usize };
-        let mut flags = Flags::NONE;
-        let mut result = Vec::with_capacity(elements);
-        for word in 0..built.words as usize {
-            let raised_before = std::cell::Cell::new(Flags::NONE);
-            let contribution = |row: usize| {
-                let (value, raised) = self.contribution(index, row, word);
-                raised_before.set(raised_before.get() | raised);
-                value
-            };
-            let (value, raised) = oracle::evaluate(&tree, operation(collective), dtype, mode, &contribution);
-            flags |= raised | raised_before.get();
-            for lane in 0..lanes.min(elements - result.len().min(elements)) {
-                let wide = value >> (lane as u32 * dtype.bits()) & u64::MAX >> (64 - dtype.bits());
-                let (element, raised) = if collective.result_dtype() == dtype {
-                    (wide, Flags::NONE)
-                } else {
-                    oracle::exact::convert(dtype, collective.dtype, mode.round, wide)
-                };
-                flags |= raised;
-                result.push(element);
-            }
-        }
-        (result, flags)
-    }
-
-    /// A word of a contribution as the network carries it, found without the fragmenter: every lane is widened by the
-    /// oracle.
-    fn contribution(&self, index: usize, row: usize, word: usize) -> (u64, Flags) {
-        let collective = &self.loaded.scenario.collectives[index];
-        let built = &self.ready.collectives[index];
-        let stored = |at: usize| built.input.get(row * built.stored_words as usize + at).copied().unwrap_or(0);
-        let Some(pair) = collective.accumulate else { return (stored(word), Flags::NONE) };
-        let (narrow, wide) = (pair.operand(), pair.accumulator());
-        let (per_word, per_wide) = (64 / narrow.bits() as usize, 64 / wide.bits() as usize);
-        let mut flags = Flags::NONE;
-        let value = (0..per_wide).fold(0, |value, lane| {
-            let element = word * per_wide + lane;
-            let bits = stored(element / per_word) >> ((element % per_word) as u32 * narrow.bits());
-            let bits = bits & u64::MAX >> (64 - narrow.bits());
-            let (widened, raised) = oracle::exact::convert(narrow, wide, collective.round, bits);
-            flags |= raised;
-            value | widened << (lane as u32 * wide.bits())
-        });
-        (value, flags)
+        let stored = |row: usize, at: usize| stored(built, row, at);
+        let (ranks, elements) = (collective.participants.len(), collective.elements as usize);
+        golden::rows(collective, &oracle_tree(built), ranks, elements, &stored)
     }
 
     /// Describes a differing element. The run is repeated with the engines' results kept, to say where it parts.
@@ -833,7 +939,7 @@ impl<'a> Run<'a> {
     fn parting(&self, index: usize, word: usize) -> Option<String> {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
-        let again = build(self.loaded, BuildOptions { no_monitors: true }).ok()?;
+        let again = build(self.loaded, BuildOptions { no_monitors: true, whole: false }).ok()?;
         let mut run = Run::new(self.loaded, again).ok()?;
         let (id, seq) = (collective.id as u16, word as u64);
         for (switch, engine) in self.ready.system.joins().iter().enumerate() {
@@ -841,9 +947,10 @@ impl<'a> Run<'a> {
             run.ready.system.join_mut(switch as u32)?.set_tap(Tap { id, seq, flip, seen: None });
         }
         run.drive(&RunOptions::default());
-        let plan = run.ready.system.plan();
-        let seen: HashMap<String, u64> = (plan.nodes.iter().zip(run.ready.system.joins()))
-            .filter_map(|(node, engine)| Some((format!("{}.ceng", node.name), engine.tap()?.seen?)))
+        let system = &run.ready.system;
+        let seen: HashMap<String, u64> = (0..)
+            .zip(system.joins())
+            .filter_map(|(node, engine)| Some((format!("{}.ceng", system.node_name(node)), engine.tap()?.seen?)))
             .collect();
         let mut parted = None;
         oracle::evaluate_with(
@@ -851,7 +958,7 @@ impl<'a> Run<'a> {
             operation(collective),
             collective.network_dtype(),
             arith::Mode::rounding(collective.round),
-            &|row| self.contribution(index, row, word).0,
+            &|row| golden::contribution(collective, word, &|at| stored(built, row, at)).0,
             &mut |name, value, _| {
                 if parted.is_none() && seen.get(name).is_some_and(|&seen| seen != value) {
                     parted = Some(name.to_owned());
@@ -867,19 +974,23 @@ impl<'a> Run<'a> {
             _ => None,
         };
         let cycles = window.map_or(self.document.cycles, |_| self.measurement.to - self.measurement.from);
-        let levels = self.ready.system.plan().levels.clone();
-        let loads = self.ready.system.link_loads().enumerate().map(|(at, mut load)| {
+        let system = &self.ready.system;
+        let loads = system.link_counts().enumerate().map(|(at, (level, mut count, cycles_per_flit))| {
             if let Some((from, to)) = window {
                 let (from, to) = (from.links[at], to.links[at]);
-                load.count = LinkCount {
+                count = LinkCount {
                     set: to.set - from.set,
                     unicast: to.unicast - from.unicast,
                     waited: to.waited - from.waited,
                 };
             }
-            load
+            (level, count, cycles_per_flit)
         });
-        self.document.links = link_report(&levels, loads, cycles, all);
+        let mut links = link_report(&system.plan().levels, loads, &|at| system.link_ends(at), cycles, all);
+        if let Some(all) = &self.ready.all_links {
+            count_all_links(&mut links, all);
+        }
+        self.document.links = links;
     }
 
     fn traffic(&mut self) {
@@ -973,7 +1084,7 @@ impl<'a> Run<'a> {
             (_, _, Some(fault)) => checks.push(Check::failed("rules", fault)),
             (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
             (Outcome::MaxCycles, ..)
-                if !self.state.is_empty()
+                if self.has_work()
                     || self.measurement.has_window()
                     || self.loaded.scenario.traffic.iter().all(|t| !t.is_endless()) =>
             {
@@ -989,8 +1100,9 @@ impl<'a> Run<'a> {
             _ => checks.push(Check::passed("progress", "everything that was started has ended")),
         }
         if oracle {
-            for (index, (built, result)) in self.ready.collectives.iter().zip(&self.document.collectives).enumerate() {
-                let collective = &self.loaded.scenario.collectives[index];
+            let collectives = self.loaded.scenario.collectives.iter().zip(&self.ready.collectives);
+            let started = collectives.filter(|(collective, _)| !collective.called);
+            for ((collective, built), result) in started.zip(&self.document.collectives) {
                 if let Some(exact) = result.bit_exact {
                     let detail = match &result.first_difference {
                         None if exact => {
@@ -1054,6 +1166,11 @@ impl<'a> Run<'a> {
         }
         self.document.checks = checks;
     }
+}
+
+/// A word of a contribution as it stands in memory.
+fn stored(built: &Built, row: usize, at: usize) -> u64 {
+    built.input.get(row * built.stored_words as usize + at).copied().unwrap_or(0)
 }
 
 fn trace_problem(traffic: usize, wrong: &trace::Wrong) -> Problem {
@@ -1135,8 +1252,16 @@ pub(super) fn close_wave(
 }
 
 /// What the links did, from their loads.
-pub(super) fn link_report(levels: &[String], loads: impl Iterator<Item = LinkLoad>, cycles: u64, all: bool) -> Links {
+pub(super) fn link_report(
+    levels: &[String],
+    loads: impl Iterator<Item = (u8, LinkCount, u16)>,
+    ends: &dyn Fn(usize) -> (String, String),
+    cycles: u64,
+    all: bool,
+) -> Links {
     const BUSIEST: usize = 8;
+    /// More links that are equally busy than these are not sorted by name: the first of the plan stand for them.
+    const NAMED: usize = 65_536;
     let cycles = cycles.max(1);
     let mut by_level: Vec<LinkLevel> = levels
         .iter()
@@ -1148,35 +1273,54 @@ pub(super) fn link_report(levels: &[String], loads: impl Iterator<Item = LinkLoa
             utilisation_max: 0.0,
         })
         .collect();
-    let mut list: Vec<LinkResult> = Vec::new();
-    for load in loads {
-        let flits = load.count.set + load.count.unicast;
-        let busy = (flits * u64::from(load.cycles_per_flit)).min(cycles);
-        let utilisation = busy as f64 / cycles as f64;
-        let level = &mut by_level[usize::from(load.level)];
+    let mut list: Vec<(usize, (u8, LinkCount, u16))> = Vec::new();
+    for (at, load) in loads.enumerate() {
+        let (level, count, cycles_per_flit) = load;
+        let flits = count.set + count.unicast;
+        let busy = (flits * u64::from(cycles_per_flit)).min(cycles);
+        let level = &mut by_level[usize::from(level)];
         level.links += 1;
         level.flits += flits;
-        level.utilisation_max = level.utilisation_max.max(utilisation);
+        level.utilisation_max = level.utilisation_max.max(busy as f64 / cycles as f64);
         // A mean of exact integers: the sum of flits is divided once at the end.
         level.utilisation_mean += busy as f64;
         if all || flits > 0 {
-            list.push(LinkResult {
-                name: format!("{} -> {}", load.from, load.to),
-                level: level.level.clone(),
-                flits,
-                stalls: load.count.waited,
-                utilisation,
-            });
+            list.push((at, load));
         }
     }
     for level in &mut by_level {
         level.utilisation_mean /= (level.links.max(1) * cycles) as f64;
     }
-    let mut busiest = list.clone();
+    let result = |&(at, (level, count, cycles_per_flit)): &(usize, (u8, LinkCount, u16))| {
+        let (from, to) = ends(at);
+        let flits = count.set + count.unicast;
+        LinkResult {
+            name: format!("{from} -> {to}"),
+            level: levels[usize::from(level)].clone(),
+            flits,
+            stalls: count.waited,
+            utilisation: (flits * u64::from(cycles_per_flit)).min(cycles) as f64 / cycles as f64,
+        }
+    };
+    // Names are made of those only that can be among the busiest.
+    let flits = |&(_, (_, count, _)): &(usize, (u8, LinkCount, u16))| count.set + count.unicast;
+    let mut counts: Vec<u64> = list.iter().map(flits).filter(|&flits| flits > 0).collect();
+    let least = if counts.len() > BUSIEST { *counts.select_nth_unstable_by(BUSIEST - 1, |a, b| b.cmp(a)).1 } else { 1 };
+    let mut busiest: Vec<LinkResult> = list.iter().filter(|load| flits(load) > least).map(result).collect();
+    busiest.extend(list.iter().filter(|load| flits(load) == least).take(NAMED).map(result));
     busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
-    busiest.retain(|link| link.flits > 0);
     busiest.truncate(BUSIEST);
-    Links { levels: by_level, busiest, all: all.then_some(list) }
+    Links { levels: by_level, busiest, all: all.then(|| list.iter().map(result).collect()) }
+}
+
+/// Counts links that were not built because nothing uses them; each has two directions.
+fn count_all_links(links: &mut Links, all: &[u64]) {
+    for (level, &count) in links.levels.iter_mut().zip(all) {
+        if count > 0 {
+            level.utilisation_mean *= level.links as f64 / (2 * count) as f64;
+        }
+        level.links = 2 * count;
+    }
 }
 
 fn listed(names: &[String]) -> String {

@@ -185,6 +185,13 @@ impl Source {
         })
     }
 
+    /// The place of bytes `range` of a text that stands word for word in the value at `path`.
+    pub(crate) fn inside(&self, path: &str, text: &str, range: Range<usize>) -> Option<Span> {
+        let span = self.locate(path)?;
+        let start = span.start + self.text(span.origin).get(span.start..span.end)?.find(text)?;
+        Some(Span::new(span.origin, start + range.start..start + range.end))
+    }
+
     /// The place of the key at `path`, or of the nearest thing around it that is written down.
     pub fn locate_key(&self, path: &str) -> Option<Span> {
         let (node, complete) = self.find(path)?;
@@ -278,9 +285,11 @@ const DEPTH: usize = 64;
 const ALTERNATIVES: &[(&str, &[&str])] = &[
     ("link", &["latency_ns", "latency_cycles"]),
     ("link", &["local_latency_ns", "local_latency_cycles"]),
+    ("link", &["socket_latency_ns", "socket_latency_cycles"]),
+    ("link", &["node_latency_ns", "node_latency_cycles"]),
     ("memory", &["read_latency_ns", "read_latency_cycles"]),
     ("memory", &["write_latency_ns", "write_latency_cycles"]),
-    ("collective", &["root", "registers"]),
+    ("collective", &["root", "registers", "embedding"]),
     ("collective.data", &["random", "values", "file"]),
 ];
 

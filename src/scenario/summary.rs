@@ -32,6 +32,12 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
     for collective in &document.collectives {
         describe_collective(&mut out, scenario, collective);
     }
+    for (label, text) in document.hosts.iter().flat_map(super::hosts::result::HostResult::lines) {
+        line(&mut out, &label, &text);
+    }
+    for (label, text) in document.programs.iter().flat_map(super::programs::result::ProgramsResult::lines) {
+        line(&mut out, &label, &text);
+    }
     if let Some(armed) = &document.armed {
         for (label, text) in armed.lines(|cycles| scenario.clock.nanoseconds(cycles)) {
             line(&mut out, &label, &text);
@@ -96,7 +102,7 @@ fn line(out: &mut String, label: &str, text: &str) {
 fn headline(scenario: &Scenario, document: &Document) -> String {
     let topology = &scenario.topology;
     let shape = match &topology.shape {
-        Shape::Die(_) => format!("{}, {} cores", topology.shape.describe(), topology.end_points()),
+        Shape::Die(_) | Shape::Nodes(_) => format!("{}, {} cores", topology.shape.describe(), topology.end_points()),
         shape => format!("{}, {} end points", shape.describe(), topology.end_points()),
     };
     format!("{shape}, {} MHz, {} cycles, seed {}", scenario.clock.frequency_mhz, document.cycles, document.stamp.seed)
@@ -105,7 +111,7 @@ fn headline(scenario: &Scenario, document: &Document) -> String {
 fn describe_collective(out: &mut String, scenario: &Scenario, collective: &CollectiveResult) {
     let CollectiveResult { name, kind, dtype, elements, .. } = collective;
     let who = match scenario.topology.shape {
-        Shape::Die(_) => counted(collective.participants, "core"),
+        Shape::Die(_) | Shape::Nodes(_) => counted(collective.participants, "core"),
         _ => counted(collective.participants, "end point"),
     };
     let plural = if *elements == 1 { "" } else { "s" };

@@ -41,6 +41,8 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 60.0;
+/// A line of the legend, which stands below the plot in two columns so that it hides nothing.
+const LEGEND_LINE: f64 = 22.0;
 /// Readable on white and on black.
 const COLOURS: [&str; 6] = ["#2a7fd4", "#d9541e", "#2e9e5b", "#a05cc9", "#c28a00", "#d1478c"];
 
@@ -83,9 +85,10 @@ impl Plot {
         let at_y = |y: f64| TOP + height - y / y_max * height;
 
         let mut out = String::new();
+        let whole = HEIGHT + LEGEND_LINE * self.series.len().div_ceil(2) as f64 + 6.0;
         let _ = writeln!(
             out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {whole}\" role=\"img\" \
              font-family=\"system-ui, sans-serif\" font-size=\"13\">\n<title>{}</title>\n\
              <style>svg {{ color: #222 }} @media (prefers-color-scheme: dark) {{ svg {{ color: #ddd }} }}</style>\n\
              <defs><clipPath id=\"area\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{width}\" height=\"{height}\"/></clipPath></defs>",
@@ -113,13 +116,14 @@ impl Plot {
                 mark(&mut out, index, series.marks_only, at_x(*x), at_y(*y));
             }
             out.push_str("</g>\n");
-            let y = TOP + 16.0 + 20.0 * index as f64;
+            let x = LEFT + (index % 2) as f64 * width / 2.0;
+            let y = HEIGHT + LEGEND_LINE * (index / 2) as f64 + 10.0;
             let _ = writeln!(out, "<g stroke=\"{colour}\" fill=\"{colour}\">");
-            mark(&mut out, index, series.marks_only, LEFT + 20.0, y - 4.5);
+            mark(&mut out, index, series.marks_only, x + 6.0, y - 4.5);
             let _ = writeln!(
                 out,
                 "</g>\n<text x=\"{}\" y=\"{y}\" fill=\"currentColor\">{}</text>",
-                LEFT + 34.0,
+                x + 20.0,
                 escaped(&series.name)
             );
         }

@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 
-use crate::support::{files, load};
+use crate::support::{load, small};
 
 fn shipped() -> Vec<String> {
     ["testbench/piuma", "testbench/armed", "testbench/fabric", "testbench/bad"]
         .iter()
-        .flat_map(|folder| files(folder, "toml"))
+        .flat_map(|folder| small(folder))
         .map(|path| std::fs::read_to_string(path).unwrap())
         .collect()
 }

@@ -1,8 +1,10 @@
 //! The command line and the scenario format, from outside: what the user types, reads and gets.
 
 mod bad_scenarios_are_explained;
+mod curves_are_drawn;
 mod data_comes_from_every_source;
 mod document_keeps_its_shape;
+mod embeddings_are_shown;
 mod input_never_panics;
 mod long_runs_can_be_stopped;
 mod overrides_reach_every_value;

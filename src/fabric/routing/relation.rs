@@ -20,6 +20,7 @@
 //! | algorithm | topology | classes | what they are |
 //! |---|---|--:|---|
 //! | dimension-order | die, mesh, hyperx | 1 | |
+//! | dimension-order | nodes | 1 + HSIO links of the longest way | links that leave a die passed |
 //! | | torus | 2 | 1: the packet passes the date line of its dimension, or goes down without; 0: the others |
 //! | minimal-random | mesh | 2 | order of the dimensions: ascending, descending |
 //! | | torus | 4 | order x date line |
@@ -153,7 +154,7 @@ impl Classes {
 /// Coordinates of all switches of a mesh, a torus or a HyperX, sides of 1 left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Grid {
-    at: Vec<[u16; MAX_DIMENSIONS]>,
+    at: Vec<Place>,
     sides: [u16; MAX_DIMENSIONS],
     /// HyperX: the first port of each dimension.
     base: [u16; MAX_DIMENSIONS],
@@ -182,7 +183,7 @@ impl Grid {
         }
         let mut at = [0; MAX_DIMENSIONS];
         for _ in 0..size.iter().product::<u32>() {
-            grid.at.push(at);
+            grid.at.push(Place::new(&at));
             for (at, &side) in at.iter_mut().zip(&grid.sides[..live.len()]) {
                 *at += 1;
                 if *at < side {
@@ -205,20 +206,45 @@ impl Grid {
         2 * forward > side || 2 * forward == side && draw >> (32 + d) & 1 == 1
     }
 
-    #[inline]
-    fn first(&self, here: &[u16; MAX_DIMENSIONS], there: &[u16; MAX_DIMENSIONS]) -> Option<usize> {
-        (0..self.dims).find(|&d| here[d] != there[d])
-    }
-
-    #[inline]
-    fn last(&self, here: &[u16; MAX_DIMENSIONS], there: &[u16; MAX_DIMENSIONS]) -> Option<usize> {
-        (0..self.dims).rev().find(|&d| here[d] != there[d])
-    }
-
     /// HyperX: the port from `here` to coordinate `there` of dimension `d`.
     #[inline]
     fn direct(&self, d: usize, here: u16, there: u16) -> u16 {
         self.base[d] + there - u16::from(there > here)
+    }
+}
+
+/// Coordinates of a switch, 16 bits each: dimensions 0 to 3, and the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place([u64; 2]);
+
+impl Place {
+    fn new(at: &[u16; MAX_DIMENSIONS]) -> Place {
+        let word = |at: &[u16]| at.iter().rev().fold(0, |word, &at| word << 16 | u64::from(at));
+        Place([word(&at[..4]), word(&at[4..])])
+    }
+
+    /// The coordinate in dimension `d`.
+    #[inline]
+    fn at(self, d: usize) -> u16 {
+        (self.0[usize::from(d >= 4)] >> (16 * (d & 3))) as u16
+    }
+
+    /// The lowest dimension in which two places differ.
+    #[inline]
+    fn first(self, other: Place) -> Option<usize> {
+        let [low, high] = [self.0[0] ^ other.0[0], self.0[1] ^ other.0[1]];
+        if low != 0 {
+            return Some(low.trailing_zeros() as usize / 16);
+        }
+        (high != 0).then(|| 4 + high.trailing_zeros() as usize / 16)
+    }
+
+    /// The highest dimension in which two places differ.
+    #[inline]
+    fn last(self, other: Place) -> Option<usize> {
+        let [low, high] = [self.0[0] ^ other.0[0], self.0[1] ^ other.0[1]];
+        let place = |word: u64| word.checked_ilog2().map(|bit| bit as usize / 16);
+        place(high).map(|d| d + 4).or_else(|| place(low))
     }
 }
 
@@ -463,6 +489,7 @@ impl Router {
     pub(in crate::fabric) fn unchecked(layout: &Layout, algorithm: Algorithm) -> Routing {
         let kind = match &layout.shape {
             Shape::Die(die) => return Routing::Die(*die),
+            Shape::Nodes(nodes) => return Routing::Nodes(Arc::new(nodes.clone())),
             Shape::Tree(tree) => return Routing::Tree(tree.clone()),
             // Too many dimensions or too long a side for the table of coordinates.
             Shape::Mesh(mesh, _) if Algorithm::of(&layout.shape).len() == 1 => return Routing::Mesh(mesh.clone()),
@@ -567,14 +594,14 @@ impl Router {
         }
         Some(match &self.kind {
             Kind::Grid(grid) => {
-                let (here, there) = (&grid.at[switch as usize], &grid.at[to as usize]);
-                let d = grid.first(here, there)?;
-                2 * d as u16 + u16::from(grid.down(here[d], there[d], d, 0))
+                let (here, there) = (grid.at[switch as usize], grid.at[to as usize]);
+                let d = here.first(there)?;
+                2 * d as u16 + u16::from(grid.down(here.at(d), there.at(d), d, 0))
             }
             Kind::HyperX(grid) => {
-                let (here, there) = (&grid.at[switch as usize], &grid.at[to as usize]);
-                let d = grid.first(here, there)?;
-                grid.direct(d, here[d], there[d])
+                let (here, there) = (grid.at[switch as usize], grid.at[to as usize]);
+                let d = here.first(there)?;
+                grid.direct(d, here.at(d), there.at(d))
             }
             // A switch above the leaves is reached as the leaf with its digits would be: only leaves are asked for.
             Kind::Tree(tree) => tree.look(switch, to % tree.leaves).1.unwrap_or(tree.down),
@@ -622,18 +649,18 @@ impl Router {
                     Algorithm::MinimalRandom => (to.switch, (draw >> 40 & 1) as u8, false),
                     _ => (to.switch, 0, false),
                 };
-                let (here, there) = (&grid.at[at.switch as usize], &grid.at[goal as usize]);
+                let (here, there) = (grid.at[at.switch as usize], grid.at[goal as usize]);
                 let descending = self.algorithm == Algorithm::MinimalRandom && phase == 1;
-                let Some(d) = (if descending { grid.last(here, there) } else { grid.first(here, there) }) else {
+                let Some(d) = (if descending { here.last(there) } else { here.first(there) }) else {
                     return eject;
                 };
-                let port = 2 * d as u16 + u16::from(grid.down(here[d], there[d], d, draw));
+                let port = 2 * d as u16 + u16::from(grid.down(here.at(d), there.at(d), d, draw));
                 let class = if !grid.wrap {
                     phase
                 } else if !fresh && usize::from(at.port >> 1) == d && self.is_network(at) {
                     self.class(at)
                 } else {
-                    phase * 2 + u8::from(here[d] > there[d])
+                    phase * 2 + u8::from(here.at(d) > there.at(d))
                 };
                 self.over(port, class)
             }
@@ -645,16 +672,16 @@ impl Router {
                     }
                     _ => (to.switch, 0),
                 };
-                let (here, there) = (&grid.at[at.switch as usize], &grid.at[goal as usize]);
+                let (here, there) = (grid.at[at.switch as usize], grid.at[goal as usize]);
                 let (next, class) = if self.algorithm == Algorithm::MinimalRandom {
                     let order = &grid.orders[pick_order(draw, grid.orders.len() as u32) as usize];
-                    let next = order[..grid.dims].iter().map(|&d| usize::from(d)).find(|&d| here[d] != there[d]);
+                    let next = order[..grid.dims].iter().map(|&d| usize::from(d)).find(|&d| here.at(d) != there.at(d));
                     (next, if self.is_network(at) { self.class(at) + 1 } else { 0 })
                 } else {
-                    (grid.first(here, there), phase)
+                    (here.first(there), phase)
                 };
                 let Some(d) = next else { return eject };
-                self.over(grid.direct(d, here[d], there[d]), class)
+                self.over(grid.direct(d, here.at(d), there.at(d)), class)
             }
             Kind::Tree(tree) => {
                 if at.switch == to.switch {
@@ -724,18 +751,18 @@ impl Router {
         let way = |route: Route, of| Choice { port: route.port, vcs: route.vcs, of };
         match &self.kind {
             Kind::Grid(grid) if adaptive => {
-                let (here, there) = (&grid.at[at.switch as usize], &grid.at[to.switch as usize]);
+                let (here, there) = (grid.at[at.switch as usize], grid.at[to.switch as usize]);
                 let escaped = self.is_network(at) && self.class(at) < self.escapes;
                 let mut escape = true;
-                for d in (0..grid.dims).filter(|&d| here[d] != there[d]) {
-                    let down = grid.down(here[d], there[d], d, draw);
+                for d in (0..grid.dims).filter(|&d| here.at(d) != there.at(d)) {
+                    let down = grid.down(here.at(d), there.at(d), d, draw);
                     let port = 2 * d as u16 + u16::from(down);
                     if !escaped {
                         give(way(self.over(port, self.escapes), Use::Way));
                     }
                     if escape {
                         // By position alone: a packet may come here from anywhere. Class 1 until it has wrapped.
-                        let wraps = grid.wrap && if down { here[d] < there[d] } else { here[d] > there[d] };
+                        let wraps = grid.wrap && if down { here.at(d) < there.at(d) } else { here.at(d) > there.at(d) };
                         give(way(self.over(port, u8::from(wraps)), Use::Escape));
                         escape = false;
                     }
@@ -745,11 +772,11 @@ impl Router {
                 }
             }
             Kind::HyperX(grid) if adaptive => {
-                let (here, there) = (&grid.at[at.switch as usize], &grid.at[to.switch as usize]);
+                let (here, there) = (grid.at[at.switch as usize], grid.at[to.switch as usize]);
                 let escaped = self.is_network(at) && self.class(at) < self.escapes;
                 let mut escape = true;
-                for d in (0..grid.dims).filter(|&d| here[d] != there[d]) {
-                    let port = grid.direct(d, here[d], there[d]);
+                for d in (0..grid.dims).filter(|&d| here.at(d) != there.at(d)) {
+                    let port = grid.direct(d, here.at(d), there.at(d));
                     if !escaped {
                         give(way(self.over(port, 1), Use::Way));
                     }

@@ -64,6 +64,47 @@ fn odd_graph() -> Shape {
     graph(11, &links)
 }
 
+fn nodes(size: &[u32], sockets: u32, tiles: u16, positions: u16) -> Shape {
+    let (die, size) = (Die { tiles, positions }, size.to_vec());
+    Shape::Nodes(Nodes { size, sockets, die, hsio_ports: 2, socket_latency: 25, node_latency: 50, distance: false })
+}
+
+/// Ways of nodes are shortest between nodes and between sockets, but a port inside a socket may be nearer than the one the
+/// way takes: these have no other.
+#[test]
+fn ways_between_nodes_arrive_and_cannot_deadlock() {
+    for (size, sockets, tiles, positions) in
+        [(&[][..], 4, 4, 4), (&[3, 2], 2, 4, 4), (&[2, 2, 2], 2, 2, 2), (&[5], 3, 3, 2), (&[4, 3], 1, 2, 4)]
+    {
+        let shape = nodes(size, sockets, tiles, positions);
+        let needed = Router::unchecked(&shape.layout(&common(1)), Algorithm::DimensionOrder).needs();
+        for channels in [needed, needed + 1, 2 * needed] {
+            let layout = shape.layout(&common(channels));
+            if let Err(flaw) = prove(&layout, &layout.routing) {
+                panic!("{}, {channels} channels: {flaw}", shape.describe());
+            }
+        }
+        // One class for all does deadlock, if there are sockets.
+        let one = shape.layout(&common(1));
+        let same = SameChannel(&one.routing);
+        assert_eq!(matches!(prove(&one, &same), Err(Flaw::Cycle(_))), sockets > 1 || size.len() > 1, "{size:?}");
+    }
+}
+
+/// A routing all of whose channels are one.
+struct SameChannel<'a>(&'a Routing);
+
+impl Relation for SameChannel<'_> {
+    fn choices(&self, at: Stand, to: EndPlace, _: u64, give: &mut dyn FnMut(Choice)) {
+        let port = self.0.hop(at.switch, to.switch).unwrap_or(to.port);
+        give(Choice { port, vcs: u32::MAX, of: Use::Way });
+    }
+
+    fn draws(&self) -> Vec<u64> {
+        vec![0]
+    }
+}
+
 fn shapes() -> Vec<Shape> {
     let mut all = vec![
         Shape::Die(Die::default()),

@@ -6,6 +6,7 @@
 //! | file | what | switches | ports of a switch, engine and free ones not counted |
 //! |---|---|---|---|
 //! | [`die`](Die) | PIUMA die | tiles x positions | up to 8 |
+//! | [`nodes`](Nodes) | PIUMA nodes of sockets on a HyperX | nodes x sockets x those of a die | up to 10 |
 //! | [`mesh`](Mesh) | mesh | product of the sides | 2 a dimension + end points |
 //! | [`torus`](Torus) | torus | product of the sides | 2 a dimension + end points |
 //! | [`hyperx`](HyperX) | HyperX, flattened butterfly | product of the sides | side - 1 a dimension + end points |
@@ -20,6 +21,7 @@ mod fat_tree;
 mod graph;
 mod hyperx;
 mod mesh;
+pub mod nodes;
 mod survey;
 mod torus;
 mod tree;
@@ -30,6 +32,7 @@ pub use fat_tree::FatTree;
 pub use graph::{Graph, GraphEnd, GraphLink, GraphSwitch};
 pub use hyperx::HyperX;
 pub use mesh::Mesh;
+pub use nodes::{Budget, NodeLink, NodePlace, Nodes};
 pub use survey::{Survey, survey};
 pub use torus::Torus;
 pub use tree::GenericTree;
@@ -220,6 +223,8 @@ impl Layout {
 pub enum Shape {
     /// PIUMA die.
     Die(Die),
+    /// PIUMA nodes.
+    Nodes(Nodes),
     /// Mesh.
     Mesh(Mesh, Wiring),
     /// Torus.
@@ -241,6 +246,7 @@ impl Shape {
     pub fn kind(&self) -> &'static str {
         match self {
             Shape::Die(_) => "die",
+            Shape::Nodes(_) => "nodes",
             Shape::Mesh(..) => "mesh",
             Shape::Torus(_) => "torus",
             Shape::HyperX(_) => "hyperx",
@@ -255,6 +261,7 @@ impl Shape {
     pub fn layout(&self, common: &Common) -> Layout {
         match self {
             Shape::Die(die) => die.layout(common),
+            Shape::Nodes(nodes) => nodes.layout(common),
             Shape::Mesh(mesh, wiring) => mesh.layout_with(common, wiring),
             Shape::Torus(torus) => torus.layout(common),
             Shape::HyperX(hyperx) => hyperx.layout(common),
@@ -269,6 +276,7 @@ impl Shape {
     pub fn switches(&self) -> Option<u64> {
         match self {
             Shape::Die(die) => Some(u64::from(die.tiles) * u64::from(die.positions)),
+            Shape::Nodes(nodes) => nodes.switches(),
             Shape::Mesh(Mesh { size, .. }, _)
             | Shape::Torus(Torus { size, .. })
             | Shape::HyperX(HyperX { size, .. }) => {
@@ -286,6 +294,7 @@ impl Shape {
         let switches = self.switches()?;
         match self {
             Shape::Die(die) => Some(u64::from(die.tiles.min(2)) * u64::from(die.positions)),
+            Shape::Nodes(nodes) => nodes.cores(),
             Shape::Mesh(Mesh { concentration, .. }, _)
             | Shape::Torus(Torus { concentration, .. })
             | Shape::HyperX(HyperX { concentration, .. })
@@ -300,6 +309,7 @@ impl Shape {
     pub fn ports(&self) -> u32 {
         match self {
             Shape::Die(_) => u32::from(die_port::EXTERNAL),
+            Shape::Nodes(nodes) => u32::from(nodes.ports()),
             Shape::Mesh(mesh, _) => u32::from(mesh.first_local_port()) + u32::from(mesh.concentration),
             Shape::Torus(torus) => u32::from(torus.as_mesh().first_local_port()) + u32::from(torus.concentration),
             Shape::HyperX(hyperx) => hyperx.first_local_port() + u32::from(hyperx.concentration),
@@ -314,6 +324,7 @@ impl Shape {
     pub fn switch_name(&self, switch: u32) -> String {
         match self {
             Shape::Die(die) => die.switch_name(switch),
+            Shape::Nodes(nodes) => nodes.switch_name(switch),
             Shape::Mesh(Mesh { size, .. }, _)
             | Shape::Torus(Torus { size, .. })
             | Shape::HyperX(HyperX { size, .. }) => mesh::coordinate_name(size, switch),
@@ -332,6 +343,7 @@ impl Shape {
             Shape::Graph(graph) => graph.switches.iter().position(|switch| switch.name == name).map(|at| at as u64),
             Shape::Tree(tree) => tree.switch_by_numbers(&numbers),
             Shape::Die(die) => die.switch_by_numbers(name, &numbers),
+            Shape::Nodes(nodes) => nodes.switch_by_numbers(name, &numbers),
             Shape::Mesh(Mesh { size, .. }, _)
             | Shape::Torus(Torus { size, .. })
             | Shape::HyperX(HyperX { size, .. }) => mesh::coordinate_number(size, &numbers),
@@ -350,6 +362,7 @@ impl Shape {
         };
         match self {
             Shape::Die(die) => die.end_place(end),
+            Shape::Nodes(nodes) => nodes.end_place(end),
             Shape::Mesh(mesh, _) => each(mesh.concentration, u32::from(mesh.first_local_port())),
             Shape::Torus(torus) => each(torus.concentration, u32::from(torus.as_mesh().first_local_port())),
             Shape::HyperX(hyperx) => each(hyperx.concentration, hyperx.first_local_port()),
@@ -365,6 +378,18 @@ impl Shape {
         let sides = |size: &[u32]| size.iter().map(u32::to_string).collect::<Vec<_>>().join(" x ");
         match self {
             Shape::Die(die) => format!("die of {} tiles x {} switches", die.tiles, die.positions),
+            Shape::Nodes(nodes) => {
+                let (tiles, positions) = (nodes.die.tiles, nodes.die.positions);
+                let count = nodes.nodes().unwrap_or(0);
+                let of = if nodes.size.len() > 1 { format!(" ({})", sides(&nodes.size)) } else { String::new() };
+                let plural = |count: u64| if count == 1 { "" } else { "s" };
+                format!(
+                    "{count} node{}{of} of {} socket{} of {tiles} tiles x {positions} switches",
+                    plural(count),
+                    nodes.sockets,
+                    plural(nodes.sockets.into())
+                )
+            }
             Shape::Mesh(mesh, _) => format!("mesh of {} switches", sides(&mesh.size)),
             Shape::Torus(torus) => format!("torus of {} switches", sides(&torus.size)),
             Shape::HyperX(hyperx) => format!("HyperX of {} switches", sides(&hyperx.size)),
@@ -400,6 +425,7 @@ impl Shape {
         };
         match self {
             Shape::Die(_) | Shape::Tree(_) | Shape::Graph(_) => None,
+            Shape::Nodes(nodes) => nodes.smaller().map(Shape::Nodes),
             Shape::Mesh(mesh, wiring) => shrink(&mesh.size, 2)
                 .map(|size| Shape::Mesh(Mesh { size, concentration: mesh.concentration }, wiring.clone())),
             Shape::Torus(torus) => shrink(&torus.size, 3).map(|size| Shape::Torus(Torus { size, ..torus.clone() })),
@@ -423,6 +449,7 @@ impl Shape {
     pub fn position(&self, switch: u32) -> (f64, f64) {
         match self {
             Shape::Die(die) => die.position(switch),
+            Shape::Nodes(nodes) => nodes.position(switch),
             Shape::Mesh(Mesh { size, .. }, _)
             | Shape::Torus(Torus { size, .. })
             | Shape::HyperX(HyperX { size, .. }) => mesh::position(size, switch),
@@ -444,11 +471,14 @@ fn numbers(name: &str) -> Option<Vec<u64>> {
     name.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty()).map(|part| part.parse().ok()).collect()
 }
 
-/// Who is at the far end of every port: a table for many look-ups.
+/// Who is at the far end of every port, for many look-ups: a table, or arithmetic where a system has too many ports.
 #[derive(Clone, Debug)]
-pub struct Neighbours {
-    base: Vec<u32>,
-    far: Vec<Option<(u32, u16)>>,
+pub struct Neighbours(Far);
+
+#[derive(Clone, Debug)]
+enum Far {
+    Table { base: Vec<u32>, far: Vec<Option<(u32, u16)>> },
+    Nodes { nodes: Nodes, switches: u32 },
 }
 
 impl Neighbours {
@@ -466,20 +496,72 @@ impl Neighbours {
                 far[base[a.0 as usize] as usize + usize::from(a.1)] = Some(b);
             }
         }
-        Neighbours { base, far }
+        Neighbours(Far::Table { base, far })
+    }
+
+    /// The neighbours in a system of nodes, by arithmetic; end points are its cores, numbered after the switches.
+    ///
+    /// # Panics
+    /// If there are more switches than numbers for them.
+    pub fn of_nodes(nodes: &Nodes) -> Neighbours {
+        let switches = nodes.switches().and_then(|count| u32::try_from(count).ok()).expect("a size that was checked");
+        Neighbours(Far::Nodes { nodes: nodes.clone(), switches })
     }
 
     /// Node and port at the far end of a port; `None` if the port has no link or there is no such port.
     #[inline]
     pub fn of(&self, node: u32, port: u16) -> Option<(u32, u16)> {
-        let next = self.base.get(node as usize + 1).copied().unwrap_or(self.far.len() as u32);
-        let at = *self.base.get(node as usize)? + u32::from(port);
-        if at < next { self.far[at as usize] } else { None }
+        match &self.0 {
+            Far::Table { base, far } => {
+                let next = base.get(node as usize + 1).copied().unwrap_or(far.len() as u32);
+                let at = *base.get(node as usize)? + u32::from(port);
+                if at < next { far[at as usize] } else { None }
+            }
+            Far::Nodes { nodes, switches } if node < *switches => match port {
+                die_port::LOCAL => nodes.end_of(node).map(|end| (switches + end, 0)),
+                _ => nodes.link(node, port).map(|link| (link.switch, link.port)),
+            },
+            Far::Nodes { nodes, switches } => {
+                let end = node - switches;
+                let place = (port == 0 && u64::from(end) < nodes.cores()?).then(|| nodes.end_place(end))?;
+                Some((place.switch, place.port))
+            }
+        }
     }
 
     /// How many ports there are in all.
     pub fn ports(&self) -> usize {
-        self.far.len()
+        match &self.0 {
+            Far::Table { far, .. } => far.len(),
+            Far::Nodes { nodes, switches } => {
+                *switches as usize * usize::from(nodes.ports() + 1) + nodes.cores().unwrap_or(0) as usize
+            }
+        }
+    }
+}
+
+/// Names of switches: listed, or made from the shape when one is asked for.
+#[derive(Clone, Debug)]
+pub enum Names {
+    /// All of them.
+    List(Vec<String>),
+    /// The shape knows them.
+    Shape(Shape),
+}
+
+impl Names {
+    /// The name of a switch.
+    pub fn of(&self, switch: u32) -> std::borrow::Cow<'_, str> {
+        match self {
+            Names::List(list) => list[switch as usize].as_str().into(),
+            Names::Shape(shape) => shape.switch_name(switch).into(),
+        }
+    }
+}
+
+impl From<Vec<String>> for Names {
+    fn from(list: Vec<String>) -> Names {
+        Names::List(list)
     }
 }
 

@@ -195,8 +195,10 @@ impl<'a> Run<'a> {
         }
         self.totals(&mut armed);
         let levels = self.ready.system.plan().levels.clone();
+        let system = &self.ready.system;
+        let ends = |at: usize| system.link_ends(at);
         self.document.links =
-            link_report(&levels, self.ready.system.link_loads(), self.document.cycles, options.all_links);
+            link_report(&levels, system.link_counts(), &ends, self.document.cycles, options.all_links);
         self.checks(&armed, findings, monitors);
         self.document.armed = Some(armed);
         let ladder = options.ladder.then(|| ladder(&self.ready));

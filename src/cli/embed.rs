@@ -1,0 +1,99 @@
+//! `watershed embed`: the trees of a scenario's collectives and the registers that make them, as text, JSON, a picture, or
+//! a file that a scenario loads.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::run::ScenarioArguments;
+use super::{Exit, complain, print};
+use crate::scenario::config::Family;
+use crate::scenario::{Loaded, build, drawing, embedding};
+
+/// Show the trees of a scenario's collectives and the registers that make them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  watershed embed allreduce-die
+  watershed embed fig3-node --registers
+  watershed embed fig3-node --save tree.toml      edit it; `embedding = \"tree.toml\"` in a [[collective]] loads it
+
+Exit status:
+  0  the embeddings are legal
+  2  the command line or the scenario is wrong, or an embedding is not legal")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    scenario: ScenarioArguments,
+    /// Only the collective of this name
+    #[arg(long, value_name = "NAME")]
+    collective: Option<String>,
+    /// Print roots, depths, links and registers as JSON
+    #[arg(long, conflicts_with = "registers")]
+    json: bool,
+    /// Print the registers as a scenario has them
+    #[arg(long)]
+    registers: bool,
+    /// Write the registers of one collective to this file, for `embedding` of a scenario
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Write a picture of one collective's tree to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+pub(super) fn main(arguments: &Arguments) -> Exit {
+    match shown(arguments) {
+        Ok(text) => {
+            print(&text);
+            Exit::Fine
+        }
+        Err(error) => {
+            complain(&error);
+            Exit::Bad
+        }
+    }
+}
+
+fn shown(arguments: &Arguments) -> Result<String, String> {
+    let loaded = arguments.scenario.load().map_err(|problems| problems.to_string())?;
+    if loaded.scenario.family != Family::Piuma {
+        return Err("error: only the piuma family is configured by registers".into());
+    }
+    let mut all = embedding::all(&loaded).map_err(|problems| problems.to_string())?;
+    if let Some(name) = &arguments.collective {
+        all.retain(|embedding| embedding.name == *name);
+        if all.is_empty() {
+            return Err(format!("error: there is no collective \"{name}\""));
+        }
+    }
+    let one = || match all.as_slice() {
+        [one] => Ok(one),
+        _ => Err(format!("error: there are {} collectives: name one with --collective", all.len())),
+    };
+    let write = |path: &PathBuf, text: &str| {
+        fs::write(path, text).map_err(|error| format!("error: cannot write {}: {error}", path.display()))
+    };
+    if let Some(path) = &arguments.save {
+        write(path, &one()?.toml())?;
+    }
+    if let Some(path) = &arguments.svg {
+        write(path, &picture(&loaded, one()?)?)?;
+    }
+    if arguments.json {
+        return Ok(serde_json::to_string_pretty(&embedding::json(&all)).unwrap_or_default());
+    }
+    let text = |one: &embedding::Embedding| if arguments.registers { one.toml() } else { one.text() };
+    Ok(all.iter().map(text).collect::<Vec<_>>().join("\n"))
+}
+
+fn picture(loaded: &Loaded, one: &embedding::Embedding) -> Result<String, String> {
+    let (most, there) = (drawing::DRAWN, loaded.scenario.topology.switches() as usize);
+    if there > most {
+        return Err(format!("error: a picture has room for {most} switches, there are {there}"));
+    }
+    let layout = build::layout(loaded).map_err(|problems| problems.to_string())?;
+    let (links, root) = one.drawn();
+    let tree = drawing::Tree { links: &links, root };
+    Ok(drawing::svg_of(&layout, &format!("{}: {}", loaded.scenario.name, one.name), Some(tree)).unwrap_or_default())
+}

@@ -1,0 +1,646 @@
+//! PIUMA nodes: sockets joined all-to-all, nodes on a HyperX (requirements P-TOPO-4 to P-TOPO-6; "Accelerating Allreduce
+//! ...", sections "Network Overview" and "System Parameters").
+//!
+//! ```text
+//!   HyperX of nodes                       node: N_S sockets, all-to-all       socket: a die
+//!
+//!    n0_0 ─── n1_0 ─── n2_0                    s0 ─── s1                       core0 ═ sw0 ═ sw4 ═ core4
+//!     │ ╲______│_______╱ │                     │ ╲  ╱ │                          …
+//!     │        │         │                     │  ╳   │        HSIO slots 0 … (2 on each switch)
+//!    n0_1 ─── n1_1 ─── n2_1                    │ ╱  ╲ │
+//!       ╲_____________╱                        s2 ─── s3
+//! ```
+//!
+//! Two nodes have a link exactly if their coordinates differ in one dimension. All links that leave a die use its HSIO
+//! ports; which port carries which link is this table (*chosen*: the sources leave it open):
+//!
+//! | HSIO slot h of a socket | switch of the die | port |
+//! |---|---|---|
+//! | 0 to P - 1, P switches a die | h | 0 |
+//! | P to 2P - 1 | h - P | 1 |
+//! | kP + i, k from 2 (only where `hsio_ports` is above 2) | i | 8 + k |
+//!
+//! | link | socket | slot |
+//! |---|---|---|
+//! | to the r-th other socket of the node | each | r, from 0 to N_S - 2 |
+//! | to the j-th other node, counted dimension by dimension, ascending | j mod N_S | N_S - 1 + j div N_S |
+//!
+//! So a node has N_S x P x `hsio_ports` ports that leave its dies; N_S (N_S - 1) of them join its sockets, and a node needs
+//! one for each of the sum of (side - 1) other nodes of its rows. [`Nodes::budget`] counts them.
+//!
+//! Switches are numbered node by node (the first coordinate runs fastest), socket by socket, along the row of a die, and
+//! named `n1_0_s2_core3`: coordinates, socket, name in the die.
+//!
+//! Point-to-point packets correct the coordinates in order. In each node they go to the socket, then to the switch, whose
+//! HSIO port leads on: at most two sockets a node. Every HSIO link begins a new class of channels, 2D + 2 classes in all,
+//! so that links inside a socket that are used before and after an HSIO link never wait for each other in a circle.
+
+use super::{Common, Die, EndPlace, Layout, LinkParams, Shape, die_port as port, join};
+use crate::fabric::routing::Routing;
+use crate::fabric::{NodeKind, Plan, PlanNode};
+use std::fmt::Write;
+
+/// Names of the levels of links.
+pub const LEVELS: [&str; 5] = ["local", "intra-tile", "inter-tile", "inter-socket", "inter-node"];
+/// Level of links between the sockets of a node.
+const INTER_SOCKET: u8 = 3;
+/// Level of links between nodes.
+const INTER_NODE: u8 = 4;
+
+/// A system of nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nodes {
+    /// Nodes along each dimension of the HyperX, at least 1 each; empty is one node.
+    pub size: Vec<u32>,
+    /// Sockets of a node, at least 1.
+    pub sockets: u32,
+    /// What is in a socket.
+    pub die: Die,
+    /// HSIO ports of a switch, at least 1.
+    pub hsio_ports: u16,
+    /// Latency of a link between sockets in cycles.
+    pub socket_latency: u16,
+    /// Latency of a link between neighbouring nodes in cycles.
+    pub node_latency: u16,
+    /// The latency between nodes is that of neighbours times the difference of their coordinates.
+    pub distance: bool,
+}
+
+/// Where a switch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodePlace {
+    /// The node.
+    pub node: u32,
+    /// The socket in the node.
+    pub socket: u32,
+    /// The switch in the die.
+    pub switch: u32,
+}
+
+/// What a link is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeLink {
+    /// Switch at the far end.
+    pub switch: u32,
+    /// Port at the far end.
+    pub port: u16,
+    /// Level, an index into [`LEVELS`].
+    pub level: u8,
+    /// Steps between the nodes it joins; 1 for all others.
+    pub steps: u32,
+}
+
+/// Ports of a node that leave its dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// There are.
+    pub ports: u64,
+    /// Join its sockets.
+    pub sockets: u64,
+    /// Links to other nodes need.
+    pub nodes: u64,
+    /// Whether they suffice, socket by socket.
+    pub suffices: bool,
+}
+
+impl Nodes {
+    /// Switches of a die.
+    pub fn die_switches(&self) -> u32 {
+        u32::from(self.die.tiles) * u32::from(self.die.positions)
+    }
+
+    /// Cores of a die.
+    pub fn die_cores(&self) -> u32 {
+        u32::from(self.die.tiles.min(2)) * u32::from(self.die.positions)
+    }
+
+    /// Number of nodes, or `None` if that overflows.
+    pub fn nodes(&self) -> Option<u64> {
+        self.size.iter().try_fold(1u64, |product, &side| product.checked_mul(u64::from(side)))
+    }
+
+    /// Number of switches, or `None` if that overflows.
+    pub fn switches(&self) -> Option<u64> {
+        self.nodes()?.checked_mul(u64::from(self.sockets))?.checked_mul(u64::from(self.die_switches()))
+    }
+
+    /// Number of cores, or `None` if that overflows.
+    pub fn cores(&self) -> Option<u64> {
+        self.nodes()?.checked_mul(u64::from(self.sockets))?.checked_mul(u64::from(self.die_cores()))
+    }
+
+    /// External ports of a switch.
+    pub fn ports(&self) -> u16 {
+        port::EXTERNAL + self.hsio_ports.saturating_sub(2)
+    }
+
+    /// Other nodes that a node has links to.
+    pub fn peers(&self) -> u64 {
+        self.size.iter().map(|&side| u64::from(side) - 1).sum()
+    }
+
+    /// Dimensions with more than one node.
+    pub fn dimensions(&self) -> u32 {
+        self.size.iter().filter(|&&side| side > 1).count() as u32
+    }
+
+    /// HSIO ports: what there are and what the shape needs.
+    pub fn budget(&self) -> Budget {
+        let (sockets, slots) = (u64::from(self.sockets), u64::from(self.die_switches()) * u64::from(self.hsio_ports));
+        Budget {
+            ports: sockets * slots,
+            sockets: sockets * (sockets - 1),
+            nodes: self.peers(),
+            suffices: sockets - 1 + self.peers().div_ceil(sockets) <= slots,
+        }
+    }
+
+    /// Where a switch is.
+    pub fn place(&self, switch: u32) -> NodePlace {
+        let (socket, die) = (switch / self.die_switches(), self.die_switches());
+        NodePlace { node: socket / self.sockets, socket: socket % self.sockets, switch: switch % die }
+    }
+
+    /// The number of a switch.
+    pub fn number(&self, place: NodePlace) -> u32 {
+        (place.node * self.sockets + place.socket) * self.die_switches() + place.switch
+    }
+
+    /// Where an end point sits.
+    pub fn end_place(&self, end: u32) -> EndPlace {
+        let place = self.die.end_place(end % self.die_cores());
+        EndPlace { switch: end / self.die_cores() * self.die_switches() + place.switch, ..place }
+    }
+
+    /// The core at a switch, if there is one.
+    pub fn end_of(&self, switch: u32) -> Option<u32> {
+        let (socket, at) = (switch / self.die_switches(), switch % self.die_switches());
+        let (tile, position) = self.die.place(at);
+        let first = if tile == 0 { 0 } else { u32::from(self.die.positions) };
+        self.die.is_core_tile(tile).then(|| socket * self.die_cores() + first + u32::from(position))
+    }
+
+    /// Coordinate of a node in a dimension, and how far two numbers of nodes are apart that differ there by one.
+    fn coordinate(&self, node: u32, dimension: usize) -> (u32, u32) {
+        let stride: u32 = self.size[..dimension].iter().product();
+        (node / stride % self.size[dimension], stride)
+    }
+
+    /// Coordinates of a node.
+    pub fn coordinates(&self, node: u32) -> Vec<u32> {
+        (0..self.size.len()).map(|dimension| self.coordinate(node, dimension).0).collect()
+    }
+
+    /// Switch in the die and port of an HSIO slot.
+    fn slot(&self, slot: u32) -> (u32, u16) {
+        let (k, at) = (slot / self.die_switches(), slot % self.die_switches());
+        (at, if k < 2 { k as u16 } else { 8 + k as u16 })
+    }
+
+    /// Where the link to another socket of the node leaves: switch in the die and port.
+    fn to_socket(&self, socket: u32, other: u32) -> (u32, u16) {
+        self.slot(if other < socket { other } else { other - 1 })
+    }
+
+    /// Where the link from coordinate `from` to coordinate `to` of a dimension leaves: socket, switch in the die, port.
+    fn to_node(&self, dimension: usize, from: u32, to: u32) -> (u32, u32, u16) {
+        let before: u32 = self.size[..dimension].iter().map(|&side| side - 1).sum();
+        let link = before + if to < from { to } else { to - 1 };
+        let (switch, port) = self.slot(self.sockets - 1 + link / self.sockets);
+        (link % self.sockets, switch, port)
+    }
+
+    /// The link at a port of a switch; `None` if the port is free or leads to a core.
+    pub fn link(&self, switch: u32, out: u16) -> Option<NodeLink> {
+        let place = self.place(switch);
+        let (tile, position) = self.die.place(place.switch);
+        let Die { tiles, positions } = self.die;
+        let first = switch - place.switch;
+        let inside = |tile: u16, position: u16, port: u16, level: u8| NodeLink {
+            switch: first + u32::from(tile) * u32::from(positions) + u32::from(position),
+            port,
+            level,
+            steps: 1,
+        };
+        let k = match out {
+            port::X..=port::DIAGONAL => {
+                let partner = position ^ (out - port::X + 1);
+                return (partner < positions).then(|| inside(tile, partner, out, 1));
+            }
+            port::PLUS | port::PLUS2 => return (tile + 1 < tiles).then(|| inside(tile + 1, position, out + 1, 2)),
+            port::MINUS | port::MINUS2 => return (tile > 0).then(|| inside(tile - 1, position, out - 1, 2)),
+            port::LOCAL => return None,
+            0 | 1 => u32::from(out),
+            _ => u32::from(out) - 8,
+        };
+        if k >= u32::from(self.hsio_ports) {
+            return None;
+        }
+        let slot = k * self.die_switches() + place.switch;
+        if slot < self.sockets - 1 {
+            let other = if slot < place.socket { slot } else { slot + 1 };
+            let (at, port) = self.to_socket(other, place.socket);
+            let far = NodePlace { socket: other, switch: at, ..place };
+            return Some(NodeLink { switch: self.number(far), port, level: INTER_SOCKET, steps: 1 });
+        }
+        let mut rank = (slot + 1 - self.sockets) * self.sockets + place.socket;
+        for (dimension, &side) in self.size.iter().enumerate() {
+            if rank >= side - 1 {
+                rank -= side - 1;
+                continue;
+            }
+            let (from, stride) = self.coordinate(place.node, dimension);
+            let to = if rank < from { rank } else { rank + 1 };
+            let (socket, at, port) = self.to_node(dimension, to, from);
+            let far = NodePlace { node: place.node - from * stride + to * stride, socket, switch: at };
+            return Some(NodeLink { switch: self.number(far), port, level: INTER_NODE, steps: from.abs_diff(to) });
+        }
+        None
+    }
+
+    /// The output port of the next step of the dimension-ordered way from switch `at` to switch `to`; `None` if they are
+    /// the same.
+    pub fn hop(&self, at: u32, to: u32) -> Option<u16> {
+        if at == to {
+            return None;
+        }
+        let (here, there) = (self.place(at), self.place(to));
+        let (socket, switch, out) = if here.node != there.node {
+            let differs = (0..self.size.len()).find_map(|dimension| {
+                let (from, to) = (self.coordinate(here.node, dimension).0, self.coordinate(there.node, dimension).0);
+                (from != to).then(|| self.to_node(dimension, from, to))
+            });
+            differs.expect("two nodes differ in a coordinate")
+        } else {
+            (there.socket, there.switch, port::LOCAL)
+        };
+        let (switch, out) = if here.socket == socket { (switch, out) } else { self.to_socket(here.socket, socket) };
+        let ((tile, position), (to_tile, to_position)) = (self.die.place(here.switch), self.die.place(switch));
+        Some(if position != to_position {
+            port::X + (position ^ to_position) - 1
+        } else if tile != to_tile {
+            if to_tile > tile { port::PLUS } else { port::MINUS }
+        } else {
+            out
+        })
+    }
+
+    /// Whether a port leaves the die.
+    pub fn is_hsio(port: u16) -> bool {
+        port < port::X || port >= port::EXTERNAL
+    }
+
+    /// Classes of channels that point-to-point packets need: one more than HSIO links on the longest way.
+    pub fn classes(&self) -> u8 {
+        let dimensions = self.dimensions() as u8;
+        dimensions + 1 + if self.sockets > 1 { dimensions + 1 } else { 0 }
+    }
+
+    /// The channels, of so many, that a packet may use next which came in by a port and a channel.
+    pub fn channels(&self, port: u16, channel: u8, channels: u8) -> u32 {
+        let classes = self.classes();
+        let class = match port {
+            port::LOCAL => 0,
+            _ => (channel % classes + u8::from(Self::is_hsio(port))).min(classes - 1),
+        };
+        (class..channels).step_by(usize::from(classes)).fold(0, |set, channel| set | 1 << channel)
+    }
+
+    /// Links in the whole system, by level; core links are the first level.
+    pub fn links_by_level(&self) -> [u64; 5] {
+        let (nodes, sockets) = (self.nodes().unwrap_or(0), u64::from(self.sockets));
+        let Die { tiles, positions } = self.die;
+        let (tiles, positions) = (u64::from(tiles), u64::from(positions));
+        [
+            nodes * sockets * u64::from(self.die_cores()),
+            nodes * sockets * tiles * (positions * (positions - 1) / 2),
+            nodes * sockets * (tiles - 1) * positions * 2,
+            nodes * (sockets * (sockets - 1) / 2),
+            nodes * self.peers() / 2,
+        ]
+    }
+
+    /// Latency and width of a link.
+    pub fn params(&self, common: &Common, link: &NodeLink) -> LinkParams {
+        let latency = match link.level {
+            0 => common.local.latency,
+            INTER_SOCKET => self.socket_latency,
+            INTER_NODE => {
+                let steps = if self.distance { link.steps } else { 1 };
+                u16::try_from(u32::from(self.node_latency).saturating_mul(steps)).unwrap_or(u16::MAX)
+            }
+            _ => common.link.latency,
+        };
+        let cycles_per_flit = if link.level == 0 { common.local.cycles_per_flit } else { common.link.cycles_per_flit };
+        LinkParams { latency, cycles_per_flit }
+    }
+
+    /// The latency of the longest link between nodes, before it is cut to what a link can have.
+    pub fn longest(&self) -> u64 {
+        let steps = self.size.iter().map(|&side| u64::from(side) - 1).max().unwrap_or(0).max(1);
+        u64::from(self.node_latency) * if self.distance { steps } else { 1 }
+    }
+
+    /// Short name of a switch: `n1_0_s2_core3`.
+    pub fn switch_name(&self, switch: u32) -> String {
+        let place = self.place(switch);
+        let mut name = String::from("n");
+        if self.size.is_empty() {
+            name.push('0');
+        }
+        for (dimension, at) in self.coordinates(place.node).into_iter().enumerate() {
+            let _ = write!(name, "{}{at}", if dimension > 0 { "_" } else { "" });
+        }
+        let _ = write!(name, "_s{}_{}", place.socket, self.die.switch_name(place.switch));
+        name
+    }
+
+    pub(super) fn switch_by_numbers(&self, name: &str, numbers: &[u64]) -> Option<u64> {
+        let dimensions = self.size.len().max(1);
+        let [coordinates @ .., socket, number] = numbers else { return None };
+        if coordinates.len() != dimensions || *socket >= u64::from(self.sockets) {
+            return None;
+        }
+        let local = name.rsplit('_').next()?;
+        let switch = self.die.switch_by_numbers(local, &[*number]).filter(|&at| at < u64::from(self.die_switches()))?;
+        let node = if self.size.is_empty() { 0 } else { super::mesh::coordinate_number(&self.size, coordinates)? };
+        Some((node * u64::from(self.sockets) + socket) * u64::from(self.die_switches()) + switch)
+    }
+
+    /// Hierarchical name of a switch without its last part: `node1_0.socket2.tile0.core3`.
+    fn path(&self, switch: u32) -> String {
+        let place = self.place(switch);
+        let at: Vec<String> = self.coordinates(place.node).iter().map(u32::to_string).collect();
+        let node = if at.is_empty() { "0".to_owned() } else { at.join("_") };
+        let (tile, _) = self.die.place(place.switch);
+        format!("node{node}.socket{}.tile{tile}.{}", place.socket, self.die.switch_name(place.switch))
+    }
+
+    /// A drawing: dies in a row or a square for a node, nodes on a grid.
+    pub(super) fn position(&self, switch: u32) -> (f64, f64) {
+        let place = self.place(switch);
+        let columns = f64::from(self.sockets).sqrt().ceil().max(1.0) as u32;
+        let (width, height) = (f64::from(self.die.tiles) * 3.0 + 1.0, 3.5);
+        let rows = self.sockets.div_ceil(columns);
+        let (dx, dy) = self.die.position(place.switch);
+        let (x, y) = if self.size.is_empty() { (0.0, 0.0) } else { super::mesh::position(&self.size, place.node) };
+        (
+            x * (width * f64::from(columns) + 1.5) + f64::from(place.socket % columns) * width + dx,
+            y * (height * f64::from(rows) + 1.5) + f64::from(place.socket / columns) * height + dy,
+        )
+    }
+
+    /// The same with fewer nodes and sockets, but as many dimensions.
+    pub(super) fn smaller(&self) -> Option<Nodes> {
+        let longest = self.size.iter().copied().max().unwrap_or(1);
+        if longest > 2 {
+            let size = self.size.iter().map(|&side| side.min(longest - 1).min(8)).collect();
+            return Some(Nodes { size, ..self.clone() });
+        }
+        (self.sockets > 2).then(|| Nodes { sockets: (self.sockets - 1).min(4), ..self.clone() })
+    }
+
+    /// A layout without switches and links: what is known before it is clear which of them anything uses. `furnish` adds
+    /// those.
+    pub fn bare(&self, common: &Common) -> Layout {
+        let cores = self.cores().expect("a size that was checked") as u32;
+        Layout {
+            plan: Plan {
+                vcs: common.vcs,
+                nodes: Vec::new(),
+                links: Vec::new(),
+                levels: LEVELS.map(String::from).to_vec(),
+            },
+            routing: Routing::Nodes(std::sync::Arc::new(self.clone())),
+            ends: (0..cores).map(|end| self.end_place(end)).collect(),
+            cores: cores as usize,
+            external_ports: self.ports(),
+            shape: Shape::Nodes(self.clone()),
+            far: std::sync::OnceLock::new(),
+        }
+    }
+
+    /// Adds the switches and links of a bare layout that are used: `used` says so of every port, as a bit of a word a
+    /// switch. All switches and end points keep their numbers; those that nothing uses have no ports and cost a few
+    /// bytes, and no node has a name (the shape has them).
+    ///
+    /// # Panics
+    /// If a port that is used has no link.
+    pub fn furnish(&self, layout: &mut Layout, common: &Common, used: &[u64]) {
+        let node = |kind: NodeKind, ports: u16, engine: bool| PlanNode {
+            kind,
+            ports,
+            engine,
+            name: String::new(),
+            path: String::new(),
+        };
+        let ports = self.ports() + u16::from(common.engine);
+        let plan = &mut layout.plan;
+        plan.nodes = Vec::with_capacity(used.len() + layout.cores);
+        for &outs in used {
+            let there = outs != 0;
+            plan.nodes.push(node(NodeKind::Switch, if there { ports } else { 0 }, there && common.engine));
+        }
+        for place in &layout.ends {
+            let there = used[place.switch as usize] >> place.port & 1;
+            plan.nodes.push(node(NodeKind::End, there as u16, false));
+        }
+        for (switch, &outs) in used.iter().enumerate() {
+            let switch = switch as u32;
+            for out in (0..self.ports()).filter(|out| outs >> out & 1 == 1) {
+                if out == port::LOCAL {
+                    let end = self.end_of(switch).expect("only cores have a local link") + used.len() as u32;
+                    plan.links.push(join((end, 0), (switch, out), common.local, 0));
+                    continue;
+                }
+                let link = self.link(switch, out).expect("only ports with a link are used");
+                // Each link once: from its lower end, or from the higher one if the lower does not use it.
+                if switch < link.switch || used[link.switch as usize] >> link.port & 1 == 0 {
+                    let params = self.params(common, &link);
+                    plan.links.push(join((switch, out), (link.switch, link.port), params, link.level));
+                }
+            }
+        }
+    }
+
+    /// Lays the whole system out.
+    pub fn layout(&self, common: &Common) -> Layout {
+        let switches = self.switches().expect("a size that was checked") as u32;
+        let cores = self.cores().expect("a size that was checked") as u32;
+        let ports = self.ports();
+        let nodes = (0..switches).map(|switch| PlanNode {
+            kind: NodeKind::Switch,
+            ports: ports + u16::from(common.engine),
+            engine: common.engine,
+            name: self.switch_name(switch),
+            path: format!("{}.switch", self.path(switch)),
+        });
+        let mut links = Vec::new();
+        for switch in 0..switches {
+            for out in 0..ports {
+                let Some(link) = self.link(switch, out).filter(|link| switch < link.switch) else { continue };
+                links.push(join((switch, out), (link.switch, link.port), self.params(common, &link), link.level));
+            }
+        }
+        let mut layout = Layout {
+            plan: Plan { vcs: common.vcs, nodes: nodes.collect(), links, levels: LEVELS.map(String::from).to_vec() },
+            routing: Routing::Nodes(std::sync::Arc::new(self.clone())),
+            ends: Vec::new(),
+            cores: cores as usize,
+            external_ports: ports,
+            shape: Shape::Nodes(self.clone()),
+            far: std::sync::OnceLock::new(),
+        };
+        for end in 0..cores {
+            let place = self.end_place(end);
+            let name = format!("{}.memory", self.switch_name(place.switch));
+            layout.push_end(place, common.local, name, format!("{}.memory", self.path(place.switch)));
+        }
+        layout
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::Vcs;
+    use crate::fabric::topology::Neighbours;
+
+    fn nodes(size: &[u32], sockets: u32) -> Nodes {
+        Nodes {
+            size: size.to_vec(),
+            sockets,
+            die: Die::default(),
+            hsio_ports: 2,
+            socket_latency: 25,
+            node_latency: 50,
+            distance: false,
+        }
+    }
+
+    fn common() -> Common {
+        let link = LinkParams { latency: 5, cycles_per_flit: 1 };
+        let local = LinkParams { latency: 1, cycles_per_flit: 1 };
+        Common { vcs: Vcs { set: 2, unicast: 1 }, engine: true, link, local }
+    }
+
+    fn shapes() -> Vec<Nodes> {
+        let mut all = Vec::new();
+        for (size, sockets) in
+            [(&[][..], 1), (&[], 3), (&[], 16), (&[2], 2), (&[5], 3), (&[3, 2], 2), (&[2, 3, 2], 1), (&[1, 4], 4)]
+        {
+            all.push(nodes(size, sockets));
+        }
+        all.push(Nodes { die: Die { tiles: 2, positions: 3 }, ..nodes(&[3], 2) });
+        all.push(Nodes { die: Die { tiles: 1, positions: 1 }, hsio_ports: 12, ..nodes(&[4, 3], 3) });
+        all.push(Nodes { die: Die { tiles: 3, positions: 2 }, hsio_ports: 1, distance: true, ..nodes(&[5], 2) });
+        all
+    }
+
+    #[test]
+    fn every_link_is_there_once_and_leads_back() {
+        for shape in shapes() {
+            let switches = shape.switches().unwrap() as u32;
+            let mut levels = [0; 5];
+            for switch in 0..switches {
+                for port in 0..shape.ports() + 3 {
+                    let Some(link) = shape.link(switch, port) else { continue };
+                    let back = shape.link(link.switch, link.port).expect("a link has two ends");
+                    assert_eq!(
+                        (back.switch, back.port, back.level, back.steps),
+                        (switch, port, link.level, link.steps)
+                    );
+                    levels[usize::from(link.level)] += 1;
+                }
+            }
+            let mut expected = shape.links_by_level();
+            expected[0] = 0;
+            assert_eq!(levels.map(|count| count / 2), expected, "{shape:?}");
+        }
+    }
+
+    #[test]
+    fn sockets_are_all_to_all_and_nodes_differ_in_one_coordinate() {
+        for shape in shapes() {
+            let (mut sockets, mut peers) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
+            for switch in 0..shape.switches().unwrap() as u32 {
+                for port in (0..shape.ports()).filter(|&port| Nodes::is_hsio(port)) {
+                    let Some(link) = shape.link(switch, port) else { continue };
+                    let (a, b) = (shape.place(switch), shape.place(link.switch));
+                    if link.level == INTER_SOCKET {
+                        assert_eq!(a.node, b.node);
+                        assert!(sockets.insert((a.node, a.socket, b.socket)), "{a:?} {b:?} twice");
+                    } else {
+                        let (x, y) = (shape.coordinates(a.node), shape.coordinates(b.node));
+                        let differ: Vec<_> = x.iter().zip(&y).filter(|(x, y)| x != y).collect();
+                        assert_eq!(differ.len(), 1);
+                        assert_eq!(differ[0].0.abs_diff(*differ[0].1), link.steps);
+                        assert!(peers.insert((a.node, b.node)), "{a:?} {b:?} twice");
+                    }
+                }
+            }
+            let nodes = shape.nodes().unwrap() as usize;
+            let all = shape.sockets as usize;
+            assert_eq!((sockets.len(), peers.len()), (nodes * all * (all - 1), nodes * shape.peers() as usize));
+        }
+    }
+
+    #[test]
+    fn the_layout_says_what_the_arithmetic_says() {
+        for shape in shapes() {
+            let layout = shape.layout(&common());
+            assert_eq!(layout.plan.fault(), None);
+            let neighbours = Neighbours::new(&layout);
+            for switch in 0..layout.switches() as u32 {
+                let name = shape.switch_name(switch);
+                assert_eq!(layout.shape.switch_by_name(&name), Some(switch), "{name}");
+                assert_eq!(shape.number(shape.place(switch)), switch);
+                for port in 0..shape.ports() {
+                    let expected = match shape.end_of(switch) {
+                        Some(end) if port == port::LOCAL => Some((layout.switches() as u32 + end, 0)),
+                        _ => shape.link(switch, port).map(|link| (link.switch, link.port)),
+                    };
+                    assert_eq!(neighbours.of(switch, port), expected, "{name}.P{port}");
+                }
+            }
+            let mut levels = [0; 5];
+            layout.plan.links.iter().for_each(|link| levels[usize::from(link.level)] += 1);
+            assert_eq!(levels, shape.links_by_level());
+        }
+    }
+
+    #[test]
+    fn ways_have_no_more_long_links_than_dimensions_and_sockets_need() {
+        for shape in shapes() {
+            let switches = shape.switches().unwrap() as u32;
+            for from in (0..switches).step_by(7) {
+                for to in (0..switches).step_by(5) {
+                    let (a, b) = (shape.place(from), shape.place(to));
+                    let (mut at, mut levels) = (from, [0u32; 5]);
+                    while let Some(port) = shape.hop(at, to) {
+                        let link = shape.link(at, port).expect("a way only takes ports that have a link");
+                        levels[usize::from(link.level)] += 1;
+                        at = link.switch;
+                        assert!(levels.iter().sum::<u32>() < 100, "{from} to {to}");
+                    }
+                    let (x, y) = (shape.coordinates(a.node), shape.coordinates(b.node));
+                    let differ = x.iter().zip(&y).filter(|(x, y)| x != y).count() as u32;
+                    assert_eq!(levels[4], differ, "{from} to {to}");
+                    assert!(levels[3] <= differ + 1, "{from} to {to}: {levels:?}");
+                    let diameter = u32::from(shape.die.tiles - 1) + u32::from(shape.die.positions > 1);
+                    assert!(levels[1] + levels[2] <= (2 * differ + 2) * diameter, "{from} to {to}: {levels:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_papers_node_has_272_ports_for_other_nodes() {
+        let budget = |size: &[u32]| nodes(size, 16).budget();
+        let Budget { ports, sockets, nodes, suffices } = budget(&[128, 128]);
+        assert_eq!((ports, sockets, nodes, suffices), (512, 240, 254, true));
+        assert!(budget(&[137, 137]).suffices, "272 other nodes");
+        assert!(!budget(&[138, 137]).suffices, "273 other nodes");
+        assert!(budget(&[16, 32, 32]).suffices && budget(&[273]).suffices && !budget(&[274]).suffices);
+    }
+}

@@ -1,0 +1,279 @@
+//! The embeddings of a scenario, read back from the registers for people and programs (requirements P-EMB-1, P-EMB-3):
+//! tree, root, depth, links used, and the registers themselves in the notation of a scenario.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde_json::{Value as Json, json};
+
+use super::build::{BuildOptions, build};
+use super::config::CollectiveKind;
+use super::{Loaded, Problems};
+use crate::piuma::legality::channel_name;
+use crate::piuma::{REQUEST, RESPONSE, System};
+
+/// More switches than these are only counted in the text of a tree.
+const LISTED: usize = 256;
+
+/// One collective's embedding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedding {
+    /// Name of the collective.
+    pub name: String,
+    /// What it does.
+    pub kind: String,
+    /// Collective id.
+    pub id: u16,
+    /// End points that take part.
+    pub participants: usize,
+    /// The switch where requests turn into responses; of a broadcast the source's.
+    pub root: u32,
+    /// Name of that switch.
+    pub root_name: String,
+    /// Most links between a participant's switch and the root.
+    pub depth: u32,
+    /// The largest sum of the latencies of such links, in cycles.
+    pub depth_cycles: u64,
+    /// Switches it passes, and those of them that reduce.
+    pub switches: (usize, usize),
+    /// Links in use by level, counting each direction.
+    pub links: Vec<(String, u64)>,
+    /// The tree from the root on: depth, and a line of text.
+    tree: Vec<(usize, String)>,
+    /// Registers: switch, and by channel the inputs with their outputs.
+    registers: Vec<(String, [Inputs; 2])>,
+    /// Sending switch and port of every link in use, ascending.
+    sends: Vec<(u32, u16)>,
+}
+
+/// Input ports with their output ports.
+type Inputs = Vec<(u16, Vec<u16>)>;
+
+/// The link at a port.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    at: (u32, u16),
+    far: (u32, u16),
+    latency: u16,
+    level: u8,
+}
+
+/// The embeddings of all collectives of a scenario.
+///
+/// # Errors
+/// What is wrong with the scenario, or with an embedding.
+pub fn all(loaded: &Loaded) -> Result<Vec<Embedding>, Problems> {
+    let ready = build(loaded, BuildOptions { no_monitors: true, whole: false })?;
+    let plan = ready.system.plan();
+    let mut links: Vec<Link> = (plan.links.iter())
+        .flat_map(|link| [(link.a, link.b), (link.b, link.a)].map(|ends| (ends, link)))
+        .map(|((at, far), link)| Link { at, far, latency: link.latency, level: link.level })
+        .collect();
+    links.sort_unstable_by_key(|link| link.at);
+    let view = View { system: &ready.system, links };
+    let collectives = loaded.scenario.collectives.iter().zip(&ready.collectives);
+    Ok(collectives
+        .map(|(collective, built)| {
+            let id = collective.id as u16;
+            let footprint = &built.footprint;
+            let source = || loaded.scenario.topology.end_point(collective.participants[collective.source as usize]).0;
+            let root = footprint.root.unwrap_or_else(source);
+            let multicast = collective.kind == CollectiveKind::Broadcast;
+            let (tree, depth, depth_cycles) = view.tree(id, root, multicast, &footprint.switches);
+            let mut used: BTreeMap<u8, u64> = BTreeMap::new();
+            for at in &footprint.links {
+                *used.entry(view.link(at.switch, at.port).map_or(0, |link| link.level)).or_default() += 1;
+            }
+            // The local links from the senders on are not in the registers, but in use.
+            let senders = if multicast { 1 } else { collective.participants.len() as u64 };
+            *used.entry(0).or_default() += senders;
+            let mut sends: Vec<(u32, u16)> = footprint.links.iter().map(|at| (at.switch, at.port)).collect();
+            sends.dedup();
+            sends.sort_unstable();
+            sends.dedup();
+            Embedding {
+                name: collective.name.clone(),
+                kind: collective.kind.name().to_owned(),
+                id,
+                participants: collective.participants.len(),
+                root,
+                root_name: view.name(root),
+                depth,
+                depth_cycles,
+                switches: (footprint.switches.len(), footprint.engines.len()),
+                links: used
+                    .into_iter()
+                    .map(|(level, count)| (plan.levels[usize::from(level)].clone(), count))
+                    .collect(),
+                tree,
+                registers: footprint.switches.iter().map(|&switch| view.registers(id, switch)).collect(),
+                sends,
+            }
+        })
+        .collect())
+}
+
+struct View<'a> {
+    system: &'a System,
+    /// Ascending by `at`.
+    links: Vec<Link>,
+}
+
+impl View<'_> {
+    fn name(&self, node: u32) -> String {
+        self.system.node_name(node).into_owned()
+    }
+
+    fn link(&self, switch: u32, port: u16) -> Option<&Link> {
+        let at = self.links.binary_search_by_key(&(switch, port), |link| link.at).ok()?;
+        self.links.get(at)
+    }
+
+    fn vector(&self, switch: u32, id: u16, channel: u8, port: u16) -> u64 {
+        self.system.tables.vector(switch, id, channel, port)
+    }
+
+    /// The ports by which a switch's children in the tree are reached.
+    fn branches(&self, id: u16, switch: u32, entered: Option<u16>, multicast: bool) -> Vec<u16> {
+        let engine = self.system.tables.engine_port();
+        if !multicast {
+            return (0..engine).filter(|&port| self.vector(switch, id, REQUEST, port) != 0).collect();
+        }
+        let vectors = (0..engine).filter(|&port| entered.is_none_or(|entered| entered == port));
+        let outs = vectors.fold(0, |outs, port| outs | self.vector(switch, id, REQUEST, port));
+        (0..engine).filter(|port| outs >> port & 1 == 1).collect()
+    }
+
+    /// The tree from the root on as lines of text (unless it is too big), its depth in links, and in cycles of them.
+    fn tree(&self, id: u16, root: u32, multicast: bool, switches: &[u32]) -> (Vec<(usize, String)>, u32, u64) {
+        let listed = switches.len() <= LISTED;
+        let (mut lines, mut depth, mut cycles) = (Vec::new(), 0, 0);
+        let engine = self.system.tables.engine_port();
+        let mut work = vec![(root, None, 0u32, 0u64, String::new())];
+        while let Some((node, entered, links, latency, how)) = work.pop() {
+            if node >= self.system.tables.switches() {
+                if listed {
+                    lines.push((links as usize, format!("{how}{}", self.name(node))));
+                }
+                continue;
+            }
+            (depth, cycles) = (depth.max(links), cycles.max(latency));
+            let branches = self.branches(id, node, entered, multicast);
+            if listed {
+                let ports: Vec<String> = branches.iter().map(|port| format!("P{port}")).collect();
+                let reduces = branches.iter().any(|&port| self.vector(node, id, REQUEST, port) >> engine & 1 == 1);
+                let what = match (multicast, reduces) {
+                    (true, _) => "copies to",
+                    (_, true) => "reduces",
+                    _ => "passes on",
+                };
+                lines.push((links as usize, format!("{how}{}: {what} {}", self.name(node), ports.join(" "))));
+            }
+            for &port in branches.iter().rev() {
+                let Some(link) = self.link(node, port) else { continue };
+                let local = link.far.0 >= self.system.tables.switches();
+                let arrow = if multicast { "->" } else { "<-" };
+                let (more, level) = (u64::from(link.latency), &self.system.plan().levels[usize::from(link.level)]);
+                let how = if !listed {
+                    String::new()
+                } else if local {
+                    format!("P{port} {arrow} ")
+                } else {
+                    format!("P{port} {arrow} P{} {level} ", link.far.1)
+                };
+                work.push((link.far.0, Some(link.far.1), links + 1, latency + if local { 0 } else { more }, how));
+            }
+        }
+        (lines, depth, cycles)
+    }
+
+    fn registers(&self, id: u16, switch: u32) -> (String, [Inputs; 2]) {
+        let engine = self.system.tables.engine_port();
+        let inputs = |channel: u8| -> Inputs {
+            (0..=engine)
+                .map(|port| (port, self.vector(switch, id, channel, port)))
+                .filter(|(_, vector)| *vector != 0)
+                .map(|(port, vector)| (port, (0..=engine).filter(|out| vector >> out & 1 == 1).collect()))
+                .collect()
+        };
+        (self.name(switch), [inputs(REQUEST), inputs(RESPONSE)])
+    }
+}
+
+impl Embedding {
+    /// The registers in the notation of a scenario, a switch and channel a line.
+    pub fn toml(&self) -> String {
+        let mut out = String::new();
+        let _ = writeln!(out, "# {}: {} on collective id {}, root {}", self.name, self.kind, self.id, self.root_name);
+        for channel in [REQUEST, RESPONSE] {
+            for (switch, inputs) in &self.registers {
+                let inputs: Vec<String> =
+                    inputs[usize::from(channel)].iter().map(|(port, outs)| format!("I{port} = {outs:?}")).collect();
+                if !inputs.is_empty() {
+                    let _ = writeln!(out, "{switch}.{} = {{ {} }}", channel_name(channel), inputs.join(", "));
+                }
+            }
+        }
+        out
+    }
+
+    /// What a person wants to know of it.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        let plural = if self.participants == 1 { "" } else { "s" };
+        let _ = writeln!(
+            out,
+            "{:14}{} on collective id {}, {} end point{plural}",
+            self.name, self.kind, self.id, self.participants
+        );
+        let _ = writeln!(out, "root          {}", self.root_name);
+        let _ = writeln!(out, "depth         {} links, {} cycles of them", self.depth, self.depth_cycles);
+        let _ = writeln!(out, "switches      {}, of which {} reduce", self.switches.0, self.switches.1);
+        let links: Vec<String> = self.links.iter().map(|(level, count)| format!("{count} {level}")).collect();
+        let _ = writeln!(out, "links         {} (each direction counts)", links.join(", "));
+        if self.tree.is_empty() {
+            let _ = writeln!(out, "tree          more than {LISTED} switches; --registers prints them");
+        }
+        for (depth, line) in &self.tree {
+            let _ = writeln!(out, "{:1$}{line}", "", 2 * depth);
+        }
+        out
+    }
+
+    /// Sending switch and port of every link in use, ascending, and the root.
+    pub fn drawn(&self) -> (Vec<(u32, u16)>, Option<u32>) {
+        (self.sends.clone(), Some(self.root))
+    }
+}
+
+/// Embeddings for programs.
+pub fn json(all: &[Embedding]) -> Json {
+    let vectors = |inputs: &Inputs| -> serde_json::Map<String, Json> {
+        inputs.iter().map(|(port, outs)| (format!("I{port}"), json!(outs))).collect()
+    };
+    let one = |of: &Embedding| {
+        let links: serde_json::Map<String, Json> =
+            of.links.iter().map(|(level, count)| (level.clone(), json!(count))).collect();
+        let registers: serde_json::Map<String, Json> = of
+            .registers
+            .iter()
+            .map(|(switch, [request, response])| {
+                (switch.clone(), json!({ "request": vectors(request), "response": vectors(response) }))
+            })
+            .collect();
+        json!({
+            "name": of.name,
+            "kind": of.kind,
+            "id": of.id,
+            "participants": of.participants,
+            "root": of.root_name,
+            "depth_links": of.depth,
+            "depth_cycles": of.depth_cycles,
+            "switches": of.switches.0,
+            "reducing_switches": of.switches.1,
+            "links": links,
+            "registers": registers,
+        })
+    };
+    json!({ "collectives": all.iter().map(one).collect::<Vec<_>>() })
+}

@@ -1,0 +1,112 @@
+//! `watershed curve` and `--histogram`: what is in the files.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::watershed;
+
+const SHORT: [&str; 6] =
+    ["--set", "measure.warmup_cycles=200", "--set", "measure.measure_cycles=800", "--rates", "0.05,0.2"];
+
+fn curve(more: &[&str]) -> crate::support::Output {
+    watershed(["curve", "mesh-uniform"].into_iter().chain(SHORT).chain(more.iter().copied()))
+}
+
+/// Fields of a CSV file without its first line.
+fn rows(text: &str) -> Vec<Vec<String>> {
+    text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn csv_json_and_table_say_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("curve.csv");
+    let output = curve(&["--json", "--csv", path.to_str().unwrap()]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let json: Value = serde_json::from_str(&output.stdout).unwrap();
+    let points = json["curves"][0]["points"].as_array().unwrap();
+    assert_eq!((json["curves"].as_array().unwrap().len(), points.len()), (1, 2));
+    let csv = fs::read_to_string(&path).unwrap();
+    let header: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let rows = rows(&csv);
+    assert_eq!(rows.len(), 2);
+    for (row, point) in rows.iter().zip(points) {
+        for (name, cell) in header.iter().zip(row) {
+            let expected = &point[*name];
+            if let (Some(number), Ok(cell)) = (expected.as_f64(), cell.parse::<f64>()) {
+                assert!((number - cell).abs() <= 1e-9 * number.abs(), "{name}: {cell} and {number}");
+            }
+        }
+        let cell =
+            |name: &str| row[header.iter().position(|h| *h == name).unwrap_or_else(|| panic!("{name}: {csv}"))].clone();
+        assert_eq!(cell("offered").parse::<f64>().ok(), point["offered"].as_f64());
+        assert_eq!(cell("latency").parse::<f64>().ok(), point["latency"].as_f64());
+    }
+    // A queue that is fuller waits longer.
+    let latency = |at: usize| points[at]["latency"].as_f64().unwrap();
+    assert!(latency(0) < latency(1), "{} {}", latency(0), latency(1));
+    let table = curve(&[]).stdout;
+    assert!(table.contains(&format!("{:.2}", latency(1))), "{table}");
+}
+
+#[test]
+fn points_of_a_peer_are_drawn_where_they_lie() {
+    let folder = tempfile::tempdir().unwrap();
+    let (peer, svg) = (folder.path().join("peer.csv"), folder.path().join("curve.svg"));
+    let draw = |text: &str| {
+        fs::write(&peer, text).unwrap();
+        let output = curve(&["--points", peer.to_str().unwrap(), "--svg", svg.to_str().unwrap()]);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        fs::read_to_string(&svg).unwrap()
+    };
+    let picture = draw("offered,latency\n0.1,20\n0.2,30\n");
+    assert_eq!(picture.matches("<polyline").count(), 1, "a peer's points are marks, ours a line");
+    assert!(picture.contains(">peer<") && picture.contains(">mesh-uniform"), "the legend names both");
+    // Hollow marks: two points and one in the legend.
+    assert_eq!(picture.matches("fill=\"none\" stroke-width=\"1.8\"").count(), 3);
+    let moved = draw("offered,latency\n0.1,20\n0.2,35\n");
+    assert_ne!(picture, moved);
+    assert_eq!(draw("offered,latency\n0.1,20\n0.2,30\n"), picture, "same points, same bytes");
+}
+
+#[test]
+fn wrong_points_and_loads_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let peer = folder.path().join("peer.csv");
+    fs::write(&peer, "offered,latency\n0.1,twenty\n").unwrap();
+    let output = curve(&["--points", peer.to_str().unwrap()]);
+    assert_eq!(output.status, 2);
+    assert!(output.stderr.contains("peer.csv") && output.stderr.contains('2'), "{}", output.stderr);
+    let output = watershed(["curve", "mesh-uniform", "--rates", "0.1..x:0.1"]);
+    assert_eq!(output.status, 2);
+    assert!(output.stderr.contains("--rates"), "{}", output.stderr);
+}
+
+#[test]
+fn a_histogram_counts_every_packet_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("latencies.csv");
+    let run = ["run", "mesh-uniform", "--json", "--histogram", path.to_str().unwrap()];
+    let output = watershed(run.into_iter().chain(SHORT[..4].iter().copied()));
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let document: Value = serde_json::from_str(&output.stdout).unwrap();
+    let traffic = &document["traffic"][0];
+    let (mut packets, mut sum, mut last) = (0u64, 0u64, 0u64);
+    for row in rows(&fs::read_to_string(&path).unwrap()) {
+        assert_eq!(row[0], traffic["name"].as_str().unwrap());
+        let [from, to, count] = [1, 2, 3].map(|at: usize| row[at].parse::<u64>().unwrap());
+        assert!(from <= to && from >= last && count > 0, "{row:?}");
+        assert!(to < 1024 && from == to, "short latencies are exact: {row:?}");
+        packets += count;
+        sum += count * from;
+        last = to + 1;
+    }
+    assert_eq!(packets, traffic["latency"]["packets"].as_u64().unwrap());
+    let mean = sum as f64 / packets as f64;
+    assert!((mean - traffic["latency"]["mean"].as_f64().unwrap()).abs() < 1e-6, "{mean} {}", traffic["latency"]);
+    // Nothing to count is said before anything runs.
+    let output = watershed(["run", "allreduce-die", "--histogram", path.to_str().unwrap()]);
+    assert_eq!(output.status, 2);
+    assert!(output.stderr.contains("no traffic"), "{}", output.stderr);
+}
