@@ -16,7 +16,7 @@ use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
 use crate::oracle;
 use crate::piuma::{Job, System, Tap};
 use crate::probe::ladder::Ladder;
-use crate::probe::{Period, Selection, TraceError, Tracer, VcdSink};
+use crate::probe::{FstSink, Period, Selection, Sink, TraceError, Tracer, VcdSink};
 use std::collections::HashMap;
 
 /// What to write into a waveform.
@@ -1217,8 +1217,13 @@ pub(super) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, R
     let selection = selection.with_window(wave.from_cycle, wave.to_cycle).map_err(|error| usage(&error))?;
     let period = Period::from_hz(loaded.scenario.clock.frequency_hz)
         .ok_or_else(|| RunError::Usage("a waveform needs a clock of at most 1 THz".into()))?;
-    let sink = VcdSink::create(&wave.path).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
-    let mut tracer = Tracer::new(period, selection, Box::new(sink));
+    let write = |error| RunError::Write { path: wave.path.clone(), error };
+    let sink: Box<dyn Sink> = if FstSink::is_wanted(&wave.path) {
+        Box::new(FstSink::create(&wave.path).map_err(write)?)
+    } else {
+        Box::new(VcdSink::create(&wave.path).map_err(write)?)
+    };
+    let mut tracer = Tracer::new(period, selection, sink);
     if wave.clock {
         tracer.add_clock();
     }
