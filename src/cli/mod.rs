@@ -21,6 +21,7 @@ mod embed;
 mod exhaustive;
 mod frame;
 mod list;
+mod packet;
 mod progress;
 mod reduce;
 mod replay;
@@ -80,6 +81,7 @@ enum Command {
     Alu(alu::Arguments),
     Reduce(reduce::Arguments),
     Frame(frame::Arguments),
+    Packet(packet::Arguments),
     Testfloat(testfloat::Arguments),
     Exhaustive(exhaustive::Arguments),
     Completions(completions::Arguments),
@@ -132,6 +134,7 @@ pub fn main() -> ExitCode {
         Command::Alu(arguments) => alu::main(&arguments),
         Command::Reduce(arguments) => reduce::main(&arguments),
         Command::Frame(arguments) => frame::main(&arguments),
+        Command::Packet(arguments) => packet::main(&arguments),
         Command::Testfloat(arguments) => testfloat::main(&arguments),
         Command::Exhaustive(arguments) => exhaustive::main(&arguments),
         Command::Completions(arguments) => completions::main(&arguments),

@@ -15,11 +15,13 @@
 //! | `unicast` | point-to-point packets: route computation, channel and switch allocation |
 //! | [`arbiter`] | one file a policy |
 //! | [`join`](Join) | the two forms in which an engine joins |
+//! | [`fault`] | links that lose, damage, repeat or delay frames |
 //! | [`monitor`](SwitchCfg) | link monitors of checked runs |
 //! | [`network`](Network) | the loop that clocks it all, waves, the watchdog's view |
 //! | [`traffic`] | point-to-point sources and sinks |
 
 pub mod arbiter;
+pub mod fault;
 mod flit;
 mod forward;
 mod frames;

@@ -12,7 +12,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use fst_writer::{FstBodyWriter, FstFileType, FstHeaderWriter, FstInfo, FstScopeType, FstSignalId, FstSignalType, FstVarDirection, FstVarType};
+use fst_writer::{
+    FstBodyWriter, FstFileType, FstHeaderWriter, FstInfo, FstScopeType, FstSignalId, FstSignalType, FstVarDirection,
+    FstVarType,
+};
 
 use super::gtkw::SaveFile;
 use super::{Declarations, SignalId, Sink, SinkSummary, Value, Values};
@@ -50,7 +53,15 @@ impl FstSink {
         let path = path.as_ref().to_owned();
         let file = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
         let files = vec![path.clone()];
-        Ok(FstSink { path, file: Some(file), body: None, signals: Vec::new(), text: Vec::new(), last_time: None, files })
+        Ok(FstSink {
+            path,
+            file: Some(file),
+            body: None,
+            signals: Vec::new(),
+            text: Vec::new(),
+            last_time: None,
+            files,
+        })
     }
 
     /// Whether a file of this name is to be FST.

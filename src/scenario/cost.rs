@@ -224,6 +224,7 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
                 super::armed::build::build(loaded, super::armed::build::BuildOptions::default())?.engines.len();
             self::armed(scenario, engines as u64, u64::from(layout.external_ports), switches as u64, &mut add);
         }
+        Family::Pbv => pbv(scenario, flit, switches as u64, &mut add),
         Family::Fabric => {}
     }
     let total = blocks.iter().fold(Sum::default(), |sum, block| sum.plus(block.each.times(block.count)));
@@ -233,9 +234,11 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
 fn common(scenario: &Scenario) -> Common {
     let link =
         |latency: u64| LinkParams { latency: latency as u16, cycles_per_flit: scenario.link.cycles_per_flit as u16 };
-    let collective = scenario.family != Family::Fabric;
+    let collective = matches!(scenario.family, Family::Piuma | Family::Armed);
+    // Devices of the PBV family have one channel.
+    let unicast = if scenario.family == Family::Pbv { 1 } else { scenario.switch.point_to_point_vcs as u8 };
     Common {
-        vcs: Vcs { set: if collective { CHANNELS } else { 0 }, unicast: scenario.switch.point_to_point_vcs as u8 },
+        vcs: Vcs { set: if collective { CHANNELS } else { 0 }, unicast },
         engine: collective,
         link: link(scenario.link.latency.cycles),
         local: link(scenario.link.local_latency.cycles),
@@ -320,6 +323,32 @@ fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64, add: &mut
         switches,
         Sum::storage(bits),
     );
+}
+
+fn pbv(scenario: &Scenario, flit: u64, switches: u64, add: &mut impl FnMut(&str, String, u64, Sum)) {
+    let Some(pbv) = &scenario.pbv else { return };
+    let engine = &pbv.engine;
+    let count = switches * u64::from(engine.per_switch);
+    let contexts = u64::from(engine.contexts);
+    add("PBV table", "128 entries of 17 bits".into(), count, Sum::storage(128 * 17));
+    add(
+        "context store",
+        format!("{contexts} contexts, PBV and count, programmed and running"),
+        count,
+        Sum::storage(contexts * 2 * (128 + 16)),
+    );
+    // As long as the longest vector of the scenario; in the order of entries all participants' words are kept.
+    let words = |collective: &super::pbv::config::Collective| {
+        let copies = if collective.order == super::pbv::file::OrderFile::Arrival { 1 } else { 128 };
+        u64::from(collective.words()) * copies
+    };
+    let words = pbv.collectives.iter().map(words).max().unwrap_or(0);
+    add("accumulators", format!("{contexts} contexts x {words} words"), count, Sum::storage(contexts * words * 64));
+    add("inbox", format!("{} flits", engine.inbox_flits), count, Sum::storage(u64::from(engine.inbox_flits) * flit));
+    let pipe = u64::from(engine.stages) * (64 + 5);
+    let each = Sum { adders: 1, comparators: 1, gates: unit_gates(true), ..Sum::default() };
+    let each = each.plus(Sum { storage_bits: pipe, gates: 6 * pipe, ..Sum::default() });
+    add("reduction unit", format!("a two-input unit of {} stages", engine.stages), count, each);
 }
 
 /// The cost as a piece of JSON.

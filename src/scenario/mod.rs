@@ -19,6 +19,7 @@
 //! | [`hosts`] | collectives in software, to compare with |
 //! | [`scan`] | order registers of prefix scans, and what every rank must get |
 //! | [`golden`] | what a collective's result must be |
+//! | [`pbv`] | scenarios of the PBV family |
 //! | [`file`](mod@file) | the format: one struct a table; its doc comments are the reference |
 //! | [`schema`] | the JSON Schema made from those structs, and the check against it |
 //! | [`source`] | text, places, overrides |
@@ -63,6 +64,7 @@ pub mod limits;
 pub mod measure;
 pub mod names;
 pub mod number;
+pub mod pbv;
 pub mod problem;
 pub mod programs;
 pub mod random;

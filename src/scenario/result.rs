@@ -40,6 +40,9 @@ pub struct Document {
     /// What the armed family has to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub armed: Option<super::armed::result::ArmedResult>,
+    /// What the PBV family has to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pbv: Option<super::pbv::result::PbvResult>,
     /// The window of measurement and the network in it; missing without `[measure]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<MeasureResult>,
@@ -263,6 +266,7 @@ impl Document {
             hosts: Vec::new(),
             programs: None,
             armed: None,
+            pbv: None,
             measure: None,
             checks: Vec::new(),
             roundings: scenario.roundings.clone(),

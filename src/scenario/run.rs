@@ -9,7 +9,7 @@ use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
     hex,
 };
-use super::{Loaded, Problem, Problems, armed, golden, hosts, programs, trace, why};
+use super::{Loaded, Problem, Problems, armed, golden, hosts, pbv, programs, trace, why};
 use crate::arith::{self, Flags};
 use crate::fabric::traffic::{Created, Received, Traffic};
 use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
@@ -191,6 +191,9 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
     if loaded.scenario.family == Family::Armed {
         return armed::run::check(loaded);
     }
+    if loaded.scenario.family == Family::Pbv {
+        return pbv::run::check(loaded);
+    }
     build(loaded, BuildOptions::default())?;
     Ok(())
 }
@@ -211,8 +214,11 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
     if loaded.scenario.family == Family::Armed {
         return armed::run::run(loaded, options);
     }
+    if loaded.scenario.family == Family::Pbv {
+        return pbv::run::run(loaded, options);
+    }
     if options.ladder {
-        return Err(RunError::Usage("only the armed family makes ladders".into()));
+        return Err(RunError::Usage("only the armed and pbv families make ladders".into()));
     }
     let whole = options.wave.is_some() || options.all_links || options.why.is_some();
     let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole })?;

@@ -140,6 +140,20 @@ pub fn watched(scenario: &Scenario) -> Watched {
                 &["**.{top,s0_0}.P*.engine.descriptor0.{state,seqno,count}"],
                 (88, 113),
             ),
+            // The first switch's engine, or that at the top of a tree.
+            Family::Pbv => (
+                &[
+                    "**.{sw0000,s0,s0_0,top}.engine.ce.context0.**",
+                    "**.{sw0000,s0,s0_0,top}.engine.{output_queue,frames_in,frames_out}",
+                    "**.{sw0000,s0,s0_0,top}.engine.sending.*",
+                ],
+                (0, 1500),
+                &[
+                    "**.{sw0000,s0,s0_0,top}.engine.ce.context0.{state,p_count}",
+                    "**.{sw0000,s0,s0_0,top}.engine.sending.*",
+                ],
+                (20, 45),
+            ),
             Family::Fabric => (
                 &["**.{s0_0,t0_0,g0_0,r0}.switch.**", "**.s0_1.switch.out*.{valid,vc,seq}"],
                 (0, 100),
