@@ -86,7 +86,9 @@ fn subject(source: &Path) -> Result<Subject, String> {
     if result.document.cycles != recorded.document.cycles {
         notes.push("Run again, something else came out; `watershed replay` shows the first difference. This page shows what came out now.".into());
     }
-    if !scenario.collectives.is_empty() && result.why.is_empty() || scenario.family == Family::Armed {
+    if !scenario.collectives.is_empty() && result.why.is_empty()
+        || matches!(scenario.family, Family::Armed | Family::Pbv)
+    {
         notes.push("Where the latency went is known for collectives of the PIUMA family only.".into());
     }
     let mut document = result.document;

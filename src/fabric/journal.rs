@@ -57,16 +57,15 @@ impl Journal {
 impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
     /// Keeps a journal; before the first cycle.
     pub fn keep_journal(&mut self) {
-        let wires = &self.wires;
+        let (wires, flow) = (&self.wires, &self.wires.flow);
         let channel = |port: u32, vc: u8| wires.channels[wires.queue(port, vc)].credits;
-        let credits =
-            (0..wires.links.len() as u32).map(|port| (0..wires.flow.vcs.set).map(|vc| channel(port, vc)).collect());
+        let credits = (0..wires.links.len() as u32).map(|port| (0..flow.vcs.set).map(|vc| channel(port, vc)).collect());
         let journal = Journal {
             entries: Vec::new(),
             credits: credits.collect(),
-            front: wires.flow.front,
-            post: wires.flow.post,
-            credit_delay: wires.flow.credit_delay,
+            front: flow.front,
+            post: flow.post,
+            credit_delay: flow.credit_delay,
         };
         self.wires.flow.journal = Some(Box::new(journal));
     }

@@ -395,15 +395,10 @@ impl Wires {
     /// may serve it.
     #[inline]
     fn append(&mut self, node: u32, q: usize, entry: u32, ready: Cycle) {
+        self.flow.note(q, entry, super::Moved::Entered { ready });
         let slot = &mut self.flow.pool[entry as usize];
         slot.next = NONE;
         slot.ready = ready as u32;
-        if let Some(journal) = &mut self.flow.journal
-            && self.flow.vcs.is_set(slot.flit.tag.vc())
-        {
-            let port = (q >> self.flow.vc_shift) as u32;
-            journal.note(self.flow.now, port, &slot.flit, super::Moved::Entered { ready });
-        }
         let channel = &mut self.channels[q];
         let before = std::mem::replace(&mut channel.tail, entry);
         channel.len += 1;
@@ -451,13 +446,8 @@ impl Wires {
             &self.links[port as usize],
             (occupied, 1 << (local & 63)),
         );
-        let flit = self.flow.discard(entry);
-        if let Some(journal) = &mut self.flow.journal
-            && self.flow.vcs.is_set(vc)
-        {
-            journal.note(self.flow.now, port, &flit, super::Moved::Left);
-        }
-        (flit, waited)
+        self.flow.note(q, entry, super::Moved::Left);
+        (self.flow.discard(entry), waited)
     }
 
     /// Whether a port's link can take a flit in this cycle.
@@ -578,6 +568,17 @@ impl Wires {
 }
 
 impl Flow {
+    /// Writes down what happened to a set-routed flit of the pool at queue or output channel `q`, if somebody wants to know.
+    #[inline]
+    fn note(&mut self, q: usize, entry: u32, what: super::Moved) {
+        let channel = (q & ((1 << self.vc_shift) - 1)) as u8;
+        if let Some(journal) = &mut self.journal
+            && channel < self.vcs.set
+        {
+            journal.note(self.now, (q >> self.vc_shift) as u32, &self.pool[entry as usize].flit, what);
+        }
+    }
+
     /// Puts a flit into the pool.
     #[inline]
     pub fn store(&mut self, flit: Flit) -> u32 {
@@ -652,13 +653,11 @@ impl Flow {
         slot.flit = flit;
         if vc < self.vcs.set {
             link.count.set += 1;
-            if let Some(journal) = &mut self.journal {
-                journal.note(self.now, port, &flit, super::Moved::Sent);
-            }
         } else {
             link.count.unicast += 1;
         }
         link.count.waited += u64::from(waited);
+        self.note((port << self.vc_shift | u32::from(vc)) as usize, entry, super::Moved::Sent);
         let delay = u64::from(pipeline) + u64::from(link.latency) + u64::from(link.cycles_per_flit);
         let queue = (link.to_port << self.vc_shift) + u32::from(vc);
         self.arrivals.push(self.now, delay, Arrival { queue, node: link.to_node, entry });

@@ -224,7 +224,7 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
                 super::armed::build::build(loaded, super::armed::build::BuildOptions::default())?.engines.len();
             self::armed(scenario, engines as u64, u64::from(layout.external_ports), switches as u64, &mut add);
         }
-        Family::Pbv => pbv(scenario, switches as u64, flit, &mut add),
+        Family::Pbv => pbv(scenario, flit, switches as u64, &mut add),
         Family::Fabric => {}
     }
     let total = blocks.iter().fold(Sum::default(), |sum, block| sum.plus(block.each.times(block.count)));
@@ -234,8 +234,8 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
 fn common(scenario: &Scenario) -> Common {
     let link =
         |latency: u64| LinkParams { latency: latency as u16, cycles_per_flit: scenario.link.cycles_per_flit as u16 };
-    let collective = !matches!(scenario.family, Family::Fabric | Family::Pbv);
-    // Frames of the PBV family travel on one channel.
+    let collective = matches!(scenario.family, Family::Piuma | Family::Armed);
+    // Devices of the PBV family have one channel.
     let unicast = if scenario.family == Family::Pbv { 1 } else { scenario.switch.point_to_point_vcs as u8 };
     Common {
         vcs: Vcs { set: if collective { CHANNELS } else { 0 }, unicast },
@@ -325,51 +325,30 @@ fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64, add: &mut
     );
 }
 
-/// Packet engines: tables of [`tables`](crate::pbv::tables), the tracking store and accumulators of the longest collective,
-/// 128 times the accumulators if any collective reduces in the order of its table.
-fn pbv(scenario: &Scenario, switches: u64, flit: u64, add: &mut impl FnMut(&str, String, u64, Sum)) {
-    use super::pbv::file::OrderFile;
-    const ENTRIES: u64 = 128;
+fn pbv(scenario: &Scenario, flit: u64, switches: u64, add: &mut impl FnMut(&str, String, u64, Sum)) {
     let Some(pbv) = &scenario.pbv else { return };
-    let engines = switches * u64::from(pbv.engine.per_switch);
-    let contexts = u64::from(pbv.engine.contexts);
+    let engine = &pbv.engine;
+    let count = switches * u64::from(engine.per_switch);
+    let contexts = u64::from(engine.contexts);
+    add("PBV table", "128 entries of 17 bits".into(), count, Sum::storage(128 * 17));
     add(
-        "tracking store",
-        format!("{contexts} contexts, 2 x ({ENTRIES} + 16) bits each"),
-        engines,
-        Sum::storage(contexts * 2 * (ENTRIES + 16)),
+        "context store",
+        format!("{contexts} contexts, PBV and count, programmed and running"),
+        count,
+        Sum::storage(contexts * 2 * (128 + 16)),
     );
-    add(
-        "participant tables",
-        format!("{contexts} contexts x {ENTRIES} device IDs of 16 bits"),
-        engines,
-        Sum::storage(contexts * ENTRIES * 16),
-    );
+    // As long as the longest vector of the scenario; in the order of entries all participants' words are kept.
     let words = |collective: &super::pbv::config::Collective| {
-        u64::from(collective.elements) * u64::from(collective.dtype.bits()).div_ceil(8) * 8
+        let copies = if collective.order == super::pbv::file::OrderFile::Arrival { 1 } else { 128 };
+        u64::from(collective.words()) * copies
     };
-    let copies = if pbv.collectives.iter().any(|collective| collective.order == OrderFile::Pbv) { ENTRIES } else { 1 };
-    let longest = pbv.collectives.iter().map(words).max().unwrap_or(0);
-    add(
-        "accumulators",
-        format!("{contexts} contexts x {longest} bits x {copies}"),
-        engines,
-        Sum::storage(contexts * longest * copies),
-    );
-    add(
-        "engine inbox",
-        format!("{} flits", pbv.engine.inbox_flits),
-        engines,
-        Sum::storage(u64::from(pbv.engine.inbox_flits) * flit),
-    );
-    let pipe = u64::from(pbv.engine.stages) * 64;
-    let each = Sum { adders: 2, comparators: 2, gates: unit_gates(false), ..Sum::default() };
-    add(
-        "engine unit",
-        format!("one 64-bit unit of {} stages, and the count", pbv.engine.stages),
-        engines,
-        each.plus(Sum { storage_bits: pipe, gates: 6 * pipe, ..Sum::default() }),
-    );
+    let words = pbv.collectives.iter().map(words).max().unwrap_or(0);
+    add("accumulators", format!("{contexts} contexts x {words} words"), count, Sum::storage(contexts * words * 64));
+    add("inbox", format!("{} flits", engine.inbox_flits), count, Sum::storage(u64::from(engine.inbox_flits) * flit));
+    let pipe = u64::from(engine.stages) * (64 + 5);
+    let each = Sum { adders: 1, comparators: 1, gates: unit_gates(true), ..Sum::default() };
+    let each = each.plus(Sum { storage_bits: pipe, gates: 6 * pipe, ..Sum::default() });
+    add("reduction unit", format!("a two-input unit of {} stages", engine.stages), count, each);
 }
 
 /// The cost as a piece of JSON.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::build::{BuildOptions, Built, Ready, build, operation, oracle_tree};
-use super::config::{Collective, CollectiveKind, Family, TrafficPattern};
+use super::config::{CollectiveKind, Family, TrafficPattern};
 use super::measure::{self, MeasureResult, Measurement, Phase};
 use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
@@ -16,7 +16,7 @@ use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
 use crate::oracle;
 use crate::piuma::{Job, System, Tap};
 use crate::probe::ladder::Ladder;
-use crate::probe::{Period, Selection, TraceError, Tracer, VcdSink};
+use crate::probe::{FstSink, Period, Selection, Sink, TraceError, Tracer, VcdSink};
 use std::collections::HashMap;
 
 /// What to write into a waveform.
@@ -220,7 +220,7 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
     if options.ladder {
         return Err(RunError::Usage("only the armed and pbv families make ladders".into()));
     }
-    let whole = options.wave.is_some() || options.all_links;
+    let whole = options.wave.is_some() || options.all_links || options.why.is_some();
     let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole })?;
     let mut run = Run::new(loaded, ready)?;
     if options.why.is_some() {
@@ -843,9 +843,8 @@ impl<'a> Run<'a> {
         let system = &self.ready.system;
         let Some(reader) = why::Reader::new(system) else { return Vec::new() };
         let mut list = Vec::new();
-        for result in &self.document.collectives {
-            let of = |collective: &Collective| collective.name == result.name;
-            let Some(index) = self.loaded.scenario.collectives.iter().position(of) else { continue };
+        let ran = (0..self.state.len()).filter(|&index| !self.loaded.scenario.collectives[index].called);
+        for (index, result) in ran.zip(&self.document.collectives) {
             if ask.collective.is_some_and(|name| name != result.name) {
                 continue;
             }
@@ -853,6 +852,10 @@ impl<'a> Run<'a> {
             let jobs: Vec<(usize, &Job)> = (self.ready.collectives[index].jobs.iter())
                 .filter_map(|&(end, job)| Some((end, &system.ends()[end].core.as_ref()?.jobs()[job])))
                 .collect();
+            if self.loaded.scenario.collectives[index].kind == CollectiveKind::Scan {
+                self.notes.push(format!("{}: prefix scans are not explained yet", result.name));
+                continue;
+            }
             match reader.explain(&result.name, result.id as u16, &jobs, (start, end), ask.packet) {
                 Ok(why) => list.push(why),
                 Err(wrong) => self.notes.push(format!("{}: {wrong}", result.name)),
@@ -1220,8 +1223,13 @@ pub(super) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, R
     let selection = selection.with_window(wave.from_cycle, wave.to_cycle).map_err(|error| usage(&error))?;
     let period = Period::from_hz(loaded.scenario.clock.frequency_hz)
         .ok_or_else(|| RunError::Usage("a waveform needs a clock of at most 1 THz".into()))?;
-    let sink = VcdSink::create(&wave.path).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
-    let mut tracer = Tracer::new(period, selection, Box::new(sink));
+    let write = |error| RunError::Write { path: wave.path.clone(), error };
+    let sink: Box<dyn Sink> = if FstSink::is_wanted(&wave.path) {
+        Box::new(FstSink::create(&wave.path).map_err(write)?)
+    } else {
+        Box::new(VcdSink::create(&wave.path).map_err(write)?)
+    };
+    let mut tracer = Tracer::new(period, selection, sink);
     if wave.clock {
         tracer.add_clock();
     }

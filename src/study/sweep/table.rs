@@ -101,6 +101,8 @@ impl Facts {
         let latency = || {
             most(self.numbers("collectives", "latency_cycles"))
                 .or_else(|| most(self.numbers("armed.reductions", "latency_mean_cycles")))
+                .or_else(|| most(self.numbers("pbv.collectives", "latency_mean_cycles")))
+                .or_else(|| most(self.numbers("hosts", "latency_cycles")))
         };
         match name {
             "cycles" => number("cycles"),
