@@ -32,8 +32,11 @@
 //!
 //! *Chosen*: a slot that is emptied in a cycle may be granted in the same cycle. A result reserves its place when its
 //! operands are taken, so the tree never has to stop. If operands of several ids wait, the id at the lowest port goes
-//! first. Limitations: one operand a flit; no scan.
+//! first. Limitations: one operand a flit.
+//!
+//! Prefix scans go through the [scan unit](super::scan) beside the tree.
 
+use super::scan::{self, ScanUnit};
 use super::{REQUEST, RESPONSE, Registers};
 use crate::arith::{Flags, Operands, Tree, TreeCfg, TreeIn};
 use crate::fabric::{Flit, Join, JoinCx, JoinOut, Tag};
@@ -49,6 +52,8 @@ pub struct CengCfg {
     pub operand_slots: u32,
     /// Results that can be in the tree and in the queue behind it.
     pub result_slots: u32,
+    /// Elements of scans between going up and coming down.
+    pub scan_slots: u32,
 }
 
 impl CengCfg {
@@ -86,6 +91,7 @@ struct Busy {
     /// Operand slots of all ports together, oldest first.
     operands: Vec<Operand>,
     tree: Tree,
+    scan: ScanUnit,
     /// For waves: the operation in the tree.
     select: super::OpSelect,
 }
@@ -98,7 +104,7 @@ struct Operand {
 }
 
 /// The engine's state in waves.
-static STATES: EnumTable = EnumTable { name: "ceng", names: &["IDLE", "GATHER", "REDUCE"] };
+static STATES: EnumTable = EnumTable { name: "ceng", names: &["IDLE", "GATHER", "REDUCE", "SCAN"] };
 
 impl Ceng {
     /// An idle engine.
@@ -178,20 +184,74 @@ impl Busy {
     }
 }
 
+impl Busy {
+    /// Takes the operands of a scan, if there is room for their prefixes; whether it did.
+    fn begin_scan(&mut self, cx: &JoinCx<'_, Registers>, cfg: CengCfg, id: u16, needed: u64, order: u64) -> bool {
+        let root = cx.tables.is_root(cx.switch, id);
+        let (retained, slots) = (self.scan.retained(), cfg.scan_slots as usize);
+        if retained >= slots || (root && self.scan.waiting() > cfg.result_slots as usize) {
+            return false;
+        }
+        let mut inputs = Vec::with_capacity(needed.count_ones() as usize);
+        for port in scan::ports(order).filter(|port| needed >> port & 1 == 1) {
+            let at = self.operands.iter().position(|operand| operand.port == port).expect("the port has an operand");
+            inputs.push((port, self.operands.remove(at).flit));
+        }
+        self.select = cx.tables.select(cx.switch, id);
+        self.scan.take(&inputs, self.select, u64::from(cfg.tree.unit_stages), root, cx.now);
+        true
+    }
+
+    /// One clock of the scan unit: a response from above in, a result out if the tree has none.
+    fn scan(&mut self, cx: &JoinCx<'_, Registers>, cfg: CengCfg, out: &mut JoinOut) {
+        let stages = u64::from(cfg.tree.unit_stages);
+        // Responses have places of their own, so that totals that wait for the parent never stop them.
+        if self.scan.waiting() <= 2 * cfg.result_slots as usize {
+            let select = |id| cx.tables.select(cx.switch, id);
+            if let Err(fault) = self.scan.meet(select, stages, cx.now) {
+                out.fault = Some(fault);
+            }
+        }
+        if out.result.is_none() && cx.queued <= 2 * cfg.result_slots as usize {
+            out.result = self.scan.leave(cx.now);
+        }
+        out.changed = true;
+        out.wake = match self.scan.next() {
+            Some(at) if at > cx.now => out.wake.or(Wake::At(at)),
+            Some(_) => Wake::Next,
+            None => out.wake,
+        };
+    }
+}
+
 impl Join for Ceng {
     type Tables = Registers;
 
     #[inline]
     fn room(&self, port: u16, vc: u8) -> bool {
         let held = |busy: &Busy| busy.operands.iter().filter(|operand| operand.port == port).count();
-        vc == REQUEST && self.busy.as_ref().is_none_or(|busy| held(busy) < self.cfg.operand_slots as usize)
+        let slots = self.cfg.operand_slots as usize;
+        self.busy.as_ref().is_none_or(
+            |busy| {
+                if vc == REQUEST { held(busy) < slots } else { busy.scan.from_above() < slots }
+            },
+        )
     }
 
-    fn put(&mut self, port: u16, _: u8, flit: Flit, visible: Cycle) {
+    fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
         let cfg = self.cfg;
         let busy = self.busy.get_or_insert_with(|| {
-            Box::new(Busy { operands: Vec::new(), tree: Tree::new(cfg.tree), select: super::OpSelect::default() })
+            Box::new(Busy {
+                operands: Vec::new(),
+                tree: Tree::new(cfg.tree),
+                scan: ScanUnit::default(),
+                select: super::OpSelect::default(),
+            })
         });
+        if vc == RESPONSE {
+            busy.scan.put(flit, visible);
+            return;
+        }
         busy.operands.push(Operand { port, flit, visible });
     }
 
@@ -200,20 +260,26 @@ impl Join for Ceng {
         let Some(busy) = &mut self.busy else { return out };
 
         // Operands in: a result place is reserved before they are taken.
-        let reserved = busy.tree.in_flight() + cx.queued;
+        let reserved = busy.tree.in_flight() + busy.scan.going_up() + cx.queued;
         let mut wave = None;
         if reserved < self.cfg.result_slots as usize
             && let Some((id, needed)) = busy.complete_id(cx.tables, cx.switch, cx.now)
         {
-            match busy.gather(cx.tables, cx.switch, id, needed) {
-                Ok(operands) => wave = Some(operands),
-                Err(fault) => out.fault = Some(fault),
+            let order = cx.tables.order(cx.switch, id);
+            if order != 0 {
+                out.changed = busy.begin_scan(cx, self.cfg, id, needed, order);
+            } else {
+                match busy.gather(cx.tables, cx.switch, id, needed) {
+                    Ok(operands) => wave = Some(operands),
+                    Err(fault) => out.fault = Some(fault),
+                }
             }
         }
 
         // Tree: one clock.
-        out.changed = wave.is_some() || !busy.tree.is_empty();
-        let result = if out.changed { busy.tree.tick(wave) } else { None };
+        let reduces = wave.is_some() || !busy.tree.is_empty();
+        out.changed |= reduces;
+        let result = if reduces { busy.tree.tick(wave) } else { None };
 
         // Result out: a request on its way up, a response at the root.
         out.result = result.map(|result| {
@@ -229,13 +295,19 @@ impl Join for Ceng {
             Flit { tag, word }
         });
 
+        if !busy.scan.is_idle() {
+            busy.scan(cx, self.cfg, &mut out);
+            if !busy.operands.is_empty() {
+                out.wake = Wake::Next;
+            }
+        }
         if !busy.tree.is_empty() {
             out.wake = Wake::Next;
         } else if let Some(visible) =
             busy.operands.iter().map(|operand| operand.visible).filter(|&at| at > cx.now).min()
         {
-            out.wake = Wake::At(visible);
-        } else if busy.operands.is_empty() {
+            out.wake = out.wake.or(Wake::At(visible));
+        } else if busy.operands.is_empty() && busy.scan.is_idle() {
             self.busy = None;
         }
         out
@@ -274,10 +346,18 @@ impl Join for Ceng {
         scope.scope("ceng", |scope| {
             let in_flight = busy.map_or(0, |busy| busy.tree.in_flight());
             let held = busy.map_or(0, |busy| busy.operands.len());
-            let state = if in_flight > 0 { 2 } else { u64::from(held > 0) };
+            let scans = busy.is_some_and(|busy| !busy.scan.is_idle());
+            let state = if in_flight > 0 {
+                2
+            } else if scans {
+                3
+            } else {
+                u64::from(held > 0)
+            };
             scope.state("state", &STATES, state);
             scope.bits("operands", 8, held as u64);
             scope.bits("in_flight", 8, in_flight as u64);
+
             for port in 0..u16::from(self.cfg.tree.radix) {
                 scope.indexed("slot", usize::from(port), |scope| {
                     let oldest = busy.and_then(|busy| busy.operands.iter().find(|operand| operand.port == port));

@@ -29,7 +29,9 @@
 //! last of them. A result that stays wide is written as it comes. Invalid, raised by a signalling NaN when it is widened,
 //! travels with its word; the flags of the last rounding are added where it is made.
 
-use super::{REQUEST, RESPONSE, Registers};
+use super::host::Host;
+use super::scan;
+use super::{OpSelect, Processor, REQUEST, RESPONSE, Registers};
 use crate::arith::{Accumulate, Mode};
 use crate::fabric::traffic::Traffic;
 use crate::fabric::{Block, Flit, Io};
@@ -138,6 +140,8 @@ pub struct Job {
     input: Arc<[u64]>,
     /// Elements are summed in a wider type.
     conversion: Option<Conversion>,
+    /// It is a scan: how values are combined, and whether the core's own is among them.
+    scan: Option<(OpSelect, bool)>,
     /// First word of this core in `input`.
     offset: usize,
     /// Cycle in which the core calls the collective; `Cycle::MAX` while it may not yet.
@@ -176,6 +180,7 @@ impl Job {
             words,
             input,
             conversion: None,
+            scan: None,
             offset,
             start,
             read_q: 0,
@@ -197,6 +202,31 @@ impl Job {
     /// Sums in a wider type than the elements have: `input` holds them as they are, the network carries them widened.
     pub fn convert(&mut self, conversion: Conversion) {
         self.conversion = Some(conversion);
+    }
+
+    /// Makes it a scan: what comes is what is before this core, to which an inclusive one adds its own value.
+    pub fn scan(&mut self, select: OpSelect, inclusive: bool) {
+        self.scan = Some((select, inclusive));
+    }
+
+    /// The number of the element that a packet carries.
+    fn number(&self, flit: &Flit) -> u64 {
+        if self.scan.is_some() { scan::element(flit.tag.seq()) } else { flit.tag.seq() }
+    }
+
+    /// What a packet brings: its word, or the result of a scan.
+    fn value(&self, flit: &Flit) -> (u64, u8) {
+        let Some((select, inclusive)) = self.scan else { return (flit.word, flit.tag.flags()) };
+        let own = self.input.get(self.offset + self.received_q as usize).copied().unwrap_or(0);
+        match (scan::is_empty(flit.tag.seq()), inclusive) {
+            (true, true) => (own, 0),
+            (true, false) => (0, 0),
+            (false, false) => (flit.word, flit.tag.flags()),
+            (false, true) => {
+                let (word, flags) = scan::combine(select, flit.word, own);
+                (word, flit.tag.flags() | flags.bits())
+            }
+        }
     }
 
     /// Words of the network that one word of memory becomes.
@@ -342,12 +372,43 @@ pub struct Core {
     next_job_q: usize,
     /// Cycle from which the core takes responses; before it, it blocks its port.
     consume_from: Cycle,
+    /// Collective ids that are not this block's alone: [`Core::wait_for`], [`Core::leave`].
+    called: Vec<u16>,
+    left: Vec<u16>,
 }
 
 impl Core {
     /// A core with no jobs.
     pub fn new(cfg: MemoryCfg) -> Core {
-        Core { memory: Memory::new(cfg), jobs: Vec::new(), read_last_q: false, next_job_q: 0, consume_from: 0 }
+        Core {
+            memory: Memory::new(cfg),
+            jobs: Vec::new(),
+            read_last_q: false,
+            next_job_q: 0,
+            consume_from: 0,
+            called: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+
+    /// Results of this collective id may come before the core has called it: they wait in the network.
+    pub fn wait_for(&mut self, id: u16) {
+        self.called.push(id);
+    }
+
+    /// Requests of this collective id are somebody else's at this port: the CCE's.
+    pub fn leave(&mut self, id: u16) {
+        self.left.push(id);
+    }
+
+    /// The memory, for others who use it.
+    pub(super) fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.memory
+    }
+
+    /// Latencies of reading and writing a word.
+    pub(super) fn latencies(&self) -> (u64, u64) {
+        (self.memory.cfg.read_latency, self.memory.cfg.write_latency)
     }
 
     /// Gives the core a part in a collective.
@@ -355,6 +416,11 @@ impl Core {
         // Millions of cores have one part each: no room for more than there are.
         self.jobs.reserve_exact(1);
         self.jobs.push(job);
+    }
+
+    /// Whether it takes part in collectives in the network, or may. A plain fabric has no channels for them.
+    fn is_used(&self) -> bool {
+        !self.jobs.is_empty() || !self.called.is_empty()
     }
 
     /// Its parts in collectives, in the order they were given.
@@ -408,22 +474,27 @@ impl Core {
     fn arriving(&mut self, io: &mut Io<'_>) -> Option<(usize, u8)> {
         for vc in [RESPONSE, REQUEST] {
             let Some(flit) = io.head(0, vc) else { continue };
-            let job = self
-                .jobs
-                .iter()
-                .position(|job| job.id == flit.tag.id() && job.is_active(io.now()) && job.kind.receives);
+            if vc == REQUEST && self.left.contains(&flit.tag.id()) {
+                continue;
+            }
+            let job = self.jobs.iter().position(|job| {
+                job.id == flit.tag.id() && job.is_active(io.now()) && job.kind.receives && job.received_q < job.words
+            });
             let Some(job) = job else {
                 // A participant that is late has not called the collective yet; its results wait in the network.
-                if !self.jobs.iter().any(|job| job.id == flit.tag.id() && job.end.is_none()) {
+                if !self.called.contains(&flit.tag.id())
+                    && !self.jobs.iter().any(|job| job.id == flit.tag.id() && job.end.is_none())
+                {
                     io.fail(|| {
                         format!("a core got a packet of collective id {} that it has no part in", flit.tag.id())
                     });
                 }
                 continue;
             };
-            if flit.tag.seq() != self.jobs[job].received_q {
+            let number = self.jobs[job].number(&flit);
+            if number != self.jobs[job].received_q {
                 let expected = self.jobs[job].received_q;
-                io.fail(|| format!("a core got element {} where {expected} comes next", flit.tag.seq()));
+                io.fail(|| format!("a core got element {number} where {expected} comes next"));
             }
             return Some((job, vc));
         }
@@ -463,7 +534,8 @@ impl Core {
             return false;
         }
         let flit = io.take(0, vc);
-        job.take(flit.word, flit.tag.flags(), if pays { now + self.memory.cfg.write_latency } else { now });
+        let (word, flags) = job.value(&flit);
+        job.take(word, flags, if pays { now + self.memory.cfg.write_latency } else { now });
         self.read_last_q &= !pays;
         true
     }
@@ -578,15 +650,27 @@ pub struct End {
     pub core: Option<Box<Core>>,
     /// Background traffic.
     pub traffic: Option<Box<Traffic>>,
+    /// What runs programs; it needs the core beside it.
+    pub processor: Option<Box<Processor>>,
+    /// Ranks of collectives in software, one after the other; they need the core beside them.
+    pub hosts: Vec<Host>,
 }
 
 impl Block for End {
     type Tables = Registers;
 
-    fn tick(&mut self, io: &mut Io<'_>, _: &Registers) -> Wake {
+    fn tick(&mut self, io: &mut Io<'_>, registers: &Registers) -> Wake {
         let mut wake = Wake::OnInput;
         if let Some(core) = &mut self.core {
-            wake = wake.or(core.tick(io));
+            if core.is_used() {
+                wake = wake.or(core.tick(io));
+            }
+            if let Some(processor) = &mut self.processor {
+                wake = wake.or(processor.tick(core, io, registers));
+            }
+            for host in &mut self.hosts {
+                wake = wake.or(host.tick(core, io));
+            }
         }
         if let Some(traffic) = &mut self.traffic {
             wake = wake.or(traffic.tick(io));
@@ -597,12 +681,20 @@ impl Block for End {
 
     fn open(&self) -> Option<String> {
         let core = self.core.as_ref().and_then(|core| core.open(core.consume_from > 0));
+        let core = core.or_else(|| self.processor.as_ref().and_then(|processor| processor.open()));
+        let core = core.or_else(|| self.hosts.iter().find_map(Host::open));
         core.or_else(|| self.traffic.as_ref().and_then(|traffic| traffic.open()))
     }
 
     fn probe(&self, scope: &mut Scope<'_>) {
         if let Some(core) = &self.core {
             core.probe(scope);
+        }
+        if let Some(processor) = &self.processor {
+            processor.probe(scope);
+        }
+        for (number, host) in self.hosts.iter().enumerate() {
+            scope.indexed("host", number, |scope| host.probe(scope));
         }
         if let Some(traffic) = &self.traffic {
             traffic.probe(scope);

@@ -8,17 +8,29 @@
 //! | [`registers`](Registers) | configuration registers per port, collective id and channel; address map |
 //! | [`ceng`](Ceng) | the collective engine: operand slots, pipelined tree |
 //! | [`core`](Core) | the memory end point: fragmenter, bandwidth, element counter |
+//! | [`program`] | the instruction set of threads and its text form |
+//! | [`processor`] | pipelines, threads, local memory, interrupt controller; intrinsics |
+//! | [`host`] | reductions in software over point-to-point messages |
+//! | [`cce`] | the core collective engine: multicast queues and machine specific registers |
+//! | [`scan`] | the scan unit beside the tree: prefixes in rank order |
 //! | [`embed`] | the built-in embedding: it writes registers, nothing else |
 //! | [`legality`] | what is checked of a configuration before cycle 0, and the tree read back from it |
 
+pub mod cce;
 mod ceng;
 mod core;
 pub mod embed;
+pub mod host;
 pub mod legality;
+pub mod processor;
+pub mod program;
 mod registers;
+pub mod scan;
 
+pub use cce::Cce;
 pub use ceng::{Ceng, CengCfg, Tap};
 pub use core::{Conversion, Core, End, Job, JobKind, Memory, MemoryCfg};
+pub use processor::{Processor, ProcessorCfg};
 pub use registers::{AddressError, OpSelect, Registers, RegistersCfg};
 
 /// The request channel: inputs and partial results climb on it.

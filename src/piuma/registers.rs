@@ -15,6 +15,7 @@
 //! |---|---|---|
 //! | 0x000 + 8 x port | request vector of input `port` | n: output port n |
 //! | 0x400 + 8 x port | response vector of input `port` | n: output port n |
+//! | 0x808 | order of a scan | input ports in rank order, four bits each: see [`scan`](super::scan) |
 //! | 0x800 | operation select | 7:0 operation, 15:8 data type, 17:16 rounding, 18 flush to zero |
 //!
 //! The codes of operation, data type and rounding are their places in [`Op::COMMON`], [`DType::ALL`] and [`Round::ALL`].
@@ -124,6 +125,8 @@ pub struct Registers {
     vectors: Vec<u64>,
     /// By set.
     selects: Vec<OpSelect>,
+    /// By (switch, id): input ports in rank order; 0 where no scan is configured. Empty until one is.
+    orders: Vec<u64>,
     /// By set: input ports whose request vector has the engine's bit; kept with every store.
     engine_inputs: Vec<u64>,
     names: Names,
@@ -137,6 +140,7 @@ pub struct Registers {
 enum Place {
     Vector(usize, u8, u16),
     Select(usize),
+    Order(usize),
 }
 
 impl Registers {
@@ -152,6 +156,7 @@ impl Registers {
             users: vec![sets as u32],
             vectors: Vec::new(),
             selects: vec![OpSelect::default()],
+            orders: Vec::new(),
             engine_inputs: vec![0],
             names: names.into(),
             routes,
@@ -304,6 +309,9 @@ impl Registers {
         if offset == 0x800 {
             return Ok(Place::Select(set));
         }
+        if offset == 0x808 {
+            return Ok(Place::Order(set));
+        }
         let (channel, port) = (offset >> 10, (offset >> 3 & 0x7f) as u16);
         if channel >= u64::from(CHANNELS) || port > self.cfg.external_ports {
             return Err(unmapped);
@@ -326,6 +334,7 @@ impl Registers {
         Ok(match self.place(address)? {
             Place::Vector(set, channel, port) => self.vectors[self.vector_index(set, channel, port)],
             Place::Select(set) => self.selects[self.sets[set] as usize].encode(),
+            Place::Order(set) => self.orders.get(set).copied().unwrap_or(0),
         })
     }
 
@@ -347,6 +356,16 @@ impl Registers {
                     self.engine_inputs[set] &= !(1 << port);
                     self.engine_inputs[set] |= (value >> last_port & 1) << port;
                 }
+            }
+            Place::Order(set) => {
+                if let Some(port) = super::scan::ports(value).find(|&port| port >= self.cfg.external_ports) {
+                    let value = u64::from(port);
+                    return Err(AddressError::NoSuchPort { address, value, last_port: self.cfg.external_ports - 1 });
+                }
+                if self.orders.is_empty() {
+                    self.orders = vec![0; self.sets.len()];
+                }
+                self.orders[set] = value;
             }
             Place::Select(at) => {
                 let select = OpSelect::decode(value).ok_or(AddressError::NoSuchOperation { address, value })?;
@@ -374,6 +393,17 @@ impl Registers {
         self.selects[self.sets[self.set(switch, id)] as usize]
     }
 
+    /// The address of the order register.
+    pub fn order_address(switch: u32, id: u16) -> u64 {
+        Registers::select_address(switch, id) + 8
+    }
+
+    /// The order register of a switch for an id.
+    #[inline]
+    pub fn order(&self, switch: u32, id: u16) -> u64 {
+        if self.orders.is_empty() { 0 } else { self.orders[self.set(switch, id)] }
+    }
+
     /// The input ports whose requests the CENG of a switch joins for an id.
     #[inline]
     pub fn engine_inputs(&self, switch: u32, id: u16) -> u64 {
@@ -394,6 +424,11 @@ impl Tables<1> for Registers {
         let id = flit.tag.id();
         if id >= self.cfg.ids {
             return PortSet::EMPTY;
+        }
+        if !self.orders.is_empty() && flit.tag.vc() == RESPONSE && self.order(switch, id) != 0 {
+            // A scan: the unit makes a response for each input, and takes the one from above.
+            let to = if port == self.engine_port() { super::scan::target(flit.tag.seq()) } else { self.engine_port() };
+            return PortSet::from_word(1 << to);
         }
         PortSet::from_word(self.vector(switch, id, flit.tag.vc(), port))
     }
@@ -468,7 +503,7 @@ mod tests {
             Registers::vector_address(3, 0, REQUEST, 0),
             Registers::vector_address(0, 5, REQUEST, 0),
             Registers::vector_address(0, 0, REQUEST, 11),
-            Registers::select_address(0, 0) + 8,
+            Registers::select_address(0, 0) + 16,
             !7,
         ] {
             assert_eq!(registers.store(bad, 0), Err(AddressError::Unmapped(bad)));

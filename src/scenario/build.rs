@@ -6,7 +6,10 @@ use super::config::{
     Topology, TrafficPattern, Tree,
 };
 use super::file;
+use super::hosts;
 use super::problem::Problem;
+use super::programs::build as programs;
+use super::scan;
 use super::{Loaded, Problems, Scenario};
 use crate::arith::{self, Op, TreeCfg};
 use crate::fabric::arbiter::Policy;
@@ -57,6 +60,8 @@ pub struct Ready {
     pub derived: Vec<(String, u64)>,
     /// What packets are counted as, by the number in their tag.
     pub classes: Vec<Class>,
+    /// Times of hosts in ideal mode, by host.
+    pub ideal: Vec<hosts::result::Ideal>,
     /// End points that some traffic can send to.
     pub addressed: Vec<bool>,
     /// Lanes that the point-to-point channels are divided into.
@@ -264,6 +269,7 @@ impl<'a> Builder<'a> {
         let mut registers = Registers::new(cfg, names, routes);
         registers.lanes = self.lanes;
         let collectives = self.collectives(&layout, &neighbours, &mut registers)?;
+        self.multicasts(&layout, &neighbours, &mut registers)?;
         if !self.problems.is_empty() {
             return None;
         }
@@ -287,11 +293,32 @@ impl<'a> Builder<'a> {
             tree,
             operand_slots: scenario.switch.ceng.operand_slots,
             result_slots: scenario.switch.ceng.result_slots.or(enough),
+            scan_slots: scenario.switch.ceng.scan_slots,
         };
         if engine {
             self.derived.push(("ceng_result_slots".into(), u64::from(ceng.result_slots)));
         }
-        let (ends, collectives) = self.ends(&layout, sources, collectives, options);
+        let (mut ends, collectives) = self.ends(&layout, sources, collectives, options);
+        if let Some(programs) = &scenario.programs {
+            let memory = self.memory();
+            let problems = programs::processors(scenario, programs, &layout, &collectives, memory, &mut ends);
+            if !problems.is_empty() {
+                self.problems.extend(problems);
+                return None;
+            }
+        }
+        let problems = hosts::build::ranks(self.loaded, self.memory(), &mut ends);
+        self.problems.extend(problems);
+        let stages = u64::from(pipeline.post()) + u64::from(pipeline.front()) + 1;
+        let ideal = hosts::result::ideal(self.loaded, &layout, self.memory(), stages);
+        let ideal = ideal.unwrap_or_else(|index| {
+            let message = "ideal mode needs the shortest paths of dimension-order routing";
+            self.problems.push(Problem::at(format!("host[{index}].mode"), message).expected("\"fabric\""));
+            Vec::new()
+        });
+        if !self.problems.is_empty() {
+            return None;
+        }
         let depths = |link: &PlanLink, vc: u8| -> u16 {
             if !common.vcs.is_set(vc) {
                 return scenario.switch.point_to_point_buffer_flits as u16;
@@ -333,6 +360,7 @@ impl<'a> Builder<'a> {
             collectives,
             derived: std::mem::take(&mut self.derived),
             classes: std::mem::take(&mut self.classes),
+            ideal,
             addressed: std::mem::take(&mut self.addressed),
             lanes: self.lanes,
             all_links: sparse.map(|nodes| nodes.links_by_level().to_vec()),
@@ -563,11 +591,16 @@ impl<'a> Builder<'a> {
             let footprint = match legality::check(registers, neighbours, scenario.switch.ceng.radix as u8, &claim) {
                 Ok(footprint) => footprint,
                 Err(illegal) => {
-                    self.illegal(index, collective, registers, &illegal);
+                    let (place, what) = (format!("collective[{index}]"), format!("collective \"{}\"", collective.name));
+                    let given = matches!(collective.tree, Tree::Registers(_));
+                    self.illegal(&place, &what, given, registers, &illegal);
                     return None;
                 }
             };
             Self::select(collective, &footprint, registers);
+            if collective.kind == CollectiveKind::Scan {
+                self.orders(index, collective, &footprint, registers)?;
+            }
             built.push(self.input(index, collective, footprint));
         }
         for a in 0..built.len() {
@@ -578,6 +611,8 @@ impl<'a> Builder<'a> {
                         self.share(a, b, registers, switch, port);
                         return None;
                     }
+                } else if first.called || second.called {
+                    // Programs see to it themselves.
                 } else if scenario.checks.claims && legality::meet(&built[a].footprint, &built[b].footprint) {
                     // Whole sets of switches are claimed in the order of start, then of ids: nobody ever holds a part.
                     let key = |i: usize| (scenario.collectives[i].start_cycle, scenario.collectives[i].id, i);
@@ -587,6 +622,48 @@ impl<'a> Builder<'a> {
             }
         }
         Some(built)
+    }
+
+    /// Writes the registers of multicast trees and checks them.
+    fn multicasts(&mut self, layout: &Layout, neighbours: &Neighbours, registers: &mut Registers) -> Option<()> {
+        let ground = Ground {
+            routing: &layout.routing,
+            neighbours,
+            engine: registers.engine_port(),
+            switches: registers.switches(),
+        };
+        let list = self.scenario.programs.iter().flat_map(|programs| &programs.multicasts);
+        for (index, multicast) in list.enumerate() {
+            let place = format!("multicast[{index}]");
+            let vectors = match &multicast.registers {
+                Some(given) => self.given(&place, given, &ground)?,
+                None => programs::vectors(multicast, layout, &ground),
+            };
+            let id = multicast.id as u16;
+            for ((switch, channel, port), vector) in vectors.iter() {
+                let address = Registers::vector_address(switch, id, channel, port);
+                let taken = registers.load(address).unwrap_or(0);
+                if taken != 0 && taken != vector {
+                    let name = registers.name(switch);
+                    let message = format!("another tree with id {id} uses input {port} of {name} in another way");
+                    self.problems.push(Problem::at(format!("{place}.id"), message).expected("an id of its own"));
+                    return None;
+                }
+            }
+            if let Err(error) = embed::store(registers, id, &vectors) {
+                self.problems.push(Problem::at(place, error.to_string()));
+                return None;
+            }
+        }
+        let list = self.scenario.programs.iter().flat_map(|programs| &programs.multicasts);
+        for (index, multicast) in list.enumerate() {
+            if let Err(illegal) = programs::check(multicast, layout, registers, neighbours) {
+                let given = multicast.registers.is_some();
+                self.illegal(&format!("multicast[{index}]"), "the tree", given, registers, &illegal);
+                return None;
+            }
+        }
+        Some(())
     }
 
     /// The register vectors of a collective: as given, or of the built-in tree.
@@ -599,7 +676,7 @@ impl<'a> Builder<'a> {
     ) -> Option<Vectors> {
         let places: Vec<EndPlace> = collective.participants.iter().map(|&end| layout.ends[end as usize]).collect();
         let root = match &collective.tree {
-            Tree::Registers(registers) => return self.given(index, registers, ground),
+            Tree::Registers(registers) => return self.given(&format!("collective[{index}]"), registers, ground),
             Tree::Auto => embed::middle(ground, &places),
             Tree::Root(switch) => *switch,
         };
@@ -618,14 +695,13 @@ impl<'a> Builder<'a> {
         Some(embed::reduction(ground, &places, root, &receivers))
     }
 
-    fn given(&mut self, index: usize, given: &[SwitchRegisters], ground: &Ground<'_>) -> Option<Vectors> {
+    fn given(&mut self, place: &str, given: &[SwitchRegisters], ground: &Ground<'_>) -> Option<Vectors> {
         let mut vectors = BTreeMap::new();
         let mut sound = true;
         for registers in given {
             for (channel, list) in [(REQUEST, &registers.request), (RESPONSE, &registers.response)] {
                 for (input, outputs) in list {
-                    let path =
-                        format!("collective[{index}].registers.{}.{}.I{input}", registers.name, channel_name(channel));
+                    let path = format!("{place}.registers.{}.{}.I{input}", registers.name, channel_name(channel));
                     let mut vector = 0;
                     for port in std::iter::once(input).chain(outputs) {
                         if *port > ground.engine {
@@ -647,12 +723,37 @@ impl<'a> Builder<'a> {
 
     /// Writes the operation of a collective at every switch whose engine it uses.
     fn select(collective: &Collective, footprint: &Footprint, registers: &mut Registers) {
-        let select = OpSelect {
-            op: operation(collective),
-            dtype: collective.network_dtype(),
-            mode: arith::Mode::rounding(collective.round),
-        };
-        registers.store_select(collective.id as u16, &footprint.engines, select);
+        registers.store_select(collective.id as u16, &footprint.engines, select(collective));
+    }
+
+    /// Writes the order registers of a scan.
+    fn orders(
+        &mut self,
+        index: usize,
+        collective: &Collective,
+        footprint: &Footprint,
+        registers: &mut Registers,
+    ) -> Option<()> {
+        let tree = footprint.tree.as_ref()?;
+        let names: BTreeMap<String, u32> =
+            footprint.engines.iter().map(|&switch| (registers.name(switch).into_owned(), switch)).collect();
+        let orders = scan::orders(tree).and_then(|orders| {
+            for (name, order) in orders {
+                let Some(&switch) = names.get(&name) else { continue };
+                let address = Registers::order_address(switch, collective.id as u16);
+                registers.store(address, order).map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        });
+        if let Err(why) = orders {
+            let message = format!("collective \"{}\": {why}", collective.name);
+            self.problems.push(
+                Problem::at(format!("collective[{index}].participants"), message)
+                    .expected("ranks that are neighbours wherever they come together: another order, or another root"),
+            );
+            return None;
+        }
+        Some(())
     }
 
     fn share(&mut self, a: usize, b: usize, registers: &Registers, switch: u32, port: Option<u16>) {
@@ -672,16 +773,15 @@ impl<'a> Builder<'a> {
         );
     }
 
-    fn illegal(&mut self, index: usize, collective: &Collective, registers: &Registers, illegal: &Illegal) {
-        let at = illegal.at.filter(|_| matches!(collective.tree, Tree::Registers(_)));
-        let path = match at {
+    fn illegal(&mut self, place: &str, what: &str, given: bool, registers: &Registers, illegal: &Illegal) {
+        let path = match illegal.at.filter(|_| given) {
             Some(At { switch, channel, port }) => {
-                format!("collective[{index}].registers.{}.{}.I{port}", registers.name(switch), channel_name(channel))
+                format!("{place}.registers.{}.{}.I{port}", registers.name(switch), channel_name(channel))
             }
-            None if matches!(collective.tree, Tree::Registers(_)) => format!("collective[{index}].registers"),
-            None => format!("collective[{index}]"),
+            None if given => format!("{place}.registers"),
+            None => place.to_owned(),
         };
-        let message = format!("collective \"{}\": {}", collective.name, illegal.message);
+        let message = format!("{what}: {}", illegal.message);
         self.problems.push(Problem::at(path, message).expected(&illegal.expected));
     }
 
@@ -712,6 +812,16 @@ impl<'a> Builder<'a> {
 
     // ---------------------------------------------------------------------------------------------- end points
 
+    fn memory(&self) -> MemoryCfg {
+        let scenario = self.scenario;
+        MemoryCfg {
+            bandwidth: scenario.memory.bandwidth_bps,
+            scale: scenario.clock.frequency_hz,
+            read_latency: scenario.memory.read_latency.cycles,
+            write_latency: scenario.memory.write_latency.cycles,
+        }
+    }
+
     fn ends(
         &self,
         layout: &Layout,
@@ -720,14 +830,10 @@ impl<'a> Builder<'a> {
         options: BuildOptions,
     ) -> (Vec<End>, Vec<Built>) {
         let scenario = self.scenario;
-        let memory = MemoryCfg {
-            bandwidth: scenario.memory.bandwidth_bps,
-            scale: scenario.clock.frequency_hz,
-            read_latency: scenario.memory.read_latency.cycles,
-            write_latency: scenario.memory.write_latency.cycles,
-        };
+        let memory = self.memory();
         let mut ends: Vec<End> = vec![End::default(); layout.ends.len()];
-        for (collective, built) in scenario.collectives.iter().zip(&mut built) {
+        let started = scenario.collectives.iter().zip(&mut built).filter(|(collective, _)| !collective.called);
+        for (collective, built) in started {
             let places: Vec<EndPlace> = collective.participants.iter().map(|&end| layout.ends[end as usize]).collect();
             let (senders, ..) = roles(collective, &places);
             let mut numbers: Vec<(EndPlace, usize)> =
@@ -750,6 +856,9 @@ impl<'a> Builder<'a> {
                 if let Some(pair) = collective.accumulate {
                     let mode = arith::Mode::rounding(collective.round);
                     job.convert(Conversion { pair, mode, narrows: !collective.result_stays_wide });
+                }
+                if collective.kind == CollectiveKind::Scan {
+                    job.scan(select(collective), collective.inclusive);
                 }
                 let core = ends[end as usize].core.get_or_insert_with(|| Box::new(Core::new(memory)));
                 built.jobs.push((end as usize, core.jobs().len()));
@@ -800,13 +909,24 @@ fn coordinates(topology: &Topology) -> (Vec<u32>, u32) {
 /// Who sends, who must receive (`None`: whoever the registers name, at least one), and whether it is a reduction.
 fn roles(collective: &Collective, places: &[EndPlace]) -> (Vec<EndPlace>, Option<Vec<EndPlace>>, bool) {
     match collective.kind {
-        CollectiveKind::Allreduce | CollectiveKind::Barrier => (places.to_vec(), Some(places.to_vec()), true),
+        CollectiveKind::Allreduce | CollectiveKind::Barrier | CollectiveKind::Scan => {
+            (places.to_vec(), Some(places.to_vec()), true)
+        }
         CollectiveKind::Reduce => (places.to_vec(), None, true),
         CollectiveKind::Broadcast => {
             let source = places[collective.source as usize];
             let others = places.iter().copied().filter(|&place| place != source).collect();
             (vec![source], Some(others), false)
         }
+    }
+}
+
+/// What the engines do.
+pub fn select(collective: &Collective) -> OpSelect {
+    OpSelect {
+        op: operation(collective),
+        dtype: collective.network_dtype(),
+        mode: arith::Mode::rounding(collective.round),
     }
 }
 

@@ -51,6 +51,12 @@ pub struct Scenario {
     pub checks: Checks,
     /// The collectives, in the order of the file.
     pub collectives: Vec<Collective>,
+    /// Multicast trees and programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub programs: Option<super::programs::config::Programs>,
+    /// Collectives in software.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<super::hosts::config::Host>,
     /// The background traffic, in the order of the file.
     pub traffic: Vec<Traffic>,
     /// How the traffic is measured; `None`: all of it.
@@ -61,6 +67,9 @@ pub struct Scenario {
     /// The armed family's part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub armed: Option<super::armed::config::Armed>,
+    /// The PBV family's part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pbv: Option<super::pbv::config::Pbv>,
     /// Values that follow from the others; the model adds its own. They cannot be set.
     pub derived: BTreeMap<String, Json>,
     /// Times that were not whole numbers of cycles.
@@ -265,8 +274,17 @@ pub struct Ceng {
     pub radix: u32,
     /// Operands that wait, a port.
     pub operand_slots: u32,
+    /// Elements of scans that wait for their way down.
+    #[serde(skip_serializing_if = "is_default_scan_slots")]
+    pub scan_slots: u32,
     /// Results that wait; the model derives "auto" and adds it to `derived`.
     pub result_slots: AutoOr,
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_default_scan_slots(slots: &u32) -> bool {
+    *slots == super::file::CengFile::default().scan_slots
 }
 
 /// A link.
@@ -336,6 +354,10 @@ pub struct Collective {
     pub tree: Tree,
     /// Name of the root of a built-in tree: that of a switch, or "auto".
     pub root: Option<String>,
+    /// scan: a participant's own value is among those that are reduced for it.
+    pub inclusive: bool,
+    /// Programs call it.
+    pub called: bool,
     /// Cycle in which the participants start.
     pub start_cycle: u64,
     /// By how much each participant is late.
@@ -364,7 +386,8 @@ impl Collective {
     /// How many participants contribute data: all, one of a broadcast, none of a barrier.
     pub fn rows(&self) -> usize {
         match self.kind {
-            CollectiveKind::Allreduce | CollectiveKind::Reduce => self.participants.len(),
+            _ if self.called => 0,
+            CollectiveKind::Allreduce | CollectiveKind::Reduce | CollectiveKind::Scan => self.participants.len(),
             CollectiveKind::Broadcast => 1,
             CollectiveKind::Barrier => 0,
         }
@@ -678,7 +701,11 @@ impl Serialize for Collective {
             fields.serialize_field("result_dtype", Named::name(self.result_dtype()))?;
         }
         fields.serialize_field("round", self.round.name())?;
-        fields.serialize_field("elements", &self.elements)?;
+        if self.called {
+            fields.serialize_field("called", &true)?;
+        } else {
+            fields.serialize_field("elements", &self.elements)?;
+        }
         fields.serialize_field("participants", &self.participants)?;
         match &self.tree {
             Tree::Auto | Tree::Root(_) => fields.serialize_field("root", &self.root)?,
@@ -691,6 +718,9 @@ impl Serialize for Collective {
         }
         if self.kind == CollectiveKind::Broadcast {
             fields.serialize_field("source", &self.source)?;
+        }
+        if self.kind == CollectiveKind::Scan {
+            fields.serialize_field("inclusive", &self.inclusive)?;
         }
         if let Some(receiver) = &self.receiver {
             fields.serialize_field("receiver", receiver)?;

@@ -9,8 +9,11 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Deserialize as DeriveDeserialize, Serialize, Serializer};
 
 use super::armed::file::ArmedFile;
+use super::hosts::file::HostFile;
 use super::names::{DType, Named, Op, Round};
+use super::pbv::file::PbvFile;
 use super::problem::Problem;
+use super::programs::file::{CoreFile, MulticastFile, ProgramFile};
 use super::source::{Node, Value};
 
 /// A watershed scenario: what is built, what runs on it and what is looked at.
@@ -18,6 +21,11 @@ use super::source::{Node, Value};
 #[serde(deny_unknown_fields)]
 #[schemars(title = "watershed scenario")]
 pub struct ScenarioFile {
+    /// Another scenario file, relative to this one: all its values hold but those that this one gives. Tables are joined
+    /// key by key, arrays are replaced; `collective.0.elements = 64` changes one element of an inherited array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub extends: Option<String>,
     /// Name of the scenario. Default: the file's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
@@ -58,6 +66,21 @@ pub struct ScenarioFile {
     #[serde(default)]
     #[schemars(length(max = 4096))]
     pub collective: Vec<CollectiveFile>,
+    /// piuma: the programmable part of a core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<CoreFile>,
+    /// piuma: multicast trees.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub multicast: Vec<MulticastFile>,
+    /// piuma: programs that threads of cores run.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub program: Vec<ProgramFile>,
+    /// Collectives in software over point-to-point messages, to compare with.
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    pub host: Vec<HostFile>,
     /// Point-to-point traffic.
     #[serde(default)]
     #[schemars(length(max = 4096))]
@@ -71,6 +94,9 @@ pub struct ScenarioFile {
     /// armed: engines, reductions, faults and strangers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub armed: Option<ArmedFile>,
+    /// pbv: packet engines, their set-up, collectives and faults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pbv: Option<PbvFile>,
 }
 
 fn one() -> u64 {
@@ -85,6 +111,8 @@ pub enum Family {
     Piuma,
     /// Switches with reduction engines on their links, which multicast frames arm.
     Armed,
+    /// Switches with addressable packet engines that track participants in bit vectors.
+    Pbv,
     /// Plain virtual-channel routers without an engine: point-to-point traffic only.
     Fabric,
 }
@@ -432,6 +460,9 @@ pub struct CengFile {
     /// Operands that wait at the engine, a port.
     #[schemars(range(min = 1, max = 1_048_576))]
     pub operand_slots: u32,
+    /// Elements of scans that a switch can keep between their way up and their way down.
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub scan_slots: u32,
     /// Results that wait for the crossbar; "auto" is enough for one result a cycle.
     #[schemars(schema_with = "auto_or::<1, 1_048_576>")]
     pub result_slots: AutoOr,
@@ -439,7 +470,7 @@ pub struct CengFile {
 
 impl Default for CengFile {
     fn default() -> Self {
-        Self { stages: 3, radix: AutoOr::Auto, operand_slots: 2, result_slots: AutoOr::Auto }
+        Self { stages: 3, radix: AutoOr::Auto, operand_slots: 2, scan_slots: 128, result_slots: AutoOr::Auto }
     }
 }
 
@@ -638,6 +669,12 @@ pub struct CollectiveFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub root: Option<String>,
+    /// scan: whether a participant's own value is among those that are reduced for it. Default: true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inclusive: Option<bool>,
+    /// Programs call it, as often as they like: they say when, with which vector and how many elements.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub called: bool,
     /// Cycle in which the participants start.
     #[serde(default)]
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
@@ -679,6 +716,8 @@ pub enum CollectiveKind {
     Broadcast,
     /// Nobody goes on before everybody has arrived.
     Barrier,
+    /// Everybody gets the reduction of those before it, in the order of `participants`.
+    Scan,
 }
 
 impl CollectiveKind {
@@ -689,6 +728,7 @@ impl CollectiveKind {
             Self::Reduce => "reduce",
             Self::Broadcast => "broadcast",
             Self::Barrier => "barrier",
+            Self::Scan => "scan",
         }
     }
 }
@@ -1062,7 +1102,17 @@ impl Default for DelayFile {
 
 const MAX_CYCLE: i64 = super::limits::CYCLES as i64;
 
-fn names<T: Named>(_: &mut SchemaGenerator) -> Schema {
+/// Operations, for tables in other files.
+pub(crate) fn operations(generator: &mut SchemaGenerator) -> Schema {
+    names::<Op>(generator)
+}
+
+/// Data types, for tables in other files.
+pub(crate) fn types(generator: &mut SchemaGenerator) -> Schema {
+    names::<DType>(generator)
+}
+
+pub(crate) fn names<T: Named>(_: &mut SchemaGenerator) -> Schema {
     let names: Vec<&str> = T::names().collect();
     json_schema!({ "type": "string", "enum": names })
 }

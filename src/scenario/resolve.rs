@@ -12,11 +12,12 @@ use super::config::{
 };
 use super::file::{
     AlgorithmFile, AutoOr, Bandwidth, CollectiveFile, CollectiveKind, DelayFile, Distribution, Family, FlowFile,
-    InjectionKind, LengthsFile, PacketFlits, ParticipantsFile, Pattern, ScenarioFile, SwitchAllocator, TopologyFile,
-    TopologyKind, TrafficFile, VcAllocator,
+    InjectionKind, LengthsFile, PacketFlits, ParticipantsFile, Pattern, ScenarioFile, SwitchAllocator,
+    SwitchRegistersFile, TopologyFile, TopologyKind, TrafficFile, VcAllocator,
 };
 use super::names::{self, Accumulate, DType, Named, Op, Round};
 use super::problem::Problem;
+use super::programs::config::{self as programs, Programs};
 use super::random::Stream;
 use super::source::{Source, alternatives, child};
 use super::{limits, trace, units};
@@ -81,6 +82,7 @@ impl Resolver<'_> {
                 stages: file.switch.ceng.stages,
                 radix,
                 operand_slots: file.switch.ceng.operand_slots,
+                scan_slots: file.switch.ceng.scan_slots,
                 result_slots: file.switch.ceng.result_slots,
             },
         };
@@ -89,6 +91,12 @@ impl Resolver<'_> {
         let armed = (file.family == Family::Armed).then(|| {
             let table = file.armed.clone().unwrap_or_default();
             super::armed::config::resolve(&table, &topology, file.seed, &mut self.problems)
+        });
+        let programs = self.programs(file, &topology);
+        let hosts = super::hosts::config::resolve(&file.host, &collectives, &topology, &mut self.problems);
+        let pbv = (file.family == Family::Pbv).then(|| {
+            let table = file.pbv.clone().unwrap_or_default();
+            super::pbv::config::resolve(&table, &topology, &mut self.problems)
         });
         let traffic = self.traffic(file, &topology);
         self.measure(file, &traffic);
@@ -142,10 +150,13 @@ impl Resolver<'_> {
             limits: file.limits.clone(),
             checks: file.checks.clone(),
             collectives,
+            programs,
+            hosts,
             traffic,
             measure: file.measure,
             wave,
             armed,
+            pbv,
             derived,
             roundings: std::mem::take(&mut self.roundings),
         })
@@ -290,16 +301,57 @@ impl Resolver<'_> {
     /// What a family does not have.
     fn family(&mut self, file: &ScenarioFile) {
         let (keys, place, help): (&[&str], _, _) = match file.family {
-            Family::Piuma => (&["armed"], "in the piuma family", "family = \"armed\" has this table"),
+            Family::Piuma => {
+                (&["armed", "pbv"], "in the piuma family", "family = \"armed\" and \"pbv\" have these tables")
+            }
             Family::Fabric => (
-                &["collective", "switch.ceng", "switch.collective_ids", "switch.collective_buffer_flits", "armed"],
+                &[
+                    "collective",
+                    "switch.ceng",
+                    "switch.collective_ids",
+                    "switch.collective_buffer_flits",
+                    "armed",
+                    "core",
+                    "multicast",
+                    "program",
+                    "pbv",
+                ],
                 "in a plain fabric",
                 "family = \"piuma\" has collectives",
             ),
             Family::Armed => (
-                &["collective", "switch.ceng", "switch.collective_ids", "memory", "traffic"],
+                &[
+                    "collective",
+                    "switch.ceng",
+                    "switch.collective_ids",
+                    "memory",
+                    "traffic",
+                    "core",
+                    "multicast",
+                    "program",
+                    "host",
+                    "pbv",
+                ],
                 "in the armed family",
                 "its reductions are in [[armed.reduction]]",
+            ),
+            Family::Pbv => (
+                &[
+                    "collective",
+                    "switch.ceng",
+                    "switch.collective_ids",
+                    "switch.point_to_point_vcs",
+                    "switch.point_to_point_buffer_flits",
+                    "memory",
+                    "traffic",
+                    "armed",
+                    "core",
+                    "multicast",
+                    "program",
+                    "host",
+                ],
+                "in the pbv family",
+                "its collectives are in [[pbv.collective]]; frames travel on one channel, which keeps them in order",
             ),
         };
         for key in keys {
@@ -814,12 +866,20 @@ impl Resolver<'_> {
                 );
             }
         }
+        if file.inclusive.is_some() && kind != CollectiveKind::Scan {
+            self.report(Problem::at_key(format!("{path}.inclusive"), "only a scan is inclusive or exclusive"));
+        }
         let rows = match kind {
-            CollectiveKind::Allreduce | CollectiveKind::Reduce => participants.len(),
+            CollectiveKind::Allreduce | CollectiveKind::Reduce | CollectiveKind::Scan => participants.len(),
             CollectiveKind::Broadcast => 1,
             CollectiveKind::Barrier => 0,
         };
-        let data = self.data(file, path, dtype, elements, rows);
+        let data = if file.called {
+            self.called(file, path);
+            Data::None
+        } else {
+            self.data(file, path, dtype, elements, rows)
+        };
         let tree = self.tree(file, path, topology);
         Collective {
             name,
@@ -837,6 +897,8 @@ impl Resolver<'_> {
                 Tree::Registers(_) => None,
             },
             tree,
+            inclusive: file.inclusive.unwrap_or(true),
+            called: file.called,
             start_cycle: file.start_cycle,
             delays,
             delay_random_max,
@@ -844,6 +906,56 @@ impl Resolver<'_> {
             receiver: file.receiver,
             data,
         }
+    }
+
+    /// What programs say of a collective that they call, its table cannot.
+    fn called(&mut self, file: &CollectiveFile, path: &str) {
+        for key in ["elements", "data", "start_cycle", "delay_cycles"] {
+            if self.source.has(&format!("{path}.{key}")) {
+                let message = format!("programs call this collective: `{key}` is theirs to say");
+                let called = format!("{path}.called");
+                self.report(Problem::at_key(format!("{path}.{key}"), message).related(called, "said here"));
+            }
+        }
+        if file.receiver.is_some_and(|receiver| match &file.participants {
+            ParticipantsFile::All => false,
+            ParticipantsFile::List(list) => !list.contains(&u64::from(receiver)),
+        }) {
+            self.report(
+                Problem::at(format!("{path}.receiver"), "who receives must call the collective, too")
+                    .expected("one of the participants"),
+            );
+        }
+    }
+
+    /// Multicast trees and programs.
+    fn programs(&mut self, file: &ScenarioFile, topology: &Topology) -> Option<Programs> {
+        let called = file.collective.iter().any(|collective| collective.called);
+        if file.core.is_none() && file.multicast.is_empty() && file.program.is_empty() && !called {
+            return None;
+        }
+        let mut multicasts = Vec::new();
+        for (index, given) in file.multicast.iter().enumerate() {
+            let ids = file.switch.collective_ids;
+            let mut multicast = programs::multicast(given, index, ids, topology, &mut self.problems);
+            let path = format!("multicast[{index}].registers");
+            multicast.registers = given.registers.as_ref().map(|given| self.registers(given, &path, topology));
+            if let Some(at) = file.collective.iter().position(|collective| collective.id == given.id) {
+                let message = format!("id {} belongs to a collective", given.id);
+                self.report(
+                    Problem::at(format!("multicast[{index}].id"), message)
+                        .expected("an id that no collective has")
+                        .related(format!("collective[{at}].id"), "that one"),
+                );
+            }
+            multicasts.push(multicast);
+        }
+        let texts = file.program.iter().enumerate();
+        let texts = texts
+            .map(|(index, given)| programs::text(given, index, self.base, topology, self.source, &mut self.problems));
+        let texts = texts.collect();
+        let core = file.core.clone().unwrap_or_default();
+        Some(Programs { core, multicasts, programs: texts })
     }
 
     fn operation(&mut self, file: &CollectiveFile, path: &str) -> (Option<Op>, DType, Round) {
@@ -866,7 +978,7 @@ impl Resolver<'_> {
                 }
                 Some(Op::Barrier)
             }
-            CollectiveKind::Allreduce | CollectiveKind::Reduce => {
+            CollectiveKind::Allreduce | CollectiveKind::Reduce | CollectiveKind::Scan => {
                 let op = given.unwrap_or(Op::Sum);
                 if op == Op::Barrier {
                     self.report(
@@ -1079,24 +1191,7 @@ impl Resolver<'_> {
         let saved = file.embedding.as_ref().map(|name| (self.embedding(name, path), format!("{path}.embedding")));
         let given = file.registers.as_ref().map(|registers| (registers, format!("{path}.registers")));
         if let Some((registers, registers_path)) = given.or(saved.as_ref().map(|(set, path)| (set, path.clone()))) {
-            let mut sets = Vec::new();
-            for (name, set) in registers {
-                let here = child(&registers_path, name);
-                let Some(switch) = self.switch(name, &here, true, topology) else {
-                    continue;
-                };
-                let request = self.port_vectors(&set.request, &format!("{here}.request"));
-                let response = self.port_vectors(&set.response, &format!("{here}.response"));
-                sets.push(SwitchRegisters { switch, name: name.clone(), request, response });
-            }
-            sets.sort_by_key(|set| set.switch);
-            if registers.is_empty() && self.problems.is_empty() {
-                self.report(
-                    Problem::at(registers_path, "no switch has a register")
-                        .expected("registers of at least one switch, or none of this table for the built-in tree"),
-                );
-            }
-            return Tree::Registers(sets);
+            return Tree::Registers(self.registers(registers, &registers_path, topology));
         }
         match file.root.as_deref() {
             None | Some("auto") => Tree::Auto,
@@ -1104,10 +1199,36 @@ impl Resolver<'_> {
         }
     }
 
+    fn registers(
+        &mut self,
+        registers: &BTreeMap<String, SwitchRegistersFile>,
+        registers_path: &str,
+        topology: &Topology,
+    ) -> Vec<SwitchRegisters> {
+        let mut sets = Vec::new();
+        for (name, set) in registers {
+            let here = child(registers_path, name);
+            let Some(switch) = self.switch(name, &here, true, topology) else {
+                continue;
+            };
+            let request = self.port_vectors(&set.request, &format!("{here}.request"));
+            let response = self.port_vectors(&set.response, &format!("{here}.response"));
+            sets.push(SwitchRegisters { switch, name: name.clone(), request, response });
+        }
+        sets.sort_by_key(|set| set.switch);
+        if registers.is_empty() && self.problems.is_empty() {
+            self.report(
+                Problem::at(registers_path, "no switch has a register")
+                    .expected("registers of at least one switch, or none of this table for the built-in tree"),
+            );
+        }
+        sets
+    }
+
     /// The registers of an embedding that was saved.
-    fn embedding(&mut self, name: &str, path: &str) -> BTreeMap<String, super::file::SwitchRegistersFile> {
+    fn embedding(&mut self, name: &str, path: &str) -> BTreeMap<String, SwitchRegistersFile> {
         let full = self.base.join(name);
-        let read = || -> Result<BTreeMap<String, super::file::SwitchRegistersFile>, String> {
+        let read = || -> Result<BTreeMap<String, SwitchRegistersFile>, String> {
             let size = std::fs::metadata(&full).map_err(|error| error.to_string())?.len();
             if size > limits::DATA_BYTES {
                 return Err(format!("it is longer than {} bytes", limits::DATA_BYTES));

@@ -2,21 +2,21 @@
 
 use std::path::PathBuf;
 
-use super::build::{BuildOptions, Ready, build, operation, oracle_tree};
+use super::build::{BuildOptions, Built, Ready, build, operation, oracle_tree};
 use super::config::{CollectiveKind, Family, TrafficPattern};
 use super::measure::{self, MeasureResult, Measurement, Phase};
 use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
     hex,
 };
-use super::{Loaded, Problem, Problems, armed, trace};
+use super::{Loaded, Problem, Problems, armed, golden, hosts, pbv, programs, trace, why};
 use crate::arith::{self, Flags};
 use crate::fabric::traffic::{Created, Received, Traffic};
 use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
 use crate::oracle;
 use crate::piuma::{Job, System, Tap};
 use crate::probe::ladder::Ladder;
-use crate::probe::{Period, Selection, TraceError, Tracer, VcdSink};
+use crate::probe::{FstSink, Period, Selection, Sink, TraceError, Tracer, VcdSink};
 use std::collections::HashMap;
 
 /// What to write into a waveform.
@@ -86,6 +86,10 @@ pub struct RunOptions<'a> {
     pub flip: Option<Flip<'a>>,
     /// Log every frame and make a ladder of it.
     pub ladder: bool,
+    /// Keep a journal and find out where the cycles of the collectives went.
+    pub why: Option<why::Ask<'a>>,
+    /// Look now and then at what is in the network.
+    pub timeline: bool,
     /// Called now and then, about ten times a second of real time.
     pub hook: Option<&'a dyn Fn(Progress) -> Control>,
 }
@@ -113,6 +117,51 @@ pub struct RunResult {
     pub notes: Vec<String>,
     /// Who sent what to whom when, if asked for.
     pub ladder: Option<Ladder>,
+    /// Where the cycles of the collectives went, if asked for.
+    pub why: Vec<why::Why>,
+    /// What was in the network when, if asked for; the armed family does not look.
+    pub timeline: Vec<Sample>,
+}
+
+/// A look at the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// When.
+    pub cycle: u64,
+    /// Flits in queues and on links.
+    pub live: u64,
+    /// Flits that have left a queue since cycle 0.
+    pub moved: u64,
+}
+
+/// Looks at the network, at most so many times: when they are more, every second one goes and the pace halves.
+#[derive(Debug, Default)]
+struct Timeline {
+    samples: Vec<Sample>,
+    pace: u64,
+    next: u64,
+}
+
+impl Timeline {
+    const MOST: usize = 512;
+
+    fn look(&mut self, system: &System) {
+        let now = system.now();
+        if now < self.next {
+            return;
+        }
+        self.samples.push(Sample { cycle: now, live: system.live_flits() as u64, moved: system.moves() });
+        self.pace = self.pace.max(1);
+        if self.samples.len() > Self::MOST {
+            let mut keep = false;
+            self.samples.retain(|_| {
+                keep = !keep;
+                keep
+            });
+            self.pace *= 2;
+        }
+        self.next = now + self.pace;
+    }
 }
 
 /// Why there is no result at all. A run that fails a check has a result.
@@ -142,6 +191,9 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
     if loaded.scenario.family == Family::Armed {
         return armed::run::check(loaded);
     }
+    if loaded.scenario.family == Family::Pbv {
+        return pbv::run::check(loaded);
+    }
     build(loaded, BuildOptions::default())?;
     Ok(())
 }
@@ -151,15 +203,31 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    let mut result = run_family(loaded, options)?;
+    if let Some(written) = &mut result.document.scenario {
+        written.set_options(options);
+    }
+    Ok(result)
+}
+
+fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
     if loaded.scenario.family == Family::Armed {
         return armed::run::run(loaded, options);
     }
-    if options.ladder {
-        return Err(RunError::Usage("only the armed family makes ladders".into()));
+    if loaded.scenario.family == Family::Pbv {
+        return pbv::run::run(loaded, options);
     }
-    let whole = options.wave.is_some() || options.all_links;
+    if options.ladder {
+        return Err(RunError::Usage("only the armed and pbv families make ladders".into()));
+    }
+    let whole = options.wave.is_some() || options.all_links || options.why.is_some();
     let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole })?;
     let mut run = Run::new(loaded, ready)?;
+    if options.why.is_some() {
+        run.ready.system.keep_journal();
+        run.keep_times();
+    }
+    run.timeline = options.timeline.then(Timeline::default);
     run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
     if let Some(wave) = options.wave {
         run.record(wave)?;
@@ -188,12 +256,21 @@ struct Run<'a> {
     done: Vec<usize>,
     /// Completions the system has reported and the run has looked at.
     seen: u64,
+    /// Threads of programs are left.
+    programs_left: bool,
+    /// First cycle of each host that has started.
+    host_starts: Vec<Option<u64>>,
+    /// The host that runs or is to run.
+    host_next: Option<usize>,
     deadlock: Option<String>,
+    /// A store of a program that no register took.
+    refused: Option<String>,
     notes: Vec<String>,
     measurement: Measurement,
     /// The network at the start and at the end of the window.
     window: [Option<Snapshot>; 2],
     feed: Feed,
+    timeline: Option<Timeline>,
 }
 
 /// What has happened up to a cycle.
@@ -259,7 +336,16 @@ impl<'a> Run<'a> {
         let state: Vec<State> = ready
             .collectives
             .iter()
-            .map(|built| if built.after.is_empty() { State::Running } else { State::Claiming })
+            .zip(&loaded.scenario.collectives)
+            .map(|(built, collective)| {
+                if collective.called {
+                    State::Complete
+                } else if built.after.is_empty() {
+                    State::Running
+                } else {
+                    State::Claiming
+                }
+            })
             .collect();
         let measurement = Measurement::new(loaded.scenario.measure, ready.classes.len());
         for end in 0..ready.system.ends().len() {
@@ -270,7 +356,36 @@ impl<'a> Run<'a> {
         let feed = Feed::open(loaded, &ready)?;
         let window = [None, None];
         let (deadlock, notes) = (None, Vec::new());
-        Ok(Run { loaded, ready, document, state, done, seen: 0, deadlock, notes, measurement, window, feed })
+        let host_starts = vec![None; loaded.scenario.hosts.len()];
+        let programs_left = ready.system.ends().iter().any(|end| end.processor.is_some());
+        Ok(Run {
+            loaded,
+            ready,
+            document,
+            state,
+            done,
+            seen: 0,
+            programs_left,
+            host_starts,
+            host_next: None,
+            deadlock,
+            refused: None,
+            notes,
+            measurement,
+            window,
+            feed,
+            timeline: None,
+        })
+    }
+
+    /// Lets every core write down when its words land.
+    fn keep_times(&mut self) {
+        let jobs: Vec<(usize, usize)> = self.ready.collectives.iter().flat_map(|built| built.jobs.clone()).collect();
+        for (end, job) in jobs {
+            if let Some(core) = &mut self.ready.system.end_mut(end).core {
+                core.job_mut(job).keep_times();
+            }
+        }
     }
 
     fn flip(&mut self, flip: Flip<'_>) -> Result<(), RunError> {
@@ -301,6 +416,8 @@ impl<'a> Run<'a> {
     fn drive(&mut self, options: &RunOptions<'_>) {
         let limits = &self.loaded.scenario.limits;
         let mut watchdog = Watchdog::new(limits.watchdog_cycles);
+        self.host_next = self.host_from(0);
+        self.next_host();
         let mut look = 0;
         let mut looked = std::time::Instant::now();
         while !self.is_done() {
@@ -322,9 +439,20 @@ impl<'a> Run<'a> {
                 self.document.outcome = Outcome::MaxCycles;
                 break;
             }
+            if let Some(timeline) = &mut self.timeline {
+                timeline.look(&self.ready.system);
+            }
             if self.ready.system.completions() != self.seen {
                 self.seen = self.ready.system.completions();
                 self.advance();
+                self.program_stores();
+                self.programs_left = self.programs_left();
+                self.next_host();
+            } else if self.programs_left && step == Step::Quiet && !self.programs_left() {
+                // The last messages have come to their queues, and nobody is there to take them.
+                self.programs_left = false;
+                self.next_host();
+                continue;
             } else if step == Step::Quiet && !self.feed.is_at_end() {
                 // The next packet of a trace is further away than the run has read.
                 let now = self.ready.system.now();
@@ -374,12 +502,83 @@ impl<'a> Run<'a> {
         self.document.cycles = self.ready.system.now();
     }
 
+    /// The first host on the fabric from an index on.
+    fn host_from(&self, first: usize) -> Option<usize> {
+        let hosts = &self.loaded.scenario.hosts;
+        (first..hosts.len()).find(|&index| hosts[index].mode == hosts::file::HostMode::Fabric)
+    }
+
+    /// Whether there is anything but traffic.
+    fn has_work(&self) -> bool {
+        let scenario = &self.loaded.scenario;
+        !self.state.is_empty() || scenario.programs.is_some() || self.host_from(0).is_some()
+    }
+
+    fn host_is_done(&self, index: usize, host: &hosts::config::Host) -> bool {
+        hosts::result::ranks(&self.ready.system, host, index).all(|rank| rank.end().is_some())
+    }
+
+    fn hosts_left(&self) -> bool {
+        self.host_next.is_some()
+    }
+
+    /// Lets the next host start when all that was before it is complete.
+    fn next_host(&mut self) {
+        let Some(next) = self.host_next else { return };
+        let host = &self.loaded.scenario.hosts[next];
+        if self.host_starts[next].is_some() {
+            if !self.host_is_done(next, host) {
+                return;
+            }
+            self.host_next = self.host_from(next + 1);
+            self.next_host();
+            return;
+        }
+        if self.collectives_left() || self.programs_left {
+            return;
+        }
+        let start = self.ready.system.now().max(host.start_cycle);
+        self.host_starts[next] = Some(start);
+        let class = hosts::build::job(host, next).class;
+        for &end in &host.ranks {
+            for rank in self.ready.system.end_mut(end as usize).hosts.iter_mut() {
+                if rank.job().class == class {
+                    rank.release(start);
+                }
+            }
+        }
+    }
+
+    /// Whether threads of programs have not ended, or what they sent is still on its way.
+    fn programs_left(&self) -> bool {
+        let mut processors = self.ready.system.ends().iter().filter_map(|end| end.processor.as_deref());
+        self.programs_left && (processors.any(|processor| !processor.is_done()) || self.ready.system.has_flits(true))
+    }
+
+    /// Makes the stores to configuration registers that programs asked for: they count from the next cycle on.
+    fn program_stores(&mut self) {
+        if !self.programs_left {
+            return;
+        }
+        let mut stores = Vec::new();
+        self.ready.system.each_end(|end| {
+            if let Some(processor) = &mut end.processor {
+                stores.extend(processor.take_stores());
+            }
+        });
+        for (address, value) in stores {
+            if let Err(error) = self.ready.system.tables.store(address, value) {
+                self.refused.get_or_insert(format!("a program's store: {error}"));
+            }
+        }
+    }
+
     fn collectives_left(&self) -> bool {
         self.state.iter().any(|state| *state != State::Complete)
     }
 
     fn is_done(&self) -> bool {
-        if self.collectives_left() {
+        if self.collectives_left() || self.programs_left || self.hosts_left() {
             return false;
         }
         if self.measurement.has_window() {
@@ -387,7 +586,7 @@ impl<'a> Run<'a> {
         }
         // Traffic that ends is waited for; endless traffic ends with the last collective, or at the cycle limit.
         let endless = self.loaded.scenario.traffic.iter().any(super::config::Traffic::is_endless);
-        if self.loaded.scenario.traffic.is_empty() || (endless && !self.state.is_empty()) {
+        if self.loaded.scenario.traffic.is_empty() || (endless && self.has_work()) {
             return true;
         }
         !endless && self.drained()
@@ -596,8 +795,10 @@ impl<'a> Run<'a> {
             .filter(|&index| self.state[index] != State::Complete)
             .map(|index| self.loaded.scenario.collectives[index].name.as_str())
             .collect();
+        let threads = self.ready.system.ends().iter().filter_map(|end| end.processor.as_ref()?.open());
+        let threads = threads.take(8).map(|text| format!("\n{text}")).collect::<String>();
         let left = if waiting.is_empty() { String::new() } else { format!("\nnot complete: {}", waiting.join(", ")) };
-        self.deadlock = Some(format!("{what}\n{autopsy}{left}").trim_end().to_string());
+        self.deadlock = Some(format!("{what}\n{autopsy}{left}{threads}").trim_end().to_string());
     }
 
     // ------------------------------------------------------------------------------------------------ results
@@ -606,15 +807,61 @@ impl<'a> Run<'a> {
         let scenario = &self.loaded.scenario;
         let mut data = Vec::new();
         let check = scenario.checks.oracle && !options.no_checks;
-        for index in 0..scenario.collectives.len() {
+        for index in (0..scenario.collectives.len()).filter(|&index| !scenario.collectives[index].called) {
             let (result, rows) = self.collective(index, check);
             self.document.collectives.push(result);
             data.push(rows);
         }
+        let why = options.why.map_or_else(Vec::new, |ask| self.why(ask));
         self.links(options.all_links);
         self.traffic();
         self.checks(check, scenario.checks.monitors && !options.no_checks);
-        RunResult { document: self.document, data, notes: self.notes, ladder: None }
+        if !scenario.hosts.is_empty() {
+            let (results, checks) = hosts::result::report(self.loaded, &self.ready, &self.host_starts, check);
+            self.document.hosts = results;
+            self.document.checks.extend(checks);
+        }
+        if scenario.programs.is_some() {
+            let (system, built) = (&self.ready.system, &self.ready.collectives);
+            let (result, checks) = programs::result::report(scenario, built, system, check);
+            self.document.programs = Some(result);
+            self.document.checks.extend(checks);
+            self.document.checks.extend(self.refused.take().map(|why| Check::failed("rules", why)));
+        }
+        RunResult {
+            document: self.document,
+            data,
+            notes: self.notes,
+            ladder: None,
+            why,
+            timeline: self.timeline.map_or_else(Vec::new, |timeline| timeline.samples),
+        }
+    }
+
+    /// The critical path of every collective that is asked for and has ended.
+    fn why(&mut self, ask: why::Ask<'_>) -> Vec<why::Why> {
+        let system = &self.ready.system;
+        let Some(reader) = why::Reader::new(system) else { return Vec::new() };
+        let mut list = Vec::new();
+        let ran = (0..self.state.len()).filter(|&index| !self.loaded.scenario.collectives[index].called);
+        for (index, result) in ran.zip(&self.document.collectives) {
+            if ask.collective.is_some_and(|name| name != result.name) {
+                continue;
+            }
+            let (Some(start), Some(end)) = (result.start_cycle, result.end_cycle) else { continue };
+            let jobs: Vec<(usize, &Job)> = (self.ready.collectives[index].jobs.iter())
+                .filter_map(|&(end, job)| Some((end, &system.ends()[end].core.as_ref()?.jobs()[job])))
+                .collect();
+            if self.loaded.scenario.collectives[index].kind == CollectiveKind::Scan {
+                self.notes.push(format!("{}: prefix scans are not explained yet", result.name));
+                continue;
+            }
+            match reader.explain(&result.name, result.id as u16, &jobs, (start, end), ask.packet) {
+                Ok(why) => list.push(why),
+                Err(wrong) => self.notes.push(format!("{}: {wrong}", result.name)),
+            }
+        }
+        list
     }
 
     fn collective(&self, index: usize, check: bool) -> (CollectiveResult, ResultData) {
@@ -646,16 +893,21 @@ impl<'a> Run<'a> {
             result.results = hex(dtype, first);
         }
         if check {
-            let (expected, oracle_flags) = self.golden(index);
-            result.oracle = hex(dtype, &expected);
+            let (all, oracle_flags) = self.golden(index);
+            // Of a scan every rank has a result of its own; participants are in the order of ranks.
+            let expected = |at: usize| if all.len() == 1 { &all[0] } else { &all[at] };
+            result.oracle = hex(dtype, expected(0));
             result.oracle_flags = oracle_flags.names().map(String::from).collect();
-            let exact = |row: &[u64]| row.iter().zip(&expected).filter(|(got, expected)| got == expected).count();
-            result.exact_elements = rows.iter().map(|(_, row)| exact(row)).min().unwrap_or(0) as u64;
-            let whole = rows.iter().all(|(_, row)| *row == expected);
+            let exact = |(at, (_, row)): (usize, &(usize, Vec<u64>))| {
+                row.iter().zip(expected(at)).filter(|(got, expected)| got == expected).count()
+            };
+            result.exact_elements = rows.iter().enumerate().map(exact).min().unwrap_or(0) as u64;
+            let whole = rows.iter().enumerate().all(|(at, (_, row))| row == expected(at));
             result.bit_exact =
                 Some(whole && !rows.is_empty() && flags == oracle_flags && self.state[index] == State::Complete);
-            result.first_difference = rows.iter().find_map(|(end, row)| {
-                let at = row.iter().zip(&expected).position(|(got, expected)| got != expected)?;
+            result.first_difference = rows.iter().enumerate().find_map(|(rank, (end, row))| {
+                let expected = expected(rank);
+                let at = row.iter().zip(expected).position(|(got, expected)| got != expected)?;
                 Some(self.difference(index, *end, at, row[at], expected[at]))
             });
         }
@@ -663,59 +915,13 @@ impl<'a> Run<'a> {
         (result, ResultData { name: collective.name.clone(), dtype, rows })
     }
 
-    /// The untimed evaluation of a collective: elements of the result and sticky flags.
-    fn golden(&self, index: usize) -> (Vec<u64>, Flags) {
+    /// The untimed evaluation of a collective: elements of every different result, and sticky flags.
+    fn golden(&self, index: usize) -> (Vec<Vec<u64>>, Flags) {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
-        let tree = oracle_tree(built);
-        let mode = arith::Mode::rounding(collective.round);
-        let dtype = collective.network_dtype();
-        let lanes = 64 / dtype.bits() as usize;
-        let elements = if collective.kind == CollectiveKind::Barrier { 0 } else { collective.elements as usize };
-        let mut flags = Flags::NONE;
-        let mut result = Vec::with_capacity(elements);
-        for word in 0..built.words as usize {
-            let raised_before = std::cell::Cell::new(Flags::NONE);
-            let contribution = |row: usize| {
-                let (value, raised) = self.contribution(index, row, word);
-                raised_before.set(raised_before.get() | raised);
-                value
-            };
-            let (value, raised) = oracle::evaluate(&tree, operation(collective), dtype, mode, &contribution);
-            flags |= raised | raised_before.get();
-            for lane in 0..lanes.min(elements - result.len().min(elements)) {
-                let wide = value >> (lane as u32 * dtype.bits()) & u64::MAX >> (64 - dtype.bits());
-                let (element, raised) = if collective.result_dtype() == dtype {
-                    (wide, Flags::NONE)
-                } else {
-                    oracle::exact::convert(dtype, collective.dtype, mode.round, wide)
-                };
-                flags |= raised;
-                result.push(element);
-            }
-        }
-        (result, flags)
-    }
-
-    /// A word of a contribution as the network carries it, found without the fragmenter: every lane is widened by the
-    /// oracle.
-    fn contribution(&self, index: usize, row: usize, word: usize) -> (u64, Flags) {
-        let collective = &self.loaded.scenario.collectives[index];
-        let built = &self.ready.collectives[index];
-        let stored = |at: usize| built.input.get(row * built.stored_words as usize + at).copied().unwrap_or(0);
-        let Some(pair) = collective.accumulate else { return (stored(word), Flags::NONE) };
-        let (narrow, wide) = (pair.operand(), pair.accumulator());
-        let (per_word, per_wide) = (64 / narrow.bits() as usize, 64 / wide.bits() as usize);
-        let mut flags = Flags::NONE;
-        let value = (0..per_wide).fold(0, |value, lane| {
-            let element = word * per_wide + lane;
-            let bits = stored(element / per_word) >> ((element % per_word) as u32 * narrow.bits());
-            let bits = bits & u64::MAX >> (64 - narrow.bits());
-            let (widened, raised) = oracle::exact::convert(narrow, wide, collective.round, bits);
-            flags |= raised;
-            value | widened << (lane as u32 * wide.bits())
-        });
-        (value, flags)
+        let stored = |row: usize, at: usize| stored(built, row, at);
+        let (ranks, elements) = (collective.participants.len(), collective.elements as usize);
+        golden::rows(collective, &oracle_tree(built), ranks, elements, &stored)
     }
 
     /// Describes a differing element. The run is repeated with the engines' results kept, to say where it parts.
@@ -758,7 +964,7 @@ impl<'a> Run<'a> {
             operation(collective),
             collective.network_dtype(),
             arith::Mode::rounding(collective.round),
-            &|row| self.contribution(index, row, word).0,
+            &|row| golden::contribution(collective, word, &|at| stored(built, row, at)).0,
             &mut |name, value, _| {
                 if parted.is_none() && seen.get(name).is_some_and(|&seen| seen != value) {
                     parted = Some(name.to_owned());
@@ -881,7 +1087,7 @@ impl<'a> Run<'a> {
             (_, _, Some(fault)) => checks.push(Check::failed("rules", fault)),
             (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
             (Outcome::MaxCycles, ..)
-                if !self.state.is_empty()
+                if self.has_work()
                     || self.measurement.has_window()
                     || self.loaded.scenario.traffic.iter().all(|t| !t.is_endless()) =>
             {
@@ -897,8 +1103,9 @@ impl<'a> Run<'a> {
             _ => checks.push(Check::passed("progress", "everything that was started has ended")),
         }
         if oracle {
-            for (index, (built, result)) in self.ready.collectives.iter().zip(&self.document.collectives).enumerate() {
-                let collective = &self.loaded.scenario.collectives[index];
+            let collectives = self.loaded.scenario.collectives.iter().zip(&self.ready.collectives);
+            let started = collectives.filter(|(collective, _)| !collective.called);
+            for ((collective, built), result) in started.zip(&self.document.collectives) {
                 if let Some(exact) = result.bit_exact {
                     let detail = match &result.first_difference {
                         None if exact => {
@@ -964,6 +1171,11 @@ impl<'a> Run<'a> {
     }
 }
 
+/// A word of a contribution as it stands in memory.
+fn stored(built: &Built, row: usize, at: usize) -> u64 {
+    built.input.get(row * built.stored_words as usize + at).copied().unwrap_or(0)
+}
+
 fn trace_problem(traffic: usize, wrong: &trace::Wrong) -> Problem {
     Problem::at(format!("traffic[{traffic}].file"), &wrong.message).expected(&wrong.expected)
 }
@@ -1008,8 +1220,13 @@ pub(super) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, R
     let selection = selection.with_window(wave.from_cycle, wave.to_cycle).map_err(|error| usage(&error))?;
     let period = Period::from_hz(loaded.scenario.clock.frequency_hz)
         .ok_or_else(|| RunError::Usage("a waveform needs a clock of at most 1 THz".into()))?;
-    let sink = VcdSink::create(&wave.path).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
-    let mut tracer = Tracer::new(period, selection, Box::new(sink));
+    let write = |error| RunError::Write { path: wave.path.clone(), error };
+    let sink: Box<dyn Sink> = if FstSink::is_wanted(&wave.path) {
+        Box::new(FstSink::create(&wave.path).map_err(write)?)
+    } else {
+        Box::new(VcdSink::create(&wave.path).map_err(write)?)
+    };
+    let mut tracer = Tracer::new(period, selection, sink);
     if wave.clock {
         tracer.add_clock();
     }

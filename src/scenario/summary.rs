@@ -32,8 +32,19 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
     for collective in &document.collectives {
         describe_collective(&mut out, scenario, collective);
     }
+    for (label, text) in document.hosts.iter().flat_map(super::hosts::result::HostResult::lines) {
+        line(&mut out, &label, &text);
+    }
+    for (label, text) in document.programs.iter().flat_map(super::programs::result::ProgramsResult::lines) {
+        line(&mut out, &label, &text);
+    }
     if let Some(armed) = &document.armed {
         for (label, text) in armed.lines(|cycles| scenario.clock.nanoseconds(cycles)) {
+            line(&mut out, &label, &text);
+        }
+    }
+    if let Some(pbv) = &document.pbv {
+        for (label, text) in pbv.lines(|cycles| scenario.clock.nanoseconds(cycles)) {
             line(&mut out, &label, &text);
         }
     }

@@ -61,6 +61,38 @@ pub fn watched(scenario: &Scenario) -> Watched {
             let outputs: &[&str] = &["**.s0_0.switch.out*.{valid,vc,seq}"];
             (outputs, (0, 60), outputs, (0, 25))
         }
+        // The message in switches and queues, from the send to the last report.
+        "multicast-fig5" => (
+            &["**.out*.{valid,seq}", "**.memory.**"],
+            (0, 24),
+            &[
+                "**.core0.switch.out{2,3,4,5}.valid",
+                "**.{sw0,sw4}.switch.out5.valid",
+                "**.core4.switch.out{2,3,4,7}.valid",
+                "**.core7.memory.mtp0.**",
+                "**.core7.memory.cce.queue0.{count,oldest}",
+            ],
+            (0, 20),
+        ),
+        "push-interrupts" => (
+            &["**.core1.memory.**"],
+            (40, 200),
+            &[
+                "**.core1.memory.{mtp,stp}0.**.state",
+                "**.core1.memory.cce.queue1.{count,events}",
+                "**.core1.memory.icu.*",
+            ],
+            (60, 95),
+        ),
+        "programs-collectives" => (
+            &["**.core{0,7}.memory.**"],
+            (0, 800),
+            &["**.core{0,7}.memory.mtp0.**.state", "**.core{0,7}.memory.job*.state"],
+            (340, 370),
+        ),
+        "hosts-die" => {
+            (&["**.core0.memory.host*.{state,round}"], (0, 200_000), &["**.core0.memory.host0.*"], (10_250, 10_275))
+        }
         // Cores arrive late here.
         "barrier-die" => {
             (&["**.ceng.*", "**.memory.**"], (0, 260), &["**.core0.switch.ceng.*", "**.memory.**.state"], (195, 219))
@@ -70,6 +102,13 @@ pub fn watched(scenario: &Scenario) -> Watched {
             (0, 60),
             &["**.core3.switch.out4.{valid,seq}", "**.sw3.switch.out5.{valid,seq}", "**.core7.memory.**"],
             (0, 25),
+        ),
+        // Nodes are blocked from their arrival on, T1 to T4, until all are answered.
+        "barrier-t1-t4" => (
+            &["**.node*.part0.*", "**.engine.ce.context0.*"],
+            (0, 300),
+            &["**.node*.part0.state", "**.engine.ce.context0.{state,p_count}"],
+            (224, 250),
         ),
         // The root's engine, and that of a switch where inputs from outside are joined.
         "fig2-hyperx" => {
@@ -107,6 +146,20 @@ pub fn watched(scenario: &Scenario) -> Watched {
                 (0, 400),
                 &["**.{top,s0_0}.P*.engine.descriptor0.{state,seqno,count}"],
                 (88, 113),
+            ),
+            // The first switch's engine, or that at the top of a tree.
+            Family::Pbv => (
+                &[
+                    "**.{sw0000,s0,s0_0,top}.engine.ce.context0.**",
+                    "**.{sw0000,s0,s0_0,top}.engine.{output_queue,frames_in,frames_out}",
+                    "**.{sw0000,s0,s0_0,top}.engine.sending.*",
+                ],
+                (0, 1500),
+                &[
+                    "**.{sw0000,s0,s0_0,top}.engine.ce.context0.{state,p_count}",
+                    "**.{sw0000,s0,s0_0,top}.engine.sending.*",
+                ],
+                (600, 626),
             ),
             Family::Fabric => (
                 &["**.{s0_0,t0_0,g0_0,r0}.switch.**", "**.s0_1.switch.out*.{valid,vc,seq}"],

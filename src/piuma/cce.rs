@@ -1,0 +1,379 @@
+//! The core collective engine (CCE) of a core: multicast queues and their machine specific registers (requirements
+//! P-CCE-1, P-CCE-2, P-MSR-1, P-MSR-2; "In-network multicast operations", paragraphs 22 to 29, FIG. 4, Table 2).
+//!
+//! ```text
+//!             ┌──────────────────────────── CCE ────────────────────────────┐
+//!             │            ┌─ mcast thread 0 ─ queue: slots of data, sender │
+//!  crossbar ─▶│ decoder ──▶├─ mcast thread 1 ─ queue                        ├─▶ port 7 of the switch: requests
+//!   (send,    │            │       …                                        │◀─ port 7: requests of others
+//!    poll,    │            └─ mcast thread n ─ queue ─▶ MSRs ─▶ events ─────┼─▶ ICU
+//!    wait)    └─────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! | parameter | default | unit | range | effect |
+//! |---|---|---|---|---|
+//! | `core.mcast_queue_depth` | 8 | messages | from 1 | a full queue stops its sender and the network's requests for it |
+//! | `core.xbar_cycles` | 1 | cycles | from 1 | from issue to the CCE, and back with the answer |
+//!
+//! There is a mcast thread with a queue of its own for each collective id. Slots hold messages on their way out and
+//! messages that were received; each leaves in its own order, the oldest first.
+//!
+//! | MSR | offset | access | what |
+//! |---|---|---|---|
+//! | MODE | 0x00 | R/W | 0 poll, 1 push |
+//! | COUNT | 0x08 | R | messages received and not taken yet |
+//! | INT_ALL | 0x10 | R/W | push: an event for each message that is received |
+//! | INT_EMPTY_2_NEMPTY | 0x18 | R/W | push, INT_ALL off: an event when COUNT goes from 0 to 1 |
+//! | INT_NFULL_2_FULL | 0x20 | R/W | push, INT_ALL off: an event when COUNT comes to the depth of the queue |
+//!
+//! Timing: a message that arrives at the start of cycle t is in its queue in t and can be taken from t + 1 on; a message
+//! that a send put into its queue in cycle t can leave from t + 1 on, one message of all queues a cycle, in turn.
+//!
+//! *Chosen*, where the patent is silent: a full queue takes nothing; a send then waits in the crossbar, and a request
+//! waits at the head of the channel, which stops all requests behind it until the credits run out upstream: nothing is
+//! lost. COUNT and events are about received messages only. The sender's id is 36 bits wide. All MSRs are 0 at reset.
+
+use super::REQUEST;
+use crate::fabric::{Flit, Io};
+use crate::kernel::Cycle;
+use crate::probe::Scope;
+use std::collections::VecDeque;
+
+/// The MSRs of a multicast id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Msr {
+    /// Push or poll.
+    Mode,
+    /// Messages to be taken.
+    Count,
+    /// An event for each message.
+    IntAll,
+    /// An event when the queue is no longer empty.
+    IntEmptyToNonEmpty,
+    /// An event when the queue has become full.
+    IntNonFullToFull,
+}
+
+impl Msr {
+    /// All of them, in the order of their addresses.
+    pub const ALL: [Msr; 5] = [Msr::Mode, Msr::Count, Msr::IntAll, Msr::IntEmptyToNonEmpty, Msr::IntNonFullToFull];
+
+    /// Its address among the MSRs.
+    pub fn address(self, id: u16) -> u64 {
+        u64::from(id) << 12 | (self as u64) << 3
+    }
+
+    /// What is at an address among the MSRs of `ids` ids.
+    pub fn at(address: u64, ids: u16) -> Option<(u16, Msr)> {
+        let (id, offset) = (address >> 12, address & 0xfff);
+        let msr = Msr::ALL.get((offset >> 3) as usize).filter(|_| offset & 7 == 0)?;
+        (id < u64::from(ids)).then_some((id as u16, *msr))
+    }
+}
+
+/// A message: data and the id of the thread that sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Data.
+    pub data: u64,
+    /// Sender, 36 bits.
+    pub sender: u64,
+}
+
+/// Largest sender id.
+pub const MAX_SENDER: u64 = (1 << 36) - 1;
+
+/// A mcast thread.
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    received: VecDeque<(Message, Cycle)>,
+    outgoing: VecDeque<(Message, Cycle)>,
+    push: bool,
+    int_all: bool,
+    int_nonempty: bool,
+    int_full: bool,
+    /// For reports: messages received, events raised.
+    arrived: u64,
+    events: u64,
+}
+
+/// What a CCE counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Messages sent.
+    pub sent: u64,
+    /// Messages received.
+    pub received: u64,
+    /// Events raised.
+    pub events: u64,
+    /// Messages that were never taken.
+    pub left: u64,
+}
+
+/// A CCE.
+#[derive(Clone, Debug)]
+pub struct Cce {
+    depth: usize,
+    queues: Vec<Queue>,
+    /// Ids whose requests are multicasts.
+    multicast: Vec<bool>,
+    next_q: usize,
+    sent: u64,
+}
+
+impl Cce {
+    /// A CCE with a queue of `depth` messages for each of `ids` ids.
+    pub fn new(ids: u16, depth: u32) -> Cce {
+        let queues = vec![Queue::default(); usize::from(ids)];
+        Cce { depth: depth as usize, multicast: vec![false; queues.len()], queues, next_q: 0, sent: 0 }
+    }
+
+    /// Says that requests of an id are multicasts, not of a collective.
+    pub fn serve(&mut self, id: u16) {
+        self.multicast[usize::from(id)] = true;
+    }
+
+    /// Whether requests of an id are this engine's.
+    pub fn serves(&self, id: u16) -> bool {
+        self.multicast.get(usize::from(id)).copied().unwrap_or(false)
+    }
+
+    /// Number of ids.
+    pub fn ids(&self) -> u16 {
+        self.queues.len() as u16
+    }
+
+    /// Messages on their way out.
+    pub fn is_sending(&self) -> bool {
+        self.queues.iter().any(|queue| !queue.outgoing.is_empty())
+    }
+
+    /// Reads an MSR.
+    pub fn load(&self, id: u16, msr: Msr) -> u64 {
+        let queue = &self.queues[usize::from(id)];
+        match msr {
+            Msr::Mode => u64::from(queue.push),
+            Msr::Count => queue.received.len() as u64,
+            Msr::IntAll => u64::from(queue.int_all),
+            Msr::IntEmptyToNonEmpty => u64::from(queue.int_nonempty),
+            Msr::IntNonFullToFull => u64::from(queue.int_full),
+        }
+    }
+
+    /// Writes an MSR.
+    ///
+    /// # Errors
+    /// If it cannot be written, or not with this value.
+    pub fn store(&mut self, id: u16, msr: Msr, value: u64) -> Result<(), &'static str> {
+        if value > 1 {
+            return Err("an MSR holds 0 or 1");
+        }
+        let queue = &mut self.queues[usize::from(id)];
+        let on = value == 1;
+        match msr {
+            Msr::Mode => queue.push = on,
+            Msr::Count => return Err("COUNT can only be read"),
+            Msr::IntAll => queue.int_all = on,
+            Msr::IntEmptyToNonEmpty => queue.int_nonempty = on,
+            Msr::IntNonFullToFull => queue.int_full = on,
+        }
+        Ok(())
+    }
+
+    fn has_slot(&self, id: u16) -> bool {
+        let queue = &self.queues[usize::from(id)];
+        queue.received.len() + queue.outgoing.len() < self.depth
+    }
+
+    /// Takes a message to be sent; `false` if there is no slot.
+    pub fn accept(&mut self, id: u16, message: Message, now: Cycle) -> bool {
+        let room = self.has_slot(id);
+        if room {
+            self.queues[usize::from(id)].outgoing.push_back((message, now));
+        }
+        room
+    }
+
+    /// Takes the oldest message that was received before this cycle.
+    pub fn take(&mut self, id: u16, now: Cycle) -> Option<Message> {
+        let queue = &mut self.queues[usize::from(id)];
+        queue.received.front().filter(|(_, since)| *since < now)?;
+        queue.received.pop_front().map(|(message, _)| message)
+    }
+
+    /// Whether a message could be taken, now or from the next cycle on.
+    pub fn has_message(&self, id: u16) -> bool {
+        !self.queues[usize::from(id)].received.is_empty()
+    }
+
+    /// Puts a received message into its queue; says whether that is an event.
+    fn receive(&mut self, id: u16, message: Message, now: Cycle) -> bool {
+        let depth = self.depth;
+        let queue = &mut self.queues[usize::from(id)];
+        queue.received.push_back((message, now));
+        queue.arrived += 1;
+        let count = queue.received.len();
+        let event = queue.push
+            && if queue.int_all {
+                true
+            } else {
+                (queue.int_nonempty && count == 1) || (queue.int_full && count == depth)
+            };
+        queue.events += u64::from(event);
+        event
+    }
+
+    /// Takes at most one request that has arrived; the id, if that is an event.
+    pub fn receive_from(&mut self, io: &mut Io<'_>) -> Option<u16> {
+        let flit = io.head(0, REQUEST)?;
+        let id = flit.tag.id();
+        if !self.serves(id) || !self.has_slot(id) {
+            return None;
+        }
+        let flit = io.take(0, REQUEST);
+        self.receive(id, Message { data: flit.word, sender: flit.tag.seq() }, io.now()).then_some(id)
+    }
+
+    /// Sends at most one message, queues in turn. Says whether anything is left that only waits for its turn.
+    pub fn send_to(&mut self, io: &mut Io<'_>) -> bool {
+        let (now, count) = (io.now(), self.queues.len());
+        let mut left = false;
+        let mut sent = false;
+        for i in 0..count {
+            let at = (self.next_q + i) % count;
+            let Some(&(message, since)) = self.queues[at].outgoing.front() else { continue };
+            if sent || since >= now || !io.can_send(0, REQUEST) {
+                left = true;
+                continue;
+            }
+            self.queues[at].outgoing.pop_front();
+            io.send(0, REQUEST, Flit::collective(at as u16, REQUEST, message.sender, message.data));
+            left |= !self.queues[at].outgoing.is_empty();
+            self.sent += 1;
+            sent = true;
+            self.next_q = (at + 1) % count;
+            if left {
+                break;
+            }
+        }
+        left && io.credits(0, REQUEST) > 0
+    }
+
+    /// What it counted.
+    pub fn counted(&self) -> Counted {
+        let sum = |of: fn(&Queue) -> u64| self.queues.iter().map(of).sum();
+        Counted {
+            sent: self.sent,
+            received: sum(|queue| queue.arrived),
+            events: sum(|queue| queue.events),
+            left: sum(|queue| queue.received.len() as u64),
+        }
+    }
+
+    /// Describes the queues of the ids it serves to a wave.
+    pub fn probe(&self, scope: &mut Scope<'_>) {
+        scope.scope("cce", |scope| {
+            for (id, queue) in self.queues.iter().enumerate().filter(|(id, _)| self.multicast[*id]) {
+                scope.indexed("queue", id, |scope| {
+                    scope.bits("count", 16, queue.received.len() as u64);
+                    scope.bits("outgoing", 16, queue.outgoing.len() as u64);
+                    scope.bits("events", 32, queue.events);
+                    scope.valid("oldest", 64, queue.received.front().map(|(message, _)| message.data));
+                    scope.valid("sender", 36, queue.received.front().map(|(message, _)| message.sender));
+                });
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(data: u64) -> Message {
+        Message { data, sender: data + 100 }
+    }
+
+    /// Receives `count` messages one a cycle; the numbers of those that were events.
+    fn events(cce: &mut Cce, count: u64) -> Vec<u64> {
+        (0..count).filter(|&n| cce.receive(2, message(n), n)).collect()
+    }
+
+    fn set(cce: &mut Cce, on: &[Msr]) {
+        for &msr in on {
+            cce.store(2, msr, 1).unwrap();
+        }
+    }
+
+    #[test]
+    fn each_interrupt_fires_exactly_on_its_condition() {
+        use Msr::{IntAll, IntEmptyToNonEmpty, IntNonFullToFull, Mode};
+        for (on, expected) in [
+            (&[Mode, IntAll] as &[Msr], &[0u64, 1, 2, 3] as &[u64]),
+            (&[Mode, IntEmptyToNonEmpty], &[0]),
+            (&[Mode, IntNonFullToFull], &[3]),
+            (&[Mode, IntEmptyToNonEmpty, IntNonFullToFull], &[0, 3]),
+            (&[Mode, IntAll, IntEmptyToNonEmpty, IntNonFullToFull], &[0, 1, 2, 3]),
+            (&[Mode], &[]),
+            (&[IntAll, IntEmptyToNonEmpty, IntNonFullToFull], &[]),
+        ] {
+            let mut cce = Cce::new(4, 4);
+            set(&mut cce, on);
+            assert_eq!(events(&mut cce, 4), expected, "{on:?}");
+            assert!(!cce.has_slot(2), "the queue is full");
+            // After one message was taken the queue becomes full again, but does not pass from empty.
+            assert_eq!(cce.take(2, 9), Some(message(0)));
+            let full = on.contains(&Mode) && (on.contains(&IntAll) || on.contains(&IntNonFullToFull));
+            assert_eq!(cce.receive(2, message(7), 9), full, "{on:?}");
+            // Emptied, it passes from empty again.
+            while cce.take(2, 20).is_some() {}
+            let nonempty = on.contains(&Mode) && (on.contains(&IntAll) || on.contains(&IntEmptyToNonEmpty));
+            assert_eq!(cce.receive(2, message(8), 20), nonempty, "{on:?}");
+        }
+    }
+
+    #[test]
+    fn the_oldest_message_first_and_none_in_the_cycle_it_comes() {
+        let mut cce = Cce::new(3, 4);
+        assert_eq!(cce.take(2, 5), None);
+        cce.receive(2, message(1), 5);
+        cce.receive(2, message(2), 6);
+        assert_eq!(cce.take(2, 5), None, "not in the cycle in which it arrived");
+        assert_eq!(cce.load(2, Msr::Count), 2);
+        assert_eq!((cce.take(2, 6), cce.take(2, 6)), (Some(message(1)), None));
+        assert_eq!(cce.take(2, 7), Some(message(2)));
+        assert_eq!(cce.take(1, 7), None, "queues are apart");
+    }
+
+    #[test]
+    fn a_slot_is_a_slot_for_both_ways() {
+        let mut cce = Cce::new(3, 2);
+        assert!(cce.accept(2, message(1), 0));
+        cce.receive(2, message(2), 0);
+        assert!(!cce.accept(2, message(3), 0), "full");
+        assert!(cce.accept(1, message(3), 0), "another queue is not");
+        cce.take(2, 1);
+        assert!(cce.accept(2, message(3), 1));
+        assert_eq!(cce.load(2, Msr::Count), 0, "COUNT is about received messages");
+    }
+
+    #[test]
+    fn msrs_have_addresses_of_their_own_and_keep_what_they_are_given() {
+        let mut cce = Cce::new(5, 2);
+        let mut seen = std::collections::BTreeSet::new();
+        for id in 0..5 {
+            for msr in Msr::ALL {
+                assert!(seen.insert(msr.address(id)));
+                assert_eq!(Msr::at(msr.address(id), 5), Some((id, msr)));
+                assert_eq!(cce.load(id, msr), 0, "0 at reset");
+                let stored = cce.store(id, msr, 1);
+                assert_eq!(stored.is_ok(), msr != Msr::Count);
+                assert_eq!(cce.load(id, msr), u64::from(msr != Msr::Count));
+                assert!(cce.store(id, msr, 2).is_err());
+            }
+        }
+        for nowhere in [5 << 12, 0x28, 0x4, Msr::Mode.address(4) + 1] {
+            assert_eq!(Msr::at(nowhere, 5), None, "{nowhere:#x}");
+        }
+    }
+}

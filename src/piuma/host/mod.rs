@@ -1,0 +1,459 @@
+//! Hosts that reduce in software over point-to-point messages (requirements P-HOST-1 to P-HOST-3; "Accelerating
+//! Allreduce …", section "Evaluation").
+//!
+//! ```text
+//!            ┌──────────────────────── rank ────────────────────────┐
+//!            │  vector ── read ─▶ packets, then a flag ─────────────┼─▶ point-to-point channels
+//!            │    ▲ merge: two reads, a write a word                │
+//!            │  buffer of the round ◀── write ── packets, flag ◀────┼── point-to-point channels
+//!            └──────────────────────────────────────────────────────┘
+//! ```
+//!
+//! | parameter | default | unit | effect on cycles |
+//! |---|---|---|---|
+//! | overhead | 0 | cycles | each round of a rank begins with it |
+//! | packet words | 8 | words | a packet is a header flit and so many words |
+//! | bandwidth of the memory | that of the core | | reads, writes and merges together |
+//!
+//! A round: software overhead; then the words are read from memory and sent, a flit a cycle as far as memory and credits
+//! go, and after them a flag of one flit; meanwhile words of the partner are written to memory as they come. When all is
+//! sent, and the partner's words and flag are here, they are merged: two reads and one write a word; what is only
+//! copied was written to its place when it came.
+//!
+//! *Chosen*: messages are written into the partner's memory (not fetched from it); each round has a buffer of its own, so
+//! a partner that is ahead need not wait; a flag costs no memory bandwidth; of arrivals and reads each gets every other
+//! word of the memory when it is short; the processor itself is never the limit.
+
+pub mod schedule;
+
+use super::OpSelect;
+use super::core::Core;
+use crate::arith::{Unit, lanes_apply};
+use crate::fabric::{Flit, Io};
+use crate::kernel::{Cycle, Wake};
+use crate::probe::{EnumTable, Scope};
+use schedule::{Merge, Round, Schedule};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A software collective, as all of its ranks see it.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Who sends what when.
+    pub schedule: Schedule,
+    /// The end point of each rank.
+    pub ends: Vec<u32>,
+    /// The operation.
+    pub select: OpSelect,
+    /// Cycles of software before each round.
+    pub overhead: u64,
+    /// Words of a packet.
+    pub packet_words: u64,
+    /// What its packets are marked with.
+    pub class: u16,
+}
+
+/// Bits of a packet's number within its round.
+const INDEX_BITS: u32 = 20;
+/// The number of a flag.
+const FLAG: u64 = (1 << INDEX_BITS) - 1;
+/// Most rounds of a job.
+pub const MAX_ROUNDS: u32 = 1 << 16;
+
+impl Job {
+    /// The most words a message can have.
+    pub fn longest_message(&self) -> u64 {
+        FLAG * self.packet_words
+    }
+
+    /// A word made from a left and a right one, as the arithmetic does it.
+    pub fn combine(&self, left: u64, right: u64) -> u64 {
+        let OpSelect { op, dtype, mode } = self.select;
+        match Unit::of(op, dtype, mode) {
+            Some(unit) => lanes_apply(dtype, left, right, |a, b| unit.evaluate(a, b).bits),
+            None => 0,
+        }
+    }
+}
+
+/// What a rank does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    Overhead(Cycle),
+    Exchange,
+    Merge,
+    Done,
+}
+
+static STATES: EnumTable = EnumTable { name: "host", names: &["IDLE", "OVERHEAD", "EXCHANGE", "MERGE", "DONE"] };
+
+/// What has come for a round.
+#[derive(Clone, Debug, Default)]
+struct Landing {
+    words: Vec<u64>,
+    landed: u64,
+    flag: bool,
+}
+
+/// The packet that is arriving on a channel: its round, and the place of its next word.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arriving {
+    round: u32,
+    next: u64,
+}
+
+/// A rank.
+#[derive(Clone, Debug)]
+pub struct Host {
+    job: Arc<Job>,
+    rank: u32,
+    vector: Vec<u64>,
+    start: Cycle,
+    state: State,
+    number: u32,
+    round: Round,
+    sent_q: u64,
+    flag_sent_q: bool,
+    /// Channel of the packet that is leaving.
+    leaving: Option<u8>,
+    next_vc: u8,
+    merged_q: u64,
+    /// Words that the merge of the current word has still to read or write.
+    left_q: u8,
+    landings: BTreeMap<u32, Landing>,
+    arriving: Vec<Arriving>,
+    write_last_q: bool,
+    end: Option<Cycle>,
+    words_sent: u64,
+    words_received: u64,
+    messages: u64,
+    rounds_done: u32,
+}
+
+impl Host {
+    /// A rank with its vector; it starts when it is released.
+    pub fn new(job: Arc<Job>, rank: u32, vector: Vec<u64>) -> Host {
+        let round = job.schedule.round(rank, 0);
+        Host {
+            job,
+            rank,
+            vector,
+            start: Cycle::MAX,
+            state: State::Idle,
+            number: 0,
+            round,
+            sent_q: 0,
+            flag_sent_q: false,
+            leaving: None,
+            next_vc: 0,
+            merged_q: 0,
+            left_q: 3,
+            landings: BTreeMap::new(),
+            arriving: Vec::new(),
+            write_last_q: false,
+            end: None,
+            words_sent: 0,
+            words_received: 0,
+            messages: 0,
+            rounds_done: 0,
+        }
+    }
+
+    /// Lets it start in cycle `start`.
+    pub fn release(&mut self, start: Cycle) {
+        self.start = start;
+    }
+
+    /// The job.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// Its rank.
+    pub fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Its vector: what it contributes, and in the end the result.
+    pub fn vector(&self) -> &[u64] {
+        &self.vector
+    }
+
+    /// The cycle in which its last round was over.
+    pub fn end(&self) -> Option<Cycle> {
+        self.end
+    }
+
+    /// Words that it sent and received, messages sent, rounds in which it had something to do.
+    pub fn counted(&self) -> (u64, u64, u64, u32) {
+        (self.words_sent, self.words_received, self.messages, self.rounds_done)
+    }
+
+    /// One clock. The core's memory is shared with the collectives in the network.
+    pub fn tick(&mut self, core: &mut Core, io: &mut Io<'_>) -> Wake {
+        if self.end.is_some() {
+            return Wake::OnInput;
+        }
+        let now = io.now();
+        if self.state == State::Idle && self.start <= now {
+            self.begin(now);
+        }
+        if let State::Overhead(until) = self.state
+            && until <= now
+        {
+            self.state = State::Exchange;
+        }
+        // Memory goes to arrivals and to what the rank does itself in turn.
+        let mut short = false;
+        for arrivals in [!self.write_last_q, self.write_last_q] {
+            short |= if arrivals { self.arrive(core, io) } else { self.work(core, io) };
+        }
+        self.advance(io);
+        let mut wake = match self.state {
+            State::Idle if self.start != Cycle::MAX => Wake::At(self.start),
+            State::Overhead(until) => Wake::At(until),
+            State::Idle | State::Exchange | State::Merge | State::Done => Wake::OnInput,
+        };
+        if short {
+            wake = wake.or(Wake::At(core.memory_mut().next_grant(now)));
+        }
+        wake.or(self.next_wake(io, short))
+    }
+
+    fn begin(&mut self, now: Cycle) {
+        let rounds = self.job.schedule.rounds();
+        while self.number < rounds && self.round.is_idle() {
+            self.number += 1;
+            self.round = self.job.schedule.round(self.rank, self.number.min(rounds - 1));
+        }
+        self.state = if self.number >= rounds { State::Done } else { State::Overhead(now + self.job.overhead) };
+        (self.sent_q, self.flag_sent_q, self.merged_q, self.left_q) = (0, false, 0, 3);
+    }
+
+    /// Takes at most one flit of each channel; whether the memory was too slow.
+    fn arrive(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
+        let vcs = io.vcs();
+        let now = io.now();
+        let mut short = false;
+        for channel in 0..vcs.unicast {
+            let vc = vcs.set + channel;
+            let Some(flit) = io.head(0, vc).filter(|flit| flit.tag.id() == self.job.class) else { continue };
+            let at = usize::from(channel);
+            if self.arriving.len() <= at {
+                self.arriving.resize(at + 1, Arriving::default());
+            }
+            if flit.tag.head() {
+                io.take(0, vc);
+                let (round, index) = ((flit.tag.seq() >> INDEX_BITS) as u32, flit.tag.seq() & FLAG);
+                if index == FLAG {
+                    self.landings.entry(round).or_default().flag = true;
+                } else {
+                    self.arriving[at] = Arriving { round, next: index * self.job.packet_words };
+                }
+                continue;
+            }
+            if !core.memory_mut().grant(now) {
+                short = true;
+                continue;
+            }
+            io.take(0, vc);
+            self.write_last_q = true;
+            let Arriving { round, next } = self.arriving[at];
+            self.arriving[at].next += 1;
+            let landing = self.landings.entry(round).or_default();
+            if landing.words.len() <= next as usize {
+                landing.words.resize(next as usize + 1, 0);
+            }
+            landing.words[next as usize] = flit.word;
+            landing.landed += 1;
+            self.words_received += 1;
+        }
+        short
+    }
+
+    /// Sends or merges; whether the memory was too slow.
+    fn work(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
+        match self.state {
+            State::Exchange => self.send(core, io),
+            State::Merge => self.merge(core, io),
+            State::Idle | State::Overhead(_) | State::Done => false,
+        }
+    }
+
+    fn send(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
+        let Some(send) = &self.round.send else { return false };
+        let (words, total) = (send.words.clone(), send.words.end - send.words.start);
+        if self.flag_sent_q {
+            return false;
+        }
+        let dst = self.job.ends[send.peer as usize];
+        let per_packet = self.job.packet_words;
+        let vcs = io.vcs();
+        let Some(vc) = self.leaving else {
+            // The head of the next packet, or the flag.
+            let start = self.next_vc;
+            let turn = |i: u8| vcs.set + (start + i) % vcs.unicast;
+            let Some(vc) = (0..vcs.unicast).map(turn).find(|&vc| io.can_start(0, vc)) else { return false };
+            self.next_vc = (vc - vcs.set + 1) % vcs.unicast;
+            let is_flag = self.sent_q == total;
+            let index = if is_flag { FLAG } else { self.sent_q / per_packet };
+            let seq = u64::from(self.number) << INDEX_BITS | index;
+            let length = if is_flag { 1 } else { 2 };
+            let header = Flit::header(dst, io.now());
+            io.send(0, vc, Flit::part(self.job.class, vc, seq, 0, length, header));
+            if is_flag {
+                self.flag_sent_q = true;
+                self.messages += 1;
+            } else {
+                self.leaving = Some(vc);
+            }
+            return false;
+        };
+        if !io.can_send(0, vc) {
+            return false;
+        }
+        if !core.memory_mut().grant(io.now()) {
+            return true;
+        }
+        self.write_last_q = false;
+        let index = self.sent_q % per_packet + 1;
+        let packet = self.sent_q / per_packet;
+        let last = index == per_packet || self.sent_q + 1 == total;
+        let seq = u64::from(self.number) << INDEX_BITS | packet;
+        let word = self.vector[(words.start + self.sent_q) as usize];
+        let length = if last { index + 1 } else { index + 2 };
+        io.send(0, vc, Flit::part(self.job.class, vc, seq, index as u32, length as u32, word));
+        self.sent_q += 1;
+        self.words_sent += 1;
+        if last {
+            self.leaving = None;
+        }
+        false
+    }
+
+    fn merge(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
+        let now = io.now();
+        let Some(receive) = &self.round.receive else { return false };
+        let start = receive.words.start;
+        // A word a cycle at most, as fast as the memory is.
+        while self.left_q > 0 {
+            if !core.memory_mut().grant(now) {
+                return true;
+            }
+            self.write_last_q = false;
+            self.left_q -= 1;
+        }
+        self.left_q = 3;
+        let at = (start + self.merged_q) as usize;
+        let got = self.landings[&self.number].words[self.merged_q as usize];
+        let own = self.vector[at];
+        self.vector[at] = match self.round.merge {
+            Merge::Left => self.job.combine(got, own),
+            Merge::Right => self.job.combine(own, got),
+            Merge::Copy => got,
+        };
+        self.merged_q += 1;
+        false
+    }
+
+    /// Goes on to merging, to the next round, or to the end.
+    fn advance(&mut self, io: &mut Io<'_>) {
+        let now = io.now();
+        let incoming = self.round.receive.as_ref().map_or(0, |receive| receive.words.end - receive.words.start);
+        let over = match self.state {
+            State::Exchange => {
+                let sent = self.round.send.is_none() || self.flag_sent_q;
+                let here = self.round.receive.is_none()
+                    || self
+                        .landings
+                        .get(&self.number)
+                        .is_some_and(|landing| landing.flag && landing.landed == incoming);
+                if !sent || !here {
+                    return;
+                }
+                if self.round.merge != Merge::Copy && incoming > 0 {
+                    self.state = State::Merge;
+                    return;
+                }
+                if let (Some(receive), Some(landing)) = (&self.round.receive, self.landings.get(&self.number)) {
+                    let at = receive.words.start as usize;
+                    self.vector[at..at + landing.words.len()].copy_from_slice(&landing.words);
+                }
+                true
+            }
+            State::Merge => self.merged_q == incoming,
+            State::Done => {
+                self.end = Some(now);
+                io.complete();
+                return;
+            }
+            State::Idle | State::Overhead(_) => return,
+        };
+        if !over {
+            return;
+        }
+        self.landings.remove(&self.number);
+        self.rounds_done += 1;
+        self.number += 1;
+        let rounds = self.job.schedule.rounds();
+        if self.number < rounds {
+            self.round = self.job.schedule.round(self.rank, self.number);
+            self.begin(now);
+        } else {
+            self.state = State::Done;
+        }
+        if self.state == State::Done {
+            self.end = Some(now);
+            io.complete();
+        } else if self.job.overhead == 0 {
+            self.state = State::Exchange;
+        }
+    }
+
+    fn next_wake(&self, io: &Io<'_>, short: bool) -> Wake {
+        let vcs = io.vcs();
+        let here = (0..vcs.unicast)
+            .any(|channel| io.head(0, vcs.set + channel).is_some_and(|flit| flit.tag.id() == self.job.class));
+        if here && !short {
+            return Wake::Next;
+        }
+        match self.state {
+            State::Merge if !short => Wake::Next,
+            State::Exchange if self.round.send.is_some() && !self.flag_sent_q && !short => {
+                let credit = match self.leaving {
+                    Some(vc) => io.credits(0, vc) > 0,
+                    None => (0..vcs.unicast).any(|channel| io.has_room(0, vcs.set + channel)),
+                };
+                if credit { io.busy_until(0).map_or(Wake::Next, Wake::At) } else { Wake::OnInput }
+            }
+            _ => Wake::OnInput,
+        }
+    }
+
+    /// Work that is left, in words.
+    pub fn open(&self) -> Option<String> {
+        if self.end.is_some() || self.start == Cycle::MAX {
+            return None;
+        }
+        let (number, rounds) = (self.number + 1, self.job.schedule.rounds());
+        Some(format!("rank {} is in round {number} of {rounds}: {} words sent", self.rank, self.sent_q))
+    }
+
+    /// Describes the rank to a wave.
+    pub fn probe(&self, scope: &mut Scope<'_>) {
+        let state = match self.state {
+            State::Idle => 0,
+            State::Overhead(_) => 1,
+            State::Exchange => 2,
+            State::Merge => 3,
+            State::Done => 4,
+        };
+        scope.state("state", &STATES, state);
+        scope.bits("round", 16, u64::from(self.number));
+        scope.bits("sent", 36, self.sent_q);
+        let landed = self.landings.get(&self.number).map_or(0, |landing| landing.landed);
+        scope.bits("landed", 36, landed);
+        scope.bits("merged", 36, self.merged_q);
+    }
+}

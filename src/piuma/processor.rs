@@ -1,0 +1,954 @@
+//! The pipelines of a core: threads that run programs, their local memory, and the interrupt controller (requirements
+//! P-CCE-1, P-ISA-1 to P-ISA-3, P-MSR-2, P-AR-1, P-AR-3; "In-network multicast operations", FIG. 3).
+//!
+//! ```text
+//!   MTP 0 … 3   STP 0, 1          one instruction a pipeline and cycle, ready threads of a pipeline in turn
+//!      │  │  │    │  ▲
+//!   ═══╧══╧══╧════╧══╪═══ crossbar
+//!      │      │      └── ICU ◀── events ── CCE ── port 7
+//!  scratchpad memory ───────── collectives ── port 7
+//! ```
+//!
+//! | parameter | default | unit | range | effect |
+//! |---|---|---|---|---|
+//! | `core.mtps`, `core.mtp_threads` | 4, 16 | | 1 to 64 | threads a core can run |
+//! | `core.stps` | 2 | | 0 to 16 | single threads, and handlers of interrupts |
+//! | `core.xbar_cycles` | 1 | cycles | from 1 | to the CCE or a register, and back |
+//! | `core.interrupt_cycles` | 4 | cycles | from 1 | from an event to the handler's first instruction |
+//! | `core.local_memory_words`, `core.scratchpad_words` | 2^20, 2^13 | words | | |
+//!
+//! Timing: an instruction that is issued in cycle t lets the thread issue its next one from t + 1 on; `compute n` from
+//! t + max(n, 1); a load or store of local memory when the memory has granted the word, plus its latency; of the
+//! scratchpad from t + 1; what crosses the crossbar reaches its unit at t + xbar and the thread goes on xbar cycles after
+//! it was served. A blocking collective lets the thread go on in the cycle after its last word has landed.
+//!
+//! *Chosen*: a handler runs on the lowest STP that runs no handler, in a context of its own; the thread of that STP waits
+//! meanwhile. The ICU counts events, so each gets a run of the handler; those of one tree one after the other. A core's calls of one collective id run one after
+//! the other. The vector of a call is read when the call starts; it must not be changed before. Stores to configuration
+//! registers take effect in the cycle after they reach them and are not checked again: a packet without a way ends the
+//! run. Programs see to it that collectives that meet at a switch do not run at once.
+
+use super::cce::{Cce, Counted, MAX_SENDER, Message, Msr};
+use super::core::{Conversion, Core, Job, JobKind};
+use super::program::{CONFIGURATION, Condition, Instruction, Intrinsic, MSR, Program, REGISTERS, SCRATCHPAD, Source};
+use super::{OpSelect, Registers};
+use crate::fabric::Io;
+use crate::kernel::{Cycle, Wake};
+use crate::probe::{EnumTable, Scope};
+use std::sync::Arc;
+
+/// Parameters; see the module's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessorCfg {
+    /// Multi-threaded pipelines.
+    pub mtps: u32,
+    /// Threads of each.
+    pub mtp_threads: u32,
+    /// Single-threaded pipelines.
+    pub stps: u32,
+    /// Messages of a multicast queue.
+    pub queue_depth: u32,
+    /// Cycles through the crossbar.
+    pub xbar: u64,
+    /// Cycles from an event to the handler.
+    pub interrupt: u64,
+    /// Words of local memory.
+    pub local_words: u64,
+    /// Words of the scratchpad.
+    pub scratchpad_words: u64,
+}
+
+/// What a core is in a collective that programs call.
+#[derive(Clone, Copy, Debug)]
+pub struct Role {
+    /// How it is called.
+    pub intrinsic: Intrinsic,
+    /// What the core does in it.
+    pub kind: JobKind,
+    /// Elements in a word of memory, and in one of the network.
+    pub lanes: (u64, u64),
+    /// Sums in a wider type.
+    pub conversion: Option<Conversion>,
+    /// Scans: how values are combined, and whether the core's own is among them.
+    pub scan: Option<(OpSelect, bool)>,
+}
+
+/// A call of a collective.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Collective id.
+    pub id: u16,
+    /// Elements.
+    pub elements: u64,
+    /// Cycle in which the instruction was issued.
+    pub issued: Cycle,
+    /// The core's job, once it has started.
+    pub job: Option<usize>,
+    /// The vector as it was then.
+    pub input: Arc<[u64]>,
+    /// Cycle in which it was complete.
+    pub end: Option<Cycle>,
+    from: u64,
+    to: u64,
+}
+
+/// A value that a program reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// When.
+    pub cycle: Cycle,
+    /// Number of the thread.
+    pub thread: u32,
+    /// Line of the program.
+    pub line: u32,
+    /// What.
+    pub value: u64,
+}
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It can issue.
+    Ready,
+    /// Computes, or waits for an answer, until a cycle.
+    Until(Cycle, Doing),
+    /// Waits for the memory to grant a word.
+    Memory,
+    /// An operation stands in the CCE since a cycle.
+    Engine(Cycle, Doing),
+    /// Waits for a call.
+    Collective(usize),
+    Halted,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    Compute,
+    Load,
+    Answer,
+    Send,
+    Poll,
+    Wait,
+}
+
+static STATES: EnumTable = EnumTable {
+    name: "thread",
+    names: &[
+        "READY",
+        "COMPUTE",
+        "MEMORY",
+        "CROSSBAR",
+        "SEND",
+        "POLL",
+        "WAIT",
+        "COLLECTIVE",
+        "HALTED",
+        "INTERRUPTED",
+        "LOAD",
+    ],
+};
+
+/// A thread, or a handler while it runs.
+#[derive(Clone, Debug)]
+struct Thread {
+    number: u32,
+    program: Arc<Program>,
+    pc: usize,
+    regs: [u64; REGISTERS],
+    state: State,
+    /// The tree whose event it handles.
+    handler: Option<u16>,
+}
+
+impl Thread {
+    fn line(&self) -> u32 {
+        self.program.code.get(self.pc).map_or(0, |(_, line)| *line)
+    }
+
+    fn wave_state(&self) -> u64 {
+        match self.state {
+            State::Ready => 0,
+            State::Until(_, Doing::Compute) => 1,
+            State::Until(_, Doing::Load) => 10,
+            State::Memory => 2,
+            State::Until(..) => 3,
+            State::Engine(_, Doing::Send) => 4,
+            State::Engine(_, Doing::Poll) => 5,
+            State::Engine(..) => 6,
+            State::Collective(_) => 7,
+            State::Halted => 8,
+        }
+    }
+}
+
+/// The threads of a pipeline; a handler goes first.
+#[derive(Clone, Debug, Default)]
+struct Pipeline {
+    threads: Vec<Thread>,
+    handler: Option<Thread>,
+    next_q: usize,
+}
+
+/// The programmable part of a core.
+#[derive(Clone, Debug)]
+pub struct Processor {
+    cfg: ProcessorCfg,
+    core: u32,
+    cores: u32,
+    name: String,
+    /// MTPs, then STPs.
+    pipelines: Vec<Pipeline>,
+    cce: Cce,
+    roles: Vec<Option<Role>>,
+    handler: Option<Arc<Program>>,
+    /// Events that wait for a handler: when it may start, and the id.
+    pending: Vec<(Cycle, u16)>,
+    /// Operations in the CCE in the order in which they came: pipeline, thread (`None`: its handler).
+    operations: Vec<(usize, Option<usize>)>,
+    local: Vec<u64>,
+    scratchpad: Vec<u64>,
+    calls: Vec<Call>,
+    reports: Vec<Report>,
+    handled: u64,
+    halted: u32,
+    started: u32,
+    /// Stores to configuration registers that the driver is to make.
+    stores: Vec<(u64, u64)>,
+}
+
+impl Processor {
+    /// A core without threads. `ids` is the number of collective ids.
+    pub fn new(cfg: ProcessorCfg, core: u32, cores: u32, name: String, ids: u16) -> Processor {
+        Processor {
+            cfg,
+            core,
+            cores,
+            name,
+            pipelines: vec![Pipeline::default(); (cfg.mtps + cfg.stps) as usize],
+            cce: Cce::new(ids, cfg.queue_depth),
+            roles: vec![None; usize::from(ids)],
+            handler: None,
+            pending: Vec::new(),
+            operations: Vec::new(),
+            local: Vec::new(),
+            scratchpad: Vec::new(),
+            calls: Vec::new(),
+            reports: Vec::new(),
+            handled: 0,
+            halted: 0,
+            started: 0,
+            stores: Vec::new(),
+        }
+    }
+
+    /// Starts a thread in cycle `start`, on the next free place of an MTP (in turn) or of an STP; `false` if there is none.
+    pub fn start(&mut self, program: &Arc<Program>, on_stp: bool, start: Cycle) -> bool {
+        let (mtps, stps) = (self.cfg.mtps as usize, self.cfg.stps as usize);
+        let (range, most) = if on_stp { (mtps..mtps + stps, 1) } else { (0..mtps, self.cfg.mtp_threads as usize) };
+        let place = range.min_by_key(|&at| (self.pipelines[at].threads.len(), at));
+        let Some(place) = place.filter(|&at| self.pipelines[at].threads.len() < most) else { return false };
+        let state = if start == 0 { State::Ready } else { State::Until(start, Doing::Compute) };
+        let number = self.started;
+        self.started += 1;
+        let program = Arc::clone(program);
+        let thread = Thread { number, program, pc: 0, regs: [0; REGISTERS], state, handler: None };
+        self.pipelines[place].threads.push(thread);
+        true
+    }
+
+    /// The program whose handler the interrupts of this core run.
+    pub fn set_handler(&mut self, program: &Arc<Program>) {
+        self.handler = Some(Arc::clone(program));
+    }
+
+    /// Whether a handler is set.
+    pub fn has_handler(&self) -> bool {
+        self.handler.is_some()
+    }
+
+    /// The CCE.
+    pub fn cce_mut(&mut self) -> &mut Cce {
+        &mut self.cce
+    }
+
+    /// What the CCE counted.
+    pub fn counted(&self) -> Counted {
+        self.cce.counted()
+    }
+
+    /// Gives the core a part in a collective that programs call.
+    pub fn set_role(&mut self, id: u16, role: Role) {
+        self.roles[usize::from(id)] = Some(role);
+    }
+
+    /// Writes words of local memory before cycle 0; `false` if there is no room.
+    pub fn fill(&mut self, address: u64, words: &[u64]) -> bool {
+        let first = address / 8;
+        if first + words.len() as u64 > self.cfg.local_words {
+            return false;
+        }
+        self.grow(first + words.len() as u64);
+        self.local[first as usize..][..words.len()].copy_from_slice(words);
+        true
+    }
+
+    /// The calls, in the order in which they were issued.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// What was reported.
+    pub fn reports(&self) -> &[Report] {
+        &self.reports
+    }
+
+    /// Runs of the handler that have ended.
+    pub fn handled(&self) -> u64 {
+        self.handled
+    }
+
+    /// Threads.
+    pub fn threads(&self) -> u32 {
+        self.started
+    }
+
+    /// Stores to configuration registers since the last time.
+    pub fn take_stores(&mut self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.stores)
+    }
+
+    /// Whether all threads have ended, no handler runs or is to run, and nothing is on its way out.
+    pub fn is_done(&self) -> bool {
+        self.halted == self.started
+            && (self.pending.is_empty() || self.handler.is_none() || self.cfg.stps == 0)
+            && self.pipelines.iter().all(|pipeline| pipeline.handler.is_none())
+            && self.calls.iter().all(|call| call.end.is_some())
+            && !self.cce.is_sending()
+    }
+
+    /// A word of local memory, for tests and results.
+    pub fn local(&self, address: u64) -> u64 {
+        self.local.get((address / 8) as usize).copied().unwrap_or(0)
+    }
+
+    fn grow(&mut self, words: u64) {
+        if self.local.len() < words as usize {
+            self.local.resize(words as usize, 0);
+        }
+    }
+
+    // --------------------------------------------------------------------------------------------------- cycle
+
+    /// One clock; the collective end point `core` has had its own before.
+    pub fn tick(&mut self, core: &mut Core, io: &mut Io<'_>, registers: &Registers) -> Wake {
+        let now = io.now();
+        let mut wake = Wake::OnInput;
+
+        // Collectives: what has landed, and what may start.
+        self.complete(core, io);
+        if self.begin(core, now) {
+            wake = Wake::Next;
+        }
+
+        // CCE: a request in, operations of threads in order, a message out.
+        if let Some(id) = self.cce.receive_from(io) {
+            self.pending.push((now + self.cfg.interrupt, id));
+        }
+        self.operate(now);
+        if self.cce.send_to(io) {
+            wake = Wake::Next;
+        }
+        if io.head(0, super::REQUEST).is_some_and(|flit| self.cce.serves(flit.tag.id())) {
+            wake = Wake::Next;
+        }
+
+        self.interrupts(now);
+
+        // Pipelines: one instruction each.
+        for at in 0..self.pipelines.len() {
+            self.issue(at, core, io, registers);
+        }
+        wake.or(self.next_wake(core, now))
+    }
+
+    fn thread(&mut self, (pipeline, thread): (usize, Option<usize>)) -> &mut Thread {
+        let pipeline = &mut self.pipelines[pipeline];
+        match thread {
+            Some(thread) => &mut pipeline.threads[thread],
+            None => pipeline.handler.as_mut().expect("an operation of a handler that runs"),
+        }
+    }
+
+    /// Operations in the CCE whose cycle has come; each thread has at most one.
+    fn operate(&mut self, now: Cycle) {
+        let operations = std::mem::take(&mut self.operations);
+        for key in operations {
+            let thread = self.thread(key);
+            let State::Engine(since, _) = thread.state else { continue };
+            let (instruction, _) = thread.program.code[thread.pc];
+            if since > now || !self.serve(key, instruction, now) {
+                self.operations.push(key);
+                continue;
+            }
+            let back = now + self.cfg.xbar;
+            let thread = self.thread(key);
+            thread.pc += 1;
+            thread.state = State::Until(back, Doing::Answer);
+        }
+    }
+
+    /// One operation of a thread in the CCE; `false` if it has to wait.
+    fn serve(&mut self, key: (usize, Option<usize>), instruction: Instruction, now: Cycle) -> bool {
+        match instruction {
+            Instruction::Send(tree, data, sender, size) => {
+                let (tree, data, sender) =
+                    (self.value(key, tree, now), self.value(key, data, now), self.value(key, sender, now));
+                self.cce.accept(tree as u16, Message { data: data & mask(size), sender }, now)
+            }
+            Instruction::Poll(status, data, sender, tree) => {
+                let tree = self.value(key, tree, now);
+                let message = self.cce.take(tree as u16, now);
+                let thread = self.thread(key);
+                thread.regs[usize::from(status)] = u64::from(message.is_some());
+                if let Some(message) = message {
+                    thread.regs[usize::from(data)] = message.data;
+                    thread.regs[usize::from(sender)] = message.sender;
+                }
+                true
+            }
+            Instruction::Wait(data, sender, tree, size) => {
+                let tree = self.value(key, tree, now);
+                let Some(message) = self.cce.take(tree as u16, now) else { return false };
+                let thread = self.thread(key);
+                thread.regs[usize::from(data)] = message.data & mask(size);
+                thread.regs[usize::from(sender)] = message.sender;
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// Starts handlers of events that are due.
+    fn interrupts(&mut self, now: Cycle) {
+        let Some(program) = self.handler.clone() else { return };
+        let Some(entry) = program.handler else { return };
+        let first = self.cfg.mtps as usize;
+        let mut at = 0;
+        while let Some(due) = self.pending.get(at).filter(|(since, _)| *since <= now).copied() {
+            let stps = &mut self.pipelines[first..];
+            let handles = |stp: &Pipeline| stp.handler.as_ref().is_some_and(|thread| thread.handler == Some(due.1));
+            if stps.iter().any(handles) {
+                at += 1;
+                continue;
+            }
+            let Some(stp) = stps.iter_mut().find(|stp| stp.handler.is_none()) else { return };
+            self.pending.remove(at);
+            let mut regs = [0; REGISTERS];
+            regs[0] = u64::from(due.1);
+            let number = stp.threads.first().map_or(u32::MAX, |thread| thread.number);
+            let program = Arc::clone(&program);
+            stp.handler = Some(Thread { number, program, pc: entry, regs, state: State::Ready, handler: Some(due.1) });
+        }
+    }
+
+    fn next_wake(&mut self, core: &mut Core, now: Cycle) -> Wake {
+        let mut wake = Wake::OnInput;
+        let mut memory = false;
+        for pipeline in &self.pipelines {
+            let threads = pipeline.handler.iter().chain(if pipeline.handler.is_some() {
+                [].iter()
+            } else {
+                pipeline.threads.iter()
+            });
+            for thread in threads {
+                match thread.state {
+                    State::Ready => wake = Wake::Next,
+                    State::Until(at, _) => wake = wake.or(Wake::At(at.max(now + 1))),
+                    State::Memory => memory = true,
+                    State::Collective(call) if self.calls[call].end.is_some() => wake = Wake::Next,
+                    State::Engine(..) | State::Collective(_) | State::Halted => {}
+                }
+            }
+        }
+        // Threads of interrupted pipelines may have operations in the CCE, too.
+        for &key in &self.operations.clone() {
+            if let State::Engine(since, doing) = self.thread(key).state {
+                if since > now {
+                    wake = wake.or(Wake::At(since));
+                } else if doing == Doing::Wait {
+                    let thread = self.thread(key);
+                    let (instruction, _) = thread.program.code[thread.pc];
+                    if let Instruction::Wait(_, _, tree, _) = instruction
+                        && let tree = self.value(key, tree, now)
+                        && self.cce.has_message(tree as u16)
+                    {
+                        wake = Wake::Next;
+                    }
+                }
+            }
+        }
+        let stps = &self.pipelines[self.cfg.mtps as usize..];
+        for &(at, id) in self.pending.iter().filter(|_| self.handler.is_some()) {
+            let busy = |stp: &Pipeline| stp.handler.as_ref().is_some_and(|thread| thread.handler == Some(id));
+            if at > now {
+                wake = wake.or(Wake::At(at));
+                break;
+            }
+            if stps.iter().any(|stp| stp.handler.is_none()) && !stps.iter().any(busy) {
+                wake = Wake::Next;
+            }
+        }
+        for (at, call) in self.calls.iter().enumerate().filter(|(_, call)| call.job.is_none()) {
+            // Who comes behind another call starts when that is complete.
+            if !self.calls[..at].iter().any(|before| before.id == call.id && before.end.is_none()) {
+                wake = wake.or(Wake::At((call.issued + self.cfg.xbar).max(now + 1)));
+            }
+        }
+        if memory {
+            wake = wake.or(Wake::At(core.memory_mut().next_grant(now)));
+        }
+        wake
+    }
+
+    // ------------------------------------------------------------------------------------------------- threads
+
+    fn value(&mut self, key: (usize, Option<usize>), source: Source, now: Cycle) -> u64 {
+        match source {
+            Source::Reg(register) => self.thread(key).regs[usize::from(register)],
+            Source::Number(number) => number,
+            Source::Core => u64::from(self.core),
+            Source::Cores => u64::from(self.cores),
+            Source::Thread => u64::from(self.thread(key).number),
+            Source::Cycle => now,
+        }
+    }
+
+    fn issue(&mut self, at: usize, core: &mut Core, io: &mut Io<'_>, registers: &Registers) {
+        let now = io.now();
+        let pipeline = &mut self.pipelines[at];
+        // Answers that are there make threads ready, whoever issues.
+        for thread in pipeline.threads.iter_mut().chain(&mut pipeline.handler) {
+            match thread.state {
+                State::Until(due, _) if due <= now => thread.state = State::Ready,
+                State::Collective(call) if self.calls[call].end.is_some() => thread.state = State::Ready,
+                _ => {}
+            }
+        }
+        let can = |thread: &Thread| matches!(thread.state, State::Ready | State::Memory);
+        let key = if let Some(handler) = &pipeline.handler {
+            can(handler).then_some((at, None))
+        } else {
+            let count = pipeline.threads.len();
+            let turn = (0..count).map(|i| (pipeline.next_q + i) % count);
+            let next = turn.into_iter().find(|&thread| can(&pipeline.threads[thread]));
+            if let Some(thread) = next {
+                pipeline.next_q = thread + 1;
+            }
+            next.map(|thread| (at, Some(thread)))
+        };
+        if let Some(key) = key {
+            self.execute(key, core, io, registers);
+        }
+    }
+
+    fn execute(&mut self, key: (usize, Option<usize>), core: &mut Core, io: &mut Io<'_>, registers: &Registers) {
+        use Instruction as I;
+        let now = io.now();
+        let thread = self.thread(key);
+        let (instruction, _) = thread.program.code.get(thread.pc).copied().unwrap_or((I::Halt, 0));
+        let set = |this: &mut Self, register: u8, value: u64| {
+            this.thread(key).regs[usize::from(register)] = value;
+        };
+        let mut next = State::Ready;
+        match instruction {
+            I::Mov(d, x) => {
+                let value = self.value(key, x, now);
+                set(self, d, value);
+            }
+            I::Alu(alu, d, x, y) => {
+                let value = alu.apply(self.value(key, x, now), self.value(key, y, now));
+                set(self, d, value);
+            }
+            I::Branch(condition, x, y, to) => {
+                let (x, y) = (self.value(key, x, now), self.value(key, y, now));
+                let taken = match condition {
+                    Condition::Always => true,
+                    Condition::Equal => x == y,
+                    Condition::NotEqual => x != y,
+                    Condition::Below => x < y,
+                    Condition::NotBelow => x >= y,
+                };
+                if taken {
+                    self.thread(key).pc = to;
+                    return;
+                }
+            }
+            I::Compute(x) => {
+                let cycles = self.value(key, x, now);
+                if cycles > 1 {
+                    next = State::Until(now.saturating_add(cycles), Doing::Compute);
+                }
+            }
+            I::Load(d, base, offset) => {
+                let address = self.value(key, base, now).wrapping_add(offset);
+                match self.load(address, core, registers, now) {
+                    Ok(Some((value, at))) => {
+                        set(self, d, value);
+                        next = State::Until(at, Doing::Load);
+                    }
+                    Ok(None) => {
+                        self.thread(key).state = State::Memory;
+                        return;
+                    }
+                    Err(why) => return self.trap(key, io, &format!("load from {address:#x}: {why}")),
+                }
+            }
+            I::Store(base, offset, x) => {
+                let address = self.value(key, base, now).wrapping_add(offset);
+                let value = self.value(key, x, now);
+                match self.store(address, value, core, io, registers) {
+                    Ok(Some(at)) => next = State::Until(at, Doing::Load),
+                    Ok(None) => {
+                        self.thread(key).state = State::Memory;
+                        return;
+                    }
+                    Err(why) => return self.trap(key, io, &format!("store to {address:#x}: {why}")),
+                }
+            }
+            I::Send(tree, _, sender, _) => {
+                let sender = self.value(key, sender, now);
+                if sender > MAX_SENDER {
+                    return self.trap(key, io, &format!("sender id {sender:#x} is wider than 36 bits"));
+                }
+                return self.engine(key, tree, Doing::Send, io);
+            }
+            I::Poll(_, _, _, tree) => return self.engine(key, tree, Doing::Poll, io),
+            I::Wait(_, _, tree, _) => return self.engine(key, tree, Doing::Wait, io),
+            I::Call(intrinsic, handle, [id, from, to, elements]) => {
+                let [id, from, to, elements] = [id, from, to, elements].map(|x| self.value(key, x, now));
+                match self.call(intrinsic, id, from, to, elements, now) {
+                    Ok(call) => match handle {
+                        Some(register) => set(self, register, call as u64),
+                        None => next = State::Collective(call),
+                    },
+                    Err(why) => return self.trap(key, io, &why),
+                }
+            }
+            I::Test(d, handle) => {
+                let handle = self.value(key, handle, now) as usize;
+                let Some(call) = self.calls.get(handle) else {
+                    return self.trap(key, io, &format!("there is no call {handle}"));
+                };
+                let done = u64::from(call.end.is_some());
+                set(self, d, done);
+            }
+            I::Await(handle) => {
+                let handle = self.value(key, handle, now) as usize;
+                if handle >= self.calls.len() {
+                    return self.trap(key, io, &format!("there is no call {handle}"));
+                }
+                next = State::Collective(handle);
+            }
+            I::Report(x) => {
+                let value = self.value(key, x, now);
+                let thread = self.thread(key);
+                let report = Report { cycle: now, thread: thread.number, line: thread.line(), value };
+                self.reports.push(report);
+            }
+            I::Expect(x, y) => {
+                let (x, y) = (self.value(key, x, now), self.value(key, y, now));
+                if x != y {
+                    return self.trap(key, io, &format!("{x:#x} is not {y:#x}"));
+                }
+            }
+            I::Iret => {
+                if self.thread(key).handler.is_none() {
+                    return self.trap(key, io, "`iret` outside of a handler");
+                }
+                self.handled += 1;
+                self.pipelines[key.0].handler = None;
+                io.complete();
+                return;
+            }
+            I::Halt => return self.halt(key, io),
+        }
+        let thread = self.thread(key);
+        thread.pc += 1;
+        thread.state = next;
+    }
+
+    fn halt(&mut self, key: (usize, Option<usize>), io: &mut Io<'_>) {
+        if self.thread(key).handler.is_some() {
+            return self.trap(key, io, "the handler ends without `iret`");
+        }
+        self.thread(key).state = State::Halted;
+        self.halted += 1;
+        io.complete();
+    }
+
+    fn trap(&mut self, key: (usize, Option<usize>), io: &mut Io<'_>, why: &str) {
+        let name = self.describe(key);
+        io.fail(|| format!("{name}: {why}"));
+        self.thread(key).state = State::Halted;
+    }
+
+    fn describe(&mut self, key: (usize, Option<usize>)) -> String {
+        let (pipeline, mtps) = (key.0, self.cfg.mtps as usize);
+        let unit = if pipeline < mtps { format!("MTP {pipeline}") } else { format!("STP {}", pipeline - mtps) };
+        let name = self.name.clone();
+        let thread = self.thread(key);
+        let what = if thread.handler.is_some() { "handler".to_owned() } else { format!("thread {}", thread.number) };
+        format!("{name}, {what} on {unit}, line {}", thread.line())
+    }
+
+    /// Sends an operation through the crossbar to the CCE.
+    fn engine(&mut self, key: (usize, Option<usize>), tree: Source, doing: Doing, io: &mut Io<'_>) {
+        let now = io.now();
+        let tree = self.value(key, tree, now);
+        if tree >= u64::from(self.cce.ids()) || !self.cce.serves(tree as u16) {
+            return self.trap(key, io, &format!("there is no multicast tree {tree}"));
+        }
+        let at = now + self.cfg.xbar;
+        self.thread(key).state = State::Engine(at, doing);
+        self.operations.push(key);
+    }
+
+    // -------------------------------------------------------------------------------------------------- memory
+
+    fn word(&self, address: u64) -> Result<usize, String> {
+        if address & 7 != 0 {
+            return Err("it is not a multiple of 8".into());
+        }
+        let (word, words) = (
+            (address & (SCRATCHPAD - 1)) / 8,
+            if address >> 60 == 0 { self.cfg.local_words } else { self.cfg.scratchpad_words },
+        );
+        if word < words { Ok(word as usize) } else { Err(format!("there are {words} words")) }
+    }
+
+    /// The word at an address and the cycle in which the thread has it; `None` if the memory has no bandwidth left now.
+    fn load(
+        &mut self,
+        address: u64,
+        core: &mut Core,
+        registers: &Registers,
+        now: Cycle,
+    ) -> Result<Option<(u64, Cycle)>, String> {
+        let answer = now + 2 * self.cfg.xbar;
+        let rest = address & (SCRATCHPAD - 1);
+        match address & (0xf << 60) {
+            0 => {
+                let word = self.word(address)?;
+                let value = self.local.get(word).copied().unwrap_or(0);
+                let (read, _) = core.latencies();
+                Ok(core.memory_mut().grant(now).then_some((value, now + 1 + read)))
+            }
+            SCRATCHPAD => {
+                let word = self.word(address)?;
+                Ok(Some((self.scratchpad.get(word).copied().unwrap_or(0), now + 1)))
+            }
+            CONFIGURATION => registers.load(rest).map(|value| Some((value, answer))).map_err(|error| error.to_string()),
+            MSR => {
+                let (id, msr) = Msr::at(rest, self.cce.ids()).ok_or("there is no MSR")?;
+                Ok(Some((self.cce.load(id, msr), answer)))
+            }
+            _ => Err("nothing is there".into()),
+        }
+    }
+
+    /// Stores a word; the cycle from which the thread goes on, `None` if the memory has no bandwidth left now.
+    fn store(
+        &mut self,
+        address: u64,
+        value: u64,
+        core: &mut Core,
+        io: &mut Io<'_>,
+        registers: &Registers,
+    ) -> Result<Option<Cycle>, String> {
+        let now = io.now();
+        let answer = now + 2 * self.cfg.xbar;
+        let rest = address & (SCRATCHPAD - 1);
+        match address & (0xf << 60) {
+            0 => {
+                let word = self.word(address)?;
+                if !core.memory_mut().grant(now) {
+                    return Ok(None);
+                }
+                self.grow(word as u64 + 1);
+                self.local[word] = value;
+                Ok(Some(now + 1))
+            }
+            SCRATCHPAD => {
+                let word = self.word(address)?;
+                if self.scratchpad.len() <= word {
+                    self.scratchpad.resize(word + 1, 0);
+                }
+                self.scratchpad[word] = value;
+                Ok(Some(now + 1))
+            }
+            CONFIGURATION => {
+                registers.load(rest).map_err(|error| error.to_string())?;
+                self.stores.push((rest, value));
+                io.complete();
+                Ok(Some(answer))
+            }
+            MSR => {
+                let (id, msr) = Msr::at(rest, self.cce.ids()).ok_or("there is no MSR")?;
+                self.cce.store(id, msr, value)?;
+                Ok(Some(answer))
+            }
+            _ => Err("nothing is there".into()),
+        }
+    }
+
+    // --------------------------------------------------------------------------------------------- collectives
+
+    fn call(
+        &mut self,
+        intrinsic: Intrinsic,
+        id: u64,
+        from: u64,
+        to: u64,
+        elements: u64,
+        now: Cycle,
+    ) -> Result<usize, String> {
+        let name = intrinsic.name();
+        let role = self.roles.get(id as usize).copied().flatten();
+        let role =
+            role.ok_or_else(|| format!("this core has no part in a collective with id {id} that programs call"))?;
+        if role.intrinsic != intrinsic {
+            return Err(format!("collective id {id} is a {}, not a {name}", role.intrinsic.name()));
+        }
+        let elements = if intrinsic == Intrinsic::Barrier { 0 } else { elements };
+        if intrinsic != Intrinsic::Barrier && elements == 0 {
+            return Err(format!("a {name} of no elements"));
+        }
+        let words = elements.div_ceil(role.lanes.0);
+        let ranges = [(from, role.kind.sends), (to, role.kind.receives)];
+        for (address, _) in ranges.into_iter().filter(|(_, used)| *used && words > 0) {
+            let fits = address & 7 == 0
+                && address < SCRATCHPAD
+                && (address / 8).checked_add(words).is_some_and(|end| end <= self.cfg.local_words);
+            if !fits {
+                return Err(format!("{words} words at {address:#x} are not in local memory"));
+            }
+        }
+        let call = Call { id: id as u16, elements, issued: now, job: None, input: Arc::from([]), end: None, from, to };
+        self.calls.push(call);
+        Ok(self.calls.len() - 1)
+    }
+
+    /// Starts the oldest call of each id that has none under way. Says whether one started.
+    fn begin(&mut self, core: &mut Core, now: Cycle) -> bool {
+        let mut started = false;
+        for at in 0..self.calls.len() {
+            let Call { id, elements, from, issued, .. } = self.calls[at];
+            let busy = self.calls[..at].iter().any(|call| call.id == id && call.end.is_none());
+            if self.calls[at].job.is_some() || busy || issued + self.cfg.xbar > now {
+                continue;
+            }
+            let Some(role) = self.roles[usize::from(id)] else { continue };
+            let stored = elements.div_ceil(role.lanes.0);
+            let input: Arc<[u64]> = if role.kind.sends && stored > 0 {
+                let last_lanes = elements % role.lanes.0;
+                let mut words: Vec<u64> = (0..stored).map(|word| self.local(from + word * 8)).collect();
+                if last_lanes != 0
+                    && let Some(last) = words.last_mut()
+                {
+                    *last &= (1 << (last_lanes * (64 / role.lanes.0))) - 1;
+                }
+                words.into()
+            } else {
+                Arc::from([])
+            };
+            let words = elements.div_ceil(role.lanes.1).max(1);
+            let mut job = Job::new(id, role.kind, words, Arc::clone(&input), 0, now + 1);
+            if let Some(conversion) = role.conversion {
+                job.convert(conversion);
+            }
+            if let Some((select, inclusive)) = role.scan {
+                job.scan(select, inclusive);
+            }
+            self.calls[at].input = input;
+            self.calls[at].job = Some(core.jobs().len());
+            core.add(job);
+            started = true;
+        }
+        started
+    }
+
+    /// Notices calls that are complete and writes their results into local memory.
+    fn complete(&mut self, core: &Core, io: &mut Io<'_>) {
+        for at in 0..self.calls.len() {
+            let Call { job: Some(job), end: None, to, elements, .. } = self.calls[at] else { continue };
+            let job = &core.jobs()[job];
+            let Some(end) = job.end() else { continue };
+            self.calls[at].end = Some(end);
+            io.complete();
+            if elements > 0 && job.kind().receives {
+                let (first, words) = ((to / 8) as usize, job.output().len());
+                self.grow((first + words) as u64);
+                self.local[first..first + words].copy_from_slice(job.output());
+            }
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------- reports
+
+    /// Threads that have not ended, in words.
+    pub fn open(&self) -> Option<String> {
+        let mut this = self.clone();
+        for pipeline in 0..self.pipelines.len() {
+            for thread in 0..self.pipelines[pipeline].threads.len() {
+                let key = (pipeline, Some(thread));
+                let what = match self.pipelines[pipeline].threads[thread].state {
+                    State::Halted => continue,
+                    State::Engine(_, Doing::Send) => "waits for a slot of a multicast queue",
+                    State::Engine(..) => "waits for a multicast message",
+                    State::Collective(_) => "waits for a collective",
+                    State::Memory => "waits for its memory",
+                    State::Ready | State::Until(..) => "runs",
+                };
+                return Some(format!("{} {what}", this.describe(key)));
+            }
+        }
+        None
+    }
+
+    /// Describes threads, queues and interrupts to a wave.
+    pub fn probe(&self, scope: &mut Scope<'_>) {
+        let mtps = self.cfg.mtps as usize;
+        for (at, pipeline) in self.pipelines.iter().enumerate() {
+            if pipeline.threads.is_empty() && (at < mtps || self.handler.is_none()) {
+                continue;
+            }
+            let (name, number) = if at < mtps { ("mtp", at) } else { ("stp", at - mtps) };
+            scope.indexed(name, number, |scope| {
+                for (number, thread) in pipeline.threads.iter().enumerate() {
+                    scope.indexed("thread", number, |scope| {
+                        let interrupted = pipeline.handler.is_some() && thread.state != State::Halted;
+                        scope.state("state", &STATES, if interrupted { 9 } else { thread.wave_state() });
+                        scope.bits("line", 16, u64::from(thread.line()));
+                    });
+                }
+                if at >= mtps && self.handler.is_some() {
+                    scope.scope("handler", |scope| {
+                        let handler = pipeline.handler.as_ref();
+                        scope.state("state", &STATES, handler.map_or(8, Thread::wave_state));
+                        scope.valid("tree", 12, handler.and_then(|thread| thread.handler).map(u64::from));
+                    });
+                }
+            });
+        }
+        self.cce.probe(scope);
+        scope.scope("icu", |scope| {
+            scope.bits("pending", 16, self.pending.len() as u64);
+            scope.bits("handled", 32, self.handled);
+        });
+    }
+}
+
+/// The low bytes.
+fn mask(size: u8) -> u64 {
+    u64::MAX >> (64 - 8 * u32::from(size))
+}

@@ -1,0 +1,276 @@
+//! The scan unit beside the tree of a CENG: prefix scans in rank order (requirement P-COL-2; "In-network multicast
+//! operations" names prefix scans; "Accelerating Allreduce …", section "Discussion", leaves open how).
+//!
+//! ```text
+//!   requests, all inputs ─▶ chain in rank order ─┬─ total ─▶ crossbar input of the engine, on its way up
+//!                                                └─ prefix of each input ─▶ retained, an entry an element
+//!                                                                             │
+//!   response from above: all that is before this subtree ───────▶ combine ◀───┘
+//!                                                                   └─▶ one response an input, in rank order
+//! ```
+//!
+//! | parameter | default | unit | range | effect |
+//! |---|---|---|---|---|
+//! | `switch.ceng.scan_slots` | 128 | elements | from 1 | elements between going up and coming down at a switch; with fewer than the round trip the rate falls |
+//!
+//! The whole unit is *chosen*: ascending port order is not rank order, and a scan needs partial results on the way back.
+//! The *order register* of a switch and id (offset 0x808 in the id's page) lists input ports in rank order, four bits
+//! each, the first one lowest, as port + 1; 0 ends the list. Where it is not empty, the CENG reduces the listed ports in
+//! that order by a chain instead of its tree, keeps the prefixes, and responses of the id that come in by other ports go
+//! to the unit instead of through their response register.
+//!
+//! Order of a reduction: x1, …, xk being what enters a switch in rank order, the prefix of input j is
+//! (…(x1 + x2) + …) + x(j-1) and the total (…(x1 + x2) + …) + xk; what goes down to input j is E + prefix, E being what came from
+//! above; a core adds its own value for an inclusive scan. Integer results are those of a serial scan; of floating-point ones
+//! this is the declared order. What is before rank 0 is nothing: it keeps its own value, or zero in an exclusive scan.
+//!
+//! Timing: with s stages a unit, the total of k inputs leaves (k - 1) s cycles after they were taken (at least 1), an
+//! element a cycle; responses leave from s cycles after the one from above came, one a cycle. So a scan streams at one
+//! element in k cycles, k being the most inputs of a switch.
+//!
+//! A response carries its element's number in the low 30 bits of the tag's `seq`, the input that it is for in the next
+//! four (in the switch that made it only), and in bit 34 that nothing is before it.
+
+use super::RESPONSE;
+use super::registers::OpSelect;
+use crate::arith::{Flags, Unit, lanes_apply};
+use crate::fabric::{Flit, Tag};
+use crate::kernel::Cycle;
+use std::collections::VecDeque;
+
+/// Most ports an order register can list.
+pub const MOST_PORTS: usize = 15;
+
+const SEQ_MASK: u64 = (1 << 30) - 1;
+const EMPTY: u64 = 1 << 34;
+
+/// The ports of an order register.
+pub fn ports(order: u64) -> impl Iterator<Item = u16> {
+    (0..16).map(move |at| (order >> (4 * at) & 0xf) as u16).take_while(|&entry| entry != 0).map(|entry| entry - 1)
+}
+
+/// The order register of ports in rank order.
+pub fn order(ports: &[u16]) -> u64 {
+    ports.iter().enumerate().fold(0, |order, (at, port)| order | u64::from(port + 1) << (4 * at))
+}
+
+/// The input that a response was made for.
+#[inline]
+pub fn target(seq: u64) -> u16 {
+    (seq >> 30 & 0xf) as u16
+}
+
+/// The number of a response's element.
+#[inline]
+pub fn element(seq: u64) -> u64 {
+    seq & SEQ_MASK
+}
+
+/// Whether nothing is before a response.
+#[inline]
+pub fn is_empty(seq: u64) -> bool {
+    seq & EMPTY != 0
+}
+
+/// Combines two words, lane by lane.
+pub fn combine(select: OpSelect, left: u64, right: u64) -> (u64, Flags) {
+    let Some(unit) = Unit::of(select.op, select.dtype, select.mode) else { return (0, Flags::NONE) };
+    let mut flags = Flags::NONE;
+    let word = lanes_apply(select.dtype, left, right, |a, b| {
+        let packed = unit.evaluate(a, b);
+        flags |= packed.flags;
+        packed.bits
+    });
+    (word, flags)
+}
+
+/// A value and the flags it was made with.
+type Value = (u64, Flags);
+
+/// Prefixes of the inputs of an element.
+#[derive(Clone, Debug)]
+struct Entry {
+    id: u16,
+    seq: u64,
+    /// In rank order; `None` for the first.
+    prefixes: Vec<(u16, Option<Value>)>,
+}
+
+/// A scan unit at work.
+#[derive(Clone, Debug, Default)]
+pub struct ScanUnit {
+    retained: VecDeque<Entry>,
+    /// What is made, and from when on it can leave, in order.
+    up: VecDeque<(Cycle, Flit)>,
+    down: VecDeque<(Cycle, Flit)>,
+    /// Responses that came from above, and from when on they are there.
+    above: VecDeque<(Cycle, Flit)>,
+}
+
+impl ScanUnit {
+    /// Whether nothing is in it.
+    pub fn is_idle(&self) -> bool {
+        self.retained.is_empty() && self.up.is_empty() && self.down.is_empty() && self.above.is_empty()
+    }
+
+    /// Elements whose prefixes are kept.
+    pub fn retained(&self) -> usize {
+        self.retained.len()
+    }
+
+    /// Results that wait to leave.
+    pub fn waiting(&self) -> usize {
+        self.up.len() + self.down.len()
+    }
+
+    /// Totals among them.
+    pub fn going_up(&self) -> usize {
+        self.up.len()
+    }
+
+    /// Responses from above that wait.
+    pub fn from_above(&self) -> usize {
+        self.above.len()
+    }
+
+    /// Takes a response from above.
+    pub fn put(&mut self, flit: Flit, visible: Cycle) {
+        self.above.push_back((visible, flit));
+    }
+
+    /// Takes the inputs of an element in rank order; at the root they turn round at once.
+    pub fn take(&mut self, inputs: &[(u16, Flit)], select: OpSelect, stages: u64, root: bool, now: Cycle) {
+        let Some((_, first)) = inputs.first() else { return };
+        let (id, seq) = (first.tag.id(), first.tag.seq());
+        let mut prefixes: Vec<(u16, Option<Value>)> = Vec::with_capacity(inputs.len());
+        let mut sum: Option<Value> = None;
+        for (at, (port, flit)) in inputs.iter().enumerate() {
+            prefixes.push((*port, sum));
+            if root && at + 1 == inputs.len() {
+                break;
+            }
+            let own = (flit.word, Flags::from_bits(flit.tag.flags()));
+            sum = Some(match sum {
+                None => own,
+                Some(sum) => joined(select, sum, own),
+            });
+        }
+        let made = now + (stages * (inputs.len() as u64 - 1)).max(1);
+        let entry = Entry { id, seq, prefixes };
+        if root {
+            self.descend(&entry, None, select, made, stages);
+        } else {
+            let (word, flags) = sum.unwrap_or((0, Flags::NONE));
+            let mut flit = Flit::collective(id, super::REQUEST, seq, word);
+            flit.tag.set_flags(flags.bits());
+            self.up.push_back((made, flit));
+            self.retained.push_back(entry);
+        }
+    }
+
+    fn descend(&mut self, entry: &Entry, before: Option<Value>, select: OpSelect, from: Cycle, stages: u64) {
+        for (at, &(port, prefix)) in entry.prefixes.iter().enumerate() {
+            let value = match (before, prefix) {
+                (Some(before), Some(prefix)) => Some(joined(select, before, prefix)),
+                (before, prefix) => before.or(prefix),
+            };
+            let (word, flags) = value.unwrap_or((0, Flags::NONE));
+            let nothing = if value.is_none() { EMPTY } else { 0 };
+            let mut tag = Tag(0);
+            tag.set_head(true);
+            tag.set_tail(true);
+            tag.set_vc(RESPONSE);
+            tag.set_id(entry.id);
+            tag.set_seq(entry.seq | u64::from(port) << 30 | nothing);
+            tag.set_flags(flags.bits());
+            self.down.push_back((from + stages + at as u64, Flit { tag, word }));
+        }
+    }
+
+    /// Meets a response from above with the prefixes of its element.
+    ///
+    /// # Errors
+    /// If they are not there.
+    pub fn meet(&mut self, select: impl Fn(u16) -> OpSelect, stages: u64, now: Cycle) -> Result<(), Box<str>> {
+        let Some(&(visible, flit)) = self.above.front() else { return Ok(()) };
+        if visible > now {
+            return Ok(());
+        }
+        self.above.pop_front();
+        let (id, seq) = (flit.tag.id(), element(flit.tag.seq()));
+        let Some(at) = self.retained.iter().position(|entry| entry.id == id && entry.seq == seq) else {
+            return Err(format!("a scan unit got element {seq} of collective id {id}, which never went up").into());
+        };
+        let entry = self.retained.remove(at).unwrap_or_else(|| unreachable!("it was just found"));
+        let before = (!is_empty(flit.tag.seq())).then(|| (flit.word, Flags::from_bits(flit.tag.flags())));
+        self.descend(&entry, before, select(id), now, stages);
+        Ok(())
+    }
+
+    /// The next result that can leave: responses first.
+    pub fn leave(&mut self, now: Cycle) -> Option<Flit> {
+        for queue in [&mut self.down, &mut self.up] {
+            if queue.front().is_some_and(|(at, _)| *at <= now) {
+                return queue.pop_front().map(|(_, flit)| flit);
+            }
+        }
+        None
+    }
+
+    /// When something is to be done next.
+    pub fn next(&self) -> Option<Cycle> {
+        [&self.down, &self.up, &self.above].into_iter().filter_map(|queue| queue.front()).map(|(at, _)| *at).min()
+    }
+}
+
+fn joined(select: OpSelect, left: Value, right: Value) -> Value {
+    let (word, flags) = combine(select, left.0, right.0);
+    (word, left.1 | right.1 | flags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arith::{DType, Mode, Op};
+
+    #[test]
+    fn an_order_register_lists_ports_in_rank_order() {
+        for list in [vec![], vec![7], vec![7, 2, 3, 4, 5], (0..15).rev().collect()] {
+            assert_eq!(ports(order(&list)).collect::<Vec<u16>>(), list);
+        }
+    }
+
+    #[test]
+    fn prefixes_wait_for_what_is_before_them_and_leave_one_a_cycle() {
+        let select = OpSelect { op: Op::Sum, dtype: DType::I64, mode: Mode::default() };
+        let mut unit = ScanUnit::default();
+        let inputs: Vec<(u16, Flit)> =
+            [(7, 1), (2, 10), (4, 100)].map(|(port, word)| (port, Flit::collective(3, 0, 5, word))).to_vec();
+        unit.take(&inputs, select, 3, false, 20);
+        assert_eq!((unit.leave(25), unit.retained()), (None, 1));
+        let total = unit.leave(26).expect("two additions of three stages");
+        assert_eq!((total.word, total.tag.vc()), (111, 0));
+        unit.put(Flit::collective(3, 1, 5, 1000), 40);
+        unit.meet(|_| select, 3, 39).unwrap();
+        assert_eq!(unit.retained(), 1, "not there yet");
+        unit.meet(|_| select, 3, 40).unwrap();
+        assert_eq!(unit.leave(42), None);
+        let left: Vec<(u16, u64)> =
+            (43..46).filter_map(|now| unit.leave(now)).map(|flit| (target(flit.tag.seq()), flit.word)).collect();
+        assert_eq!(left, [(7, 1000), (2, 1001), (4, 1011)]);
+        assert!(unit.is_idle());
+    }
+
+    #[test]
+    fn at_the_root_nothing_is_before_the_first() {
+        let select = OpSelect { op: Op::Sum, dtype: DType::I64, mode: Mode::default() };
+        let mut unit = ScanUnit::default();
+        let inputs = [(6, Flit::collective(0, 0, 0, 4)), (5, Flit::collective(0, 0, 0, 8))];
+        unit.take(&inputs, select, 1, true, 0);
+        let first = unit.leave(2).expect("a response");
+        assert!(is_empty(first.tag.seq()) && target(first.tag.seq()) == 6);
+        let second = unit.leave(3).expect("a response");
+        assert_eq!((second.word, is_empty(second.tag.seq())), (4, false));
+        assert!(unit.is_idle());
+    }
+}

@@ -1,0 +1,78 @@
+//! Ranks at the end points.
+
+use std::sync::Arc;
+
+use super::config::Host;
+use super::file::HostMode;
+use crate::arith::{self, Mode};
+use crate::piuma::host::{Host as Rank, Job};
+use crate::piuma::{Core, End, MemoryCfg, OpSelect};
+use crate::scenario::names::layout;
+use crate::scenario::random::Stream;
+use crate::scenario::{Loaded, Problem};
+
+/// The tag of the packets of a host: far above the classes of traffic.
+fn class(index: usize) -> u16 {
+    0xfff - index as u16
+}
+
+/// Most hosts of a scenario.
+pub const MOST: usize = 256;
+
+/// The vectors of all ranks, as words.
+pub fn vectors(loaded: &Loaded, index: usize) -> Vec<Vec<u64>> {
+    let host = &loaded.scenario.hosts[index];
+    let rows = match host.like {
+        Some(collective) => loaded.data(collective),
+        None => (0..host.ranks.len())
+            .map(|rank| {
+                let mut stream = Stream::data(loaded.scenario.seed, 1 << 33 | index, rank);
+                (0..host.elements).map(|_| stream.element(host.random, layout(host.dtype))).collect()
+            })
+            .collect(),
+    };
+    let lanes = host.dtype.lanes() as usize;
+    let pack = |row: &Vec<u64>| row.chunks(lanes).map(|lanes| arith::pack_lanes(host.dtype, lanes)).collect();
+    rows.iter().map(pack).collect()
+}
+
+/// What all ranks of a host know.
+pub fn job(host: &Host, index: usize) -> Job {
+    Job {
+        schedule: host.schedule(),
+        ends: host.ranks.clone(),
+        select: OpSelect { op: host.op, dtype: host.dtype, mode: Mode::default() },
+        overhead: host.overhead_cycles,
+        packet_words: host.packet_words,
+        class: class(index),
+    }
+}
+
+/// Puts the ranks of all simulated hosts at their end points.
+pub fn ranks(loaded: &Loaded, memory: MemoryCfg, ends: &mut [End]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (index, host) in loaded.scenario.hosts.iter().enumerate() {
+        if host.mode == HostMode::Ideal {
+            continue;
+        }
+        let job = Arc::new(job(host, index));
+        if job.schedule.words > job.longest_message() {
+            let message = format!("{} elements make messages of too many packets", host.elements);
+            let expected = "fewer elements, or more `packet_words`";
+            problems.push(Problem::at(format!("host[{index}].elements"), message).expected(expected));
+            continue;
+        }
+        for (rank, (&end, vector)) in host.ranks.iter().zip(vectors(loaded, index)).enumerate() {
+            let point = &mut ends[end as usize];
+            if point.traffic.is_some() {
+                let message = format!("end point {end} has traffic of its own");
+                let expected = "ranks at end points without [[traffic]]";
+                problems.push(Problem::at(format!("host[{index}]"), message).expected(expected));
+                return problems;
+            }
+            point.core.get_or_insert_with(|| Box::new(Core::new(memory)));
+            point.hosts.push(Rank::new(Arc::clone(&job), rank as u32, vector));
+        }
+    }
+    problems
+}

@@ -1,0 +1,185 @@
+//! Hosts after checking.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use super::file::{HostAlgorithm, HostFile, HostMode};
+use crate::arith::Op;
+use crate::piuma::host::MAX_ROUNDS;
+use crate::piuma::host::schedule::{Algorithm, Schedule};
+use crate::scenario::config::{Collective, Topology};
+use crate::scenario::file::{CollectiveKind, Distribution, ParticipantsFile};
+use crate::scenario::limits;
+use crate::scenario::names::{self, DType, Layout, Named, layout};
+use crate::scenario::problem::Problem;
+use crate::scenario::programs::config::ends;
+
+/// A collective in software.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// How.
+    pub algorithm: HostAlgorithm,
+    /// What limits messages.
+    pub mode: HostMode,
+    /// Index of the collective whose data it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub like: Option<usize>,
+    /// Operation.
+    #[serde(serialize_with = "named")]
+    pub op: Op,
+    /// Type of an element.
+    #[serde(serialize_with = "named")]
+    pub dtype: DType,
+    /// Elements.
+    pub elements: u64,
+    /// The end points of the ranks.
+    pub ranks: Vec<u32>,
+    /// What it draws.
+    pub random: Distribution,
+    /// Cycles before each round.
+    pub overhead_cycles: u64,
+    /// Words of a packet.
+    pub packet_words: u64,
+    /// First cycle.
+    pub start_cycle: u64,
+}
+
+fn named<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(Named::name(*value))
+}
+
+impl Host {
+    /// Words of the vector.
+    pub fn words(&self) -> u64 {
+        self.elements.div_ceil(u64::from(self.dtype.lanes()))
+    }
+
+    /// Who sends what when.
+    pub fn schedule(&self) -> Schedule {
+        let algorithm = match self.algorithm {
+            HostAlgorithm::RecursiveDoubling => Algorithm::RecursiveDoubling,
+            HostAlgorithm::Ring => Algorithm::Ring,
+            HostAlgorithm::Rabenseifner => Algorithm::Rabenseifner,
+            HostAlgorithm::SendLoop => Algorithm::SendLoop,
+        };
+        Schedule { algorithm, ranks: self.ranks.len() as u32, words: self.words() }
+    }
+}
+
+/// Checks all hosts.
+pub(crate) fn resolve(
+    files: &[HostFile],
+    collectives: &[Collective],
+    topology: &Topology,
+    problems: &mut Vec<Problem>,
+) -> Vec<Host> {
+    let mut taken = BTreeMap::new();
+    files
+        .iter()
+        .enumerate()
+        .map(|(index, file)| {
+            let path = format!("host[{index}]");
+            let host = host(file, index, &path, collectives, topology, problems);
+            if let Some(first) = taken.insert(host.name.clone(), path.clone()) {
+                problems.push(
+                    Problem::at(format!("{path}.name"), format!("the name \"{}\" is taken", host.name))
+                        .related(format!("{first}.name"), "by this one"),
+                );
+            }
+            host
+        })
+        .collect()
+}
+
+fn host(
+    file: &HostFile,
+    index: usize,
+    path: &str,
+    collectives: &[Collective],
+    topology: &Topology,
+    problems: &mut Vec<Problem>,
+) -> Host {
+    let mut like = None;
+    if let Some(name) = &file.like {
+        like = collectives.iter().position(|collective| collective.name == *name);
+        let usable = |collective: &Collective| {
+            collective.kind == CollectiveKind::Allreduce && !collective.called && collective.accumulate.is_none()
+        };
+        if !like.is_some_and(|at| usable(&collectives[at])) {
+            let names: Vec<&str> = collectives.iter().filter(|one| usable(one)).map(|one| one.name.as_str()).collect();
+            let expected = if names.is_empty() { "no `like`".to_owned() } else { names::one_of(&names) };
+            problems.push(
+                Problem::at(format!("{path}.like"), format!("\"{name}\" is no all-reduce that a host could repeat"))
+                    .expected(expected)
+                    .nearest(name, names),
+            );
+            like = None;
+        }
+        for (given, key) in [
+            (file.op.is_some(), "op"),
+            (file.dtype.is_some(), "dtype"),
+            (file.elements.is_some(), "elements"),
+            (file.participants.is_some(), "participants"),
+            (file.random.is_some(), "random"),
+        ] {
+            if given {
+                let message = format!("`{key}` is that of the collective named by `like`");
+                problems.push(
+                    Problem::at_key(format!("{path}.{key}"), message).related(format!("{path}.like"), "this one"),
+                );
+            }
+        }
+    }
+    let model = like.map(|at| &collectives[at]);
+    let dtype = file.dtype.as_deref().and_then(DType::from_name);
+    let dtype = dtype.or(model.map(|model| model.dtype)).unwrap_or(DType::F64);
+    let op = file.op.as_deref().and_then(Op::from_name).or(model.and_then(|model| model.op)).unwrap_or(Op::Sum);
+    if op == Op::Barrier {
+        problems.push(Problem::at(format!("{path}.op"), "the operation \"barrier\" reduces nothing"));
+    } else if let Err(reason) = names::supports(op, dtype) {
+        let message = format!("there is no \"{}\" for {}: the operation {reason}", Named::name(op), Named::name(dtype));
+        problems.push(Problem::at(format!("{path}.op"), message));
+    }
+    let ranks = match (&file.participants, model) {
+        (None, Some(model)) => model.participants.list.clone(),
+        (given, _) => {
+            let given = given.clone().unwrap_or(ParticipantsFile::All);
+            ends(&given, &format!("{path}.participants"), topology, problems)
+        }
+    };
+    let elements = file.elements.or(model.map(|model| model.elements)).unwrap_or(1);
+    let float = matches!(layout(dtype), Layout::Float { .. });
+    let random = file.random.unwrap_or(if float { Distribution::Normal } else { Distribution::Integers });
+    let host = Host {
+        name: file.name.clone().unwrap_or_else(|| format!("h{index}")),
+        algorithm: file.algorithm,
+        mode: file.mode,
+        like,
+        op,
+        dtype,
+        elements,
+        ranks,
+        random,
+        overhead_cycles: file.overhead_cycles,
+        packet_words: file.packet_words,
+        start_cycle: file.start_cycle,
+    };
+    let volume = u128::from(elements) * host.ranks.len() as u128;
+    if volume > u128::from(limits::CONTRIBUTIONS) {
+        let message = format!("{volume} elements of all ranks are too many");
+        problems.push(
+            Problem::at(format!("{path}.elements"), message)
+                .expected(format!("up to {} elements x ranks", limits::CONTRIBUTIONS)),
+        );
+    }
+    if !host.ranks.is_empty() && host.schedule().rounds() >= MAX_ROUNDS {
+        let message = format!("{} ranks make {} rounds", host.ranks.len(), host.schedule().rounds());
+        problems.push(
+            Problem::at(format!("{path}.participants"), message).expected(format!("fewer than {MAX_ROUNDS} rounds")),
+        );
+    }
+    host
+}

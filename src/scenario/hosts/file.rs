@@ -1,0 +1,97 @@
+//! `[[host]]` as it is written. The doc comments are the format's reference.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::file::{Distribution, ParticipantsFile};
+
+/// A collective in software. Hosts run one after the other, in the order of the file, after all `[[collective]]`s.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct HostFile {
+    /// Name in results and messages, unique. Default: "h0", "h1", …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub name: Option<String>,
+    /// How it is done.
+    pub algorithm: HostAlgorithm,
+    /// What limits messages.
+    #[serde(default)]
+    pub mode: HostMode,
+    /// The name of an all-reduce of the scenario: same operation, type, elements, participants and data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub like: Option<String>,
+    /// Operation. Default: "sum", or that of `like`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::scenario::file::operations")]
+    pub op: Option<String>,
+    /// Type of an element. Default: "f64", or that of `like`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::scenario::file::types")]
+    pub dtype: Option<String>,
+    /// Elements of the vector. Default: 1, or those of `like`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 268_435_456))]
+    pub elements: Option<u64>,
+    /// The ranks, in order: "all" end points, or a list. Default: "all", or those of `like`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub participants: Option<ParticipantsFile>,
+    /// Seeded random data. Default: "normal", or "integers" for integer types; with `like` the data are its.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub random: Option<Distribution>,
+    /// Cycles of software at each rank before each round.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub overhead_cycles: u64,
+    /// Words of 64 bits in a packet, behind its header.
+    #[serde(default = "eight")]
+    #[schemars(range(min = 1, max = 4096))]
+    pub packet_words: u64,
+    /// First cycle, if all before it is complete by then.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
+    pub start_cycle: u64,
+}
+
+fn eight() -> u64 {
+    8
+}
+
+/// Software algorithms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostAlgorithm {
+    /// Pairs exchange whole vectors at doubling distances.
+    RecursiveDoubling,
+    /// Segments go round, once to be reduced, once to be told.
+    Ring,
+    /// Reduce-scatter by halving, all-gather by doubling.
+    Rabenseifner,
+    /// A multicast: the first rank sends its vector to all others, one after the other.
+    SendLoop,
+}
+
+impl HostAlgorithm {
+    /// Its name in a scenario.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RecursiveDoubling => "recursive-doubling",
+            Self::Ring => "ring",
+            Self::Rabenseifner => "rabenseifner",
+            Self::SendLoop => "send-loop",
+        }
+    }
+}
+
+/// What limits messages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostMode {
+    /// They are simulated flit by flit on the fabric, and meet each other there.
+    #[default]
+    Fabric,
+    /// As the paper has it: each takes the latency of its shortest path and the time of its words, whatever else goes on.
+    Ideal,
+}

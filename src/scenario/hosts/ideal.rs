@@ -1,0 +1,97 @@
+//! Hosts as the paper takes them: "we individually determine the latency in each round as a function of the shortest
+//! path", without congestion.
+//!
+//! The same rounds, overheads and memory as on the fabric, but message by message: of a rank that begins a round in
+//! cycle b, sends s words and receives t, the last word leaves in cycle b + overhead + max(s, (s + t) / memory words a
+//! cycle), the flag a cycle later; it is at the partner after the latency of the path without load. A round is over when
+//! both are done, and after merging, 3 t / memory words a cycle. Headers of packets are left out.
+
+use std::collections::HashMap;
+
+use super::config::Host;
+use crate::fabric::topology::{Layout, Neighbours};
+use crate::piuma::MemoryCfg;
+use crate::piuma::host::schedule::{Merge, Schedule, Transfer};
+
+/// Latencies of paths without load.
+pub struct Paths<'a> {
+    layout: &'a Layout,
+    neighbours: Neighbours,
+    /// By switch and port.
+    latency: HashMap<(u32, u16), u64>,
+    stages: u64,
+}
+
+impl<'a> Paths<'a> {
+    /// The paths of a system whose switches have so many pipeline stages.
+    pub fn new(layout: &'a Layout, stages: u64) -> Paths<'a> {
+        let both =
+            |link: &crate::fabric::PlanLink| [(link.a, u64::from(link.latency)), (link.b, u64::from(link.latency))];
+        let latency = layout.plan.links.iter().flat_map(both).collect();
+        Paths { layout, neighbours: Neighbours::new(layout), latency, stages }
+    }
+
+    /// Cycles from the cycle in which an end point sends a flit to that in which the other has it, without load; `None`
+    /// if the topology has no shortest path of its own.
+    pub fn cycles(&self, from: u32, to: u32) -> Option<u64> {
+        let (from, to) = (self.layout.ends[from as usize], self.layout.ends[to as usize]);
+        let at = |switch: u32, port: u16| self.latency.get(&(switch, port)).copied().unwrap_or(1);
+        let mut cycles = 1 + at(from.switch, from.port);
+        let mut switch = from.switch;
+        while switch != to.switch {
+            let port = self.layout.routing.hop(switch, to.switch)?;
+            cycles += self.stages + at(switch, port);
+            switch = self.neighbours.of(switch, port)?.0;
+        }
+        Some(cycles + self.stages + at(to.switch, to.port))
+    }
+}
+
+/// When each rank is done, from a start in cycle 0, and what was counted: words sent at most, received at most, messages.
+pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<(Vec<u64>, [u64; 3])> {
+    let schedule: Schedule = host.schedule();
+    let ranks = host.ranks.len();
+    // Cycles of so many words of memory, rounded up.
+    let grants = |words: u64| {
+        memory.bandwidth.map_or(0, |bandwidth| {
+            (u128::from(words) * 64 * u128::from(memory.scale)).div_ceil(u128::from(bandwidth.max(1))) as u64
+        })
+    };
+    let length = |transfer: &Option<Transfer>| transfer.as_ref().map_or(0, |t| t.words.end - t.words.start);
+    let mut done = vec![0u64; ranks];
+    let (mut sent, mut received, mut messages) = (vec![0u64; ranks], vec![0u64; ranks], 0);
+    for number in 0..schedule.rounds() {
+        let rounds: Vec<_> = (0..ranks as u32).map(|rank| schedule.round(rank, number)).collect();
+        let streams = |rank: usize, done: &[u64]| {
+            let (s, t) = (length(&rounds[rank].send), length(&rounds[rank].receive));
+            done[rank] + host.overhead_cycles + s.max(t).max(grants(s + t))
+        };
+        let mut next = done.clone();
+        for rank in 0..ranks {
+            let round = &rounds[rank];
+            if round.is_idle() {
+                continue;
+            }
+            let mut over = streams(rank, &done) + u64::from(round.send.is_some());
+            if round.send.is_some() {
+                messages += 1;
+            }
+            sent[rank] += length(&round.send);
+            if let Some(receive) = &round.receive {
+                let words = length(&round.receive);
+                received[rank] += words;
+                let peer = receive.peer as usize;
+                let way = paths.cycles(host.ranks[peer], host.ranks[rank])?;
+                over = over.max(streams(peer, &done) + way);
+                if round.merge != Merge::Copy {
+                    over += grants(3 * words).max(words);
+                }
+            }
+            next[rank] = over;
+        }
+        done = next;
+    }
+    let most = |list: &[u64]| list.iter().copied().max().unwrap_or(0);
+    let counted = [most(&sent), most(&received), messages];
+    Some((done, counted))
+}

@@ -1,0 +1,229 @@
+//! Multicast trees as register values, and processors at the end points.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::config::{Multicast, Programs};
+use super::file::{ParallelLinks, PipelineKind};
+use crate::arith::{self, DType};
+use crate::fabric::topology::{EndPlace, Layout, Neighbours, die_port as port};
+use crate::piuma::embed::{self, Ground, Vectors};
+use crate::piuma::legality::{self, Claim, Illegal};
+use crate::piuma::processor::Role;
+use crate::piuma::program::{Fill, Intrinsic};
+use crate::piuma::{Core, End, JobKind, MemoryCfg, Processor, ProcessorCfg, Registers};
+use crate::scenario::Problem;
+use crate::scenario::build::Built;
+use crate::scenario::config::{Collective, CollectiveKind, Scenario};
+use crate::scenario::names::{Layout as Bits, layout};
+use crate::scenario::random::Stream;
+
+/// Register values of a tree: the built-in shortest paths, over the links that the scenario chose.
+pub fn vectors(multicast: &Multicast, layout: &Layout, ground: &Ground<'_>) -> Vectors {
+    let place = |end: u32| layout.ends[end as usize];
+    let receivers: Vec<EndPlace> = multicast.receivers.iter().map(|&end| place(end)).collect();
+    let first = embed::multicast(ground, place(multicast.source), &receivers);
+    if multicast.links == ParallelLinks::First {
+        return first;
+    }
+    let other = |at: u16| match at {
+        port::PLUS => port::PLUS2,
+        port::MINUS => port::MINUS2,
+        at => at,
+    };
+    let moved = |vector: u64| (0..64).filter(|at| vector >> at & 1 == 1).fold(0, |to, at| to | 1u64 << other(at));
+    let vectors = first.iter().map(|((switch, channel, at), vector)| ((switch, channel, other(at)), moved(vector)));
+    Vectors::from(vectors.collect::<BTreeMap<_, _>>())
+}
+
+/// Checks that a tree reaches its receivers and nobody else.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn check(
+    multicast: &Multicast,
+    layout: &Layout,
+    registers: &Registers,
+    neighbours: &Neighbours,
+) -> Result<(), Illegal> {
+    let place = |end: u32| layout.ends[end as usize];
+    let senders = [place(multicast.source)];
+    let receivers: Vec<EndPlace> = multicast.receivers.iter().map(|&end| place(end)).collect();
+    let members: Vec<EndPlace> = senders.iter().chain(&receivers).copied().collect();
+    let id = multicast.id as u16;
+    let claim = Claim { id, senders: &senders, receivers: Some(&receivers), members: &members, reduces: false };
+    legality::check(registers, neighbours, u8::MAX, &claim).map(|_| ())
+}
+
+fn intrinsic(kind: CollectiveKind) -> Intrinsic {
+    match kind {
+        CollectiveKind::Allreduce => Intrinsic::Allreduce,
+        CollectiveKind::Reduce => Intrinsic::Reduce,
+        CollectiveKind::Broadcast => Intrinsic::Broadcast,
+        CollectiveKind::Barrier => Intrinsic::Barrier,
+        CollectiveKind::Scan => Intrinsic::Scan,
+    }
+}
+
+/// Puts processors where programs run or messages arrive, and gives them their threads and their parts in collectives.
+pub fn processors(
+    scenario: &Scenario,
+    programs: &Programs,
+    layout: &Layout,
+    built: &[Built],
+    memory: MemoryCfg,
+    ends: &mut [End],
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let core = &programs.core;
+    let cfg = ProcessorCfg {
+        mtps: core.mtps,
+        mtp_threads: core.mtp_threads,
+        stps: core.stps,
+        queue_depth: core.mcast_queue_depth,
+        xbar: core.xbar_cycles,
+        interrupt: core.interrupt_cycles,
+        local_words: core.local_memory_words,
+        scratchpad_words: core.scratchpad_words,
+    };
+    for end in participating(scenario, programs) {
+        attach(&mut ends[end as usize], end, scenario, cfg, memory, layout);
+    }
+    for multicast in &programs.multicasts {
+        let id = multicast.id as u16;
+        for &end in std::iter::once(&multicast.source).chain(&multicast.receivers) {
+            let (core, processor) = parts(ends, end);
+            if !processor.cce_mut().serves(id) {
+                core.leave(id);
+                processor.cce_mut().serve(id);
+            }
+        }
+    }
+    for (index, text) in programs.programs.iter().enumerate() {
+        for &end in &text.cores {
+            let (_, processor) = parts(ends, end);
+            for _ in 0..text.threads {
+                let on_stp = text.pipeline == PipelineKind::Stp;
+                if !processor.start(&text.program, on_stp, text.start_cycle) {
+                    let (kind, room) = if on_stp {
+                        ("single-threaded", core.stps)
+                    } else {
+                        ("multi-threaded", core.mtps * core.mtp_threads)
+                    };
+                    let message = format!("core {end} has no place for so many threads");
+                    problems.push(
+                        Problem::at(format!("program[{index}].threads"), message)
+                            .expected(format!("up to {room} on its {kind} pipelines, all programs together")),
+                    );
+                    return problems;
+                }
+            }
+            if text.program.handler.is_some() {
+                if processor.has_handler() {
+                    let message = format!("core {end} has two interrupt handlers");
+                    problems.push(
+                        Problem::at(format!("program[{index}]"), message).expected("one `.handler` a core at most"),
+                    );
+                    return problems;
+                }
+                if core.stps == 0 {
+                    problems.push(
+                        Problem::at("core.stps", "interrupt handlers run on single-threaded pipelines")
+                            .expected("1 or more, or no `.handler`"),
+                    );
+                    return problems;
+                }
+                processor.set_handler(&text.program);
+            }
+            for (number, fill) in text.program.fills.iter().enumerate() {
+                let (address, words) = match fill {
+                    Fill::Words(address, words) => (*address, words.clone()),
+                    Fill::Random(_, count, _) if *count > core.local_memory_words * 8 => (u64::MAX - 7, vec![0]),
+                    Fill::Random(address, count, dtype) => {
+                        (*address, random(scenario.seed, index << 8 | number, end as usize, *count, *dtype))
+                    }
+                };
+                if !processor.fill(address, &words) {
+                    let message = "words that are given do not fit into local memory".to_owned();
+                    problems.push(
+                        Problem::at(format!("program[{index}]"), message).expected(format!(
+                            "`core.local_memory_words` = {} or more",
+                            address / 8 + words.len() as u64
+                        )),
+                    );
+                    return problems;
+                }
+            }
+        }
+    }
+    for (collective, built) in scenario.collectives.iter().zip(built).filter(|(collective, _)| collective.called) {
+        for (participant, &end) in collective.participants.iter().enumerate() {
+            let role = role(collective, built, participant, layout.ends[end as usize]);
+            let (_, processor) = parts(ends, end);
+            processor.set_role(collective.id as u16, role);
+        }
+    }
+    problems
+}
+
+/// End points that run programs, are on a multicast tree, or may call a collective.
+fn participating(scenario: &Scenario, programs: &Programs) -> BTreeSet<u32> {
+    let trees = programs.multicasts.iter().flat_map(|tree| std::iter::once(&tree.source).chain(&tree.receivers));
+    let called = scenario.collectives.iter().filter(|collective| collective.called);
+    let called = called.flat_map(|collective| collective.participants.iter());
+    trees.chain(programs.programs.iter().flat_map(|text| &text.cores)).chain(called).copied().collect()
+}
+
+/// Puts a processor at an end point.
+fn attach(end_point: &mut End, end: u32, scenario: &Scenario, cfg: ProcessorCfg, memory: MemoryCfg, layout: &Layout) {
+    let core = end_point.core.get_or_insert_with(|| Box::new(Core::new(memory)));
+    for collective in scenario.collectives.iter().filter(|collective| collective.called) {
+        core.wait_for(collective.id as u16);
+    }
+    let node = &layout.plan.nodes[layout.switches() + end as usize];
+    let name = node.name.trim_end_matches(".memory").to_owned();
+    let ids = scenario.switch.collective_ids as u16;
+    end_point.processor = Some(Box::new(Processor::new(cfg, end, layout.cores as u32, name, ids)));
+}
+
+/// Core and processor of an end point that has both.
+fn parts(ends: &mut [End], end: u32) -> (&mut Core, &mut Processor) {
+    match &mut ends[end as usize] {
+        End { core: Some(core), processor: Some(processor), .. } => (core, processor),
+        _ => unreachable!("a processor was attached to every end point that takes part"),
+    }
+}
+
+fn role(collective: &Collective, built: &Built, participant: usize, place: EndPlace) -> Role {
+    let lanes = |dtype: DType| u64::from(dtype.lanes());
+    let sends = collective.kind != CollectiveKind::Broadcast || collective.source as usize == participant;
+    let kind = JobKind {
+        sends,
+        receives: built.footprint.reached.contains(&place),
+        data: collective.kind != CollectiveKind::Barrier,
+    };
+    let conversion = collective.accumulate.map(|pair| crate::piuma::Conversion {
+        pair,
+        mode: arith::Mode::rounding(collective.round),
+        narrows: !collective.result_stays_wide,
+    });
+    Role {
+        intrinsic: intrinsic(collective.kind),
+        kind,
+        lanes: (lanes(collective.dtype), lanes(collective.network_dtype())),
+        conversion,
+        scan: (collective.kind == CollectiveKind::Scan)
+            .then(|| (crate::scenario::build::select(collective), collective.inclusive)),
+    }
+}
+
+/// Random elements in words.
+fn random(seed: u64, what: usize, core: usize, count: u64, dtype: DType) -> Vec<u64> {
+    let bits = layout(dtype);
+    let distribution = match bits {
+        Bits::Float { .. } => crate::scenario::file::Distribution::Normal,
+        Bits::Integer { .. } => crate::scenario::file::Distribution::Integers,
+    };
+    let mut stream = Stream::data(seed, 1 << 32 | what, core);
+    let elements: Vec<u64> = (0..count).map(|_| stream.element(distribution, bits)).collect();
+    elements.chunks(dtype.lanes() as usize).map(|lanes| arith::pack_lanes(dtype, lanes)).collect()
+}

@@ -1,0 +1,13 @@
+//! Scenarios with programs: `[core]`, `[[multicast]]` and `[[program]]`, and collectives that programs call.
+//!
+//! | file | holds |
+//! |------|-------|
+//! | [`file`](mod@file) | the tables as they are written |
+//! | [`config`] | the same after checking; program texts are assembled here |
+//! | [`build`] | register values of multicast trees, processors at the end points |
+//! | [`result`] | what programs reported, and the check of every call |
+
+pub mod build;
+pub mod config;
+pub mod file;
+pub mod result;

@@ -1,0 +1,122 @@
+//! Prefix scans in rank order (P-COL-2): integers are a serial scan's bits, floating point the oracle's in the declared
+//! order, for all ranks, subsets, roots and shapes; an order that the tree cannot keep is refused.
+
+use crate::sets;
+use crate::support::{Draw, die, load, mesh, pass, refusal, run_with};
+use watershed::scenario::run::RunOptions;
+
+/// Runs scans of integers and compares every row with a serial scan of what was contributed.
+fn serial(text: &str, sets: &[String]) {
+    let loaded = load(text, sets);
+    let result = run_with(text, sets, &RunOptions::default());
+    assert!(result.document.passed(), "{:?}\n{text}", result.document.checks);
+    for (index, collective) in loaded.scenario.collectives.iter().enumerate() {
+        let rows = loaded.data(index);
+        let mut sum = vec![0u32; rows[0].len()];
+        for (rank, row) in rows.iter().enumerate() {
+            let with: Vec<u32> = sum.iter().zip(row).map(|(sum, own)| sum.wrapping_add(*own as u32)).collect();
+            let expected = if collective.inclusive { &with } else { &sum };
+            let got: Vec<u32> = result.data[index].rows[rank].iter().map(|&word| word as u32).collect();
+            assert_eq!(&got, expected, "rank {rank}\n{text}");
+            sum = with;
+        }
+    }
+}
+
+fn scan(rest: &str) -> String {
+    format!("[[collective]]\nkind = \"scan\"\ndtype = \"u32\"\ndata = {{ random = \"bits\" }}\n{rest}\n")
+}
+
+#[test]
+fn integers_on_a_die_from_every_subset_in_order() {
+    let mut draw = Draw(3);
+    for round in 0..10 {
+        let mut subset = draw.subset(8);
+        subset.sort_unstable();
+        let inclusive = round % 2 == 0;
+        serial(&die(&scan(&format!("participants = {subset:?}\nelements = 9\ninclusive = {inclusive}"))), &[]);
+    }
+}
+
+#[test]
+fn ranks_need_not_be_in_the_order_of_ports_or_cores() {
+    // Inside a tile any order will do, as the order register says which port comes first.
+    for order in ["[3, 1, 0, 2, 7, 4, 6, 5]", "[7, 6, 5, 4, 3, 2, 1, 0]", "[2, 0, 3, 1]", "[5]"] {
+        serial(&die(&scan(&format!("participants = {order}\nelements = 5"))), &[]);
+    }
+}
+
+#[test]
+fn on_rows_of_switches_with_every_engine_and_buffer() {
+    for (size, concentration) in [(4u32, 2u32), (7, 1), (3, 4)] {
+        let text = mesh(&[size], concentration, &scan("elements = 21"));
+        for (stages, slots, buffers) in [(1, 128, 14), (3, 1, 1), (6, 5, 3)] {
+            let set = sets!["switch.ceng.stages={stages}"; "switch.ceng.scan_slots={slots}"; "switch.collective_buffer_flits={buffers}"];
+            serial(&text, &set);
+        }
+    }
+}
+
+#[test]
+fn floating_point_has_the_bits_of_the_declared_order() {
+    for dtype in ["f64", "f32", "bf16", "f16"] {
+        for inclusive in [true, false] {
+            for op in ["sum", "prod", "max"] {
+                let text = die(&format!(
+                    "[[collective]]\nkind = \"scan\"\ndtype = \"{dtype}\"\nop = \"{op}\"\nelements = 33\ninclusive = {inclusive}\n\
+                     data = {{ random = \"bits\" }}\n"
+                ));
+                let document = pass(&text, &[]);
+                assert_eq!(document.collectives[0].bit_exact, Some(true));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_declared_order_shows_where_additions_do_not_associate() {
+    // 2^53, 1, 1, 1 at ranks 0 to 3: serially every 1 is lost, rank 3 has 2^53. Ranks 2 and 3 meet rank 4's subtree last.
+    let text = die("[[collective]]\nkind = \"scan\"\nparticipants = [0, 1, 4, 5]\nroot = \"core0\"\n\
+         data = { values = [[9007199254740992.0], [1.0], [1.0], [1.0]] }\n");
+    let result = run_with(&text, &[], &RunOptions::default());
+    assert!(result.document.passed(), "{:?}", result.document.checks);
+    let got: Vec<f64> = result.data[0].rows.iter().map(|row| f64::from_bits(row[0])).collect();
+    let big = 9_007_199_254_740_992.0;
+    // In the far tile x4 is put after what is before it, and core 5 adds its own to (2^53 + 1) + 1: always the big one.
+    assert_eq!(got, [big, big, big, big]);
+    let other = text.replace("9007199254740992.0], [1.0], [1.0]", "1.0], [1.0], [9007199254740992.0]");
+    let result = run_with(&other, &[], &RunOptions::default());
+    let got: Vec<f64> = result.data[0].rows.iter().map(|row| f64::from_bits(row[0])).collect();
+    assert_eq!(got, [1.0, 2.0, big + 2.0, big + 4.0]);
+}
+
+#[test]
+fn a_scan_streams_at_one_element_in_as_many_cycles_as_a_switch_has_inputs() {
+    let time = |elements: u64| {
+        let text =
+            die(&format!("[[collective]]\nkind = \"scan\"\nparticipants = [0, 1, 2, 3]\nelements = {elements}\n"));
+        pass(&text, &sets![r#"memory.bandwidth_gbps="unlimited""#]).collectives[0].latency_cycles.expect("it ended")
+    };
+    assert_eq!(time(600) - time(200), 400 * 4);
+}
+
+#[test]
+fn the_order_of_evaluation_changes_nothing() {
+    let text = die(&scan("elements = 50"));
+    let run = |options: &RunOptions<'_>| {
+        let result = run_with(&text, &[], options);
+        assert!(result.document.passed());
+        (result.document.cycles, result.data)
+    };
+    let plain = run(&RunOptions::default());
+    assert_eq!(run(&RunOptions { order_seed: Some(1), ..RunOptions::default() }), plain);
+    assert_eq!(run(&RunOptions { no_skip: true, ..RunOptions::default() }), plain);
+}
+
+#[test]
+fn an_order_that_the_tree_cannot_keep_is_refused() {
+    let message = refusal(&die(&scan("participants = [0, 4, 1, 5]\nroot = \"core0\"")), &[]);
+    assert!(message.contains("ranks 1 to 3 come to core0 by port 5, but not all between them"), "{message}");
+    let message = refusal(&die("[[collective]]\nkind = \"allreduce\"\ninclusive = true\n"), &[]);
+    assert!(message.contains("only a scan is inclusive or exclusive"), "{message}");
+}

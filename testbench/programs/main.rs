@@ -1,0 +1,11 @@
+//! Programs on the cores of a die: multicast instructions, queues, registers, interrupts, and collectives that are called.
+
+#[path = "../collectives/support.rs"]
+#[allow(dead_code)]
+mod support;
+
+mod bad_programs_are_refused;
+mod calls_are_bit_exact;
+mod interrupts_run_their_handler;
+mod multicasts_take_the_cycles_of_their_path;
+mod poll_and_wait_take_the_oldest;
