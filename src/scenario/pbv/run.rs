@@ -200,7 +200,7 @@ impl<'a> Run<'a> {
         let levels = system.plan().levels.clone();
         let ends = |at: usize| system.link_ends(at);
         self.document.links =
-            link_report(&levels, system.link_counts(), &ends, self.document.cycles, options.all_links);
+            link_report(&levels, system.link_counts(), &ends, None, self.document.cycles, options.all_links);
         self.checks(findings, monitors);
         self.document.pbv = Some(pbv);
         let ladder = options.ladder.then(|| ladder(&self.ready));
