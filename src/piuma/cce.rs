@@ -309,7 +309,7 @@ mod tests {
     fn each_interrupt_fires_exactly_on_its_condition() {
         use Msr::{IntAll, IntEmptyToNonEmpty, IntNonFullToFull, Mode};
         for (on, expected) in [
-            (&[Mode, IntAll] as &[Msr], &[0, 1, 2, 3] as &[u64]),
+            (&[Mode, IntAll] as &[Msr], &[0u64, 1, 2, 3] as &[u64]),
             (&[Mode, IntEmptyToNonEmpty], &[0]),
             (&[Mode, IntNonFullToFull], &[3]),
             (&[Mode, IntEmptyToNonEmpty, IntNonFullToFull], &[0, 3]),
