@@ -75,8 +75,10 @@
 //! | end point | what sits at a switch's local port: a core with its memory, or a traffic source and sink |
 //! | flit | what a link carries in a cycle: a word and its side-band tag |
 //! | front, post | pipeline stages before and after switch allocation |
+//! | HSIO port | a port of a switch that leaves the die: to another socket of the node or to another node |
 //! | lane | an element in a 64-bit word; all lanes of a word do the same operation |
 //! | lock step | a one-flit multicast moves to all its outputs at once or not at all |
+//! | node | PIUMA: sockets, each a die, joined all-to-all; nodes stand on a HyperX |
 //! | point-to-point channel | a virtual channel whose packets are routed by destination |
 //! | request, response | the collective channels: up towards the root, down to the participants |
 //! | root | the switch where a result turns from a request into a response |

@@ -13,7 +13,6 @@
 //! | [`job`] | a reduction job: rounds, keys, data, timing |
 //! | [`root`], [`leaf`], [`soft`] | the processes at end points |
 //! | [`end`] | the end point: NIC, processor, strangers |
-//! | [`fault`] | links with faults, and their link layer |
 //! | [`ethernet`] | the edge port of an Ethernet NIC |
 //! | [`reduce`] | whole contributions through one engine |
 //! | [`station`] | what is written down beside the hardware, for checks and ladders |
@@ -34,7 +33,6 @@ pub mod agent;
 pub mod end;
 pub mod engine;
 pub mod ethernet;
-pub mod fault;
 pub mod frame;
 pub mod header;
 pub mod job;
@@ -49,7 +47,6 @@ pub use agent::{Agent, Refusal, SpanningTree};
 pub use end::{End, Stranger, Wrong};
 pub use engine::{Engine, EngineCfg, EngineCounts, Hazard};
 pub use ethernet::Adapter;
-pub use fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
 pub use frame::{FRAME_BYTES, FRAME_FLITS, Frame, FrameError, Portals};
 pub use header::{Address, Header};
 pub use job::{Compute, Inputs, Job, Late, Overheads};
@@ -59,6 +56,7 @@ pub use root::{Root, RootState, RoundEnd};
 pub use soft::Soft;
 pub use tables::{CHANNELS, DOWN, Discard, Entry, Tables, TablesCfg, UP, WORDS};
 
+pub use crate::fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
 use crate::fabric::{Block, Io, Network};
 use crate::kernel::Wake;
 use crate::probe::Scope;
@@ -90,7 +88,7 @@ impl Block for Wired {
     fn tick(&mut self, io: &mut Io<'_>, tables: &Tables) -> Wake {
         match self {
             Wired::Engine(engine) => engine.tick(io, tables),
-            Wired::Fault(link) => link.tick(io, tables),
+            Wired::Fault(link) => link.tick(io, &tables::Frames),
             Wired::Adapter(adapter) => adapter.tick(io, tables),
         }
     }

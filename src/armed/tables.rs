@@ -26,6 +26,7 @@
 use super::engine::EngineCfg;
 use super::frame::FRAME_FLITS;
 use super::header::{Address, MAX_COUNT, MULTICAST_IDS};
+use crate::fabric::fault::{View, Way};
 use crate::fabric::routing::Routes;
 use crate::fabric::topology::Neighbours;
 use crate::fabric::{self, At, Flit, Join, JoinCx, JoinOut, PortSet, Route};
@@ -310,5 +311,28 @@ impl Join for Discard {
 
     fn probe(&self, scope: &mut crate::probe::Scope<'_>) {
         scope.scope("discard", |scope| scope.bits("frames", 32, self.frames));
+    }
+}
+
+/// How frames look to a link with faults.
+#[derive(Clone, Copy, Debug)]
+pub struct Frames;
+
+impl View for Frames {
+    fn way(&self, _: u16, head: &Flit) -> Option<Way> {
+        match head.tag.vc() {
+            UP => Some(Way::Up),
+            DOWN => Some(Way::Down),
+            _ => None,
+        }
+    }
+
+    fn flits(&self, _: &Flit) -> u16 {
+        FRAME_FLITS as u16
+    }
+
+    /// Of the last flit only the upper half is on the wire.
+    fn last_flit_from(&self) -> u8 {
+        32
     }
 }

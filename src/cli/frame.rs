@@ -117,7 +117,7 @@ fn operation(text: &str) -> Result<u8, String> {
     })
 }
 
-fn number(text: &str) -> Result<u64, String> {
+pub(super) fn number(text: &str) -> Result<u64, String> {
     let parsed = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse::<u64>().ok().or_else(|| text.parse::<i64>().ok().map(|number| number as u64)),
@@ -150,8 +150,9 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     }
 }
 
-fn decode(arguments: &Decode) -> Result<String, String> {
-    let mut text = arguments.hex.concat();
+/// Bytes of hexadecimal digits, with blanks and colons between them; "-" is the standard input.
+pub(super) fn bytes_of(hex: &[String]) -> Result<Vec<u8>, String> {
+    let mut text = hex.concat();
     if text == "-" {
         text.clear();
         std::io::Read::read_to_string(&mut std::io::stdin().lock(), &mut text)
@@ -165,14 +166,18 @@ fn decode(arguments: &Decode) -> Result<String, String> {
     if digits.len() % 2 == 1 {
         return Err(format!("{} digits: a byte has two", digits.len()));
     }
-    let bytes: Vec<u8> = digits
+    Ok(digits
         .as_bytes()
         .chunks(2)
         .map(|pair| {
             let digit = |c: u8| (c as char).to_digit(16).unwrap_or(0) as u8;
             digit(pair[0]) << 4 | digit(pair[1])
         })
-        .collect();
+        .collect())
+}
+
+fn decode(arguments: &Decode) -> Result<String, String> {
+    let bytes = bytes_of(&arguments.hex)?;
     let ethernet = bytes.len() == ETHERNET_BYTES;
     let frame = if ethernet { Frame::decode_ethernet(&bytes) } else { Frame::decode(&bytes) };
     let frame = frame.map_err(|error| error.to_string())?;

@@ -23,6 +23,7 @@ use crate::fabric::{Flit, Join, JoinCx, Tag};
 use crate::kernel::{Cycle, Rng};
 use crate::oracle::exact::{Exact, Meaning, read, round_to};
 use crate::oracle::ulp_distance;
+use crate::pbv;
 use crate::piuma::{Ceng, CengCfg, OpSelect, REQUEST, RESPONSE, Registers, RegistersCfg};
 use crate::scenario::names::{self, Named};
 use crate::scenario::number;
@@ -105,6 +106,17 @@ enum Family {
     Pbv,
 }
 
+impl Family {
+    /// Its engine in a sentence.
+    const fn engine(self) -> &'static str {
+        match self {
+            Self::Piuma => "the PIUMA engine",
+            Self::Armed => "the armed engine",
+            Self::Pbv => "the PBV engine",
+        }
+    }
+}
+
 /// What is asked of single operands.
 #[derive(Debug)]
 struct Asked {
@@ -181,8 +193,9 @@ fn execute(arguments: &Arguments) -> Result<String, Failure> {
         return contributions(arguments, name, text);
     }
     let asked = Asked::new(arguments)?;
-    if let Some(family @ (Family::Armed | Family::Pbv)) = asked.family {
-        return Err(not_built(family).into());
+    if asked.family == Some(Family::Armed) {
+        let why = "the engine of the armed family takes frames: give whole contributions as JSON with --input";
+        return Err(why.to_owned().into());
     }
     check_names(&asked)?;
     let Asked { op, dtype, .. } = asked;
@@ -210,13 +223,6 @@ fn execute(arguments: &Arguments) -> Result<String, Failure> {
     })
 }
 
-fn not_built(family: Family) -> String {
-    if family == Family::Armed {
-        return "the engine of the armed family takes frames: give whole contributions as JSON with --input".to_owned();
-    }
-    "the engine of the pbv family is not built yet; --family piuma and armed are".to_owned()
-}
-
 fn check_names(arguments: &Asked) -> Result<(), String> {
     let Asked { op, dtype, family, .. } = *arguments;
     let mode = Mode::default();
@@ -226,13 +232,14 @@ fn check_names(arguments: &Asked) -> Result<(), String> {
     if op.is_wide() && QuadUnit::new(op, dtype, mode).is_none() {
         return Err(format!("{op} does not exist for {dtype}"));
     }
-    if family == Some(Family::Piuma) {
+    if let Some(family @ (Family::Piuma | Family::Pbv)) = family {
+        let engine = family.engine();
         if Op::from_name(op.name()).is_none() {
-            return Err(format!("the PIUMA engine has no {op}; it has {}", names::one_of(<Op as Named>::names())));
+            return Err(format!("{engine} has no {op}; it has {}", names::one_of(<Op as Named>::names())));
         }
         if DType::from_name(dtype.name()).is_none() {
             let legal = names::one_of(<DType as Named>::names());
-            return Err(format!("the PIUMA engine has no {dtype}; it has {legal}"));
+            return Err(format!("{engine} has no {dtype}; it has {legal}"));
         }
         names::supports(op, dtype).map_err(|why| format!("{op} {why}, not {dtype}"))?;
     }
@@ -395,7 +402,7 @@ fn contributions(arguments: &Arguments, name: &str, text: &str) -> Result<String
         }
         Some(Family::Piuma) => piuma_frames(&request, arguments.radix)?,
         Some(Family::Armed) => return armed_frames(&request),
-        Some(Family::Pbv) => return Err(not_built(Family::Pbv).into()),
+        Some(Family::Pbv) => pbv_frames(&request, order == Order::Tree)?,
     };
     let count = request.contributions.iter().map(|contribution| u64::from(contribution.count)).sum::<u64>();
     let count = u32::try_from(count).ok().filter(|&count| count <= Contribution::MAX_COUNT);
@@ -429,12 +436,40 @@ fn armed_frames(request: &Request) -> Result<String, Failure> {
     Ok(format!("{}\n", contributions::print(&Contribution { quad, count: only.count })))
 }
 
-/// What the collective engine does for an opcode of the armed family.
-fn piuma_select(opcode: &Opcode) -> Result<OpSelect, String> {
+/// Frames through a packet engine: the four words are the payload, and what flags the frame brings and takes away are its
+/// result code.
+fn pbv_frames(request: &Request, pbv_order: bool) -> Result<Quad, Failure> {
+    let select = common_select(request.opcode, Family::Pbv)?;
+    let mut contributions = Vec::with_capacity(request.contributions.len());
+    for (k, Contribution { quad, .. }) in request.contributions.iter().enumerate() {
+        let flags = plain_flags(k, quad, Family::Pbv)?;
+        // A barrier's frame has no payload.
+        let words = if select.op == Op::Barrier { Vec::new() } else { quad.lanes.to_vec() };
+        contributions.push((words, flags));
+    }
+    let OpSelect { op, dtype, mode } = select;
+    let (words, flags) = pbv::reduce::reduce(op, dtype, mode, pbv_order, &contributions).map_err(Failure::Engine)?;
+    let words = if select.op == Op::Barrier { vec![0; 4] } else { words };
+    let lanes = <[u64; 4]>::try_from(words).map_err(|_| Failure::Engine("the engine answered other words".into()))?;
+    Ok(Quad { code: ResultCode::of(flags), ..Quad::of(lanes) })
+}
+
+/// The flags of a frame that comes to an engine without result codes.
+fn plain_flags(k: usize, quad: &Quad, family: Family) -> Result<Flags, String> {
+    let engine = family.engine();
+    if quad.m != 0 || quad.oflow_id != 0 {
+        let why = "`m` and `oflow_id` belong to a reproducible sum, which";
+        return Err(format!("contribution {k}: {why} {engine} does not have"));
+    }
+    quad.code.flags().ok_or_else(|| format!("contribution {k}: the flits of {engine} have no flag for {}", quad.code))
+}
+
+/// What an engine of the common operations does for an opcode of the armed family.
+fn common_select(opcode: &Opcode, family: Family) -> Result<OpSelect, String> {
     let known = |opcode: &Opcode| Op::COMMON.contains(&opcode.op);
     if !known(opcode) {
         let names = OPCODES.iter().filter(|&opcode| known(opcode)).map(|opcode| opcode.name);
-        return Err(format!("the PIUMA engine has no {}; it has {}", opcode.name, names::one_of(names)));
+        return Err(format!("{} has no {}; it has {}", family.engine(), opcode.name, names::one_of(names)));
     }
     let mode = Mode { flush_to_zero: opcode.flush_to_zero, ..Mode::rounding(opcode.round) };
     Ok(OpSelect { op: opcode.op, dtype: opcode.dtype, mode })
@@ -443,17 +478,10 @@ fn piuma_select(opcode: &Opcode) -> Result<OpSelect, String> {
 /// Frames through the collective engine: the four words are four elements of one stream, and what flags a word's flit
 /// brings and takes away are the frame's result code.
 fn piuma_frames(request: &Request, radix: u8) -> Result<Quad, Failure> {
-    let select = piuma_select(request.opcode)?;
+    let select = common_select(request.opcode, Family::Piuma)?;
     let mut frames = Vec::with_capacity(request.contributions.len());
     for (k, Contribution { quad, .. }) in request.contributions.iter().enumerate() {
-        if quad.m != 0 || quad.oflow_id != 0 {
-            let why = "`m` and `oflow_id` belong to a reproducible sum, which the PIUMA engine does not have";
-            return Err(format!("contribution {k}: {why}").into());
-        }
-        let flags = quad
-            .code
-            .flags()
-            .ok_or_else(|| format!("contribution {k}: the flits of the PIUMA engine have no flag for {}", quad.code))?;
+        let flags = plain_flags(k, quad, Family::Piuma)?;
         frames.push(quad.lanes.map(|word| (word, flags)));
     }
     while frames.len() > 1 {
@@ -483,6 +511,12 @@ fn reduce(arguments: &Asked, order: &Order, places: &[usize], arranged: &[u64]) 
         let select = OpSelect { op, dtype, mode };
         let (lane, flags) = engine(select, radix, *order == Order::Arrival, places, arranged)?;
         return Ok(Outcome::Lane(lane, flags));
+    }
+    if arguments.family == Some(Family::Pbv) {
+        let contributions: Vec<(Vec<u64>, Flags)> = arranged.iter().map(|&word| (vec![word], Flags::NONE)).collect();
+        let in_order = *order == Order::Tree;
+        let (words, flags) = pbv::reduce::reduce(op, dtype, mode, in_order, &contributions).map_err(Failure::Engine)?;
+        return Ok(Outcome::Lane(words.first().copied().unwrap_or(0) & dtype.lane_mask(), flags));
     }
     if op.is_wide() {
         let unit = QuadUnit::new(op, dtype, mode).ok_or_else(|| format!("{op} does not exist for {dtype}"))?;

@@ -31,7 +31,7 @@ pub(super) struct Arguments {
     /// Write the result document to DIR/NAME.json, and the wave beside it if --wave names no folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Write a waveform in VCD format to this file
+    /// Write a waveform to this file: FST if its name ends in .fst, else VCD
     #[arg(long, value_name = "FILE")]
     wave: Option<PathBuf>,
     /// Trace only signals whose hierarchical name matches; can be given several times
@@ -209,6 +209,8 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
             mask: fault.mask,
         }),
         ladder: arguments.ladder.is_some(),
+        why: None,
+        timeline: false,
         hook: Some(&hook),
     };
     let outcome = run::run(&loaded, &options);

@@ -15,15 +15,18 @@
 //! | `unicast` | point-to-point packets: route computation, channel and switch allocation |
 //! | [`arbiter`] | one file a policy |
 //! | [`join`](Join) | the two forms in which an engine joins |
+//! | [`fault`] | links that lose, damage, repeat or delay frames |
 //! | [`monitor`](SwitchCfg) | link monitors of checked runs |
 //! | [`network`](Network) | the loop that clocks it all, waves, the watchdog's view |
 //! | [`traffic`] | point-to-point sources and sinks |
 
 pub mod arbiter;
+pub mod fault;
 mod flit;
 mod forward;
 mod frames;
 mod join;
+mod journal;
 mod monitor;
 mod network;
 mod plan;
@@ -42,6 +45,7 @@ mod wires;
 pub use flit::{Flit, MAX_ENDS, MAX_IDS, Tag};
 pub use frames::{ShortBuffer, check_buffers};
 pub use join::{Block, Join, JoinCx, JoinOut, NoBump, NoJoin, pass_through};
+pub use journal::{Entry, Journal, Moved};
 pub use network::{At, Blocks, Evaluation, LinkLoad, Network, Route, Step, SwitchCfg, Tables};
 pub use plan::{NodeKind, Plan, PlanLink, PlanNode, Vcs};
 pub use portset::PortSet;

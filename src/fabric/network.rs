@@ -509,7 +509,7 @@ where
     /// Names of the sending and the receiving port of one direction of a link, numbered as [`Network::link_counts`] does.
     pub fn link_ends(&self, direction: usize) -> (String, String) {
         let link = &self.plan.links[direction / 2];
-        let (from, to) = if direction % 2 == 0 { (link.a, link.b) } else { (link.b, link.a) };
+        let (from, to) = if direction.is_multiple_of(2) { (link.a, link.b) } else { (link.b, link.a) };
         (self.port_name(from.0, from.1), self.port_name(to.0, to.1))
     }
 

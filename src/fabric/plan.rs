@@ -152,4 +152,20 @@ impl Plan {
         self.links.push(half);
         bumps
     }
+
+    /// The last place before the far node of a switch's port: beyond the bumps that sit there.
+    pub fn outermost(&self, switch: u32, port: u16) -> (u32, u16) {
+        let mut at = (switch, port);
+        loop {
+            let far = self.links.iter().find_map(|link| match (link.a == at, link.b == at) {
+                (true, _) => Some(link.b),
+                (_, true) => Some(link.a),
+                _ => None,
+            });
+            match far {
+                Some((node, side)) if self.nodes[node as usize].kind == NodeKind::Bump => at = (node, 1 - side),
+                _ => return at,
+            }
+        }
+    }
 }

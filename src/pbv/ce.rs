@@ -38,6 +38,9 @@
 //! counted; an error message goes back to the sender if errors are reported and the message was not posted. None of them
 //! changes a register of any context.
 //!
+//! The source of a collective is sent no command. Where its engine is not the master, its contribution may be there before the
+//! command has come down: it begins the run, and the command finds it begun *\[chosen\]*.
+//!
 //! Reduction order: that of arrival, operand of the message second; or that of PBV entries, for which the words of all
 //! participants are kept until everybody has answered (128 times the storage) *\[chosen\]*. An accumulator starts with
 //! the initial value, or, without one, with the first operand as it is *\[chosen\]*.
@@ -120,6 +123,8 @@ pub enum TrackOp {
     Load(Track),
     /// Clears a participant's bit and decrements p_count.
     Clear(u8),
+    /// Loads the stored values and clears a participant's bit in them.
+    Begin(Track, u8),
 }
 
 /// What came of it.
@@ -206,6 +211,7 @@ impl Tracker {
 
 fn modify(op: TrackOp, old: Track) -> (Track, Verdict) {
     match op {
+        TrackOp::Begin(track, entry) => modify(TrackOp::Clear(entry), track),
         TrackOp::Load(track) => (track, if track.pbv == 0 { Verdict::Satisfied } else { Verdict::Accepted }),
         TrackOp::Clear(entry) => {
             let bit = 1 << entry;
@@ -251,6 +257,8 @@ pub struct Context {
     kept: Vec<Option<Vec<u64>>>,
     /// Everybody has answered.
     satisfied: bool,
+    /// The source's contribution was here before the command of this run.
+    early: bool,
     /// Words of this context that wait for or are in the reduction unit.
     under_way: u32,
     deadline: Option<Cycle>,
@@ -262,6 +270,11 @@ impl Context {
         self.requester == self.dmu_id
     }
 
+    /// Whether nobody has entered since it was initialised.
+    fn is_untouched(&self) -> bool {
+        (self.track.pbv, self.track.p_count) == (self.stored.pbv, self.stored.p_count)
+    }
+
     fn clear(&mut self) {
         self.flags = Flags::NONE;
         self.error = Status::Ok;
@@ -269,6 +282,7 @@ impl Context {
         self.accumulators.fill(self.stored.initial);
         self.kept.fill(None);
         self.satisfied = false;
+        self.early = false;
         self.retries = 0;
         self.deadline = None;
     }
@@ -312,6 +326,21 @@ struct Awaited {
     header: Header,
 }
 
+/// A message that was accepted: what golden checks read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entered {
+    /// Which context.
+    pub cc_id: u16,
+    /// Which run of it.
+    pub run: u32,
+    /// PBV entry of the sender.
+    pub entry: u8,
+    /// The sender.
+    pub device: u16,
+    /// It brought words, or a barrier's arrival.
+    pub whole: bool,
+}
+
 /// The collective engine.
 #[derive(Clone, Debug)]
 pub struct Ce {
@@ -328,6 +357,10 @@ pub struct Ce {
     loads: VecDeque<(u16, Track)>,
     /// No watchdog is due before.
     alarm: Cycle,
+    /// Who entered what, in the order of the verdicts, if somebody wants to know.
+    record: Option<Vec<Entered>>,
+    /// Contexts and runs in which somebody was asked again, if somebody wants to know.
+    asked: Vec<(u16, u32)>,
     /// Device and base offset of this engine.
     me: (u16, u16),
 }
@@ -361,8 +394,25 @@ impl Ce {
             feeds: VecDeque::new(),
             loads: VecDeque::new(),
             alarm: Cycle::MAX,
+            record: None,
+            asked: Vec::new(),
             me: (NO_DEVICE, 0),
         }
+    }
+
+    /// Keeps a record of who entered what from now on.
+    pub fn keep_record(&mut self) {
+        self.record = Some(Vec::new());
+    }
+
+    /// Contexts and runs in which this engine asked somebody again; empty without [`keep_record`](Self::keep_record).
+    pub fn asked(&self) -> &[(u16, u32)] {
+        &self.asked
+    }
+
+    /// Who entered what, in the order of the verdicts; empty without [`keep_record`](Self::keep_record).
+    pub fn record(&self) -> &[Entered] {
+        self.record.as_deref().unwrap_or_default()
     }
 
     /// Says which device and offset this engine has.
@@ -560,6 +610,7 @@ impl Ce {
             accumulators: vec![None; usize::from(record.words)],
             kept: vec![None; kept],
             satisfied: false,
+            early: false,
             under_way: 0,
             deadline: None,
             retries: 0,
@@ -645,7 +696,13 @@ impl Ce {
         }
         let stored = context.stored;
         let mut load = None;
-        if !header.posted {
+        let early = context.early && context.like.run == header.run;
+        if early {
+            context.early = false;
+            (context.requester, context.requester_offset) = (header.requester, reply_offset(&header));
+            (context.p_id, context.dmu_id) = (header.p_id, header.dmu_id);
+            self.guard(slot, cx);
+        } else if !header.posted {
             context.requester = header.requester;
             context.requester_offset = reply_offset(&header);
             context.p_id = header.p_id;
@@ -676,6 +733,9 @@ impl Ce {
         let context = self.at(slot);
         let like = context.like;
         let barrier = like.op == Op::Barrier || like.message == Message::Multicast;
+        // The source is sent no command: its contribution may be here before the command has come down to this engine.
+        let fresh = context.state == State::Done || context.state == State::Active && context.is_untouched();
+        let begins = header.run == like.run.wrapping_add(1) && header.requester == header.dmu_id && fresh;
         let wanted = if barrier { 0 } else { usize::from(context.stored.words) };
         let status = if context.state == State::Inactive {
             Some(Status::Inactive)
@@ -687,7 +747,7 @@ impl Ce {
             Some(Status::Mismatch)
         } else if words.len() != wanted && !(header.error && words.is_empty()) {
             Some(Status::BadLength)
-        } else if header.run != like.run || matches!(context.state, State::Waiting | State::Done) {
+        } else if !begins && (header.run != like.run || matches!(context.state, State::Waiting | State::Done)) {
             Some(Status::Duplicate)
         } else {
             None
@@ -699,7 +759,17 @@ impl Ce {
         if context.deadline.is_none() {
             self.guard(slot, cx);
         }
-        Some((slot, TrackOp::Clear(header.p_id), Some(Awaited { words, header })))
+        let awaited = Some(Awaited { words, header });
+        if begins {
+            let context = self.at(slot);
+            context.clear();
+            (context.state, context.early, context.like.run) = (State::Active, true, header.run);
+            let Context { stored, .. } = *context;
+            self.drop_words(slot);
+            let track = Track { pbv: stored.pbv, p_count: stored.p_count };
+            return Some((slot, TrackOp::Begin(track, header.p_id), awaited));
+        }
+        Some((slot, TrackOp::Clear(header.p_id), awaited))
     }
 
     // ------------------------------------------------------------------------------------------------ verdicts, data
@@ -715,7 +785,7 @@ impl Ce {
     ) {
         let Some(context) = self.contexts[usize::from(slot)].as_mut() else { return };
         context.track = track;
-        let TrackOp::Clear(entry) = op else {
+        let (TrackOp::Clear(entry) | TrackOp::Begin(_, entry)) = op else {
             // A multicast whose only receiver would be its source is over at once.
             if verdict == Verdict::Satisfied && matches!(context.like.message, Message::Multicast) {
                 context.satisfied = true;
@@ -728,6 +798,11 @@ impl Ce {
             Verdict::Duplicate => return self.refuse(&header, Status::Duplicate, cx),
             Verdict::CountZero => return self.refuse(&header, Status::CountZero, cx),
             Verdict::Accepted | Verdict::Satisfied => {}
+        }
+        if let Some(record) = &mut self.record {
+            let whole = !words.is_empty() || context.accumulators.is_empty();
+            let (cc_id, run, device) = (context.cc_id, header.run, header.requester);
+            record.push(Entered { cc_id, run, entry, device, whole });
         }
         context.flags |= header.flags;
         if header.error && context.error == Status::Ok {
@@ -903,6 +978,9 @@ impl Ce {
             let pbv = context.track.pbv;
             if context.retries < cx.table.retries {
                 context.retries += 1;
+                if self.record.is_some() {
+                    self.asked.push((context.cc_id, context.like.run));
+                }
                 context.deadline = Some(cx.now + u64::from(cx.table.timeout));
                 let mut header = context.like;
                 (header.message, header.requester, header.tag) = (Message::Retry, me, tag);

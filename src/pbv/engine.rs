@@ -20,7 +20,7 @@
 //! | checker | collects a frame; when its tail is there, decodes and checks it; steers by message and address | with the tail |
 //! | collective engine | see [`ce`](super::ce) | from the next cycle on |
 //! | registers | write; read and answer | 1 |
-//! | output queue | a message is one entry, however many copies it has; copies leave in the order of PBV entries, a flit a cycle; the look-up of a copy overlaps the copy before | 1 |
+//! | output queue | engines work in planes: the k-th engine of a switch speaks to the k-th engines of others *\[chosen\]*; a message is one entry, however many copies it has; copies leave in the order of PBV entries, a flit a cycle; the look-up of a copy overlaps the copy before | 1 |
 //!
 //! | parameter | default | unit | effect |
 //! |---|---|---|---|
@@ -209,7 +209,7 @@ impl OutputQueue {
     }
 
     /// Looks the next copy up: its destination, its port, its bits.
-    fn look_up(&mut self, table: &PbvTable, directory: &Directory, engine: u32) {
+    fn look_up(&mut self, table: &PbvTable, directory: &Directory, engine: u32, base: u16) {
         while self.copy.is_none() {
             let Some(first) = self.entries.front() else { return };
             let mut packet;
@@ -231,7 +231,7 @@ impl OutputQueue {
                     packet = first.packet.clone();
                     packet.header.p_id = entry;
                     packet.header.device = table.device(entry).expect("wanted");
-                    packet.header.offset = if table.is_switch(entry) { ENGINE_BASE } else { 0 };
+                    packet.header.offset = if table.is_switch(entry) { base } else { 0 };
                 }
             }
             let header = packet.header;
@@ -295,6 +295,11 @@ impl Engine {
     /// Its registers.
     pub fn registers(&self) -> &RegisterBlock {
         &self.registers
+    }
+
+    /// Keeps a record of what the collective engine takes.
+    pub fn keep_record(&mut self) {
+        self.ce.keep_record();
     }
 
     /// Its registers, for configuration out of band: an SPI-like side port that a management processor drives before the
@@ -395,7 +400,7 @@ impl Engine {
             } else {
                 let mut header = packet.header;
                 (header.requester, header.tag) = (self.cfg.device, engine_tag(self.cfg.base));
-                (header.device, header.offset) = (record.device, ENGINE_BASE);
+                (header.device, header.offset) = (record.device, self.cfg.base);
                 let packet = Packet { header, body: Body::Configuration(vec![record.clone()]) };
                 self.output.push(Outgoing { packet, target: Target::Header });
             }
@@ -430,7 +435,7 @@ impl Engine {
     }
 
     fn inject(&mut self, io: &mut Io<'_>, directory: &Directory) {
-        self.output.look_up(&self.registers.table, directory, self.number);
+        self.output.look_up(&self.registers.table, directory, self.number, self.cfg.base);
         let readings = &mut self.registers.readings;
         readings.queue = self.output.entries.len() as u32 + u32::from(self.output.copy.is_some());
         readings.queue_peak = readings.queue_peak.max(readings.queue);

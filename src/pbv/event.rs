@@ -41,6 +41,11 @@ impl Event {
         Event::of(cycle, false, header.requester, header.device, header)
     }
 
+    /// Whether it belongs to a context: registers and tables do not.
+    pub fn is_of_context(&self) -> bool {
+        !matches!(self.message, Message::Write | Message::Read | Message::ReadReply | Message::Configuration)
+    }
+
     /// The message in the source's words: `barrier met`, `barrier satisfied`, `command sum`.
     pub fn label(&self) -> String {
         match self.message {

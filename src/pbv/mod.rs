@@ -11,8 +11,10 @@
 //! | [`node`] | end points with task times; the source that configures |
 //! | [`routes`] | device IDs, addresses, route tables |
 //! | [`plan`] | collectives as trees of engines: tables, records and frames that set them up |
+//! | [`reduce`](mod@reduce) | operands through one engine, for the command line |
 //! | [`system`] | switches, links, engines and nodes as one system; the source's examples |
 //! | [`event`] | what was sent and received, when |
+//! | [`fault`] | how frames look to a link with faults |
 //!
 //! Frames travel on point-to-point channel 0, so that messages from one device to another never overtake each other; a
 //! flit is eight bytes of a frame (see [`packet`]).
@@ -20,9 +22,11 @@
 pub mod ce;
 pub mod engine;
 pub mod event;
+pub mod fault;
 pub mod node;
 pub mod packet;
 pub mod plan;
+pub mod reduce;
 pub mod routes;
 pub mod system;
 pub mod tables;

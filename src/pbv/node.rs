@@ -56,8 +56,10 @@ pub struct Part {
     /// Header of its contributions: operation, type, rounding. A source that takes part sets `device`, `offset` and `p_id`
     /// to its own engine, for it is sent no command.
     pub like: Header,
-    /// Its operand, the same in every run; empty for a barrier.
+    /// Its operands, run after run; after the last one the first is used again. Empty for a barrier.
     pub words: Vec<u64>,
+    /// Words of an operand.
+    pub length: usize,
     /// How long its task takes.
     pub task: TaskTime,
     /// What starts it: a command, or the initialisation.
@@ -66,13 +68,23 @@ pub struct Part {
     pub again: u32,
     /// Starts no task of another context until satisfied.
     pub blocks: bool,
+    /// Has no task: it is only told (the source of a collective of others).
+    pub watches: bool,
 }
 
 impl Part {
     /// A part in a context that a command starts.
     pub fn of(like: Header, words: Vec<u64>, task: TaskTime) -> Part {
-        let cc_id = like.cc_id;
-        Part { cc_id, like, words, task, starts_on: Message::Command, again: 0, blocks: true }
+        let (cc_id, length) = (like.cc_id, words.len());
+        let starts_on = Message::Command;
+        Part { cc_id, like, words, length, task, starts_on, again: 0, blocks: true, watches: false }
+    }
+
+    /// The operand of a run; runs are counted from 1.
+    fn operand(&self, run: u32) -> &[u64] {
+        let operands = self.words.len().checked_div(self.length).unwrap_or(0).max(1);
+        let at = run.saturating_sub(1) as usize % operands * self.length;
+        &self.words[at..at + self.length]
     }
 }
 
@@ -108,6 +120,10 @@ static STATES: EnumTable = EnumTable { name: "part", names: &["IDLE", "WAITS", "
 /// What a run came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
+    /// Which run.
+    pub run: u32,
+    /// Cycle in which the contribution was made; of a node that only watches the cycle of the answer.
+    pub met: Cycle,
     /// Cycle of the last flit of satisfied.
     pub cycle: Cycle,
     /// The result.
@@ -134,7 +150,8 @@ struct Running {
 pub struct Node {
     device: u16,
     parts: Vec<Running>,
-    script: VecDeque<(When, Packet)>,
+    /// Frames that wait for their condition: those of one lane go one after the other, lanes go beside each other.
+    scripts: Vec<VecDeque<(When, Packet)>>,
     outbox: VecDeque<Packet>,
     leaving: Option<(Header, Vec<u64>, usize)>,
     collecting: Vec<u64>,
@@ -151,7 +168,7 @@ impl Node {
         Node {
             device,
             parts: Vec::new(),
-            script: VecDeque::new(),
+            scripts: Vec::new(),
             outbox: VecDeque::new(),
             leaving: None,
             collecting: Vec::new(),
@@ -173,7 +190,20 @@ impl Node {
 
     /// Appends to its script.
     pub fn then(&mut self, when: When, packet: Packet) {
-        self.script.push_back((when, packet));
+        self.then_in(0, when, packet);
+    }
+
+    /// Appends to the lane of its script with this number; lower lanes go first.
+    pub fn then_in(&mut self, lane: usize, when: When, packet: Packet) {
+        if self.scripts.len() <= lane {
+            self.scripts.resize_with(lane + 1, VecDeque::new);
+        }
+        self.scripts[lane].push_back((when, packet));
+    }
+
+    /// Frames that have not been sent because their condition has not come.
+    pub fn unsent(&self) -> usize {
+        self.scripts.iter().map(VecDeque::len).sum()
     }
 
     /// What its runs of a context came to.
@@ -237,7 +267,7 @@ impl Node {
             posted: false,
             ..running.part.like
         };
-        Packet::of(header, running.part.words.clone())
+        Packet::of(header, running.part.operand(running.run).to_vec())
     }
 
     // ------------------------------------------------------------------------------------------------------- frames
@@ -257,7 +287,7 @@ impl Node {
                 let like = &mut self.parts[at].part.like;
                 (like.device, like.offset) = (header.requester, reply_offset(&header));
                 (like.p_id, like.dmu_id) = (header.p_id, header.dmu_id);
-                if header.message == self.parts[at].part.starts_on {
+                if header.message == self.parts[at].part.starts_on && !self.parts[at].part.watches {
                     self.ask(at, header.run, now);
                 }
             }
@@ -265,7 +295,9 @@ impl Node {
                 let running = &mut self.parts[at];
                 let words = packet.words().to_vec();
                 let error = header.error.then_some(header.status);
-                running.outcomes.push(Outcome { cycle: now, words, flags: header.flags, error });
+                let met = if running.part.watches { now } else { running.until };
+                let (run, flags) = (header.run, header.flags);
+                running.outcomes.push(Outcome { run, met, cycle: now, words, flags, error });
                 running.state = PartState::Idle;
                 if running.part.again > 0 {
                     running.part.again -= 1;
@@ -305,14 +337,15 @@ impl Node {
         }
     }
 
-    fn script_ready(&self, now: Cycle) -> bool {
-        match self.script.front() {
+    /// The lowest lane of the script whose next frame can go.
+    fn script_ready(&self, now: Cycle) -> Option<usize> {
+        self.scripts.iter().position(|lane| match lane.front() {
             None => false,
             Some((When::Next, _)) => true,
             Some((When::At(cycle), _)) => *cycle <= now,
             Some((When::Satisfied(cc_id, runs), _)) => self.outcomes(*cc_id).len() as u32 >= *runs,
             Some((When::Received(count), _)) => self.mail.len() >= *count,
-        }
+        })
     }
 
     fn send(&mut self, io: &mut Io<'_>) {
@@ -320,7 +353,8 @@ impl Node {
         let vc = io.vcs().set;
         if self.leaving.is_none() {
             let next = self.outbox.pop_front().or_else(|| {
-                if self.script_ready(now) { self.script.pop_front().map(|(_, packet)| packet) } else { None }
+                let lane = self.script_ready(now)?;
+                self.scripts[lane].pop_front().map(|(_, packet)| packet)
             });
             if let Some(packet) = next {
                 let words = packet.flits().expect("frames of nodes are checked when they are planned");
@@ -372,11 +406,14 @@ impl Block for Node {
         self.work(now);
         self.send(io);
         let mut wake = Wake::OnInput;
-        if io.queued(0, vc) > 0 || self.leaving.is_some() || !self.outbox.is_empty() || self.script_ready(now) {
+        if io.queued(0, vc) > 0 || self.leaving.is_some() || !self.outbox.is_empty() || self.script_ready(now).is_some()
+        {
             return Wake::Next;
         }
-        if let Some((When::At(cycle), _)) = self.script.front() {
-            wake = wake.or(Wake::At(*cycle));
+        for lane in &self.scripts {
+            if let Some((When::At(cycle), _)) = lane.front() {
+                wake = wake.or(Wake::At(*cycle));
+            }
         }
         for running in &self.parts {
             if running.state == PartState::Working && running.until != Cycle::MAX {

@@ -572,7 +572,8 @@ impl ConfigRecord {
         }
     }
 
-    fn bytes(&self) -> usize {
+    /// Bytes of the record in a payload.
+    pub fn bytes(&self) -> usize {
         (CONFIG_RECORD_BYTES + 2 * self.entries.len()).next_multiple_of(FLIT_BYTES)
     }
 

@@ -10,11 +10,13 @@
 //! engine one table that serves all collectives: first the engines below it, then its nodes, each in the order in which
 //! the collectives name them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::packet::{Body, ConfigRecord, Header, InitRecord, Message, NO_DEVICE, PBV_ENTRIES, Packet};
-use super::tables::ENGINE_BASE;
-use crate::arith::{DType, Op};
+use super::packet::{
+    Body, ConfigRecord, Header, InitRecord, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet,
+};
+use super::tables::engine_base;
+use crate::arith::{DType, Mode, Op};
 
 /// An engine of a collective with everybody directly below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +51,11 @@ impl Branch {
         all
     }
 
+    /// Levels of engines below it.
+    pub fn height(&self) -> u32 {
+        self.engines.iter().map(|engine| engine.height() + 1).max().unwrap_or(0)
+    }
+
     /// All participants.
     pub fn participants(&self) -> Vec<u16> {
         self.preorder().into_iter().flat_map(|branch| branch.nodes.iter().copied()).collect()
@@ -76,6 +83,12 @@ pub struct Collective {
     pub pbv_order: bool,
     /// Armed again when satisfied.
     pub rearm: bool,
+    /// Which of the packet engines of each switch it uses, counted from 0.
+    pub plane: u8,
+    /// Rounding and flushing of the reduction.
+    pub mode: Mode,
+    /// The source sends its data to everybody and nobody reduces.
+    pub multicast: bool,
 }
 
 /// Why collectives do not fit the tables.
@@ -110,6 +123,9 @@ impl Collective {
             initial: None,
             pbv_order: false,
             rearm: false,
+            plane: 0,
+            mode: Mode::default(),
+            multicast: false,
         }
     }
 
@@ -120,7 +136,8 @@ impl Collective {
 
     /// Header of a frame of this collective from its source to an engine.
     pub fn header(&self, message: Message, engine: u16) -> Header {
-        let mut header = Header::new(message, self.source, engine, ENGINE_BASE);
+        let mut header = Header::new(message, self.source, engine, engine_base(self.plane));
+        (header.round, header.flush_to_zero) = (self.mode.round, self.mode.flush_to_zero);
         (header.cc_id, header.dmu_id, header.op, header.dtype) = (self.cc_id, self.source, self.op, self.dtype);
         header
     }
@@ -132,16 +149,24 @@ impl Collective {
         Packet::bare(header)
     }
 
+    /// A frame of data for everybody, 32 bytes and the words, to the master engine; posted, or acknowledged by everybody.
+    pub fn cast(&self, run: u32, words: Vec<u64>, posted: bool) -> Packet {
+        let mut header = self.header(Message::Multicast, self.tree.device);
+        (header.run, header.p_count, header.posted) = (run, self.tree.participants().len() as u16, posted);
+        Packet::of(header, words)
+    }
+
     /// The PBV of its participants at an engine of its tree.
     pub fn mask(&self, branch: &Branch, tables: &Tables) -> u128 {
         let all = branch.engines.iter().map(|engine| engine.device).chain(branch.nodes.iter().copied());
         all.fold(0, |mask, device| {
-            mask | 1 << tables.entry(branch.device, device).expect("planned from this collective")
+            mask | 1 << tables.entry((branch.device, self.plane), device).expect("planned from this collective")
         })
     }
 
     fn record(&self, branch: &Branch, tables: &Tables) -> InitRecord {
-        let outside = branch.device == self.tree.device && !self.tree.participants().contains(&self.source);
+        let told = self.multicast || !self.tree.participants().contains(&self.source);
+        let outside = branch.device == self.tree.device && told;
         InitRecord {
             words: self.words,
             below: branch.preorder().len() as u16 - 1,
@@ -181,17 +206,20 @@ impl Collective {
         header.requester = node;
         if let Some(branch) = self.tree.preorder().into_iter().find(|branch| branch.nodes.contains(&node)) {
             header.device = branch.device;
-            header.p_id = tables.entry(branch.device, node).expect("planned from this collective");
+            header.p_id = tables.entry((branch.device, self.plane), node).expect("planned from this collective");
         }
         header
     }
 }
 
+/// A packet engine: device ID of its switch, and which one it is there.
+pub type Seat = (u16, u8);
+
 /// The PBV tables of all engines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tables {
-    /// By device ID of the switch.
-    pub engines: BTreeMap<u16, ConfigRecord>,
+    /// By device ID of the switch and number of the engine there.
+    pub engines: BTreeMap<Seat, ConfigRecord>,
 }
 
 /// Tables that serve all these collectives.
@@ -199,13 +227,13 @@ pub struct Tables {
 /// # Errors
 /// What does not fit.
 pub fn tables(collectives: &[Collective]) -> Result<Tables, PlanError> {
-    let mut below: BTreeMap<u16, (Vec<u16>, Vec<u16>)> = BTreeMap::new();
+    let mut below: BTreeMap<Seat, (Vec<u16>, Vec<u16>)> = BTreeMap::new();
     for collective in collectives {
         if collective.cc_id > 0xfff {
             return Err(PlanError::Context(collective.cc_id));
         }
         for branch in collective.tree.preorder() {
-            let (engines, nodes) = below.entry(branch.device).or_default();
+            let (engines, nodes) = below.entry((branch.device, collective.plane)).or_default();
             for engine in &branch.engines {
                 if !engines.contains(&engine.device) {
                     engines.push(engine.device);
@@ -219,8 +247,10 @@ pub fn tables(collectives: &[Collective]) -> Result<Tables, PlanError> {
         }
     }
     let mut tables = Tables::default();
-    for (&device, (engines, nodes)) in &below {
-        if let Some(&both) = nodes.iter().find(|node| below.contains_key(node)) {
+    let seats: BTreeSet<u16> = below.keys().map(|&(device, _)| device).collect();
+    for (&seat, (engines, nodes)) in &below {
+        let device = seat.0;
+        if let Some(&both) = nodes.iter().find(|node| seats.contains(node)) {
             return Err(PlanError::Both(both));
         }
         let entries: Vec<u16> = engines.iter().chain(nodes).copied().collect();
@@ -228,44 +258,69 @@ pub fn tables(collectives: &[Collective]) -> Result<Tables, PlanError> {
             return Err(PlanError::TooMany { device, entries: entries.len() });
         }
         let switches = if engines.len() == PBV_ENTRIES { u128::MAX } else { (1 << engines.len()) - 1 };
-        tables.engines.insert(device, ConfigRecord::of(device, entries, switches));
+        tables.engines.insert(seat, ConfigRecord::of(device, entries, switches));
     }
     Ok(tables)
 }
 
 impl Tables {
     /// The entry of a device in an engine's table.
-    pub fn entry(&self, engine: u16, device: u16) -> Option<u8> {
+    pub fn entry(&self, engine: Seat, device: u16) -> Option<u8> {
         self.engines.get(&engine)?.entries.iter().position(|&entry| entry == device).map(|entry| entry as u8)
     }
 
-    /// Plain register writes, one an entry, from a source: `device_C0yy` (paragraph 175).
+    /// Plain register writes, one an entry, from a source: `device_C0yy` (paragraph 175). Time-outs and settings that are
+    /// not the registers' first values are written too.
     pub fn writes(&self, source: u16) -> Vec<Packet> {
         let mut frames = Vec::new();
-        for record in self.engines.values() {
+        for (&(device, plane), record) in &self.engines {
+            let mut write = |offset: u16, words: Vec<u64>| {
+                let header = Header::new(Message::Write, source, device, engine_base(plane) + offset);
+                frames.push(Packet::of(header, words));
+            };
             for (entry, &device) in record.entries.iter().enumerate() {
-                let header = Header::new(Message::Write, source, record.device, ENGINE_BASE + 2 * entry as u16);
                 let engine = (record.switches >> entry & 1) as u64;
-                frames.push(Packet::of(header, vec![u64::from(device) | engine << 16]));
+                write(2 * entry as u16, vec![u64::from(device) | engine << 16]);
+            }
+            let plain = ConfigRecord::of(device, record.entries.clone(), record.switches);
+            if *record != plain {
+                let settings = u64::from(record.report_errors) | u64::from(record.validate) << 1;
+                write(0x100, vec![u64::from(record.timeout), u64::from(record.retries), settings]);
+            }
+            if record.isl_ports != 0 {
+                write(0x110, vec![record.isl_ports & 0xffff_ffff, record.isl_ports >> 32]);
             }
         }
         frames
     }
 
-    /// One configuration frame a switch, from a source.
+    /// One configuration frame an engine, from a source.
     pub fn frames(&self, source: u16) -> Vec<Packet> {
-        let frame = |record: &ConfigRecord| Packet {
-            header: Header::new(Message::Configuration, source, record.device, ENGINE_BASE),
+        let frame = |(&(device, plane), record): (&Seat, &ConfigRecord)| Packet {
+            header: Header::new(Message::Configuration, source, device, engine_base(plane)),
             body: Body::Configuration(vec![record.clone()]),
         };
-        self.engines.values().map(frame).collect()
+        self.engines.iter().map(frame).collect()
     }
 
-    /// One large configuration frame with a record for every switch, to one engine, which sends the others theirs.
-    pub fn frame(&self, source: u16, engine: u16) -> Packet {
-        Packet {
-            header: Header::new(Message::Configuration, source, engine, ENGINE_BASE),
-            body: Body::Configuration(self.engines.values().cloned().collect()),
+    /// Large configuration frames with a record for every switch, to the engines of one, which send the others theirs: one a
+    /// plane of engines, and more where the records do not fit a frame.
+    pub fn large_frames(&self, source: u16, engine: u16) -> Vec<Packet> {
+        let mut frames: Vec<Packet> = Vec::new();
+        let planes: BTreeSet<u8> = self.engines.keys().map(|&(_, plane)| plane).collect();
+        for plane in planes {
+            let header = Header::new(Message::Configuration, source, engine, engine_base(plane));
+            let (mut records, mut bytes) = (Vec::new(), 0);
+            for (_, record) in self.engines.iter().filter(|((_, at), _)| *at == plane) {
+                if bytes + record.bytes() > MAX_PAYLOAD_BYTES {
+                    frames.push(Packet { header, body: Body::Configuration(std::mem::take(&mut records)) });
+                    bytes = 0;
+                }
+                bytes += record.bytes();
+                records.push(record.clone());
+            }
+            frames.push(Packet { header, body: Body::Configuration(records) });
         }
+        frames
     }
 }

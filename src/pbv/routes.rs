@@ -41,6 +41,8 @@ pub struct Directory {
     /// Port of the next hop, switch by switch.
     next: Vec<u16>,
     switches: usize,
+    /// Links of the longest way.
+    diameter: u32,
     /// Port of every engine of every switch.
     engines: Vec<Vec<u16>>,
     /// Switch and port of every engine by its number.
@@ -60,6 +62,7 @@ impl Directory {
             list.sort_unstable();
         }
         let mut next = vec![NOWHERE; switches * switches];
+        let mut diameter = 0;
         for to in 0..switches {
             let mut distance = vec![u32::MAX; switches];
             distance[to] = 0;
@@ -72,6 +75,7 @@ impl Directory {
                     }
                 }
             }
+            diameter = distance.iter().copied().filter(|&links| links != u32::MAX).max().unwrap_or(0).max(diameter);
             for at in 0..switches {
                 let step = neighbours[at].iter().find(|&&(_, far)| {
                     distance[at] != u32::MAX && at != to && distance[far as usize] + 1 == distance[at]
@@ -84,6 +88,7 @@ impl Directory {
             homes: Vec::new(),
             next,
             switches,
+            diameter,
             engines: vec![Vec::new(); switches],
             places: Vec::new(),
         }
@@ -113,6 +118,11 @@ impl Directory {
     /// Switch and port of an engine.
     pub fn engine_place(&self, engine: u32) -> (u32, u16) {
         self.places[engine as usize]
+    }
+
+    /// Links between switches on the longest way.
+    pub fn diameter(&self) -> u32 {
+        self.diameter
     }
 
     /// Whether there is such a device.

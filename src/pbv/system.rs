@@ -16,17 +16,21 @@ use super::ce::CeCfg;
 use super::engine::{Engine, EngineCfg, MOST_CHANNELS};
 use super::event::Event;
 use super::node::Node;
+use super::plan::Tables;
 use super::routes::Directory;
+use super::tables::{ENGINE_BASE, ENGINE_SPAN};
 use crate::fabric::arbiter::Policy;
+use crate::fabric::fault::FaultyLink;
 use crate::fabric::topology::LinkParams;
 use crate::fabric::{
-    Blocks, Network, NoJoin, NodeKind, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step, SwitchCfg, Vcs,
+    Block, Blocks, Io, Network, NoJoin, NodeKind, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step, SwitchCfg, Vcs,
     credit_round_trip,
 };
-use crate::kernel::Cycle;
+use crate::kernel::{Cycle, Wake};
+use crate::probe::Scope;
 
 /// A PBV system: up to 128 ports a switch.
-pub type System = Network<Directory, NoJoin<Directory>, Engine, Node, 2>;
+pub type System = Network<Directory, NoJoin<Directory>, Wired, Node, 2>;
 
 /// Where a switch's engine joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,31 +212,21 @@ impl Spec {
             isl[a as usize] += 1;
             isl[b as usize] += 1;
         }
-        let own = |switch: &SwitchSpec| u16::from(switch.engine_port == EnginePort::Own);
         for (number, switch) in self.switches.iter().enumerate() {
             let name = format!("sw{:04x}", switch.device);
-            plan.nodes.push(PlanNode {
-                kind: NodeKind::Switch,
-                ports: isl[number] + switch.nodes.len() as u16 + own(switch),
-                engine: false,
-                path: format!("{name}.switch"),
-                name,
-            });
+            let own = u16::from(switch.engine_port == EnginePort::Own);
+            let ports = isl[number] + switch.nodes.len() as u16 + own;
+            let path = format!("{name}.switch");
+            plan.nodes.push(PlanNode { kind: NodeKind::Switch, ports, engine: false, name, path });
         }
         let mut given: std::collections::BTreeMap<u16, Node> =
             nodes.into_iter().map(|node| (node.device(), node)).collect();
         let mut ends = Vec::new();
         for (number, switch) in self.switches.iter().enumerate() {
             for (k, &device) in switch.nodes.iter().enumerate() {
-                self.push_end(&mut plan, number as u32, isl[number] + k as u16, format!("node{device:04x}"), switch);
+                let (name, path) = (format!("node{device:04x}"), format!("sw{:04x}.node{device:04x}", switch.device));
+                push_end(&mut plan, (number as u32, isl[number] + k as u16), self.local, name, path);
                 ends.push(given.remove(&device).unwrap_or_else(|| Node::new(device)));
-            }
-        }
-        for (number, switch) in self.switches.iter().enumerate() {
-            if switch.engine_port == EnginePort::Own {
-                let port = isl[number] + switch.nodes.len() as u16;
-                self.push_end(&mut plan, number as u32, port, format!("idle{:04x}", switch.device), switch);
-                ends.push(Node::new(IDLE));
             }
         }
         assert!(given.is_empty(), "no node has device ID {:#06x}", given.keys().next().copied().unwrap_or(0));
@@ -245,24 +239,9 @@ impl Spec {
                 level: 1,
             });
         }
-        let mut bumps = Vec::new();
-        for (number, switch) in self.switches.iter().enumerate() {
-            let port = directory.engine_place(number as u32).1;
-            let bump = plan.insert_bump(number as u32, port, self.inner, &format!("pe{:04x}", switch.device));
-            let cfg = EngineCfg { ce: self.ce, ..EngineCfg::of(switch.device) };
-            let mut engine = Engine::new(cfg, bump as u32);
-            engine.log.on = self.log;
-            bumps.push(engine);
-        }
-        for (at, node) in plan.nodes.iter_mut().enumerate() {
-            if node.kind == NodeKind::Bump {
-                node.path = format!("sw{:04x}.engine", self.switches[at - self.switches.len()].device);
-            }
-        }
-        debug_assert_eq!(plan.fault(), None);
-        for end in &mut ends {
-            end.log.on = self.log;
-        }
+        let engines = self.switches.iter().map(|switch| EngineCfg { ce: self.ce, ..EngineCfg::of(switch.device) });
+        let engines = engines.collect();
+        let ground = Ground { plan, directory, engines, ends, faults: Vec::new(), side_port: Tables::default() };
         let pipeline = Pipeline::new(self.stages);
         let depths = |link: &PlanLink, _: u8| {
             self.buffer.unwrap_or_else(|| {
@@ -271,22 +250,148 @@ impl Spec {
         };
         let switch =
             SwitchCfg { pipeline, policy: Policy::RoundRobin, monitors: self.monitors, router: RouterCfg::default() };
+        ground.build(&Wires { inner: self.inner, local: self.local, switch, depths: &depths }, self.log, false)
+    }
+}
+
+fn push_end(plan: &mut Plan, at: (u32, u16), local: LinkParams, name: String, path: String) {
+    let node = plan.nodes.len() as u32;
+    plan.nodes.push(PlanNode { kind: NodeKind::End, ports: 1, engine: false, name, path });
+    let LinkParams { latency, cycles_per_flit } = local;
+    plan.links.push(PlanLink { a: (node, 0), b: at, latency, cycles_per_flit, level: 0 });
+}
+
+/// Where everything is, before engines are put into the wires.
+pub struct Ground {
+    /// Switches, end points and links.
+    pub plan: Plan,
+    /// Devices, routes, and the ports of engines.
+    pub directory: Directory,
+    /// Engines, in the order in which the directory has their ports.
+    pub engines: Vec<EngineCfg>,
+    /// End points, as the plan has them.
+    pub ends: Vec<Node>,
+    /// Links that misbehave: switch, port and what sits there, beyond an engine if there is one.
+    pub faults: Vec<((u32, u16), FaultyLink)>,
+    /// Tables that engines have before the run, written out of band.
+    pub side_port: Tables,
+}
+
+/// What wires and switches are made of.
+pub struct Wires<'a> {
+    /// Latency of the half link between switch and engine.
+    pub inner: u16,
+    /// Links to end points.
+    pub local: LinkParams,
+    /// Switches.
+    pub switch: SwitchCfg,
+    /// Input buffers by link and channel.
+    pub depths: &'a dyn Fn(&PlanLink, u8) -> u16,
+}
+
+impl Ground {
+    /// Puts engines and faults into the wires and builds the system. An engine on a port without a link gets an idle end
+    /// point behind it; these come after all other end points.
+    ///
+    /// # Panics
+    /// If the plan is unsound, or an engine's port does not exist.
+    pub fn build(self, wires: &Wires<'_>, log: bool, record: bool) -> System {
+        let Ground { mut plan, directory, engines, mut ends, faults, side_port } = self;
+        let switches = plan.count(NodeKind::Switch);
+        let base = |plan: &Plan, switch: u32| {
+            let path = &plan.nodes[switch as usize].path;
+            path.strip_suffix(".switch").unwrap_or(path).to_owned()
+        };
+        let mut bumps = Vec::new();
+        for (number, cfg) in engines.into_iter().enumerate() {
+            let (switch, port) = directory.engine_place(number as u32);
+            let k = (cfg.base - ENGINE_BASE) / ENGINE_SPAN;
+            let suffix = if k == 0 { String::new() } else { k.to_string() };
+            let (home, name) = (base(&plan, switch), plan.nodes[switch as usize].name.clone());
+            if !plan.links.iter().any(|link| link.a == (switch, port) || link.b == (switch, port)) {
+                let (end, path) = (format!("{name}.idle{suffix}"), format!("{home}.idle{suffix}"));
+                push_end(&mut plan, (switch, port), wires.local, end, path);
+                ends.push(Node::new(IDLE));
+            }
+            let bump = plan.insert_bump(switch, port, wires.inner, &format!("{name}.engine{suffix}"));
+            plan.nodes[switches + bump].path = format!("{home}.engine{suffix}");
+            let mut engine = Engine::new(cfg, number as u32);
+            engine.log.on = log;
+            if let Some(table) = side_port.engines.get(&(cfg.device, k as u8)) {
+                engine.side_port().table.configure(table);
+            }
+            if record {
+                engine.keep_record();
+            }
+            bumps.push(Wired::Engine(Box::new(engine)));
+        }
+        for ((switch, port), link) in faults {
+            let (home, name) = (base(&plan, switch), plan.nodes[switch as usize].name.clone());
+            let (node, side) = plan.outermost(switch, port);
+            let bump = plan.insert_bump(node, side, 1, &format!("{name}.P{port}.fault"));
+            plan.nodes[switches + bump].path = format!("{home}.P{port}.fault");
+            bumps.push(Wired::Fault(Box::new(link)));
+        }
+        debug_assert_eq!(plan.fault(), None);
+        for end in &mut ends {
+            end.log.on = log;
+        }
+        let unicast = plan.vcs.unicast;
         let blocks = Blocks { joins: Vec::new(), no_join: NoJoin::default(), bumps, ends };
-        let names = (0..self.channels).map(|vc| format!("p2p{vc}")).collect();
-        Network::new(plan, directory, blocks, switch, &depths, names)
+        let names = (0..unicast).map(|vc| format!("p2p{vc}")).collect();
+        Network::new(plan, directory, blocks, wires.switch, wires.depths, names)
+    }
+}
+
+/// What sits in a wire.
+#[derive(Clone, Debug)]
+pub enum Wired {
+    /// A packet engine.
+    Engine(Box<Engine>),
+    /// A link that misbehaves.
+    Fault(Box<FaultyLink>),
+}
+
+impl Wired {
+    /// The engine, if it is one.
+    pub fn engine(&self) -> Option<&Engine> {
+        match self {
+            Wired::Engine(engine) => Some(engine),
+            Wired::Fault(_) => None,
+        }
     }
 
-    fn push_end(&self, plan: &mut Plan, switch: u32, port: u16, name: String, at: &SwitchSpec) {
-        let node = plan.nodes.len() as u32;
-        let path = format!("sw{:04x}.{name}", at.device);
-        plan.nodes.push(PlanNode { kind: NodeKind::End, ports: 1, engine: false, name, path });
-        plan.links.push(PlanLink {
-            a: (node, 0),
-            b: (switch, port),
-            latency: self.local.latency,
-            cycles_per_flit: self.local.cycles_per_flit,
-            level: 0,
-        });
+    /// The link that misbehaves, if it is one.
+    pub fn fault(&self) -> Option<&FaultyLink> {
+        match self {
+            Wired::Engine(_) => None,
+            Wired::Fault(link) => Some(link),
+        }
+    }
+}
+
+impl Block for Wired {
+    type Tables = Directory;
+
+    fn tick(&mut self, io: &mut Io<'_>, directory: &Directory) -> Wake {
+        match self {
+            Wired::Engine(engine) => engine.tick(io, directory),
+            Wired::Fault(link) => link.tick(io, &super::fault::Frames),
+        }
+    }
+
+    fn open(&self) -> Option<String> {
+        match self {
+            Wired::Engine(engine) => engine.open(),
+            Wired::Fault(link) => link.open(),
+        }
+    }
+
+    fn probe(&self, scope: &mut Scope<'_>) {
+        match self {
+            Wired::Engine(engine) => engine.probe(scope),
+            Wired::Fault(link) => link.probe(scope),
+        }
     }
 }
 
@@ -322,12 +427,17 @@ pub fn node(system: &System, device: u16) -> &Node {
 /// # Panics
 /// If there is none.
 pub fn engine(system: &System, device: u16) -> &Engine {
-    system.bumps().iter().find(|engine| engine.cfg().device == device).expect("a switch of this system")
+    engines(system).find(|engine| engine.cfg().device == device).expect("a switch of this system")
+}
+
+/// All engines.
+pub fn engines(system: &System) -> impl Iterator<Item = &Engine> {
+    system.bumps().iter().filter_map(Wired::engine)
 }
 
 /// All events, by cycle; of one cycle those of engines first, then those of nodes, each in the order of the system.
 pub fn events(system: &System) -> Vec<Event> {
-    let engines = system.bumps().iter().flat_map(|engine| engine.log.events());
+    let engines = engines(system).flat_map(|engine| engine.log.events());
     let nodes = system.ends().iter().flat_map(|node| node.log.events());
     let mut all: Vec<Event> = engines.chain(nodes).copied().collect();
     all.sort_by_key(|event| event.cycle);

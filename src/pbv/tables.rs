@@ -41,6 +41,11 @@ pub const ENGINE_BASE: u16 = 0xc000;
 /// Bytes of an engine's register space.
 pub const ENGINE_SPAN: u16 = 0x0400;
 
+/// Base address of the k-th packet engine of a switch.
+pub const fn engine_base(k: u8) -> u16 {
+    ENGINE_BASE + k as u16 * ENGINE_SPAN
+}
+
 /// The PBV table and the settings of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PbvTable {

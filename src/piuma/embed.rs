@@ -139,13 +139,17 @@ fn by_links(places: &[Vec<u32>], dimensions: usize) -> Vec<u64> {
     let agree: Vec<HashMap<Vec<u32>, i64>> = (0..sets)
         .map(|set| {
             let mut count = HashMap::new();
-            places.iter().for_each(|at| *count.entry(key(at, set)).or_insert(0) += 1);
+            for at in places {
+                *count.entry(key(at, set)).or_insert(0) += 1;
+            }
             count
         })
         .collect();
     let exactly = |at: &[u32], set: usize| -> i64 {
         let above = (0..sets).filter(|more| more & set == set);
-        above.map(|more| agree[more][&key(at, more)] * if (more ^ set).count_ones() % 2 == 0 { 1 } else { -1 }).sum()
+        above
+            .map(|more| agree[more][&key(at, more)] * if (more ^ set).count_ones().is_multiple_of(2) { 1 } else { -1 })
+            .sum()
     };
     let farthest = |at: &Vec<u32>| {
         let fewest = (0..sets).filter(|&set| exactly(at, set) > 0).map(usize::count_ones).min();

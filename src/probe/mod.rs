@@ -77,12 +77,14 @@ use std::path::PathBuf;
 
 pub mod ascii;
 pub mod diff;
+mod fst_out;
 mod gtkw;
 pub mod ladder;
 mod select;
 pub mod vcd_in;
 mod vcd_out;
 
+pub use fst_out::FstSink;
 pub use select::{NothingSelected, Selection, SelectionError};
 pub use vcd_out::{MemoryFile, VcdSink};
 

@@ -67,6 +67,9 @@ pub struct Scenario {
     /// The armed family's part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub armed: Option<super::armed::config::Armed>,
+    /// The PBV family's part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pbv: Option<super::pbv::config::Pbv>,
     /// Values that follow from the others; the model adds its own. They cannot be set.
     pub derived: BTreeMap<String, Json>,
     /// Times that were not whole numbers of cycles.

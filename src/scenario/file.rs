@@ -11,6 +11,7 @@ use serde::{Deserialize as DeriveDeserialize, Serialize, Serializer};
 use super::armed::file::ArmedFile;
 use super::hosts::file::HostFile;
 use super::names::{DType, Named, Op, Round};
+use super::pbv::file::PbvFile;
 use super::problem::Problem;
 use super::programs::file::{CoreFile, MulticastFile, ProgramFile};
 use super::source::{Node, Value};
@@ -20,6 +21,11 @@ use super::source::{Node, Value};
 #[serde(deny_unknown_fields)]
 #[schemars(title = "watershed scenario")]
 pub struct ScenarioFile {
+    /// Another scenario file, relative to this one: all its values hold but those that this one gives. Tables are joined
+    /// key by key, arrays are replaced; `collective.0.elements = 64` changes one element of an inherited array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub extends: Option<String>,
     /// Name of the scenario. Default: the file's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
@@ -88,6 +94,9 @@ pub struct ScenarioFile {
     /// armed: engines, reductions, faults and strangers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub armed: Option<ArmedFile>,
+    /// pbv: packet engines, their set-up, collectives and faults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pbv: Option<PbvFile>,
 }
 
 fn one() -> u64 {
@@ -102,6 +111,8 @@ pub enum Family {
     Piuma,
     /// Switches with reduction engines on their links, which multicast frames arm.
     Armed,
+    /// Switches with addressable packet engines that track participants in bit vectors.
+    Pbv,
     /// Plain virtual-channel routers without an engine: point-to-point traffic only.
     Fabric,
 }
@@ -1101,7 +1112,7 @@ pub(crate) fn types(generator: &mut SchemaGenerator) -> Schema {
     names::<DType>(generator)
 }
 
-fn names<T: Named>(_: &mut SchemaGenerator) -> Schema {
+pub(crate) fn names<T: Named>(_: &mut SchemaGenerator) -> Schema {
     let names: Vec<&str> = T::names().collect();
     json_schema!({ "type": "string", "enum": names })
 }

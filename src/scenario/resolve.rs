@@ -94,6 +94,10 @@ impl Resolver<'_> {
         });
         let programs = self.programs(file, &topology);
         let hosts = super::hosts::config::resolve(&file.host, &collectives, &topology, &mut self.problems);
+        let pbv = (file.family == Family::Pbv).then(|| {
+            let table = file.pbv.clone().unwrap_or_default();
+            super::pbv::config::resolve(&table, &topology, &mut self.problems)
+        });
         let traffic = self.traffic(file, &topology);
         self.measure(file, &traffic);
         let wave = Wave {
@@ -152,6 +156,7 @@ impl Resolver<'_> {
             measure: file.measure,
             wave,
             armed,
+            pbv,
             derived,
             roundings: std::mem::take(&mut self.roundings),
         })
@@ -296,7 +301,9 @@ impl Resolver<'_> {
     /// What a family does not have.
     fn family(&mut self, file: &ScenarioFile) {
         let (keys, place, help): (&[&str], _, _) = match file.family {
-            Family::Piuma => (&["armed"], "in the piuma family", "family = \"armed\" has this table"),
+            Family::Piuma => {
+                (&["armed", "pbv"], "in the piuma family", "family = \"armed\" and \"pbv\" have these tables")
+            }
             Family::Fabric => (
                 &[
                     "collective",
@@ -307,6 +314,7 @@ impl Resolver<'_> {
                     "core",
                     "multicast",
                     "program",
+                    "pbv",
                 ],
                 "in a plain fabric",
                 "family = \"piuma\" has collectives",
@@ -322,9 +330,28 @@ impl Resolver<'_> {
                     "multicast",
                     "program",
                     "host",
+                    "pbv",
                 ],
                 "in the armed family",
                 "its reductions are in [[armed.reduction]]",
+            ),
+            Family::Pbv => (
+                &[
+                    "collective",
+                    "switch.ceng",
+                    "switch.collective_ids",
+                    "switch.point_to_point_vcs",
+                    "switch.point_to_point_buffer_flits",
+                    "memory",
+                    "traffic",
+                    "armed",
+                    "core",
+                    "multicast",
+                    "program",
+                    "host",
+                ],
+                "in the pbv family",
+                "its collectives are in [[pbv.collective]]; frames travel on one channel, which keeps them in order",
             ),
         };
         for key in keys {

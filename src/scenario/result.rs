@@ -40,6 +40,9 @@ pub struct Document {
     /// What the armed family has to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub armed: Option<super::armed::result::ArmedResult>,
+    /// What the PBV family has to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pbv: Option<super::pbv::result::PbvResult>,
     /// The window of measurement and the network in it; missing without `[measure]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<MeasureResult>,
@@ -49,6 +52,9 @@ pub struct Document {
     pub roundings: Vec<Rounding>,
     /// The complete configuration: every default filled in, every derived value beside it.
     pub config: Json,
+    /// What it was made from: `watershed replay` runs it again. Missing in documents of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<super::written::Written>,
 }
 
 /// What made a document.
@@ -260,10 +266,12 @@ impl Document {
             hosts: Vec::new(),
             programs: None,
             armed: None,
+            pbv: None,
             measure: None,
             checks: Vec::new(),
             roundings: scenario.roundings.clone(),
             config,
+            scenario: Some(super::written::Written::new(loaded)),
         }
     }
 
@@ -342,6 +350,6 @@ pub fn commit() -> &'static str {
 }
 
 /// A short name for contents: not for keeping enemies out, but for seeing that something has changed.
-pub(super) fn fnv1a<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
+pub(crate) fn fnv1a<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -9,14 +9,14 @@ use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
     hex,
 };
-use super::{Loaded, Problem, Problems, armed, golden, hosts, programs, trace};
+use super::{Loaded, Problem, Problems, armed, golden, hosts, pbv, programs, trace, why};
 use crate::arith::{self, Flags};
 use crate::fabric::traffic::{Created, Received, Traffic};
 use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
 use crate::oracle;
 use crate::piuma::{Job, System, Tap};
 use crate::probe::ladder::Ladder;
-use crate::probe::{Period, Selection, TraceError, Tracer, VcdSink};
+use crate::probe::{FstSink, Period, Selection, Sink, TraceError, Tracer, VcdSink};
 use std::collections::HashMap;
 
 /// What to write into a waveform.
@@ -86,6 +86,10 @@ pub struct RunOptions<'a> {
     pub flip: Option<Flip<'a>>,
     /// Log every frame and make a ladder of it.
     pub ladder: bool,
+    /// Keep a journal and find out where the cycles of the collectives went.
+    pub why: Option<why::Ask<'a>>,
+    /// Look now and then at what is in the network.
+    pub timeline: bool,
     /// Called now and then, about ten times a second of real time.
     pub hook: Option<&'a dyn Fn(Progress) -> Control>,
 }
@@ -113,6 +117,51 @@ pub struct RunResult {
     pub notes: Vec<String>,
     /// Who sent what to whom when, if asked for.
     pub ladder: Option<Ladder>,
+    /// Where the cycles of the collectives went, if asked for.
+    pub why: Vec<why::Why>,
+    /// What was in the network when, if asked for; the armed family does not look.
+    pub timeline: Vec<Sample>,
+}
+
+/// A look at the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// When.
+    pub cycle: u64,
+    /// Flits in queues and on links.
+    pub live: u64,
+    /// Flits that have left a queue since cycle 0.
+    pub moved: u64,
+}
+
+/// Looks at the network, at most so many times: when they are more, every second one goes and the pace halves.
+#[derive(Debug, Default)]
+struct Timeline {
+    samples: Vec<Sample>,
+    pace: u64,
+    next: u64,
+}
+
+impl Timeline {
+    const MOST: usize = 512;
+
+    fn look(&mut self, system: &System) {
+        let now = system.now();
+        if now < self.next {
+            return;
+        }
+        self.samples.push(Sample { cycle: now, live: system.live_flits() as u64, moved: system.moves() });
+        self.pace = self.pace.max(1);
+        if self.samples.len() > Self::MOST {
+            let mut keep = false;
+            self.samples.retain(|_| {
+                keep = !keep;
+                keep
+            });
+            self.pace *= 2;
+        }
+        self.next = now + self.pace;
+    }
 }
 
 /// Why there is no result at all. A run that fails a check has a result.
@@ -142,6 +191,9 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
     if loaded.scenario.family == Family::Armed {
         return armed::run::check(loaded);
     }
+    if loaded.scenario.family == Family::Pbv {
+        return pbv::run::check(loaded);
+    }
     build(loaded, BuildOptions::default())?;
     Ok(())
 }
@@ -151,15 +203,31 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    let mut result = run_family(loaded, options)?;
+    if let Some(written) = &mut result.document.scenario {
+        written.set_options(options);
+    }
+    Ok(result)
+}
+
+fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
     if loaded.scenario.family == Family::Armed {
         return armed::run::run(loaded, options);
     }
-    if options.ladder {
-        return Err(RunError::Usage("only the armed family makes ladders".into()));
+    if loaded.scenario.family == Family::Pbv {
+        return pbv::run::run(loaded, options);
     }
-    let whole = options.wave.is_some() || options.all_links;
+    if options.ladder {
+        return Err(RunError::Usage("only the armed and pbv families make ladders".into()));
+    }
+    let whole = options.wave.is_some() || options.all_links || options.why.is_some();
     let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole })?;
     let mut run = Run::new(loaded, ready)?;
+    if options.why.is_some() {
+        run.ready.system.keep_journal();
+        run.keep_times();
+    }
+    run.timeline = options.timeline.then(Timeline::default);
     run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
     if let Some(wave) = options.wave {
         run.record(wave)?;
@@ -204,6 +272,7 @@ struct Run<'a> {
     /// The network at the start and at the end of the window.
     window: [Option<Snapshot>; 2],
     feed: Feed,
+    timeline: Option<Timeline>,
 }
 
 /// What has happened up to a cycle.
@@ -308,7 +377,18 @@ impl<'a> Run<'a> {
             measurement,
             window,
             feed,
+            timeline: None,
         })
+    }
+
+    /// Lets every core write down when its words land.
+    fn keep_times(&mut self) {
+        let jobs: Vec<(usize, usize)> = self.ready.collectives.iter().flat_map(|built| built.jobs.clone()).collect();
+        for (end, job) in jobs {
+            if let Some(core) = &mut self.ready.system.end_mut(end).core {
+                core.job_mut(job).keep_times();
+            }
+        }
     }
 
     fn flip(&mut self, flip: Flip<'_>) -> Result<(), RunError> {
@@ -361,6 +441,9 @@ impl<'a> Run<'a> {
                 }
                 self.document.outcome = Outcome::MaxCycles;
                 break;
+            }
+            if let Some(timeline) = &mut self.timeline {
+                timeline.look(&self.ready.system);
             }
             if self.ready.system.completions() != self.seen {
                 self.seen = self.ready.system.completions();
@@ -735,6 +818,7 @@ impl<'a> Run<'a> {
             self.document.collectives.push(result);
             data.push(rows);
         }
+        let why = options.why.map_or_else(Vec::new, |ask| self.why(ask));
         self.links(options.all_links);
         self.traffic();
         self.checks(check, scenario.checks.monitors && !options.no_checks);
@@ -750,7 +834,40 @@ impl<'a> Run<'a> {
             self.document.checks.extend(checks);
             self.document.checks.extend(self.refused.take().map(|why| Check::failed("rules", why)));
         }
-        RunResult { document: self.document, data, notes: self.notes, ladder: None }
+        RunResult {
+            document: self.document,
+            data,
+            notes: self.notes,
+            ladder: None,
+            why,
+            timeline: self.timeline.map_or_else(Vec::new, |timeline| timeline.samples),
+        }
+    }
+
+    /// The critical path of every collective that is asked for and has ended.
+    fn why(&mut self, ask: why::Ask<'_>) -> Vec<why::Why> {
+        let system = &self.ready.system;
+        let Some(reader) = why::Reader::new(system) else { return Vec::new() };
+        let mut list = Vec::new();
+        let ran = (0..self.state.len()).filter(|&index| !self.loaded.scenario.collectives[index].called);
+        for (index, result) in ran.zip(&self.document.collectives) {
+            if ask.collective.is_some_and(|name| name != result.name) {
+                continue;
+            }
+            let (Some(start), Some(end)) = (result.start_cycle, result.end_cycle) else { continue };
+            let jobs: Vec<(usize, &Job)> = (self.ready.collectives[index].jobs.iter())
+                .filter_map(|&(end, job)| Some((end, &system.ends()[end].core.as_ref()?.jobs()[job])))
+                .collect();
+            if self.loaded.scenario.collectives[index].kind == CollectiveKind::Scan {
+                self.notes.push(format!("{}: prefix scans are not explained yet", result.name));
+                continue;
+            }
+            match reader.explain(&result.name, result.id as u16, &jobs, (start, end), ask.packet) {
+                Ok(why) => list.push(why),
+                Err(wrong) => self.notes.push(format!("{}: {wrong}", result.name)),
+            }
+        }
+        list
     }
 
     fn collective(&self, index: usize, check: bool) -> (CollectiveResult, ResultData) {
@@ -1112,8 +1229,13 @@ pub(super) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, R
     let selection = selection.with_window(wave.from_cycle, wave.to_cycle).map_err(|error| usage(&error))?;
     let period = Period::from_hz(loaded.scenario.clock.frequency_hz)
         .ok_or_else(|| RunError::Usage("a waveform needs a clock of at most 1 THz".into()))?;
-    let sink = VcdSink::create(&wave.path).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
-    let mut tracer = Tracer::new(period, selection, Box::new(sink));
+    let write = |error| RunError::Write { path: wave.path.clone(), error };
+    let sink: Box<dyn Sink> = if FstSink::is_wanted(&wave.path) {
+        Box::new(FstSink::create(&wave.path).map_err(write)?)
+    } else {
+        Box::new(VcdSink::create(&wave.path).map_err(write)?)
+    };
+    let mut tracer = Tracer::new(period, selection, sink);
     if wave.clock {
         tracer.add_clock();
     }

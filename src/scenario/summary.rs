@@ -43,6 +43,11 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
             line(&mut out, &label, &text);
         }
     }
+    if let Some(pbv) = &document.pbv {
+        for (label, text) in pbv.lines(|cycles| scenario.clock.nanoseconds(cycles)) {
+            line(&mut out, &label, &text);
+        }
+    }
     if let Some(measure) = &document.measure {
         let length = measure.to_cycle - measure.from_cycle;
         let verdict = if measure.saturated { "SATURATED: " } else { "" };

@@ -308,7 +308,7 @@ fn reduce_refuses_bad_input() {
         (&["--op", "barrier", "--type", "f32"], "1 2", "barrier"),
         (&["--op", "repsum", "--type", "f32"], "1 2", "repsum"),
         (&["--op", "sum", "--type", "f64", "--family", "armed"], "1 2", "whole contributions as JSON"),
-        (&["--op", "sum", "--type", "f64", "--family", "pbv"], "1 2", "not built yet"),
+        (&["--op", "repsum", "--type", "f64", "--family", "pbv"], "1 2", "the PBV engine has no repsum"),
         (&["--op", "repsum", "--type", "f64", "--family", "piuma"], "1 2", "no repsum"),
         (&["--op", "and", "--type", "f64", "--family", "piuma"], "1 2", "bitwise"),
         (&["--op", "sum", "--type", "f64", "--input", "no/such/file"], "", "no/such/file"),
@@ -377,7 +377,7 @@ fn whole_contributions_go_through_the_engine_of_the_fabric() {
         {\"lanes\": [\"4000000000000000\", \"1\", \"7fefffffffffffff\", \"8000000000000000\"], \"count\": 15}]}";
     let expected = "{\"lanes\":[\"4008000000000000\",\"0000000000000002\",\"7ff0000000000000\",\"8000000000000000\"],\
                     \"rc\":3,\"count\":16,\"m\":0,\"oflow_id\":0}\n";
-    for family in [&["--family", "piuma"][..], &["--family", "armed"], &[]] {
+    for family in [&["--family", "piuma"][..], &["--family", "armed"], &["--family", "pbv"], &[]] {
         let output = reduce(family, text);
         assert_eq!((output.status, output.stdout.as_str()), (0, expected), "{}", output.stderr);
     }
@@ -408,6 +408,28 @@ fn the_piuma_engine_takes_any_number_of_contributions() {
         let text = frames(&op.to_string(), &lanes);
         assert_eq!(reduce(&["--family", "piuma", "--radix", "2"], &text).stdout, reduce(&[], &text).stdout, "{op:#x}");
     }
+}
+
+/// The packet engine of the PBV family reduces as messages arrive, or in the order of PBV entries: both are chains.
+#[test]
+fn the_pbv_engine_answers_as_a_chain_of_its_unit() {
+    let mut random = Random::new(seed(0x5eed_00b2));
+    let lanes: Vec<[f64; 4]> =
+        (0..19).map(|_| std::array::from_fn(|_| f64::from_bits(random.lane(DType::F64)))).collect();
+    for op in [0, 1, 2, 3, 0x10, 0x11, 0x14, 0x20, 0x21, 0x28, 0x2b] {
+        let text = frames(&op.to_string(), &lanes);
+        for order in ["tree", "arrival"] {
+            let engine = reduce(&["--family", "pbv", "--order", order], &text);
+            assert_eq!(engine.status, 0, "{}", engine.stderr);
+            assert_eq!(engine.stdout, reduce(&["--order", "arrival"], &text).stdout, "{op:#x} {order}");
+        }
+    }
+    let operands = ["--op", "sum", "--type", "f32", "--family", "pbv", "--order", "2,1,0"];
+    let output = reduce(&operands, "3f800000 33800000 33800000");
+    assert!(output.stdout.contains("result  0x3f800001"), "{}{}", output.stdout, output.stderr);
+    let many = vec!["1"; 128].join(" ");
+    let output = reduce(&["--op", "sum", "--type", "u64", "--family", "pbv"], &many);
+    assert_eq!((output.status, output.stderr.contains("takes 1 to 127 contributions")), (1, true), "{}", output.stderr);
 }
 
 /// The armed engine gives what the bare unit gives for every opcode whose bits do not depend on the order; it counts
@@ -458,7 +480,6 @@ fn bad_contributions_are_refused_with_their_place() {
     for (more, message) in [
         (&["--op", "sum", "--type", "f64"][..], "leave out --op and --type"),
         (&["--all-orders", "3"], "single operands"),
-        (&["--family", "pbv"], "not built yet"),
         (&["--order", "1"], "no operand 1"),
     ] {
         let output = reduce(more, &sound);

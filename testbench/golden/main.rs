@@ -1,5 +1,5 @@
-//! Does every shipped scenario still give what it gave? Each `testbench/{piuma,armed,fabric}/NAME.toml` is a test by its being
-//! there; `golden/{piuma,armed,fabric}` holds what is expected of it:
+//! Does every shipped scenario still give what it gave? Each `testbench/{piuma,armed,pbv,fabric}/NAME.toml` is a test by its being
+//! there; `golden/{piuma,armed,pbv,fabric}` holds what is expected of it:
 //!
 //! | file | what | compared |
 //! |---|---|---|
@@ -24,7 +24,7 @@ use compare::{Mode, scenario_matches};
 use libtest_mimic::{Arguments, Trial};
 
 /// Families whose scenarios have goldens.
-const FAMILIES: [&str; 3] = ["piuma", "armed", "fabric"];
+const FAMILIES: [&str; 4] = ["piuma", "armed", "pbv", "fabric"];
 
 fn main() -> ExitCode {
     let accept = std::env::var("WATERSHED_GOLDEN").is_ok_and(|word| word == "accept");

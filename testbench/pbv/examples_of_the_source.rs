@@ -5,7 +5,7 @@ use watershed::pbv::event::Event;
 use watershed::pbv::node::{Node, Part, TaskTime, When};
 use watershed::pbv::packet::{Message, Status};
 use watershed::pbv::plan::{Branch, Collective};
-use watershed::pbv::system::{EnginePort, Spec, System, engine, events, node, run};
+use watershed::pbv::system::{EnginePort, Spec, System, engine, engines, events, node, run};
 
 /// Collectives 0, 1 and 2 of FIG. 7.
 fn figure_7() -> Vec<Collective> {
@@ -71,7 +71,7 @@ fn example_1_eleven_writes_make_the_tables_of_the_text() {
         ] {
             assert_eq!([0x0000, 0x0010, 0x0020].map(|device| mask(device, cc_id)), masks, "collective {cc_id}");
         }
-        assert!(system.bumps().iter().all(|engine| engine.registers().readings.refused == [0; 16]));
+        assert!(engines(&system).all(|engine| engine.registers().readings.refused == [0; 16]));
     }
 }
 
@@ -364,9 +364,7 @@ fn example_7_a_chain_of_engines_four_deep_and_deeper() {
             assert_eq!((frames(&system, 3, above, below), frames(&system, 3, below, above)), (2, 1));
         }
         assert!(collective.tree.participants().iter().all(|&device| node(&system, device).outcomes(3).len() == 1));
-        assert!(
-            system.bumps().iter().all(|engine| engine.registers().readings.refused[Status::Duplicate as usize] == 0)
-        );
+        assert!(engines(&system).all(|engine| engine.registers().readings.refused[Status::Duplicate as usize] == 0));
     }
 }
 

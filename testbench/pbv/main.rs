@@ -3,7 +3,9 @@
 mod contexts_share_an_engine;
 mod examples_of_the_source;
 mod frames_keep_every_bit;
+mod packets_on_the_command_line;
 mod reductions_are_exact;
 mod refusals_disturb_nobody;
 mod support;
+mod table_1_of_the_source;
 mod tracking_loses_no_update;

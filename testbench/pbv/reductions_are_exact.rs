@@ -46,7 +46,7 @@ fn expected(
             .unwrap()
     };
     if collective.pbv_order {
-        answers.sort_by_key(|&(device, _)| lab.tables.entry(branch.device, device).unwrap());
+        answers.sort_by_key(|&(device, _)| lab.tables.entry((branch.device, 0), device).unwrap());
     } else {
         answers.sort_by_key(|&(device, _)| arrival(device));
     }

@@ -99,7 +99,7 @@ fn with_timeouts(retries: u8, dead: &[u16], late: &[u16]) -> (Collective, System
     let mut lab = lab(&collective);
     for (device, record) in &mut lab.tables.engines {
         // The master waits three times as long, so that the engine below can ask again first (B-ERR-1).
-        (record.timeout, record.retries) = (if *device == 0 { 3000 } else { 1000 }, retries);
+        (record.timeout, record.retries) = (if device.0 == 0 { 3000 } else { 1000 }, retries);
     }
     for node in std::mem::take(&mut lab.nodes).into_keys() {
         lab.nodes.insert(node, watershed::pbv::Node::new(node));

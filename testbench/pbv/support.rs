@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use watershed::pbv::node::{Node, Part, TaskTime, When};
 use watershed::pbv::packet::Packet;
 use watershed::pbv::plan::{Collective, Tables, tables};
-use watershed::pbv::system::{Spec, System, run};
+use watershed::pbv::system::{Spec, System, engines, run};
 
 /// A system and what its nodes are to do.
 pub struct Lab {
@@ -59,7 +59,7 @@ impl Lab {
         let mut system = self.build();
         run(&mut system, 10_000_000).unwrap();
         assert!(system.at_rest(), "every credit is back");
-        for engine in system.bumps() {
+        for engine in engines(&system) {
             assert_eq!(engine.ce().tracker().disagreement(), None);
         }
         system

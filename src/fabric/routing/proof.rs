@@ -40,16 +40,12 @@ pub trait Relation {
 
 impl Relation for Routing {
     fn choices(&self, at: Stand, to: EndPlace, draw: u64, mut give: &mut dyn FnMut(Choice)) {
-        match self {
-            Routing::Fabric(router) => router.choices(at, to, draw, &mut give),
-            _ => {
-                let vcs = match self {
-                    Routing::Nodes(nodes) => nodes.channels(at.port, at.channel, 32),
-                    _ => u32::MAX,
-                };
-                give(Choice { port: self.hop(at.switch, to.switch).unwrap_or(to.port), vcs, of: Use::Way });
-            }
-        }
+        let vcs = match self {
+            Routing::Fabric(router) => return router.choices(at, to, draw, &mut give),
+            Routing::Nodes(nodes) => nodes.channels(at.port, at.channel, 32),
+            _ => u32::MAX,
+        };
+        give(Choice { port: self.hop(at.switch, to.switch).unwrap_or(to.port), vcs, of: Use::Way });
     }
 
     fn draws(&self) -> Vec<u64> {

@@ -265,14 +265,14 @@ impl Nodes {
             return None;
         }
         let (here, there) = (self.place(at), self.place(to));
-        let (socket, switch, out) = if here.node != there.node {
+        let (socket, switch, out) = if here.node == there.node {
+            (there.socket, there.switch, port::LOCAL)
+        } else {
             let differs = (0..self.size.len()).find_map(|dimension| {
                 let (from, to) = (self.coordinate(here.node, dimension).0, self.coordinate(there.node, dimension).0);
                 (from != to).then(|| self.to_node(dimension, from, to))
             });
             differs.expect("two nodes differ in a coordinate")
-        } else {
-            (there.socket, there.switch, port::LOCAL)
         };
         let (switch, out) = if here.socket == socket { (switch, out) } else { self.to_socket(here.socket, socket) };
         let ((tile, position), (to_tile, to_position)) = (self.die.place(here.switch), self.die.place(switch));
@@ -287,7 +287,7 @@ impl Nodes {
 
     /// Whether a port leaves the die.
     pub fn is_hsio(port: u16) -> bool {
-        port < port::X || port >= port::EXTERNAL
+        !(port::X..port::EXTERNAL).contains(&port)
     }
 
     /// Classes of channels that point-to-point packets need: one more than HSIO links on the longest way.

@@ -349,6 +349,7 @@ impl Builder<'_> {
                 },
                 threshold: file.probability.map_or(u64::MAX, Rng::threshold),
                 nth: file.nth,
+                id: None,
                 from,
                 until,
             };
@@ -408,7 +409,7 @@ impl Builder<'_> {
         };
         for (stream, ((switch, port), faults)) in at.into_iter().enumerate() {
             let name = format!("{}.P{port}.fault", plan.nodes[switch as usize].name);
-            let (node, port) = outermost(plan, switch, port);
+            let (node, port) = plan.outermost(switch, port);
             plan.insert_bump(node, port, 1, &name);
             let link = FaultyLink::new(faults, layer, self.scenario.seed, 0xfa17_0000 + stream as u64);
             bumps.push(Wired::Fault(Box::new(link)));
@@ -478,26 +479,6 @@ impl Builder<'_> {
 fn end_name(plan: &Plan, end: u32) -> String {
     let first = plan.nodes.len() - plan.count(NodeKind::End);
     plan.nodes[first + end as usize].name.clone()
-}
-
-/// The last place before the far node of a switch's port: beyond the bumps that sit there.
-fn outermost(plan: &Plan, switch: u32, port: u16) -> (u32, u16) {
-    let mut at = (switch, port);
-    loop {
-        let far = plan.links.iter().find_map(|link| {
-            if link.a == at {
-                Some(link.b)
-            } else if link.b == at {
-                Some(link.a)
-            } else {
-                None
-            }
-        });
-        match far {
-            Some((node, side)) if plan.nodes[node as usize].kind == NodeKind::Bump => at = (node, 1 - side),
-            _ => return at,
-        }
-    }
 }
 
 /// What the participants of a reduction contribute, round by round.

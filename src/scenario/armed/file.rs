@@ -407,7 +407,7 @@ fn op_names(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": names })
 }
 
-fn cycles_or_auto(_: &mut SchemaGenerator) -> Schema {
+pub(crate) fn cycles_or_auto(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "anyOf": [
             { "type": "integer", "minimum": 0, "maximum": u32::MAX },

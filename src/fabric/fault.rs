@@ -1,5 +1,5 @@
 //! Faults: a stretch of a link on which frames are lost, damaged, repeated or held up, and the link layer around it
-//! (requirement R-ERR-1; description (66) to (74)).
+//! (requirements R-ERR-1 and B-ERR-1; description (66) to (74) of the armed family's source).
 //!
 //! ```text
 //!           ┌──────────────── link with its link layer ────────────────┐
@@ -16,15 +16,30 @@
 //! | [`Fault`]s | | | what happens to which frames |
 //!
 //! What becomes of a frame is decided at its head; a frame under way is never cut off. Frames on a link stay in order: a
-//! delayed one holds those behind it. Only set-routed frames are damaged, delayed or repeated; a dead link swallows all.
+//! delayed one holds those behind it. Which frames are damaged, delayed or repeated a family says by its [`View`]; a dead
+//! link swallows all.
 //! Random choices come from a stream of the block's own, one draw a frame and fault.
 //!
 //! Timing: a frame that nothing happens to spends one cycle more than without the block.
 
-use super::tables::{DOWN, Tables, UP};
-use crate::fabric::{Flit, Io};
+use super::{Flit, Io};
 use crate::kernel::{Cycle, Rng, Wake};
 use crate::probe::Scope;
+
+/// How a family's frames look to a link.
+pub trait View {
+    /// The way of a frame whose head comes in at port `from`: [`Way::Up`] or [`Way::Down`]; `None` for one that only a dead
+    /// link stops.
+    fn way(&self, from: u16, head: &Flit) -> Option<Way>;
+
+    /// Flits of a frame, by its head.
+    fn flits(&self, head: &Flit) -> u16;
+
+    /// Lowest bit of the last flit that is on the wire.
+    fn last_flit_from(&self) -> u8 {
+        0
+    }
+}
 
 /// What happens to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +78,8 @@ pub struct Fault {
     pub threshold: u64,
     /// To the n-th frame of its way on this link only, counted from 0.
     pub nth: Option<u64>,
+    /// To frames of this id only: a tree's, a context's.
+    pub id: Option<u16>,
     /// From this cycle on.
     pub from: Cycle,
     /// Before this cycle.
@@ -159,25 +176,19 @@ impl FaultyLink {
     }
 
     /// Decides about a frame whose head has come.
-    fn decide(&mut self, now: Cycle, flit: &Flit) -> Fate {
-        let vc = flit.tag.vc();
+    fn decide(&mut self, now: Cycle, from: u16, flit: &Flit, view: &impl View) -> Fate {
         let alive = |fault: &&Fault| (fault.from..fault.until).contains(&now);
         if self.faults.iter().filter(alive).any(|fault| fault.effect == Effect::Dead) {
             self.counts.dead += 1;
             return Fate::Swallow;
         }
-        if vc != UP && vc != DOWN {
-            return Fate::Pass;
-        }
-        let number = self.seen[usize::from(vc)];
-        self.seen[usize::from(vc)] += 1;
+        let Some(way) = view.way(from, flit) else { return Fate::Pass };
+        let seen = &mut self.seen[usize::from(way == Way::Down)];
+        let number = *seen;
+        *seen += 1;
         let mut fate = Fate::Pass;
         for fault in &self.faults {
-            let fits = match fault.way {
-                Way::Up => vc == UP,
-                Way::Down => vc == DOWN,
-                Way::Both => true,
-            };
+            let fits = (fault.way == Way::Both || fault.way == way) && fault.id.is_none_or(|id| id == flit.tag.id());
             if !fits || !(fault.from..fault.until).contains(&now) || fault.nth.is_some_and(|nth| nth != number) {
                 continue;
             }
@@ -194,9 +205,10 @@ impl FaultyLink {
                     Fate::Swallow
                 }
                 Effect::Corrupt => {
-                    let (flit, bit) = (self.rng.below(11) as u16, self.rng.below(64) as u8);
-                    // Of the last flit only the upper half is on the wire.
-                    let bit = if flit == 10 { 32 + bit % 32 } else { bit };
+                    let flits = view.flits(flit);
+                    let (flit, bit) = (self.rng.below(u64::from(flits)) as u16, self.rng.below(64) as u8);
+                    let from = view.last_flit_from();
+                    let bit = if flit + 1 == flits { from + bit % (64 - from) } else { bit };
                     if let Some(cycles) = self.layer.retry_cycles {
                         self.counts.retried += 1;
                         Fate::Wait(now + cycles)
@@ -223,7 +235,7 @@ impl FaultyLink {
     }
 
     /// One clock.
-    pub(super) fn tick(&mut self, io: &mut Io<'_>, _: &Tables) -> Wake {
+    pub fn tick(&mut self, io: &mut Io<'_>, view: &impl View) -> Wake {
         let channels = usize::from(io.vcs().total());
         if self.lanes.len() != 2 * channels {
             self.lanes = vec![Lane::default(); 2 * channels];
@@ -245,7 +257,7 @@ impl FaultyLink {
                 }
                 let Some(mut flit) = io.head(from, vc) else { continue };
                 if flit.tag.head() && matches!(self.lanes[at].fate, Fate::Undecided) {
-                    self.lanes[at].fate = self.decide(now, &flit);
+                    self.lanes[at].fate = self.decide(now, from, &flit, view);
                     self.lanes[at].flits = 0;
                     self.lanes[at].copy.clear();
                     moved = true;
@@ -293,13 +305,13 @@ impl FaultyLink {
     }
 
     /// Work that is left, in words.
-    pub(super) fn open(&self) -> Option<String> {
+    pub fn open(&self) -> Option<String> {
         let waits = self.lanes.iter().any(|lane| matches!(lane.fate, Fate::Wait(_)) || lane.replay.is_some());
         waits.then(|| "a frame is held up or repeated on it".into())
     }
 
     /// Describes it to a wave.
-    pub(super) fn probe(&self, scope: &mut Scope<'_>) {
+    pub fn probe(&self, scope: &mut Scope<'_>) {
         scope.scope("fault", |scope| {
             scope.bits("dropped", 32, self.counts.dropped + self.counts.dead);
             scope.bits("corrupted", 32, self.counts.corrupted);

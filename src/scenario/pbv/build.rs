@@ -1,0 +1,621 @@
+//! From a checked PBV scenario to a system: device IDs, trees of engines, tables, the frames that set them up, faults,
+//! nodes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::config::{Collective, Pbv};
+use super::file::{
+    AttachFile, ConfigurationFile, HazardFile, InitialisationFile, KindFile, OrderFile, StartFile, TreeFile, WayFile,
+};
+use crate::arith::{Mode, pack_lanes};
+use crate::fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
+use crate::fabric::topology::{Common, EndPlace, Layout, LinkParams};
+use crate::fabric::{Plan, PlanLink, SwitchCfg, Vcs, credit_round_trip};
+use crate::kernel::{Cycle, Rng};
+use crate::pbv::ce::{CeCfg, Hazard};
+use crate::pbv::engine::EngineCfg;
+use crate::pbv::node::{Node, Part, TaskTime, When};
+use crate::pbv::packet::{Message, Packet};
+use crate::pbv::plan::{self, Branch, Tables};
+use crate::pbv::routes::Directory;
+use crate::pbv::system::{Ground, System, Wires};
+use crate::pbv::tables::engine_base;
+use crate::scenario::armed::file::{ComputeFile, EffectFile};
+use crate::scenario::build::{lay_out, pipeline, policy, router};
+use crate::scenario::config::{AutoOr, Data};
+use crate::scenario::names::layout;
+use crate::scenario::problem::Problem;
+use crate::scenario::random::Stream;
+use crate::scenario::{Loaded, Problems, Scenario, number};
+
+/// A system and what runs on it.
+pub struct Ready {
+    /// The system at cycle 0.
+    pub system: System,
+    /// The collectives, as their sources know them, in the order of the scenario.
+    pub collectives: Vec<plan::Collective>,
+    /// What everybody contributes, in the order of the participants: words of all rounds.
+    pub operands: Vec<Vec<Vec<u64>>>,
+    /// Tables of the engines.
+    pub tables: Tables,
+    /// Device ID of every end point.
+    pub devices: Vec<u16>,
+    /// Names by device ID: of switches and end points.
+    pub names: BTreeMap<u16, String>,
+    /// Values that follow from the rest.
+    pub derived: Vec<(String, u64)>,
+}
+
+/// What a build can leave out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BuildOptions {
+    /// Leaves link monitors and records for the golden check out.
+    pub no_checks: bool,
+    /// Logs frames for a ladder.
+    pub log: bool,
+}
+
+/// Builds the system of a scenario.
+///
+/// # Errors
+/// What is wrong with the configuration, at its place.
+pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> {
+    let scenario = &loaded.scenario;
+    let pbv = scenario.pbv.as_ref().expect("the PBV family has its table");
+    let common = common(scenario);
+    let lay = lay_out(scenario, &common);
+    let mut builder = Builder::new(scenario, pbv, options, &lay);
+    let ready = builder.build(&lay, &common);
+    match ready {
+        Some(ready) if builder.problems.is_empty() => Ok(ready),
+        _ => Err(loaded.problems(builder.problems)),
+    }
+}
+
+/// Links and channels: one channel, so that messages from one device to another never overtake each other.
+fn common(scenario: &Scenario) -> Common {
+    let link =
+        |latency: u64| LinkParams { latency: latency as u16, cycles_per_flit: scenario.link.cycles_per_flit as u16 };
+    Common {
+        vcs: Vcs { set: 0, unicast: 1 },
+        engine: false,
+        link: link(scenario.link.latency.cycles),
+        local: link(scenario.link.local_latency.cycles),
+    }
+}
+
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    pbv: &'a Pbv,
+    options: BuildOptions,
+    /// Links between switches.
+    links: Vec<(u32, u16, u32, u16)>,
+    /// The neighbour behind a port.
+    neighbours: BTreeMap<(u32, u16), u32>,
+    devices: Vec<u16>,
+    problems: Vec<Problem>,
+    derived: Vec<(String, u64)>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(scenario: &'a Scenario, pbv: &'a Pbv, options: BuildOptions, lay: &Layout) -> Builder<'a> {
+        let switches = lay.switches() as u32;
+        let between = lay.plan.links.iter().filter(|link| link.a.0 < switches && link.b.0 < switches);
+        let links: Vec<_> = between.map(|link| (link.a.0, link.a.1, link.b.0, link.b.1)).collect();
+        let neighbours = links.iter().flat_map(|&(a, ap, b, bp)| [((a, ap), b), ((b, bp), a)]).collect();
+        let mut next = vec![0u32; switches as usize];
+        let device = |place: &EndPlace| {
+            let local = &mut next[place.switch as usize];
+            *local += 1;
+            (place.switch * pbv.device_stride + *local) as u16
+        };
+        let devices = lay.ends.iter().map(device).collect();
+        Builder { scenario, pbv, options, links, neighbours, devices, problems: Vec::new(), derived: Vec::new() }
+    }
+
+    fn switch_device(&self, switch: u32) -> u16 {
+        (switch * self.pbv.device_stride) as u16
+    }
+
+    fn build(&mut self, lay: &Layout, common: &Common) -> Option<Ready> {
+        let directory = self.directory(lay)?;
+        let collectives = self.collectives(lay, &directory);
+        let mut tables = match plan::tables(&collectives) {
+            Ok(tables) => tables,
+            Err(error) => {
+                self.problems.push(
+                    Problem::at("pbv.collective", error.to_string())
+                        .help("another `tree`, `parents` or `plane` shares the work among more engines"),
+                );
+                return None;
+            }
+        };
+        if !self.problems.is_empty() {
+            return None;
+        }
+        self.settings(&mut tables, &collectives);
+        let (initialise, start) = self.times(&collectives, &tables, &directory, lay);
+        self.derived.push(("pbv_initialise_cycle".into(), initialise));
+        self.derived.push(("pbv_start_cycle".into(), start));
+
+        let mut ends: Vec<Node> = self.devices.iter().map(|&device| Node::new(device)).collect();
+        let operands: Vec<_> = (0..collectives.len()).map(|index| self.operands(index)).collect();
+        self.configure(&mut ends, &tables);
+        for (index, collective) in collectives.iter().enumerate() {
+            self.nodes(index, collective, &tables, &operands[index], (initialise, start), &mut ends);
+        }
+
+        let mut plan = lay.plan.clone();
+        if self.pbv.engine.attach == AttachFile::Own {
+            for node in &mut plan.nodes[..lay.switches()] {
+                node.ports += self.pbv.engine.per_switch as u16;
+            }
+        }
+        let faults = self.faults(&plan, lay);
+        if !self.problems.is_empty() {
+            return None;
+        }
+        let mut names: BTreeMap<u16, String> =
+            lay.switch_names().zip(0..).map(|(name, at)| (self.switch_device(at), name.to_owned())).collect();
+        let first = plan.nodes.len() - lay.ends.len();
+        names.extend(self.devices.iter().zip(&plan.nodes[first..]).map(|(&device, node)| (device, node.name.clone())));
+        let side = self.pbv.setup.file.configuration == ConfigurationFile::SidePort;
+        let side_port = if side { tables.clone() } else { Tables::default() };
+        let ground = Ground { plan, directory, engines: self.engines(lay), ends, faults, side_port };
+        let system = self.wire(ground, common);
+        let derived = std::mem::take(&mut self.derived);
+        Some(Ready { system, collectives, operands, tables, devices: self.devices.clone(), names, derived })
+    }
+
+    fn wire(&mut self, ground: Ground, common: &Common) -> System {
+        let scenario = self.scenario;
+        let pipeline = pipeline(scenario);
+        let depths = |link: &PlanLink, _: u8| -> u16 {
+            match scenario.switch.collective_buffer_flits {
+                AutoOr::Fixed(flits) => flits as u16,
+                AutoOr::Auto => {
+                    let trip = credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front());
+                    (trip + u64::from(scenario.switch.router.credit_delay_cycles)) as u16
+                }
+            }
+        };
+        let switch = SwitchCfg {
+            pipeline,
+            policy: policy(scenario.switch.arbiter),
+            monitors: scenario.checks.monitors && !self.options.no_checks,
+            router: router(scenario),
+        };
+        let record = scenario.checks.oracle && !self.options.no_checks;
+        let wires = Wires { inner: self.pbv.engine.inner_cycles as u16, local: common.local, switch, depths: &depths };
+        ground.build(&wires, self.options.log, record)
+    }
+
+    // ------------------------------------------------------------------------------------------- devices and engines
+
+    fn directory(&mut self, lay: &Layout) -> Option<Directory> {
+        let mut directory = Directory::new(lay.switches(), &self.links);
+        for switch in 0..lay.switches() as u32 {
+            directory.add_switch(self.switch_device(switch), switch);
+        }
+        for (&device, place) in self.devices.iter().zip(&lay.ends) {
+            directory.add_end(device, place.switch, place.port);
+        }
+        let engine = &self.pbv.engine;
+        for switch in 0..lay.switches() as u32 {
+            let mut ports: Vec<u16> = match engine.attach {
+                AttachFile::Own => (0..engine.per_switch as u16).map(|k| lay.external_ports + k).collect(),
+                AttachFile::Node => lay.ends.iter().filter(|end| end.switch == switch).map(|end| end.port).collect(),
+                AttachFile::Link => self.neighbours.keys().filter(|(at, _)| *at == switch).map(|&(_, p)| p).collect(),
+            };
+            if engine.attach != AttachFile::Own {
+                ports = ports.into_iter().skip(engine.attach_index as usize).collect();
+            }
+            if ports.len() < engine.per_switch as usize {
+                let what = if engine.attach == AttachFile::Node { "nodes" } else { "links to other switches" };
+                let name = lay.switch_names().nth(switch as usize).unwrap_or_default();
+                self.problems.push(
+                    Problem::at("pbv.engine.attach", format!("switch \"{name}\" has too few {what} for its engines"))
+                        .expected("\"own\", or a smaller `attach_index`"),
+                );
+                return None;
+            }
+            for &port in &ports[..engine.per_switch as usize] {
+                directory.add_engine(switch, port);
+            }
+        }
+        if let Some(cycle) = directory.dependency_cycle(&self.links) {
+            let all: Vec<&str> = lay.switch_names().collect();
+            let names: Vec<String> =
+                cycle.iter().take(8).map(|&(switch, port)| format!("{}.P{port}", all[switch as usize])).collect();
+            let message = format!("frames could wait for each other in a circle: {}", names.join(", "));
+            self.problems.push(
+                Problem::at("topology.kind", message).expected(
+                    "a tree, a mesh of one dimension, a fully connected one, or another without such a circle",
+                ),
+            );
+            return None;
+        }
+        Some(directory)
+    }
+
+    fn engines(&self, lay: &Layout) -> Vec<EngineCfg> {
+        let engine = &self.pbv.engine;
+        let ce = CeCfg {
+            contexts: engine.contexts as u16,
+            hazard: match engine.hazard {
+                HazardFile::Forward => Hazard::Forward,
+                HazardFile::Interlock => Hazard::Interlock,
+            },
+            unit_stages: engine.stages as u8,
+        };
+        let of = |switch: u32, k: u8| {
+            let device = self.switch_device(switch);
+            EngineCfg { device, base: engine_base(k), inbox: engine.inbox_flits as usize, ce }
+        };
+        let per_switch = engine.per_switch as u8;
+        (0..lay.switches() as u32)
+            .flat_map(|switch| (0..per_switch).map(move |k| (switch, k)))
+            .map(|(s, k)| of(s, k))
+            .collect()
+    }
+
+    /// Time-outs and switches of the tables: an engine waits longer the more levels of engines are below it (B-ERR-1).
+    fn settings(&self, tables: &mut Tables, collectives: &[plan::Collective]) {
+        let engine = &self.pbv.engine;
+        let mut heights: BTreeMap<plan::Seat, u32> = BTreeMap::new();
+        for collective in collectives {
+            for branch in collective.tree.preorder() {
+                let height = heights.entry((branch.device, collective.plane)).or_default();
+                *height = branch.height().max(*height);
+            }
+        }
+        for (seat, record) in &mut tables.engines {
+            let levels = heights.get(seat).copied().unwrap_or(0);
+            record.timeout = engine.timeout_cycles.saturating_mul(engine.timeout_factor.saturating_pow(levels));
+            record.retries = engine.retries as u8;
+            (record.report_errors, record.validate) = (engine.report_errors, engine.validate);
+            let switch = u32::from(seat.0) / self.pbv.device_stride;
+            let ports = self.neighbours.keys().filter(|(at, port)| *at == switch && *port < 64);
+            record.isl_ports = ports.fold(0, |all, &(_, port)| all | 1 << port);
+        }
+    }
+
+    // -------------------------------------------------------------------------------------------------- collectives
+
+    fn collectives(&mut self, lay: &Layout, directory: &Directory) -> Vec<plan::Collective> {
+        let mut all = Vec::new();
+        for (index, collective) in self.pbv.collectives.iter().enumerate() {
+            let Some(tree) = self.tree(index, collective, lay, directory) else { continue };
+            all.push(plan::Collective {
+                cc_id: collective.cc_id,
+                source: self.devices[collective.source as usize],
+                tree,
+                op: collective.op,
+                dtype: collective.dtype,
+                words: collective.words() as u16,
+                initial: collective.initial,
+                pbv_order: collective.order == OrderFile::Pbv,
+                rearm: collective.rearm,
+                plane: collective.plane,
+                mode: Mode { flush_to_zero: collective.flush_to_zero, ..Mode::rounding(collective.round) },
+                multicast: collective.kind == KindFile::Multicast,
+            });
+        }
+        all
+    }
+
+    /// The engines of a collective as a tree below its master.
+    fn tree(&mut self, index: usize, collective: &Collective, lay: &Layout, directory: &Directory) -> Option<Branch> {
+        let master = collective.master;
+        let mut nodes: BTreeMap<u32, Vec<u16>> = BTreeMap::new();
+        for &end in collective.participants.iter() {
+            let switch = if collective.tree == TreeFile::Monolithic { master } else { lay.ends[end as usize].switch };
+            nodes.entry(switch).or_default().push(self.devices[end as usize]);
+        }
+        let above = |switch: u32| -> u32 {
+            if let Some(&above) = collective.parents.get(&switch) {
+                return above;
+            }
+            if collective.tree == TreeFile::Flat {
+                return master;
+            }
+            let address = u32::from(self.switch_device(master)) << 16 | u32::from(engine_base(0));
+            let port = directory.port(switch, address);
+            self.neighbours.get(&(switch, port)).copied().unwrap_or(master)
+        };
+        let mut children: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        let mut left: Vec<u32> = nodes.keys().copied().filter(|&switch| switch != master).collect();
+        let mut seen: BTreeSet<u32> = left.iter().copied().collect();
+        while let Some(switch) = left.pop() {
+            let parent = above(switch);
+            children.entry(parent).or_default().insert(switch);
+            if parent != master && seen.insert(parent) {
+                left.push(parent);
+            }
+        }
+        let tree = self.branch(master, &children, &nodes);
+        let there = tree.preorder().len();
+        if there != seen.len() + 1 {
+            let path = format!("pbv.collective[{index}].parents");
+            self.problems.push(
+                Problem::at(path, "some engines report to each other and not to the master")
+                    .expected("a tree with the master at the top"),
+            );
+            return None;
+        }
+        Some(tree)
+    }
+
+    fn branch(&self, switch: u32, children: &BTreeMap<u32, BTreeSet<u32>>, nodes: &BTreeMap<u32, Vec<u16>>) -> Branch {
+        let below = children.get(&switch).into_iter().flatten();
+        Branch {
+            device: self.switch_device(switch),
+            nodes: nodes.get(&switch).cloned().unwrap_or_default(),
+            engines: below.map(|&below| self.branch(below, children, nodes)).collect(),
+        }
+    }
+
+    // --------------------------------------------------------------------------------------------------------- time
+
+    /// When every table has been written, and when every context is set up: bounds from flits and latencies, doubled.
+    fn times(
+        &self,
+        collectives: &[plan::Collective],
+        tables: &Tables,
+        directory: &Directory,
+        lay: &Layout,
+    ) -> (Cycle, Cycle) {
+        let links = &lay.plan.links;
+        let wide = links.iter().map(|link| u64::from(link.cycles_per_flit)).max().unwrap_or(1);
+        let latency = links.iter().map(|link| u64::from(link.latency)).max().unwrap_or(1);
+        let pipeline = pipeline(self.scenario);
+        let stages = u64::from(pipeline.post() + pipeline.front());
+        let hop = latency + stages + 2 * u64::from(self.pbv.engine.inner_cycles) + 6;
+        let trip = (u64::from(directory.diameter()) + 2) * hop;
+        let setup = &self.pbv.setup.file;
+        let initialise = match (setup.initialise_cycle, setup.configuration) {
+            (AutoOr::Fixed(cycle), _) => u64::from(cycle),
+            (AutoOr::Auto, ConfigurationFile::SidePort) => 0,
+            (AutoOr::Auto, _) => {
+                let sent: u64 = self.configuration(tables).iter().map(flits).sum();
+                let each: u64 = tables.frames(0).iter().map(flits).sum();
+                2 * (wide * (sent + each) + 2 * trip)
+            }
+        };
+        // An engine passes initialisation on to everybody below it, a frame after the other.
+        let mut after = 0;
+        for collective in collectives {
+            let mut level = vec![&collective.tree];
+            while !level.is_empty() {
+                let emitted = |branch: &&Branch| -> u64 {
+                    let below: u64 = branch.engines.iter().map(|engine| 4 + 5 * engine.preorder().len() as u64).sum();
+                    below + 9 * branch.nodes.len() as u64
+                };
+                after += wide * (level.iter().map(emitted).max().unwrap_or(0) + 16) + trip;
+                level = level.into_iter().flat_map(|branch| &branch.engines).collect();
+            }
+            after += wide * collective.initialise(tables).flits().map_or(0, |flits| flits.len() as u64);
+        }
+        (initialise, initialise + 2 * after)
+    }
+
+    /// The frames that write the tables.
+    fn configuration(&self, tables: &Tables) -> Vec<Packet> {
+        let source = self.devices.get(self.pbv.setup.configured_by as usize).copied().unwrap_or(0);
+        match self.pbv.setup.file.configuration {
+            ConfigurationFile::Writes => tables.writes(source),
+            ConfigurationFile::FrameEach => tables.frames(source),
+            ConfigurationFile::OneFrame => tables.large_frames(source, self.switch_device(self.pbv.setup.through)),
+            ConfigurationFile::SidePort => Vec::new(),
+        }
+    }
+
+    // -------------------------------------------------------------------------------------------------------- nodes
+
+    fn configure(&self, ends: &mut [Node], tables: &Tables) {
+        for frame in self.configuration(tables) {
+            ends[self.pbv.setup.configured_by as usize].then(When::Next, frame);
+        }
+    }
+
+    /// Parts of the nodes in a collective, and the script of its source.
+    fn nodes(
+        &self,
+        index: usize,
+        collective: &plan::Collective,
+        tables: &Tables,
+        operands: &[Vec<u64>],
+        (initialise, start): (Cycle, Cycle),
+        ends: &mut [Node],
+    ) {
+        let of = &self.pbv.collectives[index];
+        let words = of.words() as usize;
+        let multicast = of.kind == KindFile::Multicast;
+        for (rank, &end) in of.participants.iter().enumerate().filter(|_| !multicast) {
+            let device = self.devices[end as usize];
+            let mut part = Part::of(
+                collective.like(device, tables),
+                operands.get(rank).cloned().unwrap_or_default(),
+                self.task(index, rank),
+            );
+            part.length = words;
+            part.blocks = of.blocks;
+            if of.starts_on == StartFile::Initialisation {
+                part.starts_on = Message::Initialisation;
+            }
+            part.again = if of.rearm { of.rounds - 1 } else { 0 };
+            ends[end as usize].join(part);
+        }
+        let source = &mut ends[of.source as usize];
+        if multicast || !of.participants.contains(&of.source) {
+            let mut part = Part::of(collective.like(collective.source, tables), Vec::new(), TaskTime::Never);
+            part.watches = true;
+            source.join(part);
+        }
+        let lane = index + 1;
+        let frames = match self.pbv.setup.file.initialisation {
+            InitialisationFile::ThroughMaster => vec![collective.initialise(tables)],
+            InitialisationFile::Each => collective.initialise_each(tables),
+        };
+        for (k, mut frame) in frames.into_iter().enumerate() {
+            // A context that is started by its initialisation is in its first run.
+            frame.header.run = u32::from(of.starts_on == StartFile::Initialisation);
+            source.then_in(lane, if k == 0 { When::At(initialise) } else { When::Next }, frame);
+        }
+        if of.starts_on == StartFile::Initialisation {
+            return;
+        }
+        let start = match of.start_cycle {
+            AutoOr::Fixed(cycle) => u64::from(cycle),
+            AutoOr::Auto => start,
+        };
+        for run in 1..=if of.rearm { 1 } else { of.rounds } {
+            let when = match run {
+                1 => When::At(start),
+                _ if of.posted => When::Next,
+                run => When::Satisfied(of.cc_id, run - 1),
+            };
+            let frame = if multicast {
+                let row = &operands[0];
+                let at = (run as usize - 1) * words % row.len().max(1);
+                collective.cast(run, row[at..at + words].to_vec(), of.posted)
+            } else {
+                collective.command(run)
+            };
+            source.then_in(lane, when, frame);
+        }
+    }
+
+    /// Task times of a participant, round by round.
+    fn task(&self, index: usize, rank: usize) -> TaskTime {
+        let of = &self.pbv.collectives[index];
+        let end = of.participants.list[rank];
+        let mut stream = Stream::delays(self.scenario.seed, index, rank);
+        let mut times: Vec<u64> = (0..of.rounds as usize)
+            .map(|round| match &of.task_cycles {
+                ComputeFile::Same(cycles) => *cycles,
+                ComputeFile::Random { least, most } => least + stream.below(most - least + 1),
+                ComputeFile::List(rows) => {
+                    let row = &rows[rank % rows.len()];
+                    row[round % row.len()]
+                }
+            })
+            .collect();
+        for late in of.late.iter().filter(|late| late.end_point == end) {
+            for (round, time) in times.iter_mut().enumerate() {
+                if late.round.is_none_or(|only| only as usize == round) {
+                    *time = time.saturating_add(late.cycles);
+                }
+            }
+        }
+        if times.iter().all(|time| *time == times[0]) { TaskTime::Fixed(times[0]) } else { TaskTime::Trace(times) }
+    }
+
+    /// What everybody contributes: a row a participant, the words of all rounds one after the other.
+    fn operands(&self, index: usize) -> Vec<Vec<u64>> {
+        let of = &self.pbv.collectives[index];
+        let shape = layout(of.dtype);
+        let rounds = if of.same_every_round { 1 } else { of.rounds };
+        let packed =
+            |row: &[u64]| row.chunks(of.dtype.lanes() as usize).map(|lanes| pack_lanes(of.dtype, lanes)).collect();
+        match &of.data {
+            Data::Values(values) => {
+                let bits = |row: &Vec<crate::scenario::file::Number>| -> Vec<u64> {
+                    row.iter().map(|text| number::parse(&text.0, shape).unwrap_or(0)).collect()
+                };
+                values.iter().map(|row| packed(&bits(row))).collect()
+            }
+            Data::Random(distribution) => (0..of.rows())
+                .map(|rank| {
+                    let mut stream = Stream::data(self.scenario.seed, index, rank);
+                    let draw = |_| -> Vec<u64> {
+                        let row: Vec<u64> = (0..of.elements).map(|_| stream.element(*distribution, shape)).collect();
+                        packed(&row)
+                    };
+                    (0..rounds).flat_map(draw).collect()
+                })
+                .collect(),
+            Data::None | Data::File { .. } => vec![Vec::new(); of.participants.len()],
+        }
+    }
+
+    // ------------------------------------------------------------------------------------------------------- faults
+
+    fn faults(&mut self, plan: &Plan, lay: &Layout) -> Vec<((u32, u16), FaultyLink)> {
+        let mut at: BTreeMap<(u32, u16), Vec<Fault>> = BTreeMap::new();
+        let first = plan.nodes.len() - lay.ends.len();
+        for (index, file) in self.pbv.faults.iter().enumerate() {
+            // Ways of a place are seen from the switch at whose port it begins.
+            let fault = |leaves: Way| Fault {
+                effect: match file.effect {
+                    EffectFile::Drop => Effect::Drop,
+                    EffectFile::Corrupt => Effect::Corrupt,
+                    EffectFile::Duplicate => Effect::Duplicate,
+                    EffectFile::Delay => Effect::Delay(file.delay_cycles.unwrap_or(1)),
+                    EffectFile::Dead => Effect::Dead,
+                },
+                way: match file.way {
+                    WayFile::Both => Way::Both,
+                    WayFile::From => leaves,
+                    WayFile::To => {
+                        if leaves == Way::Up {
+                            Way::Down
+                        } else {
+                            Way::Up
+                        }
+                    }
+                },
+                threshold: file.probability.map_or(u64::MAX, Rng::threshold),
+                nth: file.nth,
+                id: file.cc_id,
+                from: file.from_cycle,
+                until: file.until_cycle.unwrap_or(Cycle::MAX),
+            };
+            let end = plan.nodes[first..].iter().position(|node| node.name == file.at);
+            let switch = lay.switch(&file.at);
+            let mut hits = |place: (u32, u16), leaves: Way| at.entry(place).or_default().push(fault(leaves));
+            match (end, switch) {
+                _ if file.at == "all" => {
+                    lay.ends.iter().for_each(|end| hits((end.switch, end.port), Way::Down));
+                    self.links.iter().for_each(|&(a, port, ..)| hits((a, port), Way::Up));
+                }
+                (Some(end), _) => hits((lay.ends[end].switch, lay.ends[end].port), Way::Down),
+                (_, Some(switch)) => {
+                    for &(a, a_port, b, b_port) in &self.links {
+                        if a == switch {
+                            hits((a, a_port), Way::Up);
+                        } else if b == switch {
+                            hits((b, b_port), Way::Up);
+                        }
+                    }
+                    if file.effect == EffectFile::Dead {
+                        for end in lay.ends.iter().filter(|end| end.switch == switch) {
+                            hits((end.switch, end.port), Way::Down);
+                        }
+                    }
+                }
+                _ => {
+                    let known = plan.nodes.iter().map(|node| node.name.as_str());
+                    self.problems.push(
+                        Problem::at(format!("pbv.fault[{index}].at"), format!("there is no \"{}\"", file.at))
+                            .expected("the name of a switch or an end point, or \"all\"")
+                            .nearest(&file.at, known),
+                    );
+                }
+            }
+        }
+        let layer = LinkLayer {
+            sequence_check: self.pbv.link_layer.sequence_check,
+            retry_cycles: self.pbv.link_layer.retry_cycles,
+        };
+        let link = |(stream, (place, faults)): (usize, ((u32, u16), Vec<Fault>))| {
+            (place, FaultyLink::new(faults, layer, self.scenario.seed, 0xfa17_0000 + stream as u64))
+        };
+        at.into_iter().enumerate().map(link).collect()
+    }
+}
+
+/// Flits of a frame.
+fn flits(frame: &Packet) -> u64 {
+    frame.flits().map_or(0, |flits| flits.len() as u64)
+}

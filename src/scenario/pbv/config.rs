@@ -1,0 +1,533 @@
+//! The PBV family's part of a configuration, and the rules its keys have among each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::file::{
+    CollectiveFile, EngineFile, FaultFile, KindFile, OrderFile, PbvFile, SetupFile, StartFile, TreeFile,
+};
+use crate::arith::{DType, Op, Round};
+use crate::pbv::packet::MAX_PAYLOAD_BYTES;
+use crate::scenario::armed::file::{ComputeFile, EffectFile, LateFile, LinkLayerFile};
+use crate::scenario::config::{Data, Participants, Topology};
+use crate::scenario::file::{AutoOr, Distribution, Number, ParticipantsFile};
+use crate::scenario::names::{self, Layout, Named, layout};
+use crate::scenario::number;
+use crate::scenario::problem::Problem;
+
+/// The PBV part of a checked scenario.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pbv {
+    /// The engines.
+    pub engine: EngineFile,
+    /// How they are set up.
+    pub setup: Setup,
+    /// Distance of switches' device IDs.
+    pub device_stride: u32,
+    /// The collectives.
+    pub collectives: Vec<Collective>,
+    /// Link layer of links with faults.
+    pub link_layer: LinkLayerFile,
+    /// Faults.
+    pub faults: Vec<FaultFile>,
+}
+
+/// How engines are set up.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Setup {
+    /// The file's choices.
+    #[serde(flatten)]
+    pub file: SetupFile,
+    /// The end point that configures.
+    pub configured_by: u32,
+    /// The switch that a large frame goes to.
+    pub through: u32,
+}
+
+/// A collective.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Collective {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub kind: KindFile,
+    /// Operation.
+    #[serde(serialize_with = "named")]
+    pub op: Op,
+    /// Type of an element.
+    #[serde(serialize_with = "named")]
+    pub dtype: DType,
+    /// Rounding.
+    #[serde(serialize_with = "named")]
+    pub round: Round,
+    /// Denormals become zero.
+    pub flush_to_zero: bool,
+    /// Elements; 0 of a barrier.
+    pub elements: u32,
+    /// What accumulators begin with, as a bit pattern.
+    pub initial: Option<u64>,
+    /// Order of reduction.
+    pub order: OrderFile,
+    /// Context.
+    pub cc_id: u16,
+    /// The end point that issues it.
+    pub source: u32,
+    /// Who takes part.
+    pub participants: Participants,
+    /// The switch of the master engine.
+    pub master: u32,
+    /// How engines hang below it.
+    pub tree: TreeFile,
+    /// Engines that report elsewhere: switch and the one above.
+    pub parents: BTreeMap<u32, u32>,
+    /// Which engine of each switch.
+    pub plane: u8,
+    /// Rounds.
+    pub rounds: u32,
+    /// Armed again when satisfied.
+    pub rearm: bool,
+    /// What starts tasks.
+    pub starts_on: StartFile,
+    /// Cycle of the first command.
+    pub start_cycle: AutoOr,
+    /// Task times.
+    pub task_cycles: ComputeFile,
+    /// Participants that take longer.
+    pub late: Vec<LateFile>,
+    /// Nodes work at nothing else until they are answered.
+    pub blocks: bool,
+    /// Nobody acknowledges a multicast.
+    pub posted: bool,
+    /// Contributions.
+    pub data: Data,
+    /// Random data is the same in every round.
+    pub same_every_round: bool,
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn named<T: Named, S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(value.name())
+}
+
+impl Collective {
+    /// 64-bit words of a contribution.
+    pub fn words(&self) -> u32 {
+        self.elements.div_ceil(self.dtype.lanes())
+    }
+
+    /// Rows of data: one a participant, or the source's.
+    pub fn rows(&self) -> usize {
+        match self.kind {
+            KindFile::Allreduce => self.participants.len(),
+            KindFile::Barrier => 0,
+            KindFile::Multicast => 1,
+        }
+    }
+}
+
+/// Words of data of a scenario, at most.
+const MAX_WORDS: u64 = 1 << 24;
+
+/// Checks the PBV table and fills in what follows.
+pub(crate) fn resolve(file: &PbvFile, topology: &Topology, problems: &mut Vec<Problem>) -> Pbv {
+    let device_stride = device_ids(file, topology, problems);
+    let mut names = BTreeMap::new();
+    let mut contexts = BTreeMap::new();
+    let mut total = 0u64;
+    let mut collectives = Vec::new();
+    for (index, collective) in file.collective.iter().enumerate() {
+        let path = format!("pbv.collective[{index}]");
+        let resolved = one(collective, index, &path, file, topology, problems);
+        if let Some(first) = names.insert(resolved.name.clone(), path.clone()) {
+            problems.push(
+                Problem::at(format!("{path}.name"), format!("the name \"{}\" is taken", resolved.name))
+                    .related(format!("{first}.name"), "by this one"),
+            );
+        }
+        if let Some(first) = contexts.insert(resolved.cc_id, path.clone()) {
+            problems.push(
+                Problem::at(format!("{path}.cc_id"), format!("context {} is taken", resolved.cc_id))
+                    .related(first, "by this collective"),
+            );
+        }
+        let rounds = if resolved.same_every_round { 1 } else { u64::from(resolved.rounds) };
+        let words = (resolved.rows() as u64).saturating_mul(u64::from(resolved.words())).saturating_mul(rounds);
+        total = total.saturating_add(words);
+        if total > MAX_WORDS {
+            problems.push(
+                Problem::at(
+                    format!("{path}.rounds"),
+                    format!("{total} words of data in the whole scenario are too many"),
+                )
+                .expected(format!("up to {MAX_WORDS}: participants x words x rounds"))
+                .help("`data.same_every_round = true` draws them once"),
+            );
+            break;
+        }
+        collectives.push(resolved);
+    }
+    for (index, fault) in file.fault.iter().enumerate() {
+        check_fault(fault, &format!("pbv.fault[{index}]"), problems);
+    }
+    let setup = setup(&file.setup, &collectives, topology, problems);
+    Pbv {
+        engine: file.engine.clone(),
+        setup,
+        device_stride,
+        collectives,
+        link_layer: file.link_layer.clone(),
+        faults: file.fault.clone(),
+    }
+}
+
+/// Device IDs have 16 bits, and 0xffff is nobody's.
+fn device_ids(file: &PbvFile, topology: &Topology, problems: &mut Vec<Problem>) -> u32 {
+    let mut at_switch = BTreeMap::new();
+    for end in 0..topology.end_points().min(1 << 16) {
+        *at_switch.entry(topology.end_point(end).0).or_insert(0u32) += 1;
+    }
+    let most = at_switch.values().copied().max().unwrap_or(0) + 1;
+    let stride = file.device_stride.unwrap_or_else(|| most.next_power_of_two().max(16));
+    if stride < most {
+        problems.push(
+            Problem::at("pbv.device_stride", format!("a switch with its nodes has {most} device IDs"))
+                .expected(format!("at least {most}")),
+        );
+    }
+    let all = u64::from(topology.switches()) * u64::from(stride);
+    if all > 0xffff {
+        let place = if file.device_stride.is_some() { "pbv.device_stride" } else { "topology" };
+        problems.push(
+            Problem::at(place, format!("{} switches with {stride} device IDs each are too many", topology.switches()))
+                .expected("device IDs of 16 bits"),
+        );
+    }
+    let own = match file.engine.attach {
+        super::file::AttachFile::Own => file.engine.per_switch,
+        _ => 0,
+    };
+    if topology.ports() + own > MOST_PORTS {
+        problems.push(
+            Problem::at("pbv.engine.per_switch", format!("{} ports a switch are too many", topology.ports() + own))
+                .expected(format!("up to {MOST_PORTS}, those of the engines included")),
+        );
+    }
+    stride
+}
+
+/// Ports of a switch: a set of requests is a word.
+const MOST_PORTS: u32 = 64;
+
+fn end_point(end: u32, topology: &Topology, path: &str, problems: &mut Vec<Problem>) -> bool {
+    let ends = topology.end_points();
+    if end >= ends {
+        problems.push(
+            Problem::at(path, format!("there is no end point {end}"))
+                .expected(format!("an end point from 0 to {}", ends.saturating_sub(1))),
+        );
+    }
+    end < ends
+}
+
+fn switch(name: &str, topology: &Topology, path: String, problems: &mut Vec<Problem>) -> Option<u32> {
+    let found = topology.switch_by_name(name);
+    if found.is_none() {
+        problems.push(Problem::at(path, format!("there is no switch \"{name}\"")).expected(topology.switch_names()));
+    }
+    found
+}
+
+fn setup(file: &SetupFile, collectives: &[Collective], topology: &Topology, problems: &mut Vec<Problem>) -> Setup {
+    let configured_by = file.configured_by.or(collectives.first().map(|first| first.source)).unwrap_or(0);
+    let sound = file.configured_by.is_none_or(|end| end_point(end, topology, "pbv.setup.configured_by", problems));
+    let mut through =
+        if sound && configured_by < topology.end_points() { topology.end_point(configured_by).0 } else { 0 };
+    if let Some(name) = &file.through {
+        through = switch(name, topology, "pbv.setup.through".into(), problems).unwrap_or(0);
+    }
+    Setup { file: file.clone(), configured_by, through }
+}
+
+fn one(
+    file: &CollectiveFile,
+    index: usize,
+    path: &str,
+    pbv: &PbvFile,
+    topology: &Topology,
+    problems: &mut Vec<Problem>,
+) -> Collective {
+    let ends = topology.end_points();
+    let all = file.participants == ParticipantsFile::All && file.at_switches.is_empty() && file.except.is_empty();
+    let mut list: Vec<u32> = match &file.participants {
+        ParticipantsFile::All => (0..ends).collect(),
+        ParticipantsFile::List(list) => {
+            let mut seen = BTreeSet::new();
+            let mut kept = Vec::new();
+            for (at, end) in list.iter().enumerate() {
+                let here = format!("{path}.participants[{at}]");
+                let number = u32::try_from(*end).unwrap_or(u32::MAX);
+                if !end_point(number, topology, &here, problems) {
+                    continue;
+                }
+                if seen.insert(number) {
+                    kept.push(number);
+                } else {
+                    problems.push(Problem::at(here, format!("end point {end} takes part twice")));
+                }
+            }
+            kept
+        }
+    };
+    if !file.at_switches.is_empty() {
+        let named = file.at_switches.iter().enumerate();
+        let at: BTreeSet<u32> = named
+            .filter_map(|(k, name)| switch(name, topology, format!("{path}.at_switches[{k}]"), problems))
+            .collect();
+        list.retain(|&end| at.contains(&topology.end_point(end).0));
+    }
+    for (at, &end) in file.except.iter().enumerate() {
+        end_point(end, topology, &format!("{path}.except[{at}]"), problems);
+    }
+    list.retain(|end| !file.except.contains(end));
+    if list.is_empty() {
+        problems.push(Problem::at(format!("{path}.participants"), "nobody takes part").expected("at least one"));
+    }
+    let source = file.source.or(list.first().copied()).unwrap_or(0);
+    let sound = file.source.is_none() || end_point(source, topology, &format!("{path}.source"), problems);
+    let mut master = if sound && source < ends { topology.end_point(source).0 } else { 0 };
+    if let Some(name) = &file.master {
+        master = switch(name, topology, format!("{path}.master"), problems).unwrap_or(0);
+    }
+    let mut parents = BTreeMap::new();
+    for (below, above) in &file.parents {
+        let here = format!("{path}.parents.{below}");
+        let below = switch(below, topology, here.clone(), problems);
+        let above = switch(above, topology, here.clone(), problems);
+        if let (Some(below), Some(above)) = (below, above) {
+            if below == above || below == master {
+                let what = if below == master { "the master reports to nobody" } else { "it reports to itself" };
+                problems.push(Problem::at(here, what));
+            }
+            parents.insert(below, above);
+        }
+    }
+    if file.plane >= pbv.engine.per_switch {
+        problems.push(
+            Problem::at(format!("{path}.plane"), format!("switches have no engine {}", file.plane))
+                .expected(format!("up to {}", pbv.engine.per_switch - 1))
+                .help("`pbv.engine.per_switch` is how many there are"),
+        );
+    }
+    timing(file, path, &list, problems);
+    let dtype = file.dtype.as_deref().and_then(DType::from_name).unwrap_or(DType::F64);
+    let given = file.op.as_deref().and_then(Op::from_name);
+    let op = match file.kind {
+        KindFile::Barrier => Op::Barrier,
+        // A multicast reduces nothing; its context could.
+        KindFile::Allreduce | KindFile::Multicast => given.unwrap_or(Op::Sum),
+    };
+    arithmetic(file, path, op, dtype, problems);
+    let elements = if file.kind == KindFile::Barrier { 0 } else { file.elements.unwrap_or(1) };
+    let most = MAX_PAYLOAD_BYTES as u32 / 8 * dtype.lanes();
+    if elements > most {
+        problems.push(
+            Problem::at(
+                format!("{path}.elements"),
+                format!("{elements} elements of type {} do not fit a frame", dtype.name()),
+            )
+            .expected(format!("up to {most}: {MAX_PAYLOAD_BYTES} bytes")),
+        );
+    }
+    let mut collective = Collective {
+        name: file.name.clone().unwrap_or_else(|| format!("c{index}")),
+        kind: file.kind,
+        op,
+        dtype,
+        round: file.round.as_deref().and_then(Round::from_name).unwrap_or(Round::NearestEven),
+        flush_to_zero: file.flush_to_zero,
+        elements,
+        initial: None,
+        order: file.order,
+        cc_id: file.cc_id.unwrap_or(index as u32) as u16,
+        source,
+        participants: Participants { list, all },
+        master,
+        tree: file.tree,
+        parents,
+        plane: file.plane as u8,
+        rounds: file.rounds,
+        rearm: file.rearm,
+        starts_on: file.starts_on,
+        start_cycle: file.start_cycle,
+        task_cycles: file.task_cycles.clone(),
+        late: file.late.clone(),
+        blocks: file.blocks,
+        posted: file.posted,
+        data: Data::None,
+        same_every_round: file.data.as_ref().is_some_and(|data| data.same_every_round || data.values.is_some()),
+    };
+    collective.initial = initial(file.initial.as_ref(), path, dtype, problems);
+    collective.data = data(file, path, &collective, problems);
+    collective
+}
+
+/// What makes no sense for a kind or type.
+fn arithmetic(file: &CollectiveFile, path: &str, op: Op, dtype: DType, problems: &mut Vec<Problem>) {
+    if file.kind == KindFile::Allreduce {
+        if op == Op::Barrier {
+            problems.push(
+                Problem::at(format!("{path}.op"), "a barrier reduces nothing").expected("`kind = \"barrier\"` for one"),
+            );
+        } else if let Err(why) = names::supports(op, dtype) {
+            problems.push(Problem::at(format!("{path}.op"), format!("{} {why}, not {}", op.name(), dtype.name())));
+        }
+    } else {
+        let what = if file.kind == KindFile::Barrier { "barrier" } else { "multicast" };
+        let mut keys = vec![
+            ("op", file.op.is_some()),
+            ("round", file.round.is_some()),
+            ("flush_to_zero", file.flush_to_zero),
+            ("initial", file.initial.is_some()),
+            ("order", file.order != OrderFile::Arrival),
+        ];
+        if file.kind == KindFile::Barrier {
+            keys.extend([("dtype", file.dtype.is_some()), ("elements", file.elements.is_some())]);
+        }
+        for (key, given) in keys {
+            if given {
+                problems.push(Problem::at_key(format!("{path}.{key}"), format!("a {what} has no `{key}`")));
+            }
+        }
+    }
+    if file.posted && file.kind != KindFile::Multicast {
+        problems
+            .push(Problem::at(format!("{path}.posted"), "only a multicast can be posted: others need their answers"));
+    }
+    if file.kind == KindFile::Multicast && (file.rearm || file.starts_on == StartFile::Initialisation) {
+        let key = if file.rearm { "rearm" } else { "starts_on" };
+        problems.push(Problem::at_key(format!("{path}.{key}"), format!("a multicast has no `{key}`: nobody works")));
+    }
+    if file.starts_on == StartFile::Initialisation && file.rounds > 1 && !file.rearm {
+        problems.push(
+            Problem::at(format!("{path}.rounds"), "a context that starts with its initialisation runs once")
+                .help("`rearm = true` begins each round by itself"),
+        );
+    }
+}
+
+fn timing(file: &CollectiveFile, path: &str, list: &[u32], problems: &mut Vec<Problem>) {
+    match &file.task_cycles {
+        ComputeFile::Random { least, most } if least > most => problems.push(
+            Problem::at(format!("{path}.task_cycles.random_min"), "the least is above the largest")
+                .expected(format!("up to {most}")),
+        ),
+        ComputeFile::List(rows) if rows.len() != list.len() && rows.len() != 1 => problems.push(
+            Problem::at(format!("{path}.task_cycles"), format!("{} rows for {} participants", rows.len(), list.len()))
+                .expected("one row for each, or one row for all"),
+        ),
+        ComputeFile::List(rows) if rows.iter().any(Vec::is_empty) => {
+            problems.push(Problem::at(format!("{path}.task_cycles"), "a row has no number"));
+        }
+        _ => {}
+    }
+    for (at, late) in file.late.iter().enumerate() {
+        if !list.contains(&late.end_point) {
+            let here = format!("{path}.late[{at}].end_point");
+            problems.push(Problem::at(here, format!("end point {} takes no part", late.end_point)));
+        }
+    }
+}
+
+fn initial(given: Option<&Number>, path: &str, dtype: DType, problems: &mut Vec<Problem>) -> Option<u64> {
+    let shape = layout(dtype);
+    match number::parse(&given?.0, shape) {
+        Ok(bits) => Some(crate::arith::pack_lanes(dtype, &vec![bits; dtype.lanes() as usize])),
+        Err(reason) => {
+            problems.push(
+                Problem::at(format!("{path}.initial"), format!("{} is no {}: {reason}", given?.0, dtype.name()))
+                    .expected(number::describe(shape)),
+            );
+            None
+        }
+    }
+}
+
+fn data(file: &CollectiveFile, path: &str, collective: &Collective, problems: &mut Vec<Problem>) -> Data {
+    let path = format!("{path}.data");
+    if collective.kind == KindFile::Barrier {
+        if file.data.is_some() {
+            problems.push(Problem::at_key(path, "a barrier has no data"));
+        }
+        return Data::None;
+    }
+    let (shape, elements) = (layout(collective.dtype), collective.elements as usize);
+    let usual = if matches!(shape, Layout::Float { .. }) { Distribution::Normal } else { Distribution::Integers };
+    let Some(data) = &file.data else { return Data::Random(usual) };
+    let Some(values) = &data.values else { return Data::Random(data.random.unwrap_or(usual)) };
+    if data.random.is_some() {
+        problems.push(
+            Problem::at_key(format!("{path}.values"), "`values` and `random` cannot both be given")
+                .related(format!("{path}.random"), "the other one"),
+        );
+    }
+    if values.len() != collective.rows() {
+        problems.push(
+            Problem::at(format!("{path}.values"), format!("{} rows of values", values.len()))
+                .expected(format!("{}, in the order of `participants`", collective.rows())),
+        );
+    }
+    for (at, row) in values.iter().enumerate() {
+        let here = format!("{path}.values[{at}]");
+        if row.len() != elements {
+            problems.push(Problem::at(&here, format!("{} values in a row", row.len())).expected(format!("{elements}")));
+        }
+        for (element, text) in row.iter().enumerate() {
+            if let Err(reason) = number::parse(&text.0, shape) {
+                let name = collective.dtype.name();
+                problems.push(
+                    Problem::at(format!("{here}[{element}]"), format!("{} is no {name}: {reason}", text.0))
+                        .expected(number::describe(shape)),
+                );
+            }
+        }
+    }
+    Data::Values(values.clone())
+}
+
+fn check_fault(fault: &FaultFile, path: &str, problems: &mut Vec<Problem>) {
+    if (fault.effect == EffectFile::Delay) != fault.delay_cycles.is_some() {
+        let problem = if fault.effect == EffectFile::Delay {
+            Problem::at(format!("{path}.delay_cycles"), format!("`{path}.delay_cycles` is missing"))
+                .expected("by how many cycles a frame is delayed")
+        } else {
+            Problem::at_key(format!("{path}.delay_cycles"), "only a delay has `delay_cycles`")
+        };
+        problems.push(problem);
+    }
+    if fault.effect == EffectFile::Dead {
+        let keys = [
+            ("probability", fault.probability.is_some()),
+            ("nth", fault.nth.is_some()),
+            ("cc_id", fault.cc_id.is_some()),
+        ];
+        for (key, given) in keys {
+            if given {
+                problems.push(Problem::at_key(format!("{path}.{key}"), format!("what is dead has no `{key}`")));
+            }
+        }
+        if fault.at == "all" {
+            problems.push(
+                Problem::at(format!("{path}.at"), "not everything can be dead")
+                    .expected("the name of a switch or an end point"),
+            );
+        }
+    }
+    if fault.until_cycle.is_some_and(|until| until <= fault.from_cycle) {
+        problems.push(
+            Problem::at(format!("{path}.until_cycle"), "the fault ends before it begins")
+                .expected(format!("a cycle after {}", fault.from_cycle)),
+        );
+    }
+}

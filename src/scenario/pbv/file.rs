@@ -1,0 +1,400 @@
+//! The `[pbv]` table as it is written. The doc comments are the format's reference.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::armed::file::{
+    ComputeFile, ContributionFile, EffectFile, LateFile, LinkLayerFile, cycles_or_auto,
+};
+use crate::scenario::file::{AutoOr, Number, ParticipantsFile, names};
+use crate::scenario::names::{DType, Op, Round};
+
+/// What the PBV family adds to a scenario.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct PbvFile {
+    /// The packet engines.
+    pub engine: EngineFile,
+    /// How engines get their tables and contexts.
+    pub setup: SetupFile,
+    /// Device IDs of neighbouring switches are so far apart; the nodes of a switch follow its own. Default: the least power
+    /// of two, 16 or more, that has room for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2, max = 4096))]
+    pub device_stride: Option<u32>,
+    /// The collectives that run.
+    #[schemars(length(max = 4096))]
+    pub collective: Vec<CollectiveFile>,
+    /// The link layer of links on which faults happen.
+    pub link_layer: LinkLayerFile,
+    /// What fails: links that lose, damage, repeat or delay frames, and what is dead from some cycle on.
+    #[schemars(length(max = 4096))]
+    pub fault: Vec<FaultFile>,
+}
+
+/// The packet engines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct EngineFile {
+    /// Packet engines of a switch; the k-th ones of all switches work together.
+    #[schemars(range(min = 1, max = 4))]
+    pub per_switch: u32,
+    /// Where they join.
+    pub attach: AttachFile,
+    /// node, link: number of the first node or inter-switch link, counted at its switch, whose port an engine takes; further
+    /// engines take the next ones.
+    #[schemars(range(min = 0, max = 62))]
+    pub attach_index: u32,
+    /// Latency of the half link between a switch's port and its engine.
+    #[schemars(range(min = 1, max = 1024))]
+    pub inner_cycles: u32,
+    /// Contexts an engine stores; one more is refused.
+    #[schemars(range(min = 1, max = 4095))]
+    pub contexts: u32,
+    /// What happens to messages for one context that follow each other in the tracking pipeline.
+    pub hazard: HazardFile,
+    /// Clock stages of the arithmetic. Never changes bits.
+    #[schemars(range(min = 1, max = 6))]
+    pub stages: u32,
+    /// Flits of frames that wait for the collective engine; the longest frame has 514.
+    #[schemars(range(min = 514, max = 65_535))]
+    pub inbox_flits: u32,
+    /// Cycles until an engine without engines below it asks who is missing; 0 is never.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub timeout_cycles: u32,
+    /// By how much the time-out grows with each level of engines below.
+    #[schemars(range(min = 1, max = 16))]
+    pub timeout_factor: u32,
+    /// How often an engine asks those that are missing before it reports them.
+    #[schemars(range(min = 0, max = 255))]
+    pub retries: u32,
+    /// Error messages are sent to whoever sent a frame that is refused.
+    pub report_errors: bool,
+    /// Senders are checked against the PBV table.
+    pub validate: bool,
+}
+
+impl Default for EngineFile {
+    fn default() -> Self {
+        Self {
+            per_switch: 1,
+            attach: AttachFile::Own,
+            attach_index: 0,
+            inner_cycles: 1,
+            contexts: 64,
+            hazard: HazardFile::Forward,
+            stages: 4,
+            inbox_flits: 1024,
+            timeout_cycles: 0,
+            timeout_factor: 3,
+            retries: 0,
+            report_errors: true,
+            validate: true,
+        }
+    }
+}
+
+/// Where packet engines join.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AttachFile {
+    /// At ports of their own with nothing behind them.
+    Own,
+    /// In the wires of nodes.
+    Node,
+    /// In the wires of links to other switches.
+    Link,
+}
+
+/// Hazards of the tracking pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HazardFile {
+    /// What is about to be written is used in place of what was read: a message a cycle.
+    Forward,
+    /// The second message waits.
+    Interlock,
+}
+
+/// How engines get their tables and contexts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct SetupFile {
+    /// How the PBV tables are written.
+    pub configuration: ConfigurationFile,
+    /// How contexts are set up.
+    pub initialisation: InitialisationFile,
+    /// The end point that sends the configuration. Default: the source of the first collective.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 4_194_303))]
+    pub configured_by: Option<u32>,
+    /// one-frame: the switch whose engine sends the others their records. Default: that of `configured_by`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub through: Option<String>,
+    /// Cycle in which sources initialise their contexts; "auto" is when every table has been written for sure.
+    #[schemars(schema_with = "cycles_or_auto")]
+    pub initialise_cycle: AutoOr,
+}
+
+impl Default for SetupFile {
+    fn default() -> Self {
+        Self {
+            configuration: ConfigurationFile::FrameEach,
+            initialisation: InitialisationFile::ThroughMaster,
+            configured_by: None,
+            through: None,
+            initialise_cycle: AutoOr::Auto,
+        }
+    }
+}
+
+/// How tables are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConfigurationFile {
+    /// A register write for each entry, from the source to every engine.
+    Writes,
+    /// A configuration frame for each engine.
+    FrameEach,
+    /// One large frame with a record for each switch; the engine that gets it sends the others theirs.
+    OneFrame,
+    /// Out of band, before the run.
+    SidePort,
+}
+
+/// How contexts are set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InitialisationFile {
+    /// One frame to the master engine, which hands the engines below it their records.
+    ThroughMaster,
+    /// A frame to each engine.
+    Each,
+}
+
+/// A collective.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct CollectiveFile {
+    /// Name in results and messages, unique. Default: "c0", "c1", …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub name: Option<String>,
+    /// What it does.
+    pub kind: KindFile,
+    /// Operation of an all-reduce. Default: "sum".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "names::<Op>")]
+    pub op: Option<String>,
+    /// Type of an element. Default: "f64".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "names::<DType>")]
+    pub dtype: Option<String>,
+    /// Rounding of inexact results. Default: "nearest-even".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "names::<Round>")]
+    pub round: Option<String>,
+    /// Denormal operands and results become zero.
+    pub flush_to_zero: bool,
+    /// Elements of the vector; they fit a frame of 4080 bytes. Default: 1, and 0 for a barrier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 4080))]
+    pub elements: Option<u32>,
+    /// What accumulators begin with. Default: with the first operand as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial: Option<Number>,
+    /// In which order an engine reduces.
+    pub order: OrderFile,
+    /// Collective context. Default: the collective's number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 4095))]
+    pub cc_id: Option<u32>,
+    /// The end point that issues it, which need not take part. Default: the first participant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 4_194_303))]
+    pub source: Option<u32>,
+    /// Who takes part.
+    pub participants: ParticipantsFile,
+    /// Only end points of these switches take part. Default: of all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 65_536), inner(length(min = 1)))]
+    pub at_switches: Vec<String>,
+    /// End points that take no part.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 65_536), inner(range(min = 0, max = 4_194_303)))]
+    pub except: Vec<u32>,
+    /// Name of the switch whose engine is the master. Default: that of the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub master: Option<String>,
+    /// How engines hang below the master.
+    pub tree: TreeFile,
+    /// Switches whose engines report to another one than `tree` says: name of the engine below and of the one above.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub parents: BTreeMap<String, String>,
+    /// Which of the packet engines of each switch it uses.
+    #[schemars(range(min = 0, max = 3))]
+    pub plane: u32,
+    /// How often it runs.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub rounds: u32,
+    /// Contexts are armed again when satisfied, and nodes begin the next round by themselves: one command for all rounds.
+    pub rearm: bool,
+    /// What starts the nodes' tasks.
+    pub starts_on: StartFile,
+    /// Cycle in which the source sends its first command; "auto" is when every context is set up for sure.
+    #[schemars(schema_with = "cycles_or_auto")]
+    pub start_cycle: AutoOr,
+    /// Cycles a participant works before it contributes: a number, a random choice, or a measured list.
+    pub task_cycles: ComputeFile,
+    /// Participants that take longer.
+    #[schemars(length(max = 65_536))]
+    pub late: Vec<LateFile>,
+    /// A node works at no other collective between its contribution and the answer. Collectives that overlap and come to
+    /// nodes in different orders then wait for each other for ever.
+    pub blocks: bool,
+    /// multicast: nobody acknowledges it.
+    pub posted: bool,
+    /// What the participants contribute; multicast: one row, the source's. Default: random = "normal", or "integers" for
+    /// integer types.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<ContributionFile>,
+}
+
+impl Default for CollectiveFile {
+    fn default() -> Self {
+        Self {
+            name: None,
+            kind: KindFile::Allreduce,
+            op: None,
+            dtype: None,
+            round: None,
+            flush_to_zero: false,
+            elements: None,
+            initial: None,
+            order: OrderFile::Arrival,
+            cc_id: None,
+            source: None,
+            participants: ParticipantsFile::All,
+            at_switches: Vec::new(),
+            except: Vec::new(),
+            master: None,
+            tree: TreeFile::Routes,
+            parents: BTreeMap::new(),
+            plane: 0,
+            rounds: 1,
+            rearm: false,
+            starts_on: StartFile::Command,
+            start_cycle: AutoOr::Auto,
+            task_cycles: ComputeFile::Same(0),
+            late: Vec::new(),
+            blocks: true,
+            posted: false,
+            data: None,
+        }
+    }
+}
+
+/// The collectives there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum KindFile {
+    /// Everybody contributes, everybody gets the result.
+    Allreduce,
+    /// Nobody goes on before everybody has arrived.
+    Barrier,
+    /// The source sends data to everybody.
+    Multicast,
+}
+
+/// Orders of reduction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OrderFile {
+    /// As messages arrive.
+    Arrival,
+    /// That of PBV entries, whatever the order of arrival: sums are bit-reproducible.
+    Pbv,
+}
+
+/// How engines hang below the master.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TreeFile {
+    /// Along the routes to the master: an engine reports to the next switch's.
+    Routes,
+    /// All report to the master; those on the way are passed by.
+    Flat,
+    /// One engine for all participants, up to 128.
+    Monolithic,
+}
+
+/// What starts tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartFile {
+    /// The command of each round.
+    Command,
+    /// The initialisation of the context; there is no command.
+    Initialisation,
+}
+
+/// A fault on links.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct FaultFile {
+    /// What happens.
+    pub effect: EffectFile,
+    /// Where: the name of an end point (its link), of a switch (its links to other switches), or "all". Effect "dead" kills
+    /// the links there, and with them whoever sits behind.
+    #[schemars(length(min = 1))]
+    pub at: String,
+    /// Probability for each frame. Default: every one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub probability: Option<f64>,
+    /// Only this frame on the link and way, counted from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
+    pub nth: Option<u64>,
+    /// Which frames.
+    #[serde(default)]
+    pub way: WayFile,
+    /// Only frames of this context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 4095))]
+    pub cc_id: Option<u16>,
+    /// First cycle.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
+    pub from_cycle: u64,
+    /// First cycle without. Default: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 9_007_199_254_740_992_i64))]
+    pub until_cycle: Option<u64>,
+    /// delay: by so many cycles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 9_007_199_254_740_992_i64))]
+    pub delay_cycles: Option<u64>,
+}
+
+/// Which frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WayFile {
+    /// Those that leave the place; "all": leave a node, or the switch with the lower number.
+    From,
+    /// Those that come there.
+    To,
+    /// Both.
+    #[default]
+    Both,
+}

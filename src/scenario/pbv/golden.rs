@@ -1,0 +1,110 @@
+//! The golden check of a PBV run: what engines wrote down says who entered where in which order; the oracle walks that
+//! tree untimed. On its own it is checked that every participant entered exactly once.
+//!
+//! Shares with the model only the names of operations.
+
+use std::collections::BTreeMap;
+
+use crate::arith::{Flags, Op};
+use crate::oracle;
+use crate::pbv::ce::Entered;
+use crate::pbv::plan::{Branch, Collective, Seat};
+use crate::pbv::system::{System, engines};
+use crate::pbv::tables::{ENGINE_BASE, ENGINE_SPAN};
+
+/// What a round comes to by the oracle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// The words; none if nobody brought any.
+    pub words: Option<Vec<u64>>,
+    /// Flags that were raised.
+    pub flags: Flags,
+    /// Participants that entered, as often as they did.
+    pub entered: Vec<u16>,
+}
+
+/// Reads what engines wrote down.
+pub struct Reader<'a> {
+    /// Who entered, by engine, context and run.
+    records: BTreeMap<(Seat, u16, u32), Vec<Entered>>,
+    collective: &'a Collective,
+    /// Operands of the participants: all rounds, one after the other.
+    operands: BTreeMap<u16, &'a [u64]>,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader for one collective; operands by device ID.
+    pub fn new(system: &System, collective: &'a Collective, operands: BTreeMap<u16, &'a [u64]>) -> Reader<'a> {
+        let mut records: BTreeMap<(Seat, u16, u32), Vec<Entered>> = BTreeMap::new();
+        for engine in engines(system) {
+            let cfg = engine.cfg();
+            let seat = (cfg.device, ((cfg.base - ENGINE_BASE) / ENGINE_SPAN) as u8);
+            for entered in engine.ce().record().iter().filter(|entered| entered.cc_id == collective.cc_id) {
+                records.entry((seat, entered.cc_id, entered.run)).or_default().push(*entered);
+            }
+        }
+        Reader { records, collective, operands }
+    }
+
+    /// What a run comes to.
+    pub fn value(&self, run: u32) -> Value {
+        self.at(&self.collective.tree, run)
+    }
+
+    fn at(&self, branch: &Branch, run: u32) -> Value {
+        let collective = self.collective;
+        let mut words = collective.initial.map(|initial| vec![initial; usize::from(collective.words)]);
+        let (mut flags, mut all) = (Flags::NONE, Vec::new());
+        let key = ((branch.device, collective.plane), collective.cc_id, run);
+        let mut list = self.records.get(&key).cloned().unwrap_or_default();
+        if collective.pbv_order {
+            list.sort_by_key(|entered| entered.entry);
+        }
+        for entered in list {
+            let part = match branch.engines.iter().find(|engine| engine.device == entered.device) {
+                Some(engine) => self.at(engine, run),
+                None => self.operand(entered.device, run),
+            };
+            flags |= part.flags;
+            all.extend(part.entered);
+            if !entered.whole || collective.op == Op::Barrier {
+                continue;
+            }
+            let Some(next) = part.words else { continue };
+            words = Some(match words {
+                None => next,
+                Some(sum) => sum.iter().zip(&next).map(|(&a, &b)| self.pair(a, b, &mut flags)).collect(),
+            });
+        }
+        Value { words, flags, entered: all }
+    }
+
+    fn pair(&self, a: u64, b: u64, flags: &mut Flags) -> u64 {
+        let Collective { op, dtype, mode, .. } = *self.collective;
+        let (word, raised) = oracle::word_pair(op, dtype, mode, a, b);
+        *flags |= raised;
+        word
+    }
+
+    fn operand(&self, device: u16, run: u32) -> Value {
+        let all = self.operands.get(&device).copied().unwrap_or_default();
+        let length = usize::from(self.collective.words);
+        let rounds = all.len().checked_div(length).unwrap_or(0).max(1);
+        let at = (run.saturating_sub(1)) as usize % rounds * length;
+        Value { words: all.get(at..at + length).map(<[u64]>::to_vec), flags: Flags::NONE, entered: vec![device] }
+    }
+
+    /// What is wrong with who entered a complete run, if anything.
+    pub fn not_once(&self, value: &Value) -> Option<String> {
+        let mut times: BTreeMap<u16, u32> =
+            self.collective.tree.participants().iter().map(|&device| (device, 0)).collect();
+        for device in &value.entered {
+            match times.get_mut(device) {
+                Some(times) => *times += 1,
+                None => return Some(format!("device {device:#06x} entered, which takes no part")),
+            }
+        }
+        let (device, times) = times.into_iter().find(|&(_, times)| times != 1)?;
+        Some(format!("device {device:#06x} entered {times} times"))
+    }
+}

@@ -1,0 +1,19 @@
+//! Scenarios of the PBV family: format, cross-field rules, building, running, checking, reporting.
+//!
+//! | file | holds |
+//! |------|-------|
+//! | [`file`](mod@file) | the `[pbv]` table |
+//! | [`config`] | the same after checking: what a system is built from |
+//! | [`build`] | device IDs, trees of engines, frames that set them up, faults, nodes |
+//! | [`run`](mod@run) | the run and its report |
+//! | [`golden`] | the golden check: who entered where in which order, walked by the oracle |
+//! | [`result`] | what a run says, for programs and for people |
+//! | [`ladder`] | who sent what to whom when |
+
+pub mod build;
+pub mod config;
+pub mod file;
+pub mod golden;
+pub mod ladder;
+pub mod result;
+pub mod run;

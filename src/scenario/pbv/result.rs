@@ -1,0 +1,197 @@
+//! What a PBV run has to say, for programs and for people.
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use crate::scenario::armed::result::Outcomes;
+
+/// The PBV part of a result document.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PbvResult {
+    /// The collectives, in the order of the scenario.
+    pub collectives: Vec<CollectiveResult>,
+    /// Rounds of all collectives, by how they ended.
+    pub outcomes: Outcomes,
+    /// What all engines together counted.
+    pub engines: EnginesResult,
+    /// What links with faults did, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<Map<String, Json>>,
+}
+
+/// What all packet engines together counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnginesResult {
+    /// Frames taken from the data path.
+    pub frames_in: u64,
+    /// Frames put into the data path.
+    pub frames_out: u64,
+    /// Cycles in which a frame stood ready and could not leave.
+    pub waited_cycles: u64,
+    /// Most messages that ever waited in an output queue.
+    pub queue_peak: u32,
+    /// Frames that were refused, by status.
+    pub refused: Map<String, Json>,
+    /// Failure points that engines have in their registers: the engine, who was missing last, and in which context.
+    pub failure_points: Vec<String>,
+}
+
+/// What came of one collective.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CollectiveResult {
+    /// Its name.
+    pub name: String,
+    /// "allreduce", "barrier" or "multicast".
+    pub kind: String,
+    /// Its operation.
+    pub op: String,
+    /// Type of an element.
+    pub dtype: String,
+    /// Its context.
+    pub cc_id: u16,
+    /// Name of the end point that issued it.
+    pub source: String,
+    /// Name of the switch of the master engine.
+    pub master: String,
+    /// Engines that take part, the master included.
+    pub engines: u64,
+    /// Levels of engines below the master.
+    pub levels: u32,
+    /// Participants.
+    pub participants: u64,
+    /// Elements of the vector.
+    pub elements: u64,
+    /// How its rounds ended.
+    pub outcomes: Outcomes,
+    /// Cycle in which the first contribution was made.
+    pub start_cycle: Option<u64>,
+    /// Cycle in which the last participant had the last answer.
+    pub end_cycle: Option<u64>,
+    /// From the last contribution being made to the last participant having the answer, over complete rounds: least.
+    pub latency_min_cycles: Option<u64>,
+    /// The same: mean.
+    pub latency_mean_cycles: Option<f64>,
+    /// The same: largest.
+    pub latency_max_cycles: Option<u64>,
+    /// Results of complete rounds that differ from each other.
+    pub distinct_values: u64,
+    /// The first rounds, and those that did not complete at once.
+    pub rounds: Vec<RoundResult>,
+    /// Rounds that are not listed.
+    pub more_rounds: u64,
+    /// Every result has the oracle's bits; null if it was switched off or there is none.
+    pub bit_exact: Option<bool>,
+}
+
+/// What came of one round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoundResult {
+    /// Run, counted from 1.
+    pub run: u32,
+    /// Cycle in which the last participant had the answer.
+    pub end_cycle: Option<u64>,
+    /// From the last contribution being made to that.
+    pub latency_cycles: Option<u64>,
+    /// Elements of the result as bit patterns.
+    pub result: Vec<String>,
+    /// What the oracle has; empty if it was switched off.
+    pub oracle: Vec<String>,
+    /// Exceptions that were raised.
+    pub flags: Vec<String>,
+    /// "complete", "after-retry", "incomplete", "silent" or "open".
+    pub outcome: String,
+    /// Participants and engines that were reported missing.
+    pub missing: Vec<String>,
+    /// What is wrong with it, if the outcome is "silent".
+    pub fault: Option<String>,
+}
+
+/// Lists in lines are no longer than this.
+const SHOWN: usize = 12;
+
+fn some(names: &[String]) -> String {
+    let more = if names.len() > SHOWN { ", …" } else { "" };
+    format!("{}{more}", names[..names.len().min(SHOWN)].join(", "))
+}
+
+impl CollectiveResult {
+    fn lines(&self, nanoseconds: &impl Fn(u64) -> f64, lines: &mut Vec<(String, String)>) {
+        let CollectiveResult { kind, op, dtype, elements, participants, engines, outcomes, .. } = self;
+        let plural = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let data = plural(*elements, &format!("{dtype} element"));
+        let what = match kind.as_str() {
+            "barrier" => "barrier".to_owned(),
+            "multicast" => format!("multicast of {data}"),
+            _ => format!("{kind} ({op}) of {data}"),
+        };
+        let rounds = outcomes.complete + outcomes.after_retry + outcomes.incomplete + outcomes.silent + outcomes.open;
+        let tree = if self.levels == 0 {
+            "one engine".to_owned()
+        } else {
+            format!("{engines} engines in {} levels", self.levels + 1)
+        };
+        let head = format!(
+            "{what} over {} and {tree}, master {}, {}",
+            plural(*participants, "node"),
+            self.master,
+            plural(rounds, "round")
+        );
+        lines.push((self.name.clone(), head));
+        let exact = match self.bit_exact {
+            Some(true) if kind != "barrier" => ", bit-exact: yes",
+            Some(false) => ", bit-exact: NO",
+            _ => "",
+        };
+        let values = match self.distinct_values {
+            0 | 1 => String::new(),
+            count => format!(", {count} different results"),
+        };
+        lines.push((String::new(), format!("{}{exact}{values}", outcomes.words())));
+        if let (Some(least), Some(mean), Some(most)) =
+            (self.latency_min_cycles, self.latency_mean_cycles, self.latency_max_cycles)
+        {
+            let ns = nanoseconds(1) * mean;
+            let from = if kind == "multicast" { "first" } else { "last contribution" };
+            let text = format!("{from} to last answer: {mean:.1} cycles on average ({least} to {most}) = {ns:.1} ns");
+            lines.push((String::new(), text));
+        }
+        let listed: Vec<&RoundResult> = self.rounds.iter().filter(|round| round.outcome != "complete").collect();
+        for round in listed.iter().take(SHOWN) {
+            let mut text = format!("round {}: {}", round.run, round.outcome);
+            if !round.missing.is_empty() {
+                let _ = write!(text, "; missing: {}", some(&round.missing));
+            }
+            if let Some(fault) = &round.fault {
+                let _ = write!(text, "; {fault}");
+            }
+            lines.push((String::new(), text));
+        }
+        if listed.len() > SHOWN {
+            lines.push((String::new(), format!("… and {} more rounds like these", listed.len() - SHOWN)));
+        }
+    }
+}
+
+impl PbvResult {
+    /// Lines of the summary: a label and a text each.
+    pub fn lines(&self, nanoseconds: impl Fn(u64) -> f64) -> Vec<(String, String)> {
+        let mut lines = Vec::new();
+        for collective in &self.collectives {
+            collective.lines(&nanoseconds, &mut lines);
+        }
+        let engines = &self.engines;
+        let refused: Vec<String> = engines.refused.iter().map(|(status, count)| format!("{count} {status}")).collect();
+        let refused = if refused.is_empty() { String::new() } else { format!(", refused: {}", refused.join(", ")) };
+        let text = format!(
+            "{} frames in, {} out, up to {} messages in an output queue{refused}",
+            engines.frames_in, engines.frames_out, engines.queue_peak
+        );
+        lines.push(("engines".into(), text));
+        if !engines.failure_points.is_empty() {
+            lines.push((String::new(), format!("failure points: {}", some(&engines.failure_points))));
+        }
+        lines
+    }
+}

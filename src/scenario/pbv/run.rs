@@ -1,0 +1,510 @@
+//! Running a PBV scenario.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value as Json};
+
+use super::build::{BuildOptions, Ready, build};
+use super::config::{Collective, Pbv};
+use super::file::KindFile;
+use super::golden::{Reader, Value};
+use super::ladder::ladder;
+use super::result::{CollectiveResult, EnginesResult, PbvResult, RoundResult};
+use crate::arith::{Flags, unpack_lanes};
+use crate::fabric::{Evaluation, Step};
+use crate::pbv::node::{Node, PartState};
+use crate::pbv::packet::{Body, Message, Status};
+use crate::pbv::system::Wired;
+use crate::pbv::system::engines;
+use crate::scenario::Loaded;
+use crate::scenario::armed::file::EffectFile;
+use crate::scenario::armed::result::Outcomes;
+use crate::scenario::names::Named;
+use crate::scenario::result::{Check, Document, Outcome, ResultData, hex};
+use crate::scenario::run::{Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave};
+
+/// Rounds that are listed although they completed at once.
+const LISTED: usize = 16;
+/// Rounds that are listed at all.
+const MOST_LISTED: usize = 1000;
+/// Steps between two looks at the clock on the wall.
+const LOOK: u32 = 1024;
+
+/// Makes every check that comes before the first cycle.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn check(loaded: &Loaded) -> Result<(), RunError> {
+    build(loaded, BuildOptions::default())?;
+    Ok(())
+}
+
+/// Builds the system and runs it to the end.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    if options.why.is_some() {
+        return Err(RunError::Usage("`why` does not know the PBV family yet; --ladder shows its frames".into()));
+    }
+    if options.flip.is_some() {
+        let what = "--flip is for PIUMA's engines; faults of the PBV family are in the scenario, [[pbv.fault]]";
+        return Err(RunError::Usage(what.into()));
+    }
+    let ready = build(loaded, BuildOptions { no_checks: options.no_checks, log: options.ladder })?;
+    let mut run = Run::new(loaded, ready);
+    run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
+    if let Some(wave) = options.wave {
+        run.ready
+            .system
+            .record(open_wave(loaded, wave)?)
+            .map_err(|error| crate::scenario::run::trace_error(wave, error))?;
+    }
+    run.drive(options);
+    if let Some(wave) = options.wave {
+        let last = run.ready.system.now();
+        let tracer = run.ready.system.stop_recording();
+        close_wave(wave, tracer, last, &mut run.notes)?;
+    }
+    Ok(run.result(options))
+}
+
+struct Run<'a> {
+    loaded: &'a Loaded,
+    pbv: &'a Pbv,
+    ready: Ready,
+    document: Document,
+    stuck: Option<String>,
+    /// End points that a dead link cuts off: nobody waits for them.
+    excused: BTreeSet<u16>,
+    notes: Vec<String>,
+}
+
+impl<'a> Run<'a> {
+    fn new(loaded: &'a Loaded, mut ready: Ready) -> Run<'a> {
+        let mut document = Document::new(loaded);
+        for (key, value) in std::mem::take(&mut ready.derived) {
+            document.derive(&key, value);
+        }
+        let pbv = loaded.scenario.pbv.as_ref().expect("the PBV family has its table");
+        let dead = |device: &&u16| {
+            let switch = (u32::from(**device) / pbv.device_stride * pbv.device_stride) as u16;
+            let name = |device: u16| ready.names.get(&device).map_or("", String::as_str);
+            let of = |device: u16| pbv.faults.iter().any(|f| f.effect == EffectFile::Dead && f.at == name(device));
+            of(**device) || of(switch)
+        };
+        let excused = ready.devices.iter().filter(dead).copied().collect();
+        Run { loaded, pbv, ready, document, stuck: None, excused, notes: Vec::new() }
+    }
+
+    // --------------------------------------------------------------------------------------------- the cycles
+
+    fn drive(&mut self, options: &RunOptions<'_>) {
+        let limit = self.loaded.scenario.limits.max_cycles;
+        let (mut look, mut looked) = (0, std::time::Instant::now());
+        loop {
+            // The run ends when nothing will ever happen again.
+            match self.ready.system.step_before(limit) {
+                Step::Ran => {}
+                Step::End => {
+                    if !(self.open().is_empty() && self.ready.system.live_flits() == 0) {
+                        self.document.outcome = Outcome::MaxCycles;
+                    }
+                    break;
+                }
+                Step::Quiet => {
+                    let open = self.open();
+                    if !open.is_empty() {
+                        self.document.outcome = Outcome::Deadlock;
+                        let since = self.ready.system.alive_until();
+                        let autopsy = self.ready.system.autopsy();
+                        let text =
+                            format!("cycle {since}: nothing moves any more\n{autopsy}\nnot done: {}", open.join(", "));
+                        self.stuck = Some(text.trim_end().into());
+                    }
+                    break;
+                }
+            }
+            if self.ready.system.fault().is_some() {
+                break;
+            }
+            look += 1;
+            if look == LOOK {
+                look = 0;
+                if let Some(hook) = options.hook
+                    && looked.elapsed().as_millis() >= 100
+                {
+                    looked = std::time::Instant::now();
+                    if hook(self.progress()) == Control::Stop {
+                        self.document.outcome = Outcome::Interrupted;
+                        break;
+                    }
+                }
+            }
+        }
+        let system = &self.ready.system;
+        self.document.cycles =
+            if self.document.outcome == Outcome::Finished { system.alive_until() } else { system.now() };
+    }
+
+    fn progress(&self) -> Progress {
+        let answers = |of: &Collective| u64::from(of.rounds) * of.participants.len() as u64;
+        let total = self.pbv.collectives.iter().filter(|of| of.kind != KindFile::Multicast).map(answers).sum();
+        let done = self.ready.system.completions().min(total);
+        Progress { cycle: self.ready.system.now(), done, total }
+    }
+
+    fn node(&self, end: u32) -> &Node {
+        &self.ready.system.ends()[end as usize]
+    }
+
+    fn name(&self, device: u16) -> String {
+        self.ready.names.get(&device).cloned().unwrap_or_else(|| format!("device {device:#06x}"))
+    }
+
+    /// End points that are not done, the first of them.
+    fn open(&self) -> Vec<String> {
+        let mut open: Vec<String> = Vec::new();
+        let ends = self.ready.system.ends()[..self.ready.devices.len()].iter();
+        for node in ends.filter(|node| !self.excused.contains(&node.device())) {
+            let waits = self
+                .pbv
+                .collectives
+                .iter()
+                .any(|of| node.state(of.cc_id).is_some_and(|state| state != PartState::Idle));
+            if waits || node.unsent() > 0 {
+                open.push(self.name(node.device()));
+            }
+        }
+        open.truncate(8);
+        open
+    }
+
+    // ------------------------------------------------------------------------------------------------ results
+
+    fn result(mut self, options: &RunOptions<'_>) -> RunResult {
+        let oracle = self.loaded.scenario.checks.oracle && !options.no_checks;
+        let monitors = self.loaded.scenario.checks.monitors && !options.no_checks;
+        let mut pbv = PbvResult::default();
+        let (mut findings, mut data) = (Vec::new(), Vec::new());
+        for index in 0..self.pbv.collectives.len() {
+            let (collective, rows, finding) = self.collective(index, oracle);
+            pbv.outcomes.add(&collective.outcomes);
+            let of = &self.pbv.collectives[index];
+            data.push(ResultData { name: of.name.clone(), dtype: of.dtype, rows });
+            pbv.collectives.push(collective);
+            findings.extend(finding);
+        }
+        self.totals(&mut pbv);
+        let system = &self.ready.system;
+        let levels = system.plan().levels.clone();
+        let ends = |at: usize| system.link_ends(at);
+        self.document.links =
+            link_report(&levels, system.link_counts(), &ends, self.document.cycles, options.all_links);
+        self.checks(findings, monitors);
+        self.document.pbv = Some(pbv);
+        let ladder = options.ladder.then(|| ladder(&self.ready));
+        RunResult { document: self.document, data, notes: self.notes, ladder, why: Vec::new(), timeline: Vec::new() }
+    }
+
+    fn totals(&self, pbv: &mut PbvResult) {
+        let sum: &mut EnginesResult = &mut pbv.engines;
+        let add = |map: &mut Map<String, Json>, key: &str, count: u64| {
+            let before = map.get(key).and_then(Json::as_u64).unwrap_or(0);
+            map.insert(key.to_owned(), (before + count).into());
+        };
+        for engine in engines(&self.ready.system) {
+            let readings = &engine.registers().readings;
+            sum.frames_in += u64::from(readings.frames_in);
+            sum.frames_out += u64::from(readings.frames_out);
+            sum.waited_cycles += u64::from(readings.waited);
+            sum.queue_peak = sum.queue_peak.max(readings.queue_peak);
+            for status in Status::ALL {
+                let count = readings.refused[usize::from(status.number())];
+                if count > 0 {
+                    add(&mut sum.refused, status.name(), count.into());
+                }
+            }
+            if let Some((device, cc_id, _)) = readings.failure {
+                let (at, who) = (self.name(engine.cfg().device), self.name(device));
+                sum.failure_points.push(format!("{at}: {who} in context {cc_id}"));
+            }
+        }
+        for link in self.ready.system.bumps().iter().filter_map(Wired::fault) {
+            let counts = serde_json::to_value(link.counts()).unwrap_or_default();
+            let map = pbv.faults.get_or_insert_default();
+            for (key, value) in counts.as_object().into_iter().flatten() {
+                add(map, key, value.as_u64().unwrap_or(0));
+            }
+        }
+    }
+
+    /// The answers of a run at its participants: device, cycle of the contribution, cycle, words, flags, error.
+    fn answers(&self, of: &Collective) -> BTreeMap<u32, Vec<Answer>> {
+        let mut runs: BTreeMap<u32, Vec<Answer>> = (1..=of.rounds).map(|run| (run, Vec::new())).collect();
+        let sent = self.cast_cycles(of);
+        for &end in of.participants.iter() {
+            let (node, device) = (self.node(end), self.ready.devices[end as usize]);
+            if of.kind == KindFile::Multicast {
+                for (cycle, packet) in node.mail() {
+                    let header = &packet.header;
+                    if header.message == Message::Multicast && header.cc_id == of.cc_id {
+                        let met = sent.get(&header.run).copied().unwrap_or(*cycle);
+                        let words = packet.words().to_vec();
+                        let answer = Answer { device, met, cycle: *cycle, words, flags: Flags::NONE, error: None };
+                        runs.entry(header.run).or_default().push(answer);
+                    }
+                }
+                continue;
+            }
+            for outcome in node.outcomes(of.cc_id) {
+                let (met, cycle, words) = (outcome.met, outcome.cycle, outcome.words.clone());
+                let answer = Answer { device, met, cycle, words, flags: outcome.flags, error: outcome.error };
+                runs.entry(outcome.run).or_default().push(answer);
+            }
+        }
+        runs
+    }
+
+    /// When the first copy of a multicast arrived anywhere, by run.
+    fn cast_cycles(&self, of: &Collective) -> BTreeMap<u32, u64> {
+        let mut first: BTreeMap<u32, u64> = BTreeMap::new();
+        if of.kind == KindFile::Multicast {
+            for &end in of.participants.iter() {
+                for (cycle, packet) in self.node(end).mail() {
+                    let header = &packet.header;
+                    if header.message == Message::Multicast && header.cc_id == of.cc_id {
+                        let first = first.entry(header.run).or_insert(*cycle);
+                        *first = (*first).min(*cycle);
+                    }
+                }
+            }
+        }
+        first
+    }
+
+    /// Who was reported missing to the source, by run; by error frames, or by the master's failure register.
+    fn missing(&self, of: &Collective, run: u32) -> Vec<String> {
+        let mut devices: BTreeSet<u16> = BTreeSet::new();
+        for (_, packet) in self.node(of.source).mail() {
+            if packet.header.cc_id == of.cc_id
+                && packet.header.run == run
+                && let Body::Missing { devices: list, .. } = &packet.body
+            {
+                devices.extend(list);
+            }
+        }
+        devices.into_iter().map(|device| self.name(device)).collect()
+    }
+
+    fn collective(&self, index: usize, oracle: bool) -> (CollectiveResult, Vec<Vec<u64>>, Vec<Check>) {
+        let of = &self.pbv.collectives[index];
+        let plan = &self.ready.collectives[index];
+        let rows = &self.ready.operands[index];
+        let multicast = of.kind == KindFile::Multicast;
+        let operands =
+            of.participants.iter().zip(rows).map(|(&end, row)| (self.ready.devices[end as usize], row.as_slice()));
+        let reader = oracle.then(|| Reader::new(&self.ready.system, plan, operands.collect()));
+        let receivers: Vec<u32> =
+            of.participants.iter().copied().filter(|&end| !(multicast && end == of.source)).collect();
+        let wanted = receivers.len();
+        let asked: BTreeSet<u32> = engines(&self.ready.system)
+            .flat_map(|engine| engine.ce().asked())
+            .filter(|(cc_id, _)| *cc_id == of.cc_id)
+            .map(|&(_, run)| run)
+            .collect();
+
+        let mut result = CollectiveResult {
+            name: of.name.clone(),
+            kind: match of.kind {
+                KindFile::Allreduce => "allreduce",
+                KindFile::Barrier => "barrier",
+                KindFile::Multicast => "multicast",
+            }
+            .into(),
+            op: Named::name(of.op).into(),
+            dtype: Named::name(of.dtype).into(),
+            cc_id: of.cc_id,
+            source: self.name(plan.source),
+            master: self.name(plan.tree.device),
+            engines: plan.tree.preorder().len() as u64,
+            levels: plan.tree.height(),
+            participants: of.participants.len() as u64,
+            elements: of.elements.into(),
+            outcomes: Outcomes::default(),
+            start_cycle: None,
+            end_cycle: None,
+            latency_min_cycles: None,
+            latency_mean_cycles: None,
+            latency_max_cycles: None,
+            distinct_values: 0,
+            rounds: Vec::new(),
+            more_rounds: 0,
+            bit_exact: None,
+        };
+        let (mut latencies, mut distinct, mut data) = (Vec::new(), BTreeSet::new(), Vec::new());
+        let (mut checked, mut wrong) = (0u64, None);
+        for (run, answers) in self.answers(of) {
+            let first = answers.first();
+            let end = answers.iter().map(|answer| answer.cycle).max();
+            let met = answers.iter().map(|answer| answer.met).max();
+            result.start_cycle = result.start_cycle.into_iter().chain(answers.iter().map(|a| a.met)).min();
+            result.end_cycle = result.end_cycle.max(end);
+            let everybody = answers.len() >= wanted;
+            let error = answers.iter().any(|answer| answer.error.is_some());
+            let missing = self.missing(of, run);
+            let complete = everybody && !error;
+            let cast = || cast_value(&rows[0], of.words() as usize, run);
+            let value = reader.as_ref().map(|reader| if multicast { cast() } else { reader.value(run) });
+            let mut fault = None;
+            if let (Some(value), Some(reader)) = (&value, &reader) {
+                checked += 1;
+                fault = first.is_some().then(|| different(of, value, &answers)).flatten();
+                if fault.is_none() && complete && !multicast {
+                    fault = reader.not_once(value);
+                }
+                if fault.is_none() && answers.len() > wanted {
+                    fault = Some(format!("{} answers for {wanted} nodes", answers.len()));
+                }
+            }
+            let outcomes = &mut result.outcomes;
+            let (slot, outcome) = match () {
+                () if fault.is_some() => (&mut outcomes.silent, "silent"),
+                () if complete && asked.contains(&run) => (&mut outcomes.after_retry, "after-retry"),
+                () if complete => (&mut outcomes.complete, "complete"),
+                () if error || !missing.is_empty() => (&mut outcomes.incomplete, "incomplete"),
+                () => (&mut outcomes.open, "open"),
+            };
+            *slot += 1;
+            if let Some(fault) = &fault {
+                wrong.get_or_insert_with(|| format!("round {run}: {fault}"));
+            }
+            let latency = end.zip(met).map(|(end, met)| end.saturating_sub(met));
+            if complete {
+                latencies.extend(latency);
+                if let Some(answer) = first {
+                    distinct.insert(answer.words.clone());
+                    data.push(elements(of, &answer.words));
+                }
+            }
+            if result.rounds.len() >= MOST_LISTED || (outcome == "complete" && result.rounds.len() >= LISTED) {
+                result.more_rounds += 1;
+                continue;
+            }
+            let text = |words: &[u64]| hex(of.dtype, &elements(of, words));
+            result.rounds.push(RoundResult {
+                run,
+                end_cycle: end,
+                latency_cycles: latency.filter(|_| complete),
+                result: first.map_or_else(Vec::new, |answer| text(&answer.words)),
+                oracle: value.and_then(|value| value.words).map_or_else(Vec::new, |words| text(&words)),
+                flags: first.map_or_else(Vec::new, |answer| answer.flags.names().map(str::to_owned).collect()),
+                outcome: outcome.into(),
+                missing,
+                fault,
+            });
+        }
+        result.distinct_values = if of.same_every_round { distinct.len() as u64 } else { 0 };
+        if !latencies.is_empty() {
+            result.latency_min_cycles = latencies.iter().copied().min();
+            result.latency_max_cycles = latencies.iter().copied().max();
+            result.latency_mean_cycles = Some(latencies.iter().sum::<u64>() as f64 / latencies.len() as f64);
+        }
+        let mut checks = Vec::new();
+        if reader.is_some() {
+            result.bit_exact = (checked > 0).then_some(wrong.is_none());
+            let name = format!("right or reported: {}", of.name);
+            checks.push(match wrong {
+                None => {
+                    let what =
+                        if multicast { "each node got the source's words" } else { "each participant once in each" };
+                    Check::passed(name, format!("{checked} results are the oracle's, {what}"))
+                }
+                Some(what) => Check::failed(name, what),
+            });
+        }
+        (result, data, checks)
+    }
+
+    fn checks(&mut self, findings: Vec<Check>, monitors: bool) {
+        let mut checks = Vec::new();
+        let system = &mut self.ready.system;
+        match (&self.document.outcome, &self.stuck, system.fault()) {
+            (_, _, Some(fault)) => checks.push(Check::failed("rules", fault)),
+            (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
+            (Outcome::MaxCycles, ..) => {
+                let limit = self.loaded.scenario.limits.max_cycles;
+                checks.push(Check::failed("progress", format!("not done after limits.max_cycles = {limit}")));
+            }
+            (Outcome::Interrupted, ..) => checks.push(Check::failed("progress", "stopped by the user")),
+            _ => checks.push(Check::passed("progress", "everything that was started has ended")),
+        }
+        checks.extend(findings);
+        let disagreement =
+            engines(system).find_map(|engine| Some((engine.cfg().device, engine.ce().tracker().disagreement()?)));
+        checks.push(match disagreement {
+            None => Check::passed("tracking", "PBV and p_count agree in every context"),
+            Some((device, slot)) => {
+                Check::failed("tracking", format!("PBV and p_count differ in slot {slot} of device {device:#06x}"))
+            }
+        });
+        if self.document.outcome == Outcome::Finished {
+            let live = system.live_flits();
+            let detail =
+                if live == 0 { "no flit is left in the network".into() } else { format!("{live} flits are left") };
+            checks.push(Check { name: "network empty".into(), passed: live == 0, detail });
+        }
+        if monitors {
+            let rest = self.document.outcome != Outcome::Finished || system.at_rest();
+            let detail = if rest { "order and credits held on every link" } else { "credits are missing at the end" };
+            checks.push(Check { name: "links".into(), passed: rest, detail: detail.into() });
+        }
+        self.document.checks = checks;
+    }
+}
+
+/// What a participant was answered.
+struct Answer {
+    device: u16,
+    met: u64,
+    cycle: u64,
+    words: Vec<u64>,
+    flags: Flags,
+    error: Option<Status>,
+}
+
+/// The elements in words; the last word may have lanes that are not used.
+fn elements(of: &Collective, words: &[u64]) -> Vec<u64> {
+    let lanes = words.iter().flat_map(|&word| unpack_lanes(of.dtype, word));
+    lanes.take(of.elements as usize).collect()
+}
+
+/// What a multicast brings.
+fn cast_value(row: &[u64], words: usize, run: u32) -> Value {
+    let at = run.saturating_sub(1) as usize * words % row.len().max(1);
+    Value { words: Some(row[at..at + words].to_vec()), flags: Flags::NONE, entered: Vec::new() }
+}
+
+/// The first answer that is not the oracle's.
+fn different(of: &Collective, value: &Value, answers: &[Answer]) -> Option<String> {
+    let expected = value.words.as_deref().unwrap_or_default();
+    for answer in answers {
+        // An answer that is marked as an error may have no data.
+        if answer.error.is_some() && answer.words.is_empty() {
+            continue;
+        }
+        if of.kind != KindFile::Barrier && answer.words != expected {
+            let (got, right) = (elements(of, &answer.words), elements(of, expected));
+            let at = got.iter().zip(&right).position(|(a, b)| a != b).unwrap_or(got.len().min(right.len()));
+            let text = |list: &[u64]| list.get(at).map_or("nothing".into(), |&bits| hex(of.dtype, &[bits]).concat());
+            let (got, right) = (text(&got), text(&right));
+            return Some(format!("element {at} at device {:#06x} is {got}, the oracle has {right}", answer.device));
+        }
+        if answer.flags != value.flags {
+            let names = |flags: Flags| flags.names().collect::<Vec<_>>().join(" ");
+            let (got, right) = (names(answer.flags), names(value.flags));
+            return Some(format!("flags at device {:#06x} are \"{got}\", the oracle has \"{right}\"", answer.device));
+        }
+    }
+    None
+}
