@@ -103,9 +103,10 @@ fn folded(size: &[u32]) -> Result<f64, String> {
 
 fn study() -> Result<Report, String> {
     let mut rows = Vec::new();
-    let mut row = |id: &'static str, what: &str, unit: &'static str, source: f64, ours: f64, tolerance: f64, basis: Basis| {
-        rows.push(Row { id, what: what.to_owned(), unit, source, ours, simulated: None, tolerance, basis });
-    };
+    let mut row =
+        |id: &'static str, what: &str, unit: &'static str, source: f64, ours: f64, tolerance: f64, basis: Basis| {
+            rows.push(Row { id, what: what.to_owned(), unit, source, ours, simulated: None, tolerance, basis });
+        };
     let p = Basis::Predicted;
 
     for (dimensions, size) in [(1.0, &[4][..]), (2.0, &[3, 3]), (3.0, &[2, 2, 2])] {
@@ -142,7 +143,15 @@ fn study() -> Result<Report, String> {
     let drop = |from: f64, to: f64| (1.0 - from / to) * 100.0;
     let at_largest = largest + beta * (WORDS - 1) as f64;
     let at_one = one + beta * (WORDS - 1) as f64;
-    row("P-FIG-5", "128 KB, 1 to 16,384 nodes (D = 2): network slower by (fit)", "%", 1.4, drop(at_one, at_largest), 0.4, p);
+    row(
+        "P-FIG-5",
+        "128 KB, 1 to 16,384 nodes (D = 2): network slower by (fit)",
+        "%",
+        1.4,
+        drop(at_one, at_largest),
+        0.4,
+        p,
+    );
     let hosts = host(&[128, 128], "rabenseifner", WORDS, overhead)?;
     row("P-FIG-5", "128 KB, 1 to 16,384 nodes: hosts slower by", "%", 26.0, drop(node, hosts), 0.3, p);
 
@@ -159,7 +168,15 @@ fn study() -> Result<Report, String> {
     let software = reduce * ratio;
     let share = 100.0 * software / (software + compute);
     row("P-FIG-7", "VGG-16: share of time in the hosts' all-reduce", "%", 55.0, share, 0.05, p);
-    row("P-FIG-7", "VGG-16: overlapped network over hosts", "x", 2.2, (compute + software) / compute.max(reduce), 0.05, p);
+    row(
+        "P-FIG-7",
+        "VGG-16: overlapped network over hosts",
+        "x",
+        2.2,
+        (compute + software) / compute.max(reduce),
+        0.05,
+        p,
+    );
 
     let notes = vec![
         format!("software overhead of a round: {overhead} ns, from the 3.9 of one node"),
