@@ -262,6 +262,8 @@ struct Run<'a> {
     host_starts: Vec<Option<u64>>,
     /// The host that runs or is to run.
     host_next: Option<usize>,
+    /// Completions when it started.
+    host_base: u64,
     deadlock: Option<String>,
     /// A store of a program that no register took.
     refused: Option<String>,
@@ -368,6 +370,7 @@ impl<'a> Run<'a> {
             programs_left,
             host_starts,
             host_next: None,
+            host_base: 0,
             deadlock,
             refused: None,
             notes,
@@ -527,7 +530,9 @@ impl<'a> Run<'a> {
         let Some(next) = self.host_next else { return };
         let host = &self.loaded.scenario.hosts[next];
         if self.host_starts[next].is_some() {
-            if !self.host_is_done(next, host) {
+            // Every rank reports once: asking them all is worth it only then.
+            let reported = self.ready.system.completions() - self.host_base;
+            if reported < host.ranks.len() as u64 || !self.host_is_done(next, host) {
                 return;
             }
             self.host_next = self.host_from(next + 1);
@@ -539,7 +544,8 @@ impl<'a> Run<'a> {
         }
         let start = self.ready.system.now().max(host.start_cycle);
         self.host_starts[next] = Some(start);
-        let class = hosts::build::job(host, next).class;
+        self.host_base = self.ready.system.completions();
+        let class = hosts::build::class(next);
         for &end in &host.ranks {
             for rank in self.ready.system.end_mut(end as usize).hosts.iter_mut() {
                 if rank.job().class == class {
