@@ -28,6 +28,7 @@ mod replay;
 mod report;
 mod run;
 mod schema;
+mod study;
 mod sweep;
 mod table;
 mod testfloat;
@@ -81,6 +82,7 @@ enum Command {
     Alu(alu::Arguments),
     Reduce(reduce::Arguments),
     Frame(frame::Arguments),
+    Study(study::Arguments),
     Packet(packet::Arguments),
     Testfloat(testfloat::Arguments),
     Exhaustive(exhaustive::Arguments),
@@ -134,6 +136,7 @@ pub fn main() -> ExitCode {
         Command::Alu(arguments) => alu::main(&arguments),
         Command::Reduce(arguments) => reduce::main(&arguments),
         Command::Frame(arguments) => frame::main(&arguments),
+        Command::Study(arguments) => study::main(&arguments),
         Command::Packet(arguments) => packet::main(&arguments),
         Command::Testfloat(arguments) => testfloat::main(&arguments),
         Command::Exhaustive(arguments) => exhaustive::main(&arguments),

@@ -4,11 +4,15 @@
 //! | file | holds |
 //! |---|---|
 //! | [`curve`] | latency and accepted throughput over offered load, saturation |
+//! | [`named`] | studies by name, and their reports |
+//! | [`pbv_table1`] | Table 1 of the PBV source |
 //! | [`plot`] | diagrams as SVG |
 //! | [`report`] | results and sweeps as one HTML page |
 //! | [`sweep`] | many points over the parameters of scenarios, in a store |
 
 pub mod curve;
+pub mod named;
+pub mod pbv_table1;
 pub mod plot;
 pub mod report;
 pub mod sweep;

@@ -103,6 +103,13 @@ pub fn watched(scenario: &Scenario) -> Watched {
             &["**.core3.switch.out4.{valid,seq}", "**.sw3.switch.out5.{valid,seq}", "**.core7.memory.**"],
             (0, 25),
         ),
+        // Nodes are blocked from their arrival on, T1 to T4, until all are answered.
+        "barrier-t1-t4" => (
+            &["**.node*.part0.*", "**.engine.ce.context0.*"],
+            (0, 300),
+            &["**.node*.part0.state", "**.engine.ce.context0.{state,p_count}"],
+            (224, 250),
+        ),
         // The root's engine, and that of a switch where inputs from outside are joined.
         "fig2-hyperx" => {
             let root: &[&str] = &["node2_2.**.ceng.*", "node2_2.**.memory.**"];
@@ -152,7 +159,7 @@ pub fn watched(scenario: &Scenario) -> Watched {
                     "**.{sw0000,s0,s0_0,top}.engine.ce.context0.{state,p_count}",
                     "**.{sw0000,s0,s0_0,top}.engine.sending.*",
                 ],
-                (20, 45),
+                (600, 626),
             ),
             Family::Fabric => (
                 &["**.{s0_0,t0_0,g0_0,r0}.switch.**", "**.s0_1.switch.out*.{valid,vc,seq}"],

@@ -7,4 +7,5 @@ mod packets_on_the_command_line;
 mod reductions_are_exact;
 mod refusals_disturb_nobody;
 mod support;
+mod table_1_of_the_source;
 mod tracking_loses_no_update;

@@ -309,7 +309,8 @@ impl<'a> Builder<'a> {
         let master = collective.master;
         let mut nodes: BTreeMap<u32, Vec<u16>> = BTreeMap::new();
         for &end in collective.participants.iter() {
-            nodes.entry(lay.ends[end as usize].switch).or_default().push(self.devices[end as usize]);
+            let switch = if collective.tree == TreeFile::Monolithic { master } else { lay.ends[end as usize].switch };
+            nodes.entry(switch).or_default().push(self.devices[end as usize]);
         }
         let above = |switch: u32| -> u32 {
             if let Some(&above) = collective.parents.get(&switch) {

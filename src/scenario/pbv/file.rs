@@ -332,6 +332,8 @@ pub enum TreeFile {
     Routes,
     /// All report to the master; those on the way are passed by.
     Flat,
+    /// One engine for all participants, up to 128.
+    Monolithic,
 }
 
 /// What starts tasks.
