@@ -33,12 +33,14 @@ fn git(arguments: &[&str]) -> Option<String> {
     (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
 }
 
-/// Writes a table of path and text of every scenario under `testbench`, except those that are bad on purpose.
+/// Writes a table of path and text of every scenario under `testbench`: not of those that are bad on purpose, nor of sweeps.
 fn shipped() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it"));
     let mut found = Vec::new();
     let families = fs::read_dir(root.join("testbench")).into_iter().flatten().flatten();
-    for family in families.filter(|family| family.file_name() != "bad") {
+    for family in
+        families.filter(|family| !["bad", "sweeps", "studies"].iter().any(|other| family.file_name() == *other))
+    {
         let files = fs::read_dir(family.path()).into_iter().flatten().flatten();
         let before = found.len();
         for path in files.map(|file| file.path()) {

@@ -6,9 +6,9 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Exit, complain, print};
-
-/// Path and text of every shipped scenario, in the order of the paths.
-const SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
+use crate::scenario::inherit;
+pub(super) use crate::scenario::shipped::find;
+use crate::scenario::shipped::{SHIPPED, stem};
 
 /// List the scenarios that come with the program.
 #[derive(Debug, Args)]
@@ -26,19 +26,9 @@ struct Entry {
     about: String,
 }
 
-/// Finds a shipped scenario by its name or path.
-pub(super) fn find(name: &str) -> Option<(&'static str, &'static str)> {
-    SHIPPED.iter().copied().find(|(path, _)| *path == name || stem(path) == name)
-}
-
 /// The names of all shipped scenarios.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|(path, _)| stem(path))
-}
-
-fn stem(path: &str) -> &str {
-    let file = path.rsplit('/').next().unwrap_or(path);
-    file.strip_suffix(".toml").unwrap_or(file)
 }
 
 /// The shipped scenarios with what they say about themselves; the ones that do not parse are reported.
@@ -48,7 +38,7 @@ fn entries() -> (Vec<Entry>, Vec<String>) {
     for (path, text) in SHIPPED {
         match toml::from_str::<toml::Table>(text) {
             Ok(table) => {
-                let word = |key: &str| table.get(key).and_then(|value| value.as_str()).unwrap_or("").to_owned();
+                let word = |key: &str| inherit::word(path, &table, key).unwrap_or_default();
                 entries.push(Entry {
                     name: stem(path).to_owned(),
                     path: (*path).to_owned(),

@@ -15,6 +15,7 @@ mod alu;
 mod check;
 mod completions;
 mod contributions;
+mod cost;
 mod curve;
 mod embed;
 mod exhaustive;
@@ -23,13 +24,17 @@ mod list;
 mod packet;
 mod progress;
 mod reduce;
+mod replay;
+mod report;
 mod run;
 mod schema;
 mod study;
+mod sweep;
 mod table;
 mod testfloat;
 mod topology;
 mod wave;
+mod why;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +67,12 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Arguments),
+    Replay(replay::Arguments),
+    Why(why::Arguments),
+    Sweep(sweep::Arguments),
+    Report(report::Arguments),
     Curve(curve::Arguments),
+    Cost(cost::Arguments),
     Check(check::Arguments),
     List(list::Arguments),
     Topology(topology::Arguments),
@@ -111,7 +121,12 @@ pub fn main() -> ExitCode {
     };
     let exit = match arguments.command {
         Command::Run(arguments) => run::main(&arguments),
+        Command::Why(arguments) => why::main(&arguments),
+        Command::Replay(arguments) => replay::main(&arguments),
+        Command::Report(arguments) => report::main(&arguments),
+        Command::Sweep(arguments) => sweep::main(&arguments),
         Command::Curve(arguments) => curve::main(&arguments),
+        Command::Cost(arguments) => cost::main(&arguments),
         Command::Check(arguments) => check::main(&arguments),
         Command::List(arguments) => list::main(&arguments),
         Command::Topology(arguments) => topology::main(&arguments),

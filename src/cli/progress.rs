@@ -10,7 +10,22 @@ use crate::scenario::run::{Control, Progress};
 static STOP: AtomicBool = AtomicBool::new(false);
 
 /// A run that ends sooner shows no bar: it would only flicker.
-const QUIET: std::time::Duration = std::time::Duration::from_millis(500);
+pub(super) const QUIET: std::time::Duration = std::time::Duration::from_millis(500);
+
+/// Starts listening for Ctrl-C; a second one ends the program at once.
+pub(super) fn listen() {
+    // A handler may be there already when the program's main function is called as a library: that one then decides.
+    let _ = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+}
+
+/// Whether Ctrl-C was pressed.
+pub(super) fn stopped() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
 
 /// The progress of one run.
 pub(super) struct Meter {
@@ -19,20 +34,15 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Starts listening for Ctrl-C; a second one ends the program at once.
+    /// Starts listening for Ctrl-C.
     pub fn new() -> Self {
-        // A handler may be there already when the program's main function is called as a library: that one then decides.
-        let _ = ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
-            }
-        });
+        listen();
         Self { bar: ProgressBar::hidden(), started: std::time::Instant::now() }
     }
 
     /// Called by the run now and then.
     pub fn update(&self, progress: Progress) -> Control {
-        if STOP.load(Ordering::Relaxed) {
+        if stopped() {
             return Control::Stop;
         }
         if super::watched() && self.started.elapsed() > QUIET {

@@ -236,7 +236,9 @@ pub(super) struct Flow {
     /// Cycles after switch allocation until the flit is on the link.
     pub post: u16,
     /// Cycles a switch takes to process a credit.
-    credit_delay: u16,
+    pub(super) credit_delay: u16,
+    /// What set-routed flits did, if somebody wants to know.
+    pub(super) journal: Option<Box<super::Journal>>,
     /// Buffer depths, if a point-to-point channel stays with its packet until the tail's credit is back; empty if not.
     depth: Vec<u16>,
     pub first_switchless_node: u32,
@@ -284,6 +286,7 @@ impl Wires {
             busy_until: Vec::new(),
             monitor: None,
             seen: None,
+            journal: None,
             moves: 0,
             front,
             post,
@@ -392,6 +395,7 @@ impl Wires {
     /// may serve it.
     #[inline]
     fn append(&mut self, node: u32, q: usize, entry: u32, ready: Cycle) {
+        self.flow.note(q, entry, super::Moved::Entered { ready });
         let slot = &mut self.flow.pool[entry as usize];
         slot.next = NONE;
         slot.ready = ready as u32;
@@ -442,6 +446,7 @@ impl Wires {
             &self.links[port as usize],
             (occupied, 1 << (local & 63)),
         );
+        self.flow.note(q, entry, super::Moved::Left);
         (self.flow.discard(entry), waited)
     }
 
@@ -563,6 +568,17 @@ impl Wires {
 }
 
 impl Flow {
+    /// Writes down what happened to a set-routed flit of the pool at queue or output channel `q`, if somebody wants to know.
+    #[inline]
+    fn note(&mut self, q: usize, entry: u32, what: super::Moved) {
+        let channel = (q & ((1 << self.vc_shift) - 1)) as u8;
+        if let Some(journal) = &mut self.journal
+            && channel < self.vcs.set
+        {
+            journal.note(self.now, (q >> self.vc_shift) as u32, &self.pool[entry as usize].flit, what);
+        }
+    }
+
     /// Puts a flit into the pool.
     #[inline]
     pub fn store(&mut self, flit: Flit) -> u32 {
@@ -641,6 +657,7 @@ impl Flow {
             link.count.unicast += 1;
         }
         link.count.waited += u64::from(waited);
+        self.note((port << self.vc_shift | u32::from(vc)) as usize, entry, super::Moved::Sent);
         let delay = u64::from(pipeline) + u64::from(link.latency) + u64::from(link.cycles_per_flit);
         let queue = (link.to_port << self.vc_shift) + u32::from(vc);
         self.arrivals.push(self.now, delay, Arrival { queue, node: link.to_node, entry });

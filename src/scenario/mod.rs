@@ -23,6 +23,9 @@
 //! | [`file`](mod@file) | the format: one struct a table; its doc comments are the reference |
 //! | [`schema`] | the JSON Schema made from those structs, and the check against it |
 //! | [`source`] | text, places, overrides |
+//! | [`inherit`] | what a scenario takes from the one it extends |
+//! | [`written`] | a checked scenario as text again, for replay |
+//! | [`shipped`] | the scenarios that come with the program |
 //! | [`problem`] | errors with carets |
 //! | [`config`] | the configuration after all defaults and derivations: what a simulation is built from |
 //! | [`names`] | operations, types, rounding modes by name |
@@ -30,12 +33,15 @@
 //! | [`embedding`] | the trees of collectives, read back from the registers |
 //! | [`drawing`] | a topology as text and as a picture |
 //! | [`soundness`] | that packets arrive and cannot deadlock, shown before cycle 0 |
+//! | [`expr`] | expressions over values: filters, metrics, triggers |
+//! | [`cost`] | storage, units and gate equivalents of what a scenario builds |
 //! | [`units`] | exact ns, hertz and bits per second |
 //! | [`limits`] | how big a scenario may be |
 //! | [`data`], [`number`], [`random`] | what participants contribute |
 //! | [`trace`] | text files that traffic is read from |
 //! | [`measure`] | warm-up, window and drain; latencies, confidence, accepted traffic |
 //! | [`run`](mod@run) | running |
+//! | [`why`] | where the cycles of a collective's latency went |
 //! | [`result`], [`summary`] | what a run says, for programs and for people |
 
 use std::path::Path;
@@ -44,13 +50,16 @@ use std::sync::Arc;
 pub mod armed;
 pub mod build;
 pub mod config;
+pub mod cost;
 pub mod data;
 pub mod drawing;
 pub mod embedding;
+pub mod expr;
 pub mod file;
 pub mod golden;
 pub mod graph;
 pub mod hosts;
+pub mod inherit;
 pub mod limits;
 pub mod measure;
 pub mod names;
@@ -64,11 +73,14 @@ pub mod result;
 pub mod run;
 pub mod scan;
 pub mod schema;
+pub mod shipped;
 pub mod soundness;
 pub mod source;
 pub mod summary;
 pub mod trace;
 pub mod units;
+pub mod why;
+pub mod written;
 
 pub use config::Scenario;
 pub use file::ScenarioFile;
@@ -82,6 +94,8 @@ pub struct Loaded {
     pub scenario: Scenario,
     /// The text.
     pub source: Arc<Source>,
+    /// The folder that data files are relative to.
+    pub base: std::path::PathBuf,
     /// Contents of data files, by index of the collective.
     files: Vec<Option<data::Rows>>,
 }
@@ -137,10 +151,16 @@ pub fn load_file(path: &Path, overrides: &[String]) -> Result<Loaded, Problems> 
 pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[String]) -> Result<Loaded, Problems> {
     let (mut source, syntax) = Source::parse(name, text);
     let mut problems: Vec<Problem> = syntax.into_iter().collect();
+    if problems.is_empty() {
+        problems.extend(inherit::inherit(&mut source, base).err());
+    }
     for argument in overrides {
         if let Err(problem) = source.set(argument) {
             problems.push(problem);
         }
+    }
+    if source.has("extends") && problems.is_empty() {
+        problems.push(Problem::at_key("extends", "`extends` stands in a file: it cannot be set"));
     }
     let source = Arc::new(source);
     if problems.is_empty() {
@@ -187,5 +207,9 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
     hashes.extend(graph.map(|(_, bytes)| ("topology.file.hash".to_owned(), format!("{:016x}", result::fnv1a(&bytes)))));
     // A file can change under its name: its contents are part of what a result came from.
     scenario.derived.extend(hashes.into_iter().map(|(key, hash)| (key, hash.into())));
-    if problems.is_empty() { Ok(Loaded { scenario, source, files }) } else { Err(Problems::new(source, problems)) }
+    if problems.is_empty() {
+        Ok(Loaded { scenario, source, base: base.to_owned(), files })
+    } else {
+        Err(Problems::new(source, problems))
+    }
 }

@@ -13,7 +13,7 @@ use super::source::Source;
 /// A piece of the scenario's text: of the file itself or of one `--set` argument.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
-    /// 0 is the file, `n` is the `n`-th override.
+    /// 0 is the file, `n` is the `n`-th override; numbers from [`super::source`]'s half of the range up are files it extends.
     pub origin: usize,
     /// First byte.
     pub start: usize,

@@ -52,6 +52,9 @@ pub struct Document {
     pub roundings: Vec<Rounding>,
     /// The complete configuration: every default filled in, every derived value beside it.
     pub config: Json,
+    /// What it was made from: `watershed replay` runs it again. Missing in documents of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<super::written::Written>,
 }
 
 /// What made a document.
@@ -268,6 +271,7 @@ impl Document {
             checks: Vec::new(),
             roundings: scenario.roundings.clone(),
             config,
+            scenario: Some(super::written::Written::new(loaded)),
         }
     }
 
@@ -346,6 +350,6 @@ pub fn commit() -> &'static str {
 }
 
 /// A short name for contents: not for keeping enemies out, but for seeing that something has changed.
-pub(super) fn fnv1a<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
+pub(crate) fn fnv1a<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -4,23 +4,26 @@ use std::path::PathBuf;
 
 use super::build::{BuildOptions, Built, Ready, build, operation, oracle_tree};
 use super::config::{CollectiveKind, Family, TrafficPattern};
+use super::expr::{self, Expr};
 use super::measure::{self, MeasureResult, Measurement, Phase};
 use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
     hex,
 };
-use super::{Loaded, Problem, Problems, armed, golden, hosts, pbv, programs, trace};
+use super::{Loaded, Problem, Problems, armed, golden, hosts, pbv, programs, trace, why};
 use crate::arith::{self, Flags};
 use crate::fabric::traffic::{Created, Received, Traffic};
 use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
 use crate::oracle;
 use crate::piuma::{Job, System, Tap};
 use crate::probe::ladder::Ladder;
-use crate::probe::{Period, Selection, TraceError, Tracer, VcdSink};
+use crate::probe::{
+    FstSink, Lookup, Period, Reading, Selection, Sink, TraceError, Tracer, Trigger, TriggerSink, VcdSink,
+};
 use std::collections::HashMap;
 
 /// What to write into a waveform.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct WaveOptions {
     /// The file.
     pub path: PathBuf,
@@ -34,6 +37,19 @@ pub struct WaveOptions {
     pub to_cycle: Option<u64>,
     /// The clock as well.
     pub clock: bool,
+    /// Write only what lies around a trigger.
+    pub trigger: Option<TriggerOptions>,
+}
+
+/// What a waveform is written around.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TriggerOptions {
+    /// A condition on traced signals by their hierarchical names.
+    pub condition: Expr,
+    /// Cycles before it.
+    pub before: u64,
+    /// Cycles after it; `None` is to the end.
+    pub after: Option<u64>,
 }
 
 /// How far a run is.
@@ -86,6 +102,10 @@ pub struct RunOptions<'a> {
     pub flip: Option<Flip<'a>>,
     /// Log every frame and make a ladder of it.
     pub ladder: bool,
+    /// Keep a journal and find out where the cycles of the collectives went.
+    pub why: Option<why::Ask<'a>>,
+    /// Look now and then at what is in the network.
+    pub timeline: bool,
     /// Called now and then, about ten times a second of real time.
     pub hook: Option<&'a dyn Fn(Progress) -> Control>,
 }
@@ -113,6 +133,51 @@ pub struct RunResult {
     pub notes: Vec<String>,
     /// Who sent what to whom when, if asked for.
     pub ladder: Option<Ladder>,
+    /// Where the cycles of the collectives went, if asked for.
+    pub why: Vec<why::Why>,
+    /// What was in the network when, if asked for; the armed family does not look.
+    pub timeline: Vec<Sample>,
+}
+
+/// A look at the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// When.
+    pub cycle: u64,
+    /// Flits in queues and on links.
+    pub live: u64,
+    /// Flits that have left a queue since cycle 0.
+    pub moved: u64,
+}
+
+/// Looks at the network, at most so many times: when they are more, every second one goes and the pace halves.
+#[derive(Debug, Default)]
+struct Timeline {
+    samples: Vec<Sample>,
+    pace: u64,
+    next: u64,
+}
+
+impl Timeline {
+    const MOST: usize = 512;
+
+    fn look(&mut self, system: &System) {
+        let now = system.now();
+        if now < self.next {
+            return;
+        }
+        self.samples.push(Sample { cycle: now, live: system.live_flits() as u64, moved: system.moves() });
+        self.pace = self.pace.max(1);
+        if self.samples.len() > Self::MOST {
+            let mut keep = false;
+            self.samples.retain(|_| {
+                keep = !keep;
+                keep
+            });
+            self.pace *= 2;
+        }
+        self.next = now + self.pace;
+    }
 }
 
 /// Why there is no result at all. A run that fails a check has a result.
@@ -154,6 +219,14 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    let mut result = run_family(loaded, options)?;
+    if let Some(written) = &mut result.document.scenario {
+        written.set_options(options);
+    }
+    Ok(result)
+}
+
+fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
     if loaded.scenario.family == Family::Armed {
         return armed::run::run(loaded, options);
     }
@@ -163,9 +236,14 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     if options.ladder {
         return Err(RunError::Usage("only the armed and pbv families make ladders".into()));
     }
-    let whole = options.wave.is_some() || options.all_links;
+    let whole = options.wave.is_some() || options.all_links || options.why.is_some();
     let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole })?;
     let mut run = Run::new(loaded, ready)?;
+    if options.why.is_some() {
+        run.ready.system.keep_journal();
+        run.keep_times();
+    }
+    run.timeline = options.timeline.then(Timeline::default);
     run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
     if let Some(wave) = options.wave {
         run.record(wave)?;
@@ -200,6 +278,8 @@ struct Run<'a> {
     host_starts: Vec<Option<u64>>,
     /// The host that runs or is to run.
     host_next: Option<usize>,
+    /// Completions when it started.
+    host_base: u64,
     deadlock: Option<String>,
     /// A store of a program that no register took.
     refused: Option<String>,
@@ -208,6 +288,7 @@ struct Run<'a> {
     /// The network at the start and at the end of the window.
     window: [Option<Snapshot>; 2],
     feed: Feed,
+    timeline: Option<Timeline>,
 }
 
 /// What has happened up to a cycle.
@@ -305,13 +386,25 @@ impl<'a> Run<'a> {
             programs_left,
             host_starts,
             host_next: None,
+            host_base: 0,
             deadlock,
             refused: None,
             notes,
             measurement,
             window,
             feed,
+            timeline: None,
         })
+    }
+
+    /// Lets every core write down when its words land.
+    fn keep_times(&mut self) {
+        let jobs: Vec<(usize, usize)> = self.ready.collectives.iter().flat_map(|built| built.jobs.clone()).collect();
+        for (end, job) in jobs {
+            if let Some(core) = &mut self.ready.system.end_mut(end).core {
+                core.job_mut(job).keep_times();
+            }
+        }
     }
 
     fn flip(&mut self, flip: Flip<'_>) -> Result<(), RunError> {
@@ -364,6 +457,9 @@ impl<'a> Run<'a> {
                 }
                 self.document.outcome = Outcome::MaxCycles;
                 break;
+            }
+            if let Some(timeline) = &mut self.timeline {
+                timeline.look(&self.ready.system);
             }
             if self.ready.system.completions() != self.seen {
                 self.seen = self.ready.system.completions();
@@ -450,7 +546,9 @@ impl<'a> Run<'a> {
         let Some(next) = self.host_next else { return };
         let host = &self.loaded.scenario.hosts[next];
         if self.host_starts[next].is_some() {
-            if !self.host_is_done(next, host) {
+            // Every rank reports once: asking them all is worth it only then.
+            let reported = self.ready.system.completions() - self.host_base;
+            if reported < host.ranks.len() as u64 || !self.host_is_done(next, host) {
                 return;
             }
             self.host_next = self.host_from(next + 1);
@@ -462,7 +560,8 @@ impl<'a> Run<'a> {
         }
         let start = self.ready.system.now().max(host.start_cycle);
         self.host_starts[next] = Some(start);
-        let class = hosts::build::job(host, next).class;
+        self.host_base = self.ready.system.completions();
+        let class = hosts::build::class(next);
         for &end in &host.ranks {
             for rank in self.ready.system.end_mut(end as usize).hosts.iter_mut() {
                 if rank.job().class == class {
@@ -735,6 +834,7 @@ impl<'a> Run<'a> {
             self.document.collectives.push(result);
             data.push(rows);
         }
+        let why = options.why.map_or_else(Vec::new, |ask| self.why(ask));
         self.links(options.all_links);
         self.traffic();
         self.checks(check, scenario.checks.monitors && !options.no_checks);
@@ -750,7 +850,40 @@ impl<'a> Run<'a> {
             self.document.checks.extend(checks);
             self.document.checks.extend(self.refused.take().map(|why| Check::failed("rules", why)));
         }
-        RunResult { document: self.document, data, notes: self.notes, ladder: None }
+        RunResult {
+            document: self.document,
+            data,
+            notes: self.notes,
+            ladder: None,
+            why,
+            timeline: self.timeline.map_or_else(Vec::new, |timeline| timeline.samples),
+        }
+    }
+
+    /// The critical path of every collective that is asked for and has ended.
+    fn why(&mut self, ask: why::Ask<'_>) -> Vec<why::Why> {
+        let system = &self.ready.system;
+        let Some(reader) = why::Reader::new(system) else { return Vec::new() };
+        let mut list = Vec::new();
+        let ran = (0..self.state.len()).filter(|&index| !self.loaded.scenario.collectives[index].called);
+        for (index, result) in ran.zip(&self.document.collectives) {
+            if ask.collective.is_some_and(|name| name != result.name) {
+                continue;
+            }
+            let (Some(start), Some(end)) = (result.start_cycle, result.end_cycle) else { continue };
+            let jobs: Vec<(usize, &Job)> = (self.ready.collectives[index].jobs.iter())
+                .filter_map(|&(end, job)| Some((end, &system.ends()[end].core.as_ref()?.jobs()[job])))
+                .collect();
+            if self.loaded.scenario.collectives[index].kind == CollectiveKind::Scan {
+                self.notes.push(format!("{}: prefix scans are not explained yet", result.name));
+                continue;
+            }
+            match reader.explain(&result.name, result.id as u16, &jobs, (start, end), ask.packet) {
+                Ok(why) => list.push(why),
+                Err(wrong) => self.notes.push(format!("{}: {wrong}", result.name)),
+            }
+        }
+        list
     }
 
     fn collective(&self, index: usize, check: bool) -> (CollectiveResult, ResultData) {
@@ -881,11 +1014,8 @@ impl<'a> Run<'a> {
             }
             (level, count, cycles_per_flit)
         });
-        let mut links = link_report(&system.plan().levels, loads, &|at| system.link_ends(at), cycles, all);
-        if let Some(all) = &self.ready.all_links {
-            count_all_links(&mut links, all);
-        }
-        self.document.links = links;
+        let there = self.ready.all_links.as_deref();
+        self.document.links = link_report(&system.plan().levels, loads, &|at| system.link_ends(at), there, cycles, all);
     }
 
     fn traffic(&mut self) {
@@ -1112,17 +1242,40 @@ pub(super) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, R
     let selection = selection.with_window(wave.from_cycle, wave.to_cycle).map_err(|error| usage(&error))?;
     let period = Period::from_hz(loaded.scenario.clock.frequency_hz)
         .ok_or_else(|| RunError::Usage("a waveform needs a clock of at most 1 THz".into()))?;
-    let sink = VcdSink::create(&wave.path).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
-    let mut tracer = Tracer::new(period, selection, Box::new(sink));
+    let write = |error| RunError::Write { path: wave.path.clone(), error };
+    let sink: Box<dyn Sink> = if FstSink::is_wanted(&wave.path) {
+        Box::new(FstSink::create(&wave.path).map_err(write)?)
+    } else {
+        Box::new(VcdSink::create(&wave.path).map_err(write)?)
+    };
+    let sink: Box<dyn Sink> = match &wave.trigger {
+        None => sink,
+        Some(options) => Box::new(TriggerSink::new(sink, trigger(options), period).0),
+    };
+    let mut tracer = Tracer::new(period, selection, sink);
     if wave.clock {
         tracer.add_clock();
     }
     Ok(tracer)
 }
 
+/// A trigger whose condition is an expression over signals; a signal whose value is unknown makes it not hold.
+fn trigger(options: &TriggerOptions) -> Trigger {
+    let condition = options.condition.clone();
+    let names = condition.names().iter().map(ToString::to_string).collect();
+    let value = |reading: Reading| match reading {
+        Reading::Number(number) => expr::Value::Number(number as f64),
+        Reading::Name(name) => expr::Value::Word(name.to_owned()),
+    };
+    let condition =
+        move |lookup: &Lookup<'_>| condition.eval(&|name| lookup(name).map(value)).is_some_and(|value| value.holds());
+    Trigger { condition: Box::new(condition), names, before: options.before, after: options.after }
+}
+
 /// What starting a recording can say.
 pub(super) fn trace_error(wave: &WaveOptions, error: TraceError) -> RunError {
     match error {
+        TraceError::Io(error) if error.kind() == std::io::ErrorKind::InvalidInput => RunError::Usage(error.to_string()),
         TraceError::Io(error) => RunError::Write { path: wave.path.clone(), error },
         nothing @ TraceError::NothingSelected(_) => RunError::Usage(nothing.to_string()),
     }
@@ -1151,6 +1304,7 @@ pub(super) fn link_report(
     levels: &[String],
     loads: impl Iterator<Item = (u8, LinkCount, u16)>,
     ends: &dyn Fn(usize) -> (String, String),
+    there: Option<&[u64]>,
     cycles: u64,
     all: bool,
 ) -> Links {
@@ -1183,6 +1337,10 @@ pub(super) fn link_report(
             list.push((at, load));
         }
     }
+    // Links that were not built because nothing uses them count as well, each in two directions.
+    for (level, count) in by_level.iter_mut().zip(there.into_iter().flatten()) {
+        level.links = 2 * count;
+    }
     for level in &mut by_level {
         level.utilisation_mean /= (level.links.max(1) * cycles) as f64;
     }
@@ -1206,16 +1364,6 @@ pub(super) fn link_report(
     busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
     busiest.truncate(BUSIEST);
     Links { levels: by_level, busiest, all: all.then(|| list.iter().map(result).collect()) }
-}
-
-/// Counts links that were not built because nothing uses them; each has two directions.
-fn count_all_links(links: &mut Links, all: &[u64]) {
-    for (level, &count) in links.levels.iter_mut().zip(all) {
-        if count > 0 {
-            level.utilisation_mean *= level.links as f64 / (2 * count) as f64;
-        }
-        level.links = 2 * count;
-    }
 }
 
 fn listed(names: &[String]) -> String {

@@ -59,8 +59,13 @@ pub struct Source {
     name: String,
     text: String,
     overrides: Vec<String>,
+    /// Name and text of the files it extends, the nearest first.
+    pub(super) parents: Vec<(String, String)>,
     root: Node,
 }
+
+/// Origin of the first file that a scenario extends; those of overrides are far below.
+pub(super) const PARENT: usize = usize::MAX / 2;
 
 impl Source {
     /// Parses a scenario.
@@ -77,8 +82,28 @@ impl Source {
         });
         let span = table.span();
         let root = build(&DeValue::Table(table.into_inner()), span, None, 0, 0);
-        let source = Self { name, text, overrides: Vec::new(), root };
+        let source = Self { name, text, overrides: Vec::new(), parents: Vec::new(), root };
         (source, problem)
+    }
+
+    /// Adds the text of a file that the scenario extends; its tree, whose places are in that file.
+    ///
+    /// # Errors
+    /// The first place that is not TOML.
+    pub(super) fn add_parent(&mut self, name: String, text: String) -> Result<Node, Problem> {
+        let origin = PARENT + self.parents.len();
+        let (table, errors) = DeTable::parse_recoverable(&text);
+        let problem = errors
+            .first()
+            .map(|error| syntax_problem(&text, clamp(error.span().unwrap_or(0..0), &text), origin, error.message()));
+        let span = table.span();
+        let node = build(&DeValue::Table(table.into_inner()), span, None, origin, 0);
+        self.parents.push((name, text));
+        problem.map_or(Ok(node), Err)
+    }
+
+    pub(super) fn root_mut(&mut self) -> &mut Node {
+        &mut self.root
     }
 
     /// A source without text, for problems that come before there is any.
@@ -203,6 +228,7 @@ impl Source {
     fn text(&self, origin: usize) -> &str {
         match origin {
             0 => &self.text,
+            n if n >= PARENT => &self.parents[n - PARENT].1,
             n => &self.overrides[n - 1],
         }
     }
@@ -211,7 +237,7 @@ impl Source {
     fn line_number(&self, span: &Span) -> Option<usize> {
         let text = self.text(span.origin);
         let start = clamp(span.start..span.end, text).start;
-        (span.origin == 0).then(|| text[..start].matches('\n').count() + 1)
+        (span.origin == 0 || span.origin >= PARENT).then(|| text[..start].matches('\n').count() + 1)
     }
 
     /// The columns that the line number of a place needs.
@@ -238,6 +264,9 @@ impl Source {
 
         let number = self.line_number(span);
         let place = match number {
+            Some(number) if span.origin >= PARENT => {
+                format!("{}:{number}:{column}", self.parents[span.origin - PARENT].0)
+            }
             Some(number) => format!("{}:{number}:{column}", self.name),
             None => "command line".to_owned(),
         };
@@ -266,7 +295,7 @@ const ALTERNATIVES: &[(&str, &[&str])] = &[
 
 /// Takes away what an override of `key` in the table at `walk` replaces: `--set link.latency_cycles=3` stands above
 /// `latency_ns = 5` of the file.
-fn give_way(node: &mut Node, walk: &[&str], key: &str) {
+pub(super) fn give_way(node: &mut Node, walk: &[&str], key: &str) {
     let Value::Table(table) = &mut node.value else { return };
     let place: Vec<&str> = walk.iter().copied().filter(|segment| segment.parse::<usize>().is_err()).collect();
     let place = place.join(".");

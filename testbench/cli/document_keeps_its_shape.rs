@@ -183,6 +183,10 @@ fn keys_and_types_are_those_of_the_version() {
     roundings[].cycles: integer
     roundings[].effective_ns: number
     config: object
+    scenario: object
+    scenario.base: string
+    scenario.lines: array
+    scenario.lines[]: string
     ");
 }
 

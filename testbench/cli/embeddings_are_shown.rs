@@ -31,7 +31,9 @@ fn what_is_saved_can_be_edited_and_loaded() {
     let text = std::fs::read_to_string(&file).unwrap();
     let run = |set: &[String]| {
         let mut arguments: Vec<String> = ["run", "fig3-node", "--json"].map(String::from).to_vec();
-        set.iter().for_each(|set| arguments.extend(["--set".to_owned(), set.clone()]));
+        for set in set {
+            arguments.extend(["--set".to_owned(), set.clone()]);
+        }
         let output = watershed(&arguments);
         assert_eq!(output.status, 0, "{}{}", output.stderr, output.stdout);
         serde_json::from_str::<Json>(&output.stdout).unwrap()["collectives"].clone()

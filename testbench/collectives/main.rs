@@ -7,6 +7,7 @@ mod completion_counts_landed_elements;
 mod evaluation_order_changes_nothing;
 mod every_operation_on_every_type_is_exact;
 mod first_principles;
+mod latency_is_explained;
 mod latency_is_the_sum_of_its_parts;
 mod nodes_reduce_as_the_paper_says;
 mod nothing_is_lost_under_back_pressure;

@@ -44,6 +44,9 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    if options.why.is_some() {
+        return Err(RunError::Usage("`why` does not know the PBV family yet; --ladder shows its frames".into()));
+    }
     if options.flip.is_some() {
         let what = "--flip is for PIUMA's engines; faults of the PBV family are in the scenario, [[pbv.fault]]";
         return Err(RunError::Usage(what.into()));
@@ -193,11 +196,11 @@ impl<'a> Run<'a> {
         let levels = system.plan().levels.clone();
         let ends = |at: usize| system.link_ends(at);
         self.document.links =
-            link_report(&levels, system.link_counts(), &ends, self.document.cycles, options.all_links);
+            link_report(&levels, system.link_counts(), &ends, None, self.document.cycles, options.all_links);
         self.checks(findings, monitors);
         self.document.pbv = Some(pbv);
         let ladder = options.ladder.then(|| ladder(&self.ready));
-        RunResult { document: self.document, data, notes: self.notes, ladder }
+        RunResult { document: self.document, data, notes: self.notes, ladder, why: Vec::new(), timeline: Vec::new() }
     }
 
     fn totals(&self, pbv: &mut PbvResult) {

@@ -1,0 +1,194 @@
+//! `watershed replay`: runs again what a result document was made from, and says whether the same comes out.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::Value as Json;
+
+use super::progress::Meter;
+use super::{Exit, complain, print};
+use crate::scenario::Loaded;
+use crate::scenario::result::{Document, commit};
+use crate::scenario::run::{self, RunOptions};
+
+/// Run again what a result was made from, and compare.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A result document carries the whole scenario it was made from, with everything that was set on the command line. Replay
+runs that scenario again and compares all of the document but the program's version and commit. Files that the scenario
+reads are looked for where they were.
+
+Examples:
+  watershed run allreduce-die --json > die.json
+  watershed replay die.json
+  watershed replay die.json --scenario > die.toml
+
+Exit status:
+  0  the same came out
+  1  something else came out; the first difference is printed
+  2  a file is no result document, or its scenario cannot be run any more")]
+pub(super) struct Arguments {
+    /// Result documents, as `run --json` and `run --out` write them
+    #[arg(value_name = "RESULT.json", required = true)]
+    files: Vec<PathBuf>,
+    /// Print the scenario of the result as TOML instead of running it
+    #[arg(long)]
+    scenario: bool,
+}
+
+pub(super) fn main(arguments: &Arguments) -> Exit {
+    let mut exit = Exit::Fine;
+    for file in &arguments.files {
+        match replay(file, arguments.scenario) {
+            Ok(same) => {
+                if !same && exit == Exit::Fine {
+                    exit = Exit::Failed;
+                }
+            }
+            Err(error) => {
+                complain(&error);
+                exit = Exit::Bad;
+            }
+        }
+    }
+    exit
+}
+
+/// A result document and the scenario it was made from.
+pub(super) struct Recorded {
+    /// The document as it stands in the file.
+    pub json: Json,
+    /// The same, read.
+    pub document: Document,
+    /// The scenario.
+    pub loaded: Loaded,
+}
+
+impl Recorded {
+    /// Reads a document and its scenario.
+    pub fn read(file: &Path) -> Result<Self, String> {
+        let name = file.display();
+        let text = std::fs::read_to_string(file).map_err(|error| format!("error: cannot read {name}: {error}"))?;
+        let no_document = |why: &dyn std::fmt::Display| format!("error: {name} is no result document: {why}");
+        let json: Json = serde_json::from_str(&text).map_err(|error| no_document(&error))?;
+        let document: Document = serde_json::from_value(json.clone()).map_err(|error| no_document(&error))?;
+        let written = document
+            .scenario
+            .as_ref()
+            .ok_or_else(|| no_document(&"it does not hold its scenario; a program of today has to write it anew"))?;
+        let loaded = written
+            .load(&format!("the scenario in {name}"), &document.stamp.scenario, &[])
+            .map_err(|problems| problems.to_string())?;
+        Ok(Self { json, document, loaded })
+    }
+
+    /// How it was run.
+    pub fn options(&self) -> RunOptions<'_> {
+        self.document.scenario.as_ref().map(crate::scenario::written::Written::run_options).unwrap_or_default()
+    }
+}
+
+fn replay(file: &Path, scenario_only: bool) -> Result<bool, String> {
+    let recorded = Recorded::read(file)?;
+    if scenario_only {
+        if let Some(written) = &recorded.document.scenario {
+            print(&written.lines.join("\n"));
+        }
+        return Ok(true);
+    }
+    let meter = Meter::new();
+    let hook = |progress| meter.update(progress);
+    let outcome = run::run(&recorded.loaded, &RunOptions { hook: Some(&hook), ..recorded.options() });
+    meter.finish();
+    let text = serde_json::to_string(&outcome.map_err(|error| error.to_string())?.document).unwrap_or_default();
+    let now: Json = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let name = file.display();
+    let made = &recorded.document.stamp;
+    let difference = first_difference(&comparable(recorded.json.clone()), &comparable(now), String::new());
+    let Some(Differs { path, recorded: was, now: is }) = difference else {
+        print(&format!(
+            "{name}: same ({}, seed {}, {} cycles, configuration {})",
+            made.scenario, made.seed, recorded.document.cycles, made.config_hash
+        ));
+        return Ok(true);
+    };
+    print(&format!("{name}: DIFFERENT, first at {path}\n  recorded  {was}\n  now       {is}"));
+    if made.commit != commit() || made.version != env!("CARGO_PKG_VERSION") {
+        print(&format!(
+            "  recorded by version {} ({}), this is {} ({})",
+            made.version,
+            made.commit,
+            env!("CARGO_PKG_VERSION"),
+            commit()
+        ));
+    }
+    Ok(false)
+}
+
+/// What of a document is compared: not who made it, and not which way its values were set.
+fn comparable(mut document: Json) -> Json {
+    if let Some(stamp) = document["stamp"].as_object_mut() {
+        for key in ["program", "version", "commit", "overrides"] {
+            stamp.shift_remove(key);
+        }
+    }
+    document
+}
+
+/// The first place at which two documents differ.
+#[derive(Debug, PartialEq, Eq)]
+struct Differs {
+    path: String,
+    recorded: String,
+    now: String,
+}
+
+fn first_difference(recorded: &Json, now: &Json, path: String) -> Option<Differs> {
+    const SHOWN: usize = 200;
+    let shown = |value: Option<&Json>| {
+        let text = value.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+        if text.chars().count() > SHOWN { text.chars().take(SHOWN).collect::<String>() + "…" } else { text }
+    };
+    let differs =
+        |path: String, a: Option<&Json>, b: Option<&Json>| Differs { path, recorded: shown(a), now: shown(b) };
+    match (recorded, now) {
+        (Json::Object(a), Json::Object(b)) => {
+            let extra = b.keys().filter(|key| !a.contains_key(*key));
+            a.keys().chain(extra).find_map(|key| {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                match (a.get(key), b.get(key)) {
+                    (Some(a), Some(b)) => first_difference(a, b, path),
+                    (a, b) => Some(differs(path, a, b)),
+                }
+            })
+        }
+        (Json::Array(a), Json::Array(b)) => {
+            (0..a.len().max(b.len())).find_map(|index| match (a.get(index), b.get(index)) {
+                (Some(a), Some(b)) => first_difference(a, b, format!("{path}[{index}]")),
+                (a, b) => Some(differs(format!("{path}[{index}]"), a, b)),
+            })
+        }
+        (a, b) => (a != b).then(|| differs(path, Some(a), Some(b))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_first_difference_has_its_path() {
+        let at = |a: Json, b: Json| {
+            first_difference(&a, &b, String::new()).map(|found| (found.path, found.recorded, found.now))
+        };
+        let found = |path: &str, a: &str, b: &str| Some((path.to_owned(), a.to_owned(), b.to_owned()));
+        assert_eq!(at(json!({"a": [1, {"b": 2}]}), json!({"a": [1, {"b": 2}]})), None);
+        assert_eq!(
+            at(json!({"a": [1, {"b": 2}], "c": 1}), json!({"a": [1, {"b": 3}], "c": 2})),
+            found("a[1].b", "2", "3")
+        );
+        assert_eq!(at(json!({"a": [1]}), json!({"a": [1, 2]})), found("a[1]", "nothing", "2"));
+        assert_eq!(at(json!({"a": 1, "b": 1}), json!({"a": 1})), found("b", "1", "nothing"));
+    }
+}

@@ -1,0 +1,104 @@
+//! `watershed report`: one HTML page of results and sweeps.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::progress::Meter;
+use super::replay::Recorded;
+use super::{Exit, complain, print};
+use crate::scenario::build;
+use crate::scenario::config::Family;
+use crate::scenario::run::{self, RunOptions};
+use crate::scenario::why::Ask;
+use crate::study::report::{RunSubject, Subject, SweepSubject, page};
+use crate::study::sweep::{self, Store};
+
+/// Make one self-contained HTML page of results and sweeps.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A result is run once more, from the scenario it carries, to draw what its document does not hold: the load of every link,
+what was in the network over time, and where the latency of collectives went. The page loads nothing from anywhere.
+
+Examples:
+  watershed report out/allreduce-die.json
+  watershed report out/stages -o stages.html
+  watershed report a.json b.json -o both.html
+
+Exit status:
+  0  the page was written
+  2  the command line is wrong, or a file is neither a result nor a folder of a sweep")]
+pub(super) struct Arguments {
+    /// Result documents (as `run --json` and `run --out` write them) and folders of sweeps
+    #[arg(value_name = "RESULT.json|DIR", required = true)]
+    sources: Vec<PathBuf>,
+    /// The page
+    #[arg(short, long, value_name = "FILE.html", default_value = "report.html")]
+    out: PathBuf,
+}
+
+pub(super) fn main(arguments: &Arguments) -> Exit {
+    let subjects: Result<Vec<Subject>, String> = arguments.sources.iter().map(|source| subject(source)).collect();
+    let written = subjects.and_then(|subjects| {
+        let text = page(&subjects);
+        std::fs::write(&arguments.out, text)
+            .map_err(|error| format!("error: cannot write {}: {error}", arguments.out.display()))
+    });
+    match written {
+        Ok(()) => {
+            print(&format!("report         {}", arguments.out.display()));
+            Exit::Fine
+        }
+        Err(error) => {
+            complain(&error);
+            Exit::Bad
+        }
+    }
+}
+
+fn subject(source: &Path) -> Result<Subject, String> {
+    let name = source.display().to_string();
+    if source.is_dir() {
+        if !Store::file(source).exists() {
+            return Err(format!("error: {name} holds no results of a sweep"));
+        }
+        let store = Store::open(source).map_err(|error| error.to_string())?;
+        let read = sweep::of_store(&store, source).map_err(|error| error.to_string())?;
+        let rows = store.rows().map_err(|error| error.to_string())?;
+        return Ok(Subject::Sweep(Box::new(SweepSubject { source: name, sweep: read, rows })));
+    }
+    let recorded = Recorded::read(source)?;
+    let scenario = &recorded.loaded.scenario;
+    let piuma = scenario.family == Family::Piuma;
+    let meter = Meter::new();
+    let hook = |progress| meter.update(progress);
+    let options = RunOptions {
+        hook: Some(&hook),
+        all_links: true,
+        timeline: true,
+        why: (piuma && !scenario.collectives.is_empty()).then(Ask::default),
+        ..recorded.options()
+    };
+    let outcome = run::run(&recorded.loaded, &options);
+    meter.finish();
+    let result = outcome.map_err(|error| error.to_string())?;
+    let mut notes = result.notes;
+    if result.document.cycles != recorded.document.cycles {
+        notes.push("Run again, something else came out; `watershed replay` shows the first difference. This page shows what came out now.".into());
+    }
+    if !scenario.collectives.is_empty() && result.why.is_empty()
+        || matches!(scenario.family, Family::Armed | Family::Pbv)
+    {
+        notes.push("Where the latency went is known for collectives of the PIUMA family only.".into());
+    }
+    let mut document = result.document;
+    document.stamp = recorded.document.stamp;
+    Ok(Subject::Run(Box::new(RunSubject {
+        source: name,
+        document,
+        layout: build::layout(&recorded.loaded).ok(),
+        why: result.why,
+        timeline: result.timeline,
+        notes,
+    })))
+}

@@ -1,0 +1,250 @@
+//! `watershed sweep`: runs scenarios over many values of their parameters.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+use super::{Exit, complain, print, progress};
+use crate::scenario::expr::Value;
+use crate::study::sweep::file::{number, sweep_schema};
+use crate::study::sweep::{self, Options, Report, Row, Store, Sweep, SweepError};
+
+/// Run scenarios over many values of their parameters.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
+A sweep file names scenarios, axes (values, ranges, logarithmic ranges, linked keys), how they are combined (grid, random
+sample, Latin hypercube), repetitions, filters, metrics, objectives, and searches (saturation, Pareto front). See
+testbench/sweeps, and `watershed sweep --schema`.
+
+DIR holds sweep.sqlite, with every point by the hash of its resolved configuration, and points.csv, which is the same
+bytes however often the sweep was interrupted and however many threads ran it.
+
+Examples:
+  watershed sweep testbench/sweeps/stages.toml --out out/stages -j 2
+  watershed sweep testbench/sweeps/stages.toml --out out/stages --resume
+  watershed sweep testbench/sweeps/stages.toml --out part1 --shard 1/2
+  watershed sweep merge --out all part1 part2
+
+Exit status:
+  0  the sweep is complete; points that failed are in the table
+  1  it was stopped before its end (Ctrl-C); --resume goes on
+  2  the command line, the sweep file or a scenario is wrong"
+)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Sweep file
+    #[arg(value_name = "FILE.toml", required_unless_present = "schema")]
+    file: Option<PathBuf>,
+    /// Folder of the results; it is made where there is none
+    #[arg(long, value_name = "DIR", required_unless_present = "schema")]
+    out: Option<PathBuf>,
+    /// Threads; 0 is one for each processor
+    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
+    /// Go on with what is in DIR: nothing that is there is computed again
+    #[arg(long)]
+    resume: bool,
+    /// Run part I of N of the points only, for several machines; `sweep merge` joins the folders
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    shard: Option<(u64, u64)>,
+    /// Print the JSON Schema of sweep files
+    #[arg(long)]
+    schema: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Merge(MergeArguments),
+}
+
+/// Join the results of several shards.
+#[derive(Debug, Args)]
+struct MergeArguments {
+    /// Folders of the shards
+    #[arg(value_name = "DIR", required = true)]
+    parts: Vec<PathBuf>,
+    /// Folder of the result
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+/// Reads `I/N`.
+fn shard(text: &str) -> Result<(u64, u64), String> {
+    let parts = text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
+    match parts {
+        Some((part, parts)) if part >= 1 && part <= parts => Ok((part, parts)),
+        _ => Err("a shard is I/N with I from 1 to N, for example 2/8".to_owned()),
+    }
+}
+
+pub(super) fn main(arguments: &Arguments) -> Exit {
+    let result = match &arguments.command {
+        Some(Command::Merge(merge)) => sweep::merge(&merge.out, &merge.parts).map(|points| {
+            print(&format!("{points} points in {}", merge.out.join("points.csv").display()));
+            true
+        }),
+        None if arguments.schema => {
+            print(&serde_json::to_string_pretty(sweep_schema()).unwrap_or_default());
+            Ok(true)
+        }
+        None => execute(arguments),
+    };
+    match result {
+        Ok(true) => Exit::Fine,
+        Ok(false) => Exit::Failed,
+        Err(error) => {
+            complain(&error);
+            Exit::Bad
+        }
+    }
+}
+
+fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
+    let (Some(file), Some(folder)) = (&arguments.file, &arguments.out) else {
+        return Err(SweepError::Usage("a sweep needs FILE.toml and --out DIR".into()));
+    };
+    let read = Sweep::load(file)?;
+    progress::listen();
+    let bar = ProgressBar::hidden();
+    let started = std::time::Instant::now();
+    let show = |done: usize, size: Option<usize>, failed: usize| {
+        if !super::watched() || started.elapsed() < progress::QUIET {
+            return;
+        }
+        if bar.is_hidden() {
+            let template = if size.is_some() {
+                "{bar:30} {percent:>3} %  {pos}/{len} points, {rate}/s, {eta} left{msg}"
+            } else {
+                "{spinner} {elapsed}  {pos} points, {rate}/s{msg}"
+            };
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                let rate = |state: &ProgressState, out: &mut dyn Write| {
+                    let _ = write!(out, "{:.1}", state.per_sec());
+                };
+                bar.set_style(style.with_key("rate", rate));
+            }
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        if let Some(size) = size {
+            bar.set_length(size as u64);
+        }
+        bar.set_message(if failed > 0 { format!(", {failed} failed") } else { String::new() });
+        bar.set_position(done as u64);
+    };
+    let jobs = match arguments.jobs {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        jobs => jobs,
+    };
+    let options =
+        Options { jobs, shard: arguments.shard, resume: arguments.resume, stop: &progress::stopped, progress: &show };
+    let outcome = sweep::run(&read, folder, &options);
+    bar.finish_and_clear();
+    let report = outcome?;
+    for note in &report.notes {
+        complain(&format_args!("note: {note}"));
+    }
+    let rows = Store::open(folder)?.rows()?;
+    print(&summary(&read, &report, &rows, &folder.join("points.csv").display().to_string()));
+    Ok(!report.interrupted)
+}
+
+/// What a sweep has found, for people.
+fn summary(sweep: &Sweep, report: &Report, rows: &[Row], table: &str) -> String {
+    let mut out = String::new();
+    let failed = rows.iter().filter(|row| row.status != "ok").count();
+    let _ = writeln!(
+        out,
+        "{} points: {} computed, {} known already{}",
+        report.points,
+        report.computed,
+        report.known,
+        if report.interrupted { "; stopped before the end" } else { "" }
+    );
+    if failed > 0 {
+        let mut errors: Vec<(&str, usize)> = Vec::new();
+        for row in rows.iter().filter(|row| row.status != "ok") {
+            match errors.iter_mut().find(|(error, _)| *error == row.error) {
+                Some((_, count)) => *count += 1,
+                None => errors.push((&row.error, 1)),
+            }
+        }
+        errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let _ = writeln!(out, "{failed} failed:");
+        for (error, count) in errors.iter().take(5) {
+            let _ = writeln!(out, "  {count} x {error}");
+        }
+    }
+    if !report.brackets.is_empty() {
+        saturation(sweep, report, &mut out);
+    }
+    let front = sweep::pareto(sweep, rows);
+    if !front.is_empty() {
+        let axes = sweep.axis_names();
+        let head: Vec<String> = sweep
+            .objectives
+            .iter()
+            .map(|(name, _)| name.clone())
+            .chain(["scenario".into()])
+            .chain(axes.iter().cloned())
+            .collect();
+        let mut lines = vec![head];
+        for row in front.iter().take(FRONT) {
+            let value = |name: &str| match row.facts.as_ref().and_then(|facts| facts.column(sweep, name)) {
+                Some(Value::Number(value)) => number(value),
+                _ => String::new(),
+            };
+            let objectives = sweep.objectives.iter().map(|(name, _)| value(name));
+            let values = axes.iter().map(|name| row.axes.get(name).cloned().unwrap_or_default());
+            lines.push(objectives.chain([row.scenario.clone()]).chain(values).collect());
+        }
+        let _ = writeln!(out, "Pareto front, {} of {} points:", front.len(), rows.len());
+        columns(&lines, &mut out);
+        if front.len() > FRONT {
+            let _ = writeln!(out, "  … and {} more", front.len() - FRONT);
+        }
+    }
+    let _ = writeln!(out, "table          {table}");
+    out
+}
+
+/// Points of a front that are printed.
+const FRONT: usize = 20;
+
+fn saturation(sweep: &Sweep, report: &Report, out: &mut String) {
+    let load = sweep.file.search.as_ref().and_then(|search| search.axis.clone()).unwrap_or_default();
+    let axes: Vec<String> = sweep.axis_names().into_iter().filter(|name| *name != load).collect();
+    let mut lines = vec![
+        std::iter::once("scenario".to_owned())
+            .chain(axes.iter().cloned())
+            .chain([format!("{load} carried"), "saturated at".into()])
+            .collect::<Vec<String>>(),
+    ];
+    for bracket in &report.brackets {
+        let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+        lines.push(
+            std::iter::once(sweep.scenarios[bracket.point.scenario].name.clone())
+                .chain(axes.iter().map(|name| bracket.point.shown(sweep, name)))
+                .chain([shown(bracket.carried), shown(bracket.saturated)])
+                .collect(),
+        );
+    }
+    columns(&lines, out);
+}
+
+/// Lines of words in columns.
+fn columns(lines: &[Vec<String>], out: &mut String) {
+    let count = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |at: usize| lines.iter().filter_map(|line| line.get(at)).map(|word| word.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    for line in lines {
+        let words: Vec<String> = line.iter().zip(&widths).map(|(word, width)| format!("{word:>width$}")).collect();
+        let _ = writeln!(out, "  {}", words.join("  "));
+    }
+}

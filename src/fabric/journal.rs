@@ -1,0 +1,77 @@
+//! A journal of what set-routed flits did: when each came into a queue, left it, and was put on a link.
+//!
+//! It is a test instrument like the link monitors: it observes, costs a branch where it is not kept, and changes nothing. What
+//! made a collective take as long as it did is read from it afterwards (the scenario's `why`).
+
+use super::{Flit, Network, Tag};
+use crate::kernel::Cycle;
+
+/// What happened to a flit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// It came into the queue of a port, and may be served from cycle `ready` on.
+    Entered {
+        /// The first cycle in which it may leave.
+        ready: Cycle,
+    },
+    /// It left the queue of a port.
+    Left,
+    /// It was put on the link of a port.
+    Sent,
+}
+
+/// One entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When.
+    pub cycle: Cycle,
+    /// At which port, counted over the whole system in the order of the plan's nodes.
+    pub port: u32,
+    /// Of which flit.
+    pub tag: Tag,
+    /// What.
+    pub what: Moved,
+}
+
+/// The journal of a system.
+#[derive(Clone, Debug, Default)]
+pub struct Journal {
+    /// All entries, in the order in which they happened.
+    pub entries: Vec<Entry>,
+    /// Credits of every output channel before cycle 0, by port and set-routed channel.
+    pub credits: Vec<Vec<u16>>,
+    /// Cycles in front of switch allocation.
+    pub front: u16,
+    /// Cycles behind it.
+    pub post: u16,
+    /// Cycles a switch takes to process a credit.
+    pub credit_delay: u16,
+}
+
+impl Journal {
+    pub(super) fn note(&mut self, cycle: Cycle, port: u32, flit: &Flit, what: Moved) {
+        self.entries.push(Entry { cycle, port, tag: flit.tag, what });
+    }
+}
+
+impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
+    /// Keeps a journal; before the first cycle.
+    pub fn keep_journal(&mut self) {
+        let (wires, flow) = (&self.wires, &self.wires.flow);
+        let channel = |port: u32, vc: u8| wires.channels[wires.queue(port, vc)].credits;
+        let credits = (0..wires.links.len() as u32).map(|port| (0..flow.vcs.set).map(|vc| channel(port, vc)).collect());
+        let journal = Journal {
+            entries: Vec::new(),
+            credits: credits.collect(),
+            front: flow.front,
+            post: flow.post,
+            credit_delay: flow.credit_delay,
+        };
+        self.wires.flow.journal = Some(Box::new(journal));
+    }
+
+    /// The journal, if one is kept.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.wires.flow.journal.as_deref()
+    }
+}

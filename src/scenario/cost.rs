@@ -1,0 +1,420 @@
+//! What the hardware of a scenario costs: bits of storage, arithmetic units, and an estimate in gate equivalents.
+//!
+//! Bits follow from the configuration exactly: each row of a [`Cost`] is a kind of block, how many of it there are, and the
+//! bits, adders and comparators of one. Gate equivalents (GE: the area of a two-input NAND) are an estimate by the table
+//! below; its numbers are *chosen* within what textbooks give for standard cells, no silicon was measured. They serve to
+//! compare configurations with each other, not to predict an area.
+//!
+//! | unit | gate equivalents | reasoning |
+//! |---|---|---|
+//! | storage bit in a register or small queue | 6 | a D flip-flop |
+//! | each bit of an array beyond 4096 | 1.5 | an SRAM cell; the first 4096 bits stand for the periphery, so that no array costs less than a smaller one |
+//! | integer adder, a bit | 12 | a full adder (6) with carry look-ahead |
+//! | comparator, a bit | 4 | XNOR and its share of a tree |
+//! | shifter of n bits | 3 n ceil(log2 n) | a multiplexer (3) a bit and level |
+//! | leading-zero counter of n bits | 4 n | |
+//! | multiplier of n x n bits | 8 n n | AND and full adder a bit, compressed |
+//! | arbiter of n requests | 12 n | cursor, two priority chains |
+//! | crossbar, a bit and crossing | 3 | a multiplexer input |
+//!
+//! A floating-point adder of a significand of p bits and an exponent of e bits is an exponent comparator (e), an
+//! alignment shifter (p + 3), an adder (p + 3), a leading-zero counter and a normalisation shifter (p + 3), and a rounding
+//! adder (p). A reduction unit holds an adder, a comparator and the gates of the logical operations for the widest lane
+//! its family reduces, and as many narrower ones as a word has lanes: 2 x 32 and 4 x 16 bits share the 64-bit adder, so
+//! they count once.
+//!
+//! Not counted: the end points (cores, processes, memories), clocks and reset, and what only the model has (monitors,
+//! probes).
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::build::pipeline;
+use super::config::{AutoOr, Family, Scenario};
+use super::{Loaded, Problems};
+use crate::fabric::topology::{Common, LinkParams};
+use crate::fabric::{NodeKind, Vcs, credit_round_trip};
+use crate::piuma::{CHANNELS, CengCfg};
+
+/// Side-band bits that travel and are stored with a flit: head, tail, channel (5), flags (5), collective id (12).
+pub const SIDE_BAND_BITS: u64 = 24;
+/// Bits of a reduction frame of the armed family: 84 bytes.
+const FRAME_BITS: u64 = 84 * 8;
+/// Bits of an armed engine's descriptor: 72 bytes.
+const DESCRIPTOR_BITS: u64 = 72 * 8;
+/// What an array has beyond this many bits costs what a memory's cells cost.
+const MEMORY_BITS: u64 = 4096;
+
+/// What a scenario's hardware costs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cost {
+    /// Switches in the system.
+    pub switches: u64,
+    /// Kinds of blocks.
+    pub blocks: Vec<BlockCost>,
+    /// All of it.
+    pub total: Sum,
+    /// The mean of a switch, with its engines.
+    pub per_switch: Sum,
+}
+
+/// One kind of block.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BlockCost {
+    /// Its name.
+    pub block: String,
+    /// What one of it is made of, in words.
+    pub detail: String,
+    /// How many there are.
+    pub count: u64,
+    /// One of it.
+    pub each: Sum,
+}
+
+/// Bits, units, gates.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Sum {
+    /// Bits of storage.
+    pub storage_bits: u64,
+    /// Two-input adders (of any format).
+    pub adders: u64,
+    /// Two-input comparators.
+    pub comparators: u64,
+    /// Estimated gate equivalents, storage included.
+    pub gates: u64,
+}
+
+impl Sum {
+    /// Storage alone.
+    fn storage(bits: u64) -> Self {
+        Self { storage_bits: bits, gates: storage_gates(bits), ..Self::default() }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            storage_bits: self.storage_bits + other.storage_bits,
+            adders: self.adders + other.adders,
+            comparators: self.comparators + other.comparators,
+            gates: self.gates + other.gates,
+        }
+    }
+
+    fn times(self, count: u64) -> Self {
+        Self {
+            storage_bits: self.storage_bits * count,
+            adders: self.adders * count,
+            comparators: self.comparators * count,
+            gates: self.gates * count,
+        }
+    }
+
+    fn over(self, count: u64) -> Self {
+        let count = count.max(1);
+        Self {
+            storage_bits: self.storage_bits.div_ceil(count),
+            adders: self.adders.div_ceil(count),
+            comparators: self.comparators.div_ceil(count),
+            gates: self.gates.div_ceil(count),
+        }
+    }
+}
+
+/// Gate equivalents of storage that is one array.
+pub fn storage_gates(bits: u64) -> u64 {
+    let memory = bits.saturating_sub(MEMORY_BITS);
+    bits.min(MEMORY_BITS) * 6 + memory * 3 / 2
+}
+
+fn levels(n: u64) -> u64 {
+    u64::from(n.max(1).next_power_of_two().trailing_zeros())
+}
+
+/// Gate equivalents of a floating-point adder.
+pub fn float_adder_gates(significand: u64, exponent: u64) -> u64 {
+    let wide = significand + 3;
+    let shifter = 3 * wide * levels(wide);
+    4 * exponent + 12 * exponent + 2 * shifter + 12 * wide + 4 * wide + 12 * significand
+}
+
+/// Gate equivalents of a two-input reduction unit of 64-bit words, without its registers: a floating-point adder of
+/// f64 and its lanes, an integer adder, a comparator, the logical operations; with `multiplier`, a product as well.
+pub fn unit_gates(multiplier: bool) -> u64 {
+    float_adder_gates(53, 11) + 12 * 64 + 4 * 64 + 3 * 64 + if multiplier { 8 * 53 * 53 } else { 0 }
+}
+
+fn arbiter_gates(requests: u64) -> u64 {
+    12 * requests
+}
+
+/// The cost of a scenario.
+///
+/// # Errors
+/// The scenario cannot be laid out.
+pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
+    let scenario = &loaded.scenario;
+    let common = common(scenario);
+    let layout = scenario.topology.shape.layout(&common);
+    let pipeline = pipeline(scenario);
+    let plan = &layout.plan;
+    let flit = u64::from(scenario.link.flit_bits) + SIDE_BAND_BITS;
+    let armed = scenario.family == Family::Armed;
+    let switches = plan.count(NodeKind::Switch);
+
+    // What hangs on links: queues at the inputs of switches, credit counters at their outputs.
+    let mut ports = vec![0u64; switches];
+    let mut queues: std::collections::BTreeMap<(u64, u64), u64> = std::collections::BTreeMap::new();
+    let mut counters = 0;
+    for link in &plan.links {
+        let trip = credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front())
+            + u64::from(scenario.switch.router.credit_delay_cycles);
+        let set = match scenario.switch.collective_buffer_flits {
+            AutoOr::Fixed(flits) => u64::from(flits),
+            AutoOr::Auto if armed => trip.max(11),
+            AutoOr::Auto => trip,
+        };
+        let point = u64::from(scenario.switch.point_to_point_buffer_flits);
+        let flits = u64::from(common.vcs.set) * set + u64::from(common.vcs.unicast) * point;
+        let counter = u64::from(common.vcs.set) * (levels(set + 1)) + u64::from(common.vcs.unicast) * levels(point + 1);
+        for node in [link.a.0, link.b.0] {
+            if let Some(count) = ports.get_mut(node as usize) {
+                *count += 1;
+                *queues.entry((flits, flit)).or_default() += 1;
+                counters += counter;
+            }
+        }
+    }
+    let mut blocks = Vec::new();
+    let mut add = |block: &str, detail: String, count: u64, each: Sum| {
+        if count > 0 && each != Sum::default() {
+            blocks.push(BlockCost { block: block.into(), detail, count, each });
+        }
+    };
+    for ((flits, bits), count) in queues {
+        add(
+            "input buffers",
+            format!("{flits} flits of {bits} bits, all channels of a port"),
+            count,
+            Sum::storage(flits * bits),
+        );
+    }
+    add("credit counters", "of all outputs of all switches".into(), 1, Sum::storage(counters));
+
+    let channels = u64::from(common.vcs.total());
+    let mut widths: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
+    for &count in &ports {
+        *widths.entry(count + u64::from(common.engine && !armed)).or_default() += 1;
+    }
+    for (width, count) in &widths {
+        let crossbar = 3 * width * width * flit;
+        let allocation = 2 * width * arbiter_gates(width * channels);
+        let stages = u64::from(pipeline.stages()) - 1;
+        let registers = stages * width * flit;
+        let each = Sum { gates: crossbar + allocation, ..Sum::default() }.plus(Sum::storage(registers));
+        add(
+            "crossbar and allocators",
+            format!("{width} x {width} ports, {channels} channels, {} pipeline registers", stages * width),
+            *count,
+            each,
+        );
+    }
+    match scenario.family {
+        Family::Piuma => piuma(scenario, &widths, pipeline.front(), flit, &mut add),
+        Family::Armed => {
+            let engines =
+                super::armed::build::build(loaded, super::armed::build::BuildOptions::default())?.engines.len();
+            self::armed(scenario, engines as u64, u64::from(layout.external_ports), switches as u64, &mut add);
+        }
+        Family::Pbv => pbv(scenario, flit, switches as u64, &mut add),
+        Family::Fabric => {}
+    }
+    let total = blocks.iter().fold(Sum::default(), |sum, block| sum.plus(block.each.times(block.count)));
+    Ok(Cost { switches: switches as u64, blocks, total, per_switch: total.over(switches as u64) })
+}
+
+fn common(scenario: &Scenario) -> Common {
+    let link =
+        |latency: u64| LinkParams { latency: latency as u16, cycles_per_flit: scenario.link.cycles_per_flit as u16 };
+    let collective = matches!(scenario.family, Family::Piuma | Family::Armed);
+    // Devices of the PBV family have one channel.
+    let unicast = if scenario.family == Family::Pbv { 1 } else { scenario.switch.point_to_point_vcs as u8 };
+    Common {
+        vcs: Vcs { set: if collective { CHANNELS } else { 0 }, unicast },
+        engine: collective,
+        link: link(scenario.link.latency.cycles),
+        local: link(scenario.link.local_latency.cycles),
+    }
+}
+
+fn piuma(
+    scenario: &Scenario,
+    widths: &std::collections::BTreeMap<u64, u64>,
+    front: u16,
+    flit: u64,
+    add: &mut impl FnMut(&str, String, u64, Sum),
+) {
+    let ceng = &scenario.switch.ceng;
+    let ids = u64::from(scenario.switch.collective_ids);
+    let tree = crate::arith::TreeCfg { radix: ceng.radix as u8, unit_stages: ceng.stages as u8 };
+    let results = u64::from(ceng.result_slots.or(CengCfg::enough_result_slots(tree, front)));
+    let (radix, stages) = (u64::from(ceng.radix), u64::from(ceng.stages));
+    let units = radix.saturating_sub(1);
+    for (width, count) in widths {
+        // A request and a response register of `width` bits for every input and id, and the operation of the id (12 bits).
+        let bits = ids * (2 * width * width + 12);
+        add(
+            "configuration registers",
+            format!("{ids} ids x {width} inputs x 2 x {width} bits"),
+            *count,
+            Sum::storage(bits),
+        );
+    }
+    let count: u64 = widths.values().sum();
+    let slots = radix * u64::from(ceng.operand_slots) * flit;
+    add("CENG operand slots", format!("{} a port, {radix} ports", ceng.operand_slots), count, Sum::storage(slots));
+    let pipe = units * stages * flit;
+    let each = Sum { adders: units, comparators: units, gates: units * unit_gates(true), ..Sum::default() };
+    add(
+        "CENG tree",
+        format!("{units} two-input units of {stages} stages"),
+        count,
+        each.plus(Sum { storage_bits: pipe, gates: 6 * pipe, ..Sum::default() }),
+    );
+    add("CENG result queue", format!("{results} words"), count, Sum::storage(results * flit));
+}
+
+fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64, add: &mut impl FnMut(&str, String, u64, Sum)) {
+    let Some(armed) = &scenario.armed else { return };
+    let engine = &armed.engine;
+    let descriptors = u64::from(engine.descriptors);
+    add(
+        "engine descriptors",
+        format!("{descriptors} of 72 bytes"),
+        engines,
+        Sum::storage(descriptors * DESCRIPTOR_BITS),
+    );
+    let frames = u64::from(engine.entrance_frames) + u64::from(engine.exit_frames);
+    add(
+        "engine frame buffers",
+        format!("{} at the entrance, {} at the exit, 84 bytes each", engine.entrance_frames, engine.exit_frames),
+        engines,
+        Sum::storage(frames * FRAME_BITS),
+    );
+    let stages = u64::from(engine.stages);
+    let pipe = stages * (4 * 64 + 16);
+    let each = Sum {
+        adders: 4,
+        comparators: 4 + descriptors,
+        gates: 4 * unit_gates(false) + descriptors * 4 * 44,
+        ..Sum::default()
+    };
+    add(
+        "engine quad unit",
+        format!("four 64-bit lanes of {stages} stages, {descriptors} address comparators"),
+        engines,
+        each.plus(Sum { storage_bits: pipe, gates: 6 * pipe, ..Sum::default() }),
+    );
+    // Four time-outs of 24 bits and three thresholds of 20 a switch.
+    add("engine registers", "4 time-outs, 3 thresholds".into(), switches, Sum::storage(4 * 24 + 3 * 20));
+    let entries = u64::from(armed.table_entries);
+    let bits = entries * (ports + levels(ports) + 20);
+    add(
+        "multicast table",
+        format!("{entries} entries of {} bits", bits / entries.max(1)),
+        switches,
+        Sum::storage(bits),
+    );
+}
+
+fn pbv(scenario: &Scenario, flit: u64, switches: u64, add: &mut impl FnMut(&str, String, u64, Sum)) {
+    let Some(pbv) = &scenario.pbv else { return };
+    let engine = &pbv.engine;
+    let count = switches * u64::from(engine.per_switch);
+    let contexts = u64::from(engine.contexts);
+    add("PBV table", "128 entries of 17 bits".into(), count, Sum::storage(128 * 17));
+    add(
+        "context store",
+        format!("{contexts} contexts, PBV and count, programmed and running"),
+        count,
+        Sum::storage(contexts * 2 * (128 + 16)),
+    );
+    // As long as the longest vector of the scenario; in the order of entries all participants' words are kept.
+    let words = |collective: &super::pbv::config::Collective| {
+        let copies = if collective.order == super::pbv::file::OrderFile::Arrival { 1 } else { 128 };
+        u64::from(collective.words()) * copies
+    };
+    let words = pbv.collectives.iter().map(words).max().unwrap_or(0);
+    add("accumulators", format!("{contexts} contexts x {words} words"), count, Sum::storage(contexts * words * 64));
+    add("inbox", format!("{} flits", engine.inbox_flits), count, Sum::storage(u64::from(engine.inbox_flits) * flit));
+    let pipe = u64::from(engine.stages) * (64 + 5);
+    let each = Sum { adders: 1, comparators: 1, gates: unit_gates(true), ..Sum::default() };
+    let each = each.plus(Sum { storage_bits: pipe, gates: 6 * pipe, ..Sum::default() });
+    add("reduction unit", format!("a two-input unit of {} stages", engine.stages), count, each);
+}
+
+/// The cost as a piece of JSON.
+pub fn json(cost: &Cost) -> Json {
+    serde_json::to_value(cost).unwrap_or(Json::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::shipped;
+
+    fn of(name: &str, sets: &[&str]) -> Cost {
+        let (path, text) = shipped::find(name).unwrap();
+        let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
+        let base = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        let loaded = crate::scenario::load_text(path, text, base.parent().unwrap(), name, &sets);
+        cost(&loaded.unwrap_or_else(|problems| panic!("{problems}"))).unwrap()
+    }
+
+    fn each(cost: &Cost, block: &str) -> u64 {
+        cost.blocks.iter().filter(|found| found.block == block).map(|found| found.each.storage_bits * found.count).sum()
+    }
+
+    #[test]
+    fn a_die_has_the_bits_its_parameters_say() {
+        let cost = of("allreduce-die", &[]);
+        assert_eq!((cost.switches, cost.total.adders), (16, 16 * 9));
+        assert_eq!(each(&cost, "CENG operand slots"), 16 * 10 * 2 * 88);
+        assert_eq!(each(&cost, "CENG tree"), 16 * 9 * 3 * 88);
+        assert_eq!(each(&cost, "CENG result queue"), 16 * 14 * 88);
+        // 48 links between switches with both ends at one (round trip 12), 8 to cores (round trip 4); two collective
+        // channels of a round trip each and two of 8 flits.
+        assert_eq!(each(&cost, "input buffers"), (96 * (2 * 12 + 16) + 8 * (2 * 4 + 16)) * 88);
+        let sum = cost.blocks.iter().map(|block| block.each.storage_bits * block.count).sum::<u64>();
+        assert_eq!(sum, cost.total.storage_bits);
+    }
+
+    #[test]
+    fn what_grows_costs_more_and_nothing_else() {
+        let before = of("allreduce-die", &[]);
+        let deeper = of("allreduce-die", &["switch.ceng.stages=4"]);
+        assert_eq!(each(&deeper, "CENG tree"), 16 * 9 * 4 * 88);
+        assert_eq!(each(&deeper, "input buffers"), each(&before, "input buffers"));
+        let ids = of("allreduce-die", &["switch.collective_ids=8"]);
+        assert_eq!(each(&ids, "configuration registers"), 2 * each(&before, "configuration registers"));
+        let more = of("fig2-tree", &["armed.engine.descriptors=16"]);
+        assert_eq!(each(&more, "engine descriptors"), 2 * each(&of("fig2-tree", &[]), "engine descriptors"));
+    }
+
+    #[test]
+    fn every_shipped_scenario_has_a_cost() {
+        for (path, _) in shipped::SHIPPED {
+            let cost = of(path, &[]);
+            assert!(cost.total.storage_bits > 0 && cost.total.gates > cost.total.storage_bits, "{path}");
+        }
+    }
+
+    #[test]
+    fn more_bits_never_cost_less() {
+        assert_eq!((storage_gates(10), storage_gates(4096), storage_gates(4098)), (60, 24_576, 24_579));
+    }
+
+    #[test]
+    fn a_wider_adder_is_larger_but_less_than_in_proportion_to_its_square() {
+        let (single, double) = (float_adder_gates(24, 8), float_adder_gates(53, 11));
+        assert!(double > 2 * single && double < 5 * single, "{single} {double}");
+    }
+}

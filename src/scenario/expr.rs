@@ -1,0 +1,473 @@
+//! Small expressions over named values: filters, metrics and objectives of sweeps, triggers of waves.
+//!
+//! | kind | forms |
+//! |---|---|
+//! | value | `12`, `0.5`, `0x1f`, `'word'`, `true`, `false`, a name such as `switch.ceng.stages` or `collectives.0.latency_cycles` |
+//! | arithmetic | `+ - * / % ^` (power), unary `-` |
+//! | comparison | `== != < <= > >=` |
+//! | logic | `and or not`, also `&& \|\| !` |
+//! | function | `min max abs ceil floor round sqrt log2 log10` |
+//!
+//! A name that has no value makes the expression have none; so does a division by zero. Comparison binds weaker than
+//! arithmetic, `not` weaker than comparison, `and` weaker than `not`, `or` weakest.
+
+use std::fmt;
+use std::ops::Range;
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A number.
+    Number(f64),
+    /// A word.
+    Word(String),
+    /// Yes or no.
+    Truth(bool),
+}
+
+impl Value {
+    /// The number, or 1 and 0 for yes and no.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Truth(truth) => Some(f64::from(u8::from(*truth))),
+            Self::Word(_) => None,
+        }
+    }
+
+    /// Whether it holds: a number does unless it is 0.
+    pub fn holds(&self) -> bool {
+        match self {
+            Self::Number(number) => *number != 0.0,
+            Self::Truth(truth) => *truth,
+            Self::Word(word) => !word.is_empty(),
+        }
+    }
+
+    /// The value of a piece of JSON; arrays and tables have none.
+    pub fn of_json(json: &serde_json::Value) -> Option<Self> {
+        match json {
+            serde_json::Value::Bool(truth) => Some(Self::Truth(*truth)),
+            serde_json::Value::Number(number) => number.as_f64().map(Self::Number),
+            serde_json::Value::String(word) => Some(Self::Word(word.clone())),
+            _ => None,
+        }
+    }
+}
+
+/// A parsed expression.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expr {
+    text: String,
+    node: Node,
+}
+
+/// What is wrong with the text of an expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Wrong {
+    /// What.
+    pub message: String,
+    /// Where, in bytes.
+    pub at: Range<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Node {
+    Value(Value),
+    Name(String),
+    Unary(&'static str, Box<Node>),
+    Binary(&'static str, Box<Node>, Box<Node>),
+    Call(&'static str, Vec<Node>),
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Functions and the numbers of operands they take at least and at most.
+const FUNCTIONS: [(&str, usize, usize); 9] = [
+    ("min", 1, 64),
+    ("max", 1, 64),
+    ("abs", 1, 1),
+    ("ceil", 1, 1),
+    ("floor", 1, 1),
+    ("round", 1, 1),
+    ("sqrt", 1, 1),
+    ("log2", 1, 1),
+    ("log10", 1, 1),
+];
+
+/// Operators, weakest first; of each level left to right.
+const LEVELS: [&[&str]; 5] =
+    [&["or", "||"], &["and", "&&"], &["==", "!=", "<=", ">=", "<", ">"], &["+", "-"], &["*", "/", "%"]];
+
+/// Nested brackets, at most.
+const DEPTH: usize = 64;
+
+impl Expr {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// The first place that is not understood.
+    pub fn parse(text: &str) -> Result<Self, Wrong> {
+        let mut parser = Parser { tokens: tokens(text)?, at: 0, end: text.len(), depth: 0 };
+        let node = parser.level(0)?;
+        match parser.tokens.get(parser.at) {
+            None => Ok(Self { text: text.to_owned(), node }),
+            Some((_, range)) => Err(Wrong { message: "the expression should end here".into(), at: range.clone() }),
+        }
+    }
+
+    /// Its value, with names looked up in `name`.
+    pub fn eval(&self, name: &dyn Fn(&str) -> Option<Value>) -> Option<Value> {
+        eval(&self.node, name)
+    }
+
+    /// All names in it.
+    pub fn names(&self) -> Vec<&str> {
+        fn visit<'a>(node: &'a Node, out: &mut Vec<&'a str>) {
+            match node {
+                Node::Value(_) => {}
+                Node::Name(name) => out.push(name),
+                Node::Unary(_, inner) => visit(inner, out),
+                Node::Binary(_, a, b) => {
+                    visit(a, out);
+                    visit(b, out);
+                }
+                Node::Call(_, operands) => operands.iter().for_each(|operand| visit(operand, out)),
+            }
+        }
+        let mut out = Vec::new();
+        visit(&self.node, &mut out);
+        out
+    }
+}
+
+fn eval(node: &Node, name: &dyn Fn(&str) -> Option<Value>) -> Option<Value> {
+    match node {
+        Node::Value(value) => Some(value.clone()),
+        Node::Name(word) => name(word),
+        Node::Unary("-", inner) => Some(Value::Number(-eval(inner, name)?.number()?)),
+        Node::Unary(_, inner) => Some(Value::Truth(!eval(inner, name)?.holds())),
+        Node::Binary("or", a, b) => match eval(a, name) {
+            Some(a) if a.holds() => Some(Value::Truth(true)),
+            _ => Some(Value::Truth(eval(b, name)?.holds())),
+        },
+        Node::Binary("and", a, b) => Some(Value::Truth(eval(a, name)?.holds() && eval(b, name)?.holds())),
+        Node::Binary(op @ ("==" | "!="), a, b) => {
+            let (a, b) = (eval(a, name)?, eval(b, name)?);
+            let same = match (a.number(), b.number()) {
+                (Some(a), Some(b)) => a.total_cmp(&b).is_eq() || (a == 0.0 && b == 0.0),
+                _ => a == b,
+            };
+            Some(Value::Truth(same == (*op == "==")))
+        }
+        Node::Binary(op, a, b) => {
+            let (a, b) = (eval(a, name)?.number()?, eval(b, name)?.number()?);
+            let value = match *op {
+                "<" => return Some(Value::Truth(a < b)),
+                "<=" => return Some(Value::Truth(a <= b)),
+                ">" => return Some(Value::Truth(a > b)),
+                ">=" => return Some(Value::Truth(a >= b)),
+                "+" => a + b,
+                "-" => a - b,
+                "*" => a * b,
+                "/" => a / b,
+                "%" => a % b,
+                _ => a.powf(b),
+            };
+            value.is_finite().then_some(Value::Number(value))
+        }
+        Node::Call(function, operands) => {
+            let values: Option<Vec<f64>> = operands.iter().map(|operand| eval(operand, name)?.number()).collect();
+            let values = values?;
+            let value = match *function {
+                "min" => values.iter().copied().fold(f64::INFINITY, f64::min),
+                "max" => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                "abs" => values[0].abs(),
+                "ceil" => values[0].ceil(),
+                "floor" => values[0].floor(),
+                "round" => values[0].round(),
+                "sqrt" => values[0].sqrt(),
+                "log2" => values[0].log2(),
+                _ => values[0].log10(),
+            };
+            value.is_finite().then_some(Value::Number(value))
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Token {
+    Number(f64),
+    Word(String),
+    Name(String),
+    Sign(&'static str),
+}
+
+const SIGNS: [&str; 19] =
+    ["&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "^", "!", "(", ")", ",", "="];
+
+fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, Wrong> {
+    let mut out = Vec::new();
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let start = at;
+        let byte = bytes[at];
+        if byte.is_ascii_whitespace() {
+            at += 1;
+            continue;
+        }
+        let wrong = |message: &str, end: usize| Wrong { message: message.to_owned(), at: start..end };
+        let token = if byte.is_ascii_digit() {
+            let hexadecimal = text[at..].starts_with("0x");
+            let digit = |byte: u8| {
+                byte == b'_'
+                    || if hexadecimal { byte.is_ascii_hexdigit() } else { byte.is_ascii_digit() || byte == b'.' }
+            };
+            at += if hexadecimal { 2 } else { 0 };
+            while at < bytes.len() && digit(bytes[at]) {
+                at += 1;
+            }
+            if !hexadecimal && at < bytes.len() && matches!(bytes[at], b'e' | b'E') {
+                at += 1;
+                at += usize::from(matches!(bytes.get(at), Some(b'+' | b'-')));
+                while bytes.get(at).is_some_and(u8::is_ascii_digit) {
+                    at += 1;
+                }
+            }
+            let digits = text[start..at].replace('_', "");
+            let number = match digits.strip_prefix("0x") {
+                Some(digits) => u64::from_str_radix(digits, 16).ok().map(|number| number as f64),
+                None => digits.parse().ok(),
+            };
+            Token::Number(number.ok_or_else(|| wrong("this is no number", at))?)
+        } else if byte == b'\'' || byte == b'"' {
+            let length =
+                text[at + 1..].find(byte as char).ok_or_else(|| wrong("the word has no closing quote", text.len()))?;
+            at += length + 2;
+            Token::Word(text[start + 1..at - 1].to_owned())
+        } else if byte.is_ascii_alphabetic() || byte == b'_' {
+            while at < bytes.len()
+                && (bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'_' | b'.' | b'[' | b']'))
+            {
+                at += 1;
+            }
+            Token::Name(text[start..at].replace('[', ".").replace(']', ""))
+        } else {
+            let sign = SIGNS.iter().find(|sign| text[at..].starts_with(**sign));
+            let width = text[at..].chars().next().map_or(1, char::len_utf8);
+            let sign = sign.ok_or_else(|| wrong("this sign means nothing here", at + width))?;
+            at += sign.len();
+            Token::Sign(sign)
+        };
+        out.push((token, start..at));
+    }
+    Ok(out)
+}
+
+struct Parser {
+    tokens: Vec<(Token, Range<usize>)>,
+    at: usize,
+    end: usize,
+    depth: usize,
+}
+
+impl Parser {
+    fn wrong<T>(&self, message: impl Into<String>) -> Result<T, Wrong> {
+        let at = self.tokens.get(self.at).map_or(self.end..self.end, |(_, range)| range.clone());
+        Err(Wrong { message: message.into(), at })
+    }
+
+    /// The next token if it is one of these signs or words.
+    fn take(&mut self, signs: &[&'static str]) -> Option<&'static str> {
+        let (token, _) = self.tokens.get(self.at)?;
+        let found = signs.iter().find(|sign| match token {
+            Token::Sign(found) => found == *sign,
+            Token::Name(found) => found == *sign,
+            _ => false,
+        })?;
+        self.at += 1;
+        Some(found)
+    }
+
+    fn level(&mut self, level: usize) -> Result<Node, Wrong> {
+        let Some(operators) = LEVELS.get(level) else { return self.unary() };
+        if level == 2
+            && let Some(_not) = self.take(&["not", "!"])
+        {
+            self.deeper()?;
+            let inner = self.level(2)?;
+            self.depth -= 1;
+            return Ok(Node::Unary("not", Box::new(inner)));
+        }
+        let mut left = self.level(level + 1)?;
+        while let Some(operator) = self.take(operators) {
+            let operator = match operator {
+                "||" => "or",
+                "&&" => "and",
+                other => other,
+            };
+            let right = self.level(level + 1)?;
+            left = Node::Binary(operator, Box::new(left), Box::new(right));
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Result<Node, Wrong> {
+        if self.take(&["-"]).is_some() {
+            self.deeper()?;
+            let inner = self.unary()?;
+            self.depth -= 1;
+            return Ok(Node::Unary("-", Box::new(inner)));
+        }
+        let base = self.atom()?;
+        if self.take(&["^"]).is_some() {
+            self.deeper()?;
+            let power = self.unary()?;
+            self.depth -= 1;
+            return Ok(Node::Binary("^", Box::new(base), Box::new(power)));
+        }
+        Ok(base)
+    }
+
+    fn deeper(&mut self) -> Result<(), Wrong> {
+        self.depth += 1;
+        if self.depth > DEPTH { self.wrong("this is nested too deeply") } else { Ok(()) }
+    }
+
+    fn atom(&mut self) -> Result<Node, Wrong> {
+        let Some((token, _)) = self.tokens.get(self.at).cloned() else {
+            return self.wrong("a value is missing here");
+        };
+        match token {
+            Token::Number(number) => {
+                self.at += 1;
+                Ok(Node::Value(Value::Number(number)))
+            }
+            Token::Word(word) => {
+                self.at += 1;
+                Ok(Node::Value(Value::Word(word)))
+            }
+            Token::Name(name) => {
+                let truth = match name.as_str() {
+                    "true" => Some(true),
+                    "false" => Some(false),
+                    "and" | "or" | "not" => return self.wrong("a value is missing here"),
+                    _ => None,
+                };
+                self.at += 1;
+                if let Some(truth) = truth {
+                    return Ok(Node::Value(Value::Truth(truth)));
+                }
+                if self.take(&["("]).is_none() {
+                    return Ok(Node::Name(name));
+                }
+                self.call(&name)
+            }
+            Token::Sign("(") => {
+                self.at += 1;
+                self.deeper()?;
+                let inner = self.level(0)?;
+                self.depth -= 1;
+                if self.take(&[")"]).is_none() { self.wrong("a `)` is missing here") } else { Ok(inner) }
+            }
+            Token::Sign("=") => self.wrong("equality is written `==`"),
+            Token::Sign(_) => self.wrong("a value is missing here"),
+        }
+    }
+
+    fn call(&mut self, name: &str) -> Result<Node, Wrong> {
+        let Some((function, least, most)) = FUNCTIONS.iter().find(|(function, ..)| *function == name) else {
+            self.at -= 2;
+            let names = super::names::one_of(FUNCTIONS.iter().map(|(function, ..)| function));
+            return self.wrong(format!("there is no function `{name}`, but {names}"));
+        };
+        self.deeper()?;
+        let mut operands = Vec::new();
+        if self.take(&[")"]).is_none() {
+            loop {
+                operands.push(self.level(0)?);
+                if self.take(&[")"]).is_some() {
+                    break;
+                }
+                if self.take(&[","]).is_none() {
+                    return self.wrong("a `,` or `)` is missing here");
+                }
+            }
+        }
+        self.depth -= 1;
+        if operands.len() < *least || operands.len() > *most {
+            self.at -= 1;
+            return self.wrong(format!("`{function}` takes another number of values"));
+        }
+        Ok(Node::Call(function, operands))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> Option<Value> {
+        let names = |name: &str| match name {
+            "a.0.b" => Some(Value::Number(3.0)),
+            "word" => Some(Value::Word("mesh".into())),
+            _ => None,
+        };
+        Expr::parse(text).unwrap_or_else(|wrong| panic!("{text}: {wrong}")).eval(&names)
+    }
+
+    #[test]
+    fn expressions_have_the_usual_values() {
+        for (text, expected) in [
+            ("1 + 2 * 3", 7.0),
+            ("(1 + 2) * 3", 9.0),
+            ("2 ^ 3 ^ 2", 512.0),
+            ("-2 ^ 2", -4.0),
+            ("7 - 2 - 1", 4.0),
+            ("a.0.b * 2", 6.0),
+            ("a[0].b % 2", 1.0),
+            ("max(1, a.0.b, 2) + min(4, 5)", 7.0),
+            ("ceil(log2(10))", 4.0),
+            ("0x1f + 1_000 + 1.5e1", 1046.0),
+        ] {
+            assert_eq!(value(text), Some(Value::Number(expected)), "{text}");
+        }
+        for (text, expected) in [
+            ("a.0.b == 3 and word == 'mesh'", true),
+            ("not a.0.b < 3 and true", true),
+            ("1 < 2 or 1 / 0 > 2", true),
+            ("1 > 2 || word != \"mesh\"", false),
+            ("!(1 == 1)", false),
+        ] {
+            assert_eq!(value(text), Some(Value::Truth(expected)), "{text}");
+        }
+        assert_eq!(value("nothing + 1"), None);
+        assert_eq!(value("1 / 0"), None);
+        assert_eq!(Expr::parse("max(a, b.c) + a").unwrap().names(), ["a", "b.c", "a"]);
+    }
+
+    #[test]
+    fn mistakes_have_their_place() {
+        for (text, message, at) in [
+            ("1 +", "a value is missing here", 3..3),
+            ("1 = 2", "the expression should end here", 2..3),
+            ("(1", "a `)` is missing here", 2..2),
+            ("foo(1)", "there is no function `foo`", 0..3),
+            ("sqrt(1, 2)", "another number of values", 9..10),
+            ("1 § 2", "means nothing", 2..4),
+            ("'x", "no closing quote", 0..2),
+            ("1 2", "should end here", 2..3),
+        ] {
+            let wrong = Expr::parse(text).unwrap_err();
+            assert!(wrong.message.contains(message) && wrong.at == at, "{text}: {wrong:?}");
+        }
+        assert!(Expr::parse(&"(".repeat(100_000)).is_err());
+        assert!(Expr::parse(&"-".repeat(100_000)).is_err());
+    }
+}

@@ -1,0 +1,244 @@
+//! What a scenario takes from the one it extends.
+//!
+//! `extends = "base.toml"` lays a scenario over another one, whose file is named relative to its own. Tables are joined
+//! key by key, everything else is replaced. A table whose keys are numbers changes single elements of an inherited array, as
+//! `--set` does:
+//!
+//! ```toml
+//! extends = "allreduce-die.toml"
+//! switch.ceng.stages = 4
+//! collective.0.elements = 64
+//! ```
+//!
+//! A key of which only one of several may be given (`link.latency_ns`, `link.latency_cycles`) takes the place of the
+//! others. Files that a base names stay relative to that base. Every value keeps the place where it was written, so that
+//! an error points into the right file.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::problem::Problem;
+use super::source::{Node, Source, Value, give_way};
+use super::{limits, shipped};
+
+/// Files in a chain, at most: more is a mistake.
+const CHAIN: usize = 16;
+
+/// Lays the scenario over those it extends. `base` is the folder of its file.
+///
+/// # Errors
+/// A base cannot be read, is not TOML, extends itself, or has no element that is to be changed.
+pub(super) fn inherit(source: &mut Source, base: &Path) -> Result<(), Problem> {
+    let mut top = std::mem::replace(source.root_mut(), empty());
+    let result = lay_over(source, &mut top, base, &mut vec![tidy(Path::new(source.name()))]);
+    *source.root_mut() = top;
+    result
+}
+
+fn lay_over(source: &mut Source, node: &mut Node, base: &Path, chain: &mut Vec<PathBuf>) -> Result<(), Problem> {
+    let Value::Table(table) = &mut node.value else { return Ok(()) };
+    let Some(extends) = table.remove("extends") else { return Ok(()) };
+    let Value::String(name) = &extends.value else {
+        let found = extends.value.kind();
+        return Err(Problem::in_text(extends.span, format!("`extends` is {found}"))
+            .expected("the name of a scenario file, relative to this one"));
+    };
+    let path = tidy(&base.join(name));
+    if chain.contains(&path) {
+        return Err(Problem::in_text(extends.span, "the scenario extends itself")
+            .help(format!("by way of {}", chain.iter().map(|file| shown(file)).collect::<Vec<_>>().join(", "))));
+    }
+    chain.push(path.clone());
+    if chain.len() > CHAIN {
+        return Err(Problem::in_text(extends.span, format!("more than {CHAIN} scenarios extend each other")));
+    }
+    let text = read(&path).map_err(|reason| {
+        Problem::in_text(extends.span.clone(), format!("cannot read \"{name}\": {reason}"))
+            .help("the path is relative to the scenario file")
+    })?;
+    let mut parent = source.add_parent(shown(&path), text)?;
+    lay_over(source, &mut parent, path.parent().unwrap_or(Path::new("")), chain)?;
+    if let Some(folder) = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        relocate(&mut parent, folder);
+    }
+    let child = std::mem::replace(node, empty());
+    *node = overlay(parent, child, &mut Vec::new())?;
+    Ok(())
+}
+
+fn empty() -> Node {
+    Source::empty("").root().clone()
+}
+
+/// The text of a scenario file, from the disk or from the program.
+fn read(path: &Path) -> Result<String, String> {
+    let size = std::fs::metadata(path).map(|data| data.len());
+    match size {
+        Ok(size) if size > limits::SCENARIO_BYTES => Err(format!("it has {size} bytes")),
+        Ok(_) => std::fs::read_to_string(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
+            _ => error.to_string(),
+        }),
+        Err(_) => shipped::find(&shown(path))
+            .map(|(_, text)| text.to_owned())
+            .ok_or_else(|| "there is no such file".to_owned()),
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().replace('\\', "/")
+}
+
+/// A path without `.` and without `x/..`.
+fn tidy(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Makes the files a base names relative to the one that extends it.
+fn relocate(node: &mut Node, folder: &Path) {
+    match &mut node.value {
+        Value::Table(table) => {
+            for (key, value) in table.iter_mut() {
+                match &mut value.value {
+                    Value::String(file) if key == "file" => *file = shown(&tidy(&folder.join(&*file))),
+                    _ => relocate(value, folder),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| relocate(item, folder)),
+        _ => {}
+    }
+}
+
+fn overlay(parent: Node, child: Node, walk: &mut Vec<String>) -> Result<Node, Problem> {
+    let Node { value: under, span: old_span, key: old_key } = parent;
+    let Node { value: over, span, key } = child;
+    match (under, over) {
+        (Value::Table(mut under), Value::Table(over)) => {
+            for (name, value) in over {
+                let mut joined = Node { value: Value::Table(under), span: span.clone(), key: key.clone() };
+                give_way(&mut joined, &walk.iter().map(String::as_str).collect::<Vec<_>>(), &name);
+                let Value::Table(rest) = joined.value else { unreachable!("it was a table") };
+                under = rest;
+                let value = match under.remove(&name) {
+                    Some(old) => {
+                        walk.push(name.clone());
+                        let value = overlay(old, value, walk)?;
+                        walk.pop();
+                        value
+                    }
+                    None => value,
+                };
+                under.insert(name, value);
+            }
+            Ok(Node { value: Value::Table(under), span, key })
+        }
+        (Value::Array(mut items), Value::Table(over))
+            if !over.is_empty() && over.keys().all(|name| name.bytes().all(|byte| byte.is_ascii_digit())) =>
+        {
+            for (name, value) in over {
+                let count = items.len();
+                let place = value.key.clone().unwrap_or_else(|| value.span.clone());
+                let item = name.parse().ok().and_then(|index: usize| items.get_mut(index)).ok_or_else(|| {
+                    Problem::in_text(place, format!("the scenario it extends has no element {name} here")).expected(
+                        if count == 1 { "the number 0".to_owned() } else { format!("a number below {count}") },
+                    )
+                })?;
+                let old = std::mem::replace(item, empty());
+                walk.push(name);
+                *item = overlay(old, value, walk)?;
+                walk.pop();
+            }
+            Ok(Node { value: Value::Array(items), span: old_span, key: old_key })
+        }
+        (_, over) => Ok(Node { value: over, span, key }),
+    }
+}
+
+/// A word of a shipped scenario's table, its own or one of a scenario it extends.
+pub fn word(path: &str, table: &toml::Table, key: &str) -> Option<String> {
+    if let Some(word) = table.get(key) {
+        return word.as_str().map(str::to_owned);
+    }
+    let base = tidy(&Path::new(path).parent()?.join(table.get("extends")?.as_str()?));
+    let (path, text) = shipped::find(&shown(&base))?;
+    word(path, &toml::from_str(text).ok()?, key)
+}
+
+#[cfg(test)]
+mod tests {
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    const BASE: &str = "family = \"piuma\"\n[topology]\nkind = \"die\"\n[link]\nlatency_ns = 5\n\
+                        [[collective]]\nkind = \"allreduce\"\nelements = 8\n[[collective]]\nkind = \"barrier\"\nid = 1\n";
+
+    #[test]
+    fn tables_are_joined_and_elements_changed() {
+        let folder = folder(&[
+            ("base.toml", BASE),
+            ("sub/middle.toml", "extends = \"../base.toml\"\nseed = 4\ncollective.0.elements = 16\n"),
+            ("top.toml", "extends = \"sub/middle.toml\"\nswitch.ceng.stages = 4\nlink.latency_cycles = 9\n"),
+        ]);
+        let scenario = super::super::load_file(&folder.path().join("top.toml"), &["collective.1.start_cycle=7".into()])
+            .unwrap_or_else(|problems| panic!("{problems}"))
+            .scenario;
+        assert_eq!((scenario.seed, scenario.switch.ceng.stages, scenario.link.latency.cycles), (4, 4, 9));
+        assert_eq!((scenario.collectives[0].elements, scenario.collectives[1].start_cycle), (16, 7));
+        assert_eq!(scenario.name, "top");
+    }
+
+    #[test]
+    fn files_of_a_base_stay_where_they_are() {
+        let base = format!("{}data.file = \"v.csv\"\n", BASE.split("[[collective]]\nkind = \"barrier").next().unwrap());
+        let rows = "1,2,3,4,5,6,7,8\n".repeat(8);
+        let folder =
+            folder(&[("a/base.toml", &base), ("a/v.csv", &rows), ("b/top.toml", "extends = \"../a/base.toml\"\n")]);
+        let loaded = super::super::load_file(&folder.path().join("b/top.toml"), &[]).unwrap_or_else(|p| panic!("{p}"));
+        assert_eq!(loaded.data(0)[3][7], 8f64.to_bits());
+    }
+
+    #[test]
+    fn mistakes_point_into_the_file_they_are_in() {
+        let folder = folder(&[
+            ("typo.toml", "family = \"piuma\"\n[topology]\nkind = \"die\"\ntile = 3\n"),
+            ("syntax.toml", "family = \n"),
+            ("base.toml", BASE),
+            ("circle.toml", "extends = \"circle2.toml\"\n"),
+            ("circle2.toml", "extends = \"./circle.toml\"\n"),
+        ]);
+        for (text, message, place) in [
+            ("extends = \"typo.toml\"\nseed = 2\n", "unknown key `tile`", "typo.toml:4:1"),
+            ("extends = \"syntax.toml\"\n", "a value is missing", "syntax.toml:1:"),
+            ("extends = \"nothing.toml\"\n", "there is no such file", "top.toml:1:11"),
+            ("extends = 3\n", "`extends` is an integer", "top.toml:1:11"),
+            ("extends = \"top.toml\"\n", "extends itself", "top.toml:1:11"),
+            ("extends = \"circle.toml\"\n", "extends itself", "circle2.toml:1:11"),
+            ("extends = \"base.toml\"\n\ncollective.7.elements = 1\n", "has no element 7", "top.toml:3:12"),
+            ("extends = \"base.toml\"\nseed = \"x\"\n", "", "top.toml:2:8"),
+        ] {
+            let top = folder.path().join("top.toml");
+            std::fs::write(&top, text).unwrap();
+            let error = super::super::load_file(&top, &[]).unwrap_err().to_string();
+            assert!(error.contains(message) && error.contains(place), "{text}: {error}");
+        }
+        let error = super::super::load_file(&folder.path().join("base.toml"), &["extends=\"x.toml\"".into()]);
+        assert!(error.unwrap_err().to_string().contains("cannot be set"));
+    }
+}

@@ -1,0 +1,200 @@
+//! A checked scenario as text again: what a result document carries so that it can be run once more.
+//!
+//! The text is the tree of values that was read, with everything a base gave and `--set` changed in place. Numbers keep the
+//! text they were written with, tables are in the order of their keys: equal scenarios have equal texts.
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use super::run::{Flip, RunOptions};
+use super::source::{Node, Value};
+use super::{Loaded, Problems, load_text};
+
+/// What a run was made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// The folder that files are relative to, as it was named.
+    pub base: String,
+    /// The scenario, line by line, in TOML.
+    pub lines: Vec<String>,
+    /// Options of the run that change what a document says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<RunOption>,
+}
+
+/// An option of a run that changes what its document says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunOption {
+    /// Neither monitors nor oracle.
+    NoChecks,
+    /// Every link is reported.
+    AllLinks,
+    /// Bits of a word that leaves a switch's engine are flipped.
+    Flip {
+        /// Name of the switch.
+        switch: String,
+        /// Collective id.
+        id: u16,
+        /// Number of the word in the stream.
+        word: u64,
+        /// The bits.
+        mask: u64,
+    },
+}
+
+impl Written {
+    /// The text of a scenario that was read.
+    pub fn new(loaded: &Loaded) -> Self {
+        let mut text = String::new();
+        if let Value::Table(_) = &loaded.source.root().value {
+            table(loaded.source.root(), "", &mut text);
+        }
+        let lines = text.lines().map(str::to_owned).collect();
+        Self { base: loaded.base.to_string_lossy().replace('\\', "/"), lines, options: Vec::new() }
+    }
+
+    /// Writes down what of a run's options changes its document.
+    pub fn set_options(&mut self, options: &RunOptions<'_>) {
+        self.options.clear();
+        self.options.extend(options.no_checks.then_some(RunOption::NoChecks));
+        self.options.extend(options.all_links.then_some(RunOption::AllLinks));
+        self.options.extend(options.flip.map(|flip| RunOption::Flip {
+            switch: flip.switch.to_owned(),
+            id: flip.id,
+            word: flip.word,
+            mask: flip.mask,
+        }));
+    }
+
+    /// The options of the run.
+    pub fn run_options(&self) -> RunOptions<'_> {
+        let mut options = RunOptions::default();
+        for option in &self.options {
+            match option {
+                RunOption::NoChecks => options.no_checks = true,
+                RunOption::AllLinks => options.all_links = true,
+                RunOption::Flip { switch, id, word, mask } => {
+                    options.flip = Some(Flip { switch, id: *id, word: *word, mask: *mask });
+                }
+            }
+        }
+        options
+    }
+
+    /// Reads it again. `name` stands in messages, `stem` is the scenario's name unless it names itself.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it: files that are gone, for example, or an older program's keys.
+    pub fn load(&self, name: &str, stem: &str, overrides: &[String]) -> Result<Loaded, Problems> {
+        load_text(name, &(self.lines.join("\n") + "\n"), std::path::Path::new(&self.base), stem, overrides)
+    }
+}
+
+/// A key as TOML has it.
+fn key(name: &str) -> String {
+    let bare =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
+    if bare { name.to_owned() } else { quoted(name) }
+}
+
+fn quoted(text: &str) -> String {
+    // JSON's escapes are TOML's but for one control character.
+    serde_json::to_string(text).unwrap_or_default().replace('\u{7f}', "\\u007f")
+}
+
+fn is_tables(node: &Node) -> bool {
+    match &node.value {
+        Value::Array(items) => !items.is_empty() && items.iter().all(|item| matches!(item.value, Value::Table(_))),
+        _ => false,
+    }
+}
+
+/// A table: its plain values first, then the tables in it under headers of their own.
+fn table(node: &Node, path: &str, out: &mut String) {
+    let Value::Table(entries) = &node.value else { return };
+    let is_section = |node: &Node| matches!(node.value, Value::Table(_)) || is_tables(node);
+    for (name, value) in entries.iter().filter(|(_, value)| !is_section(value)) {
+        let _ = write!(out, "{} = ", key(name));
+        inline(value, out);
+        out.push('\n');
+    }
+    for (name, value) in entries.iter().filter(|(_, value)| is_section(value)) {
+        let path = if path.is_empty() { key(name) } else { format!("{path}.{}", key(name)) };
+        if let Value::Array(items) = &value.value {
+            for item in items {
+                let _ = writeln!(out, "[[{path}]]");
+                table(item, &path, out);
+            }
+        } else {
+            let _ = writeln!(out, "[{path}]");
+            table(value, &path, out);
+        }
+    }
+}
+
+/// A value as TOML, in a line.
+pub(crate) fn inline(node: &Node, out: &mut String) {
+    let _ = match &node.value {
+        Value::Bool(flag) => write!(out, "{flag}"),
+        Value::Integer(number) => write!(out, "{number}"),
+        Value::Float(text) | Value::Datetime(text) => write!(out, "{text}"),
+        Value::String(text) => write!(out, "{}", quoted(text)),
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push_str(", ");
+                }
+                inline(item, out);
+            }
+            write!(out, "]")
+        }
+        Value::Table(entries) => {
+            out.push_str("{ ");
+            for (index, (name, value)) in entries.iter().enumerate() {
+                if index > 0 {
+                    out.push_str(", ");
+                }
+                let _ = write!(out, "{} = ", key(name));
+                inline(value, out);
+            }
+            write!(out, " }}")
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::shipped::{SHIPPED, stem};
+
+    #[test]
+    fn every_shipped_scenario_is_read_back_as_the_same_configuration() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        for (path, text) in SHIPPED {
+            let base = root.join(path);
+            let loaded = load_text(path, text, base.parent().unwrap(), stem(path), &["seed=9".into()])
+                .unwrap_or_else(|problems| panic!("{problems}"));
+            let written = Written::new(&loaded);
+            let again = written.load("again", stem(path), &[]).unwrap_or_else(|problems| panic!("{problems}"));
+            let config = |loaded: &Loaded| serde_json::to_string(&loaded.scenario).unwrap();
+            assert_eq!(config(&again), config(&loaded), "{path}");
+            assert_eq!(Written::new(&again), written, "{path}");
+        }
+    }
+
+    #[test]
+    fn numbers_and_odd_keys_keep_their_text() {
+        let text = "family = \"piuma\"\ntopology.kind = \"die\"\n[[collective]]\nkind = \"allreduce\"\nparticipants = [0]\n\
+                    elements = 4\n[collective.data]\nvalues = [[0.1000, nan, -0.0, \"0x7\"]]\n";
+        let loaded = load_text("x", text, std::path::Path::new("."), "x", &[]).unwrap_or_else(|p| panic!("{p}"));
+        let written = Written::new(&loaded).lines.join("\n");
+        assert!(written.contains("values = [[0.1000, nan, -0.0, \"0x7\"]]"), "{written}");
+        assert_eq!(
+            (key("a b"), key("a-1"), quoted("\u{7f}\n\"")),
+            ("\"a b\"".into(), "a-1".into(), "\"\\u007f\\n\\\"\"".into())
+        );
+    }
+}

@@ -1,0 +1,734 @@
+//! The sweep file: which scenarios, which values of them, how they are combined, and what is looked at.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use crate::scenario::expr::Expr;
+use crate::scenario::source::{Node, Value};
+use crate::scenario::{Problem, Problems, Source, file, schema, written};
+
+/// A sweep file as it is written.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "watershed sweep")]
+pub struct SweepFile {
+    /// What it is about, in one sentence.
+    #[serde(default)]
+    pub about: String,
+    /// Seed of samples and searches; scenarios have seeds of their own.
+    #[serde(default = "one")]
+    #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_i64))]
+    pub seed: u64,
+    /// How values of different axes are combined.
+    #[serde(default)]
+    pub sample: Sample,
+    /// Points of a random sample or a Latin hypercube, of each scenario.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub points: Option<u64>,
+    /// How often each point is run: with the scenario's seed, with that plus one, and so on.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub repetitions: u64,
+    /// Conditions on axis names: a point for which one of them does not hold is left out.
+    #[serde(default)]
+    pub filter: Vec<String>,
+    /// The scenarios that are swept.
+    #[schemars(length(min = 1))]
+    pub scenario: Vec<ScenarioEntry>,
+    /// Axes of all scenarios.
+    #[serde(default)]
+    pub axis: Vec<AxisFile>,
+    /// More columns of points.csv.
+    #[serde(default)]
+    pub metric: Vec<MetricFile>,
+    /// What is wanted: columns with a goal.
+    #[serde(default)]
+    #[schemars(length(max = 3))]
+    pub objective: Vec<ObjectiveFile>,
+    /// A search that chooses its points by what came of others.
+    #[serde(default)]
+    pub search: Option<SearchFile>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// How values of different axes are combined.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sample {
+    /// Every value of an axis with every one of all others.
+    #[default]
+    Grid,
+    /// Each value by chance.
+    Random,
+    /// By chance, but every axis is covered evenly.
+    LatinHypercube,
+}
+
+/// A scenario of a sweep.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct ScenarioEntry {
+    /// A scenario file, relative to the sweep file, or the name of a shipped scenario.
+    #[schemars(length(min = 1))]
+    pub file: String,
+    /// Its name in the results. Default: the file's name.
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    pub name: Option<String>,
+    /// Values that are set for all points, as `--set` takes them: "link.latency_ns=5".
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// Axes of this scenario only.
+    #[serde(default)]
+    pub axis: Vec<AxisFile>,
+}
+
+/// One axis: what is varied.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct AxisFile {
+    /// Its name in the results. Default: the last part of the key.
+    #[schemars(length(min = 1))]
+    pub name: Option<String>,
+    /// The value of the scenario that is varied, as `--set` names it: "switch.ceng.stages".
+    #[schemars(length(min = 1))]
+    pub key: Option<String>,
+    /// Several values that are varied together; each of `values` is then an array with one for each of them.
+    #[schemars(length(min = 1))]
+    pub keys: Option<Vec<String>>,
+    /// The values, one by one.
+    #[schemars(length(min = 1), with = "Option<Vec<Json>>")]
+    pub values: Option<Vec<toml::Value>>,
+    /// Evenly spaced numbers. Without `step` and `count`: any number between, for samples and searches.
+    pub range: Option<RangeFile>,
+    /// The same, evenly spaced on a logarithmic scale.
+    pub log_range: Option<RangeFile>,
+    /// Numbers of a range are rounded to whole ones.
+    pub integer: bool,
+}
+
+/// Numbers from one to another.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct RangeFile {
+    /// The first.
+    pub from: f64,
+    /// The last.
+    pub to: f64,
+    /// From one to the next; of a `log_range` a factor.
+    #[serde(default)]
+    #[schemars(range(min = 1e-9))]
+    pub step: Option<f64>,
+    /// How many.
+    #[serde(default)]
+    #[schemars(range(min = 2, max = 100_000))]
+    pub count: Option<u64>,
+}
+
+/// A column of points.csv.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct MetricFile {
+    /// Its name.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// An expression over the result document and the built-in columns, for example "links.busiest.0.stalls / cycles".
+    #[schemars(length(min = 1))]
+    pub value: String,
+}
+
+/// What is wanted.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct ObjectiveFile {
+    /// Its name: that of a column, unless `value` says what it is.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// An expression, as for a metric. Default: the column of this name.
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    pub value: Option<String>,
+    /// Whether less or more is better.
+    #[serde(default)]
+    pub goal: Goal,
+}
+
+/// The direction of an objective.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Goal {
+    /// Less is better.
+    #[default]
+    Minimise,
+    /// More is better.
+    Maximise,
+}
+
+/// A search.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct SearchFile {
+    /// What is searched for.
+    pub kind: SearchKind,
+    /// saturation: the axis of the load, a `range` without `step` and `count`.
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    pub axis: Option<String>,
+    /// saturation: how narrow the bracket gets. Default: a hundredth of the range.
+    #[serde(default)]
+    #[schemars(range(min = 1e-6))]
+    pub tolerance: Option<f64>,
+    /// pareto: points that are run at most, repetitions not counted.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub budget: Option<u64>,
+    /// pareto: points of the sample it starts with. Default: a quarter of the budget.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub initial: Option<u64>,
+}
+
+/// What is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SearchKind {
+    /// The greatest load that a network carries, by halving, for every combination of the other axes.
+    Saturation,
+    /// The points of which none is better in one objective without being worse in another.
+    Pareto,
+}
+
+/// A sweep that has been read and checked.
+#[derive(Debug, Clone)]
+pub struct Sweep {
+    /// The file.
+    pub file: SweepFile,
+    /// Its text.
+    pub text: String,
+    /// The folder that scenario files are relative to.
+    pub base: PathBuf,
+    /// Scenarios with their axes.
+    pub scenarios: Vec<Entry>,
+    /// Conditions.
+    pub filters: Vec<Expr>,
+    /// Columns beside the built-in ones: name and value.
+    pub metrics: Vec<(String, Expr)>,
+    /// Objectives: name of the column, and whether less is better.
+    pub objectives: Vec<(String, Goal)>,
+    source: Arc<Source>,
+}
+
+/// A scenario of a sweep with its axes.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// Its file, as a path or the name of a shipped scenario.
+    pub file: PathBuf,
+    /// What is set for all points.
+    pub set: Vec<String>,
+    /// Axes: those of all scenarios first.
+    pub axes: Vec<Axis>,
+}
+
+/// One axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// Its name.
+    pub name: String,
+    /// What it sets.
+    pub keys: Vec<String>,
+    /// Its values.
+    pub levels: Levels,
+}
+
+/// Values of an axis.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Levels {
+    /// These, as TOML; of linked keys one for each.
+    List(Vec<Vec<String>>),
+    /// Any number between.
+    Between {
+        /// The least.
+        from: f64,
+        /// The greatest.
+        to: f64,
+        /// Even on a logarithmic scale.
+        log: bool,
+        /// Whole numbers only.
+        integer: bool,
+    },
+}
+
+/// Values of one axis, at most.
+const LEVELS: usize = 100_000;
+
+/// A number as short as it can be said, with the noise of sums taken off.
+pub fn number(value: f64) -> String {
+    if value == 0.0 {
+        return "0".into();
+    }
+    let digits = 11 - value.abs().log10().floor() as i32;
+    let text = if (0..=30).contains(&digits) { format!("{value:.*}", digits as usize) } else { format!("{value}") };
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    text.to_owned()
+}
+
+impl Levels {
+    /// The number at a place from 0 to 1 of a continuous axis.
+    pub fn at(&self, place: f64) -> String {
+        match self {
+            Self::List(list) => list[((place * list.len() as f64) as usize).min(list.len() - 1)].join(" "),
+            Self::Between { from, to, log, integer } => {
+                let value = if *log { from * (to / from).powf(place) } else { from + (to - from) * place };
+                number(if *integer { value.round() } else { value })
+            }
+        }
+    }
+}
+
+/// The JSON Schema of a sweep file.
+pub fn sweep_schema() -> &'static Json {
+    static SCHEMA: OnceLock<Json> = OnceLock::new();
+    SCHEMA.get_or_init(schema::schema_of::<SweepFile>)
+}
+
+impl Sweep {
+    /// Reads a sweep file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, with carets.
+    pub fn load(path: &Path) -> Result<Self, Problems> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let message = match error.kind() {
+                std::io::ErrorKind::NotFound => "there is no such sweep file".to_owned(),
+                _ => format!("cannot read the sweep: {error}"),
+            };
+            Problems::new(Arc::new(Source::empty(name.clone())), vec![Problem::general(message)])
+        })?;
+        Self::parse(&name, &text, path.parent().unwrap_or(Path::new("")))
+    }
+
+    /// Reads a sweep from a string; scenario files are relative to `base`.
+    ///
+    /// # Errors
+    /// As [`Sweep::load`].
+    pub fn parse(name: &str, text: &str, base: &Path) -> Result<Self, Problems> {
+        let (source, syntax) = Source::parse(name, text);
+        let source = Arc::new(source);
+        let mut problems: Vec<Problem> = syntax.into_iter().collect();
+        if problems.is_empty() {
+            problems = schema::check_against(sweep_schema(), source.root());
+        }
+        if !problems.is_empty() {
+            return Err(Problems::new(source, problems));
+        }
+        let file: SweepFile =
+            file::read(source.root()).map_err(|problem| Problems::new(Arc::clone(&source), vec![problem]))?;
+        let mut reader = Reader { source: &source, problems: Vec::new() };
+        let sweep = reader.sweep(file, text, base);
+        let problems = reader.problems;
+        if problems.is_empty() { Ok(sweep) } else { Err(Problems::new(source, problems)) }
+    }
+
+    /// An error at a place of the file.
+    pub fn problem(&self, problem: Problem) -> Problems {
+        Problems::new(Arc::clone(&self.source), vec![problem])
+    }
+
+    /// Names of all axes, in the order of columns.
+    pub fn axis_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for axis in self.scenarios.iter().flat_map(|entry| &entry.axes) {
+            if !names.contains(&axis.name) {
+                names.push(axis.name.clone());
+            }
+        }
+        names
+    }
+}
+
+struct Reader<'a> {
+    source: &'a Arc<Source>,
+    problems: Vec<Problem>,
+}
+
+fn child<'a>(node: &'a Node, key: &str) -> Option<&'a Node> {
+    match &node.value {
+        Value::Table(table) => table.get(key),
+        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+        _ => None,
+    }
+}
+
+fn text_of(node: &Node) -> String {
+    let mut out = String::new();
+    written::inline(node, &mut out);
+    out
+}
+
+impl Reader<'_> {
+    fn report(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    fn sweep(&mut self, file: SweepFile, text: &str, base: &Path) -> Sweep {
+        let root = self.source.root();
+        let common = self.axes(&file.axis, child(root, "axis"), "axis");
+        let mut scenarios = Vec::new();
+        let mut names = BTreeSet::new();
+        for (index, entry) in file.scenario.iter().enumerate() {
+            let path = format!("scenario[{index}]");
+            let node = child(root, "scenario").and_then(|node| child(node, &index.to_string()));
+            let mut axes = common.clone();
+            axes.extend(self.axes(&entry.axis, node.and_then(|node| child(node, "axis")), &format!("{path}.axis")));
+            let mut seen = BTreeSet::new();
+            for axis in &axes {
+                if !seen.insert(axis.name.as_str()) {
+                    self.report(
+                        Problem::at(&path, format!("two axes have the name `{}`", axis.name))
+                            .help("give one of them a `name`"),
+                    );
+                }
+            }
+            let beside = base.join(&entry.file);
+            let shipped = crate::scenario::shipped::find(&entry.file);
+            let (file, stem) = match shipped {
+                Some((_, _)) if !beside.exists() => (PathBuf::from(&entry.file), entry.file.clone()),
+                _ => (beside, Path::new(&entry.file).file_stem().unwrap_or_default().to_string_lossy().into_owned()),
+            };
+            let name = entry.name.clone().unwrap_or_else(|| crate::scenario::shipped::stem(&stem).to_owned());
+            if !names.insert(name.clone()) {
+                self.report(
+                    Problem::at(&path, format!("two scenarios have the name `{name}`"))
+                        .help("give one of them a `name`"),
+                );
+            }
+            scenarios.push(Entry { name, file, set: entry.set.clone(), axes });
+        }
+        let axis_names: BTreeSet<String> =
+            scenarios.iter().flat_map(|entry: &Entry| &entry.axes).map(|axis| axis.name.clone()).collect();
+        let mut filters = Vec::new();
+        for (index, text) in file.filter.iter().enumerate() {
+            let path = format!("filter[{index}]");
+            let Some(expr) = self.expression(text, &path) else { continue };
+            for name in expr.names() {
+                if name != "scenario" && !axis_names.contains(name) {
+                    self.report(
+                        Problem::at(&path, format!("`{name}` is not the name of an axis")).nearest(name, &axis_names),
+                    );
+                }
+            }
+            filters.push(expr);
+        }
+        let mut metrics = Vec::new();
+        for (index, metric) in file.metric.iter().enumerate() {
+            if let Some(expr) = self.expression(&metric.value, &format!("metric[{index}].value")) {
+                metrics.push((metric.name.clone(), expr));
+            }
+        }
+        let mut objectives = Vec::new();
+        for (index, objective) in file.objective.iter().enumerate() {
+            let path = format!("objective[{index}]");
+            if let Some(value) = &objective.value {
+                if let Some(expr) = self.expression(value, &format!("{path}.value")) {
+                    metrics.push((objective.name.clone(), expr));
+                }
+            } else if !super::table::BUILT_IN.contains(&objective.name.as_str())
+                && !metrics.iter().any(|(name, _)| *name == objective.name)
+            {
+                let columns =
+                    super::table::BUILT_IN.iter().copied().chain(metrics.iter().map(|(name, _)| name.as_str()));
+                self.report(
+                    Problem::at(format!("{path}.name"), format!("there is no column `{}`", objective.name))
+                        .nearest(&objective.name, columns.collect::<Vec<_>>())
+                        .expected("the name of a column, or a `value` of its own"),
+                );
+            }
+            objectives.push((objective.name.clone(), objective.goal));
+        }
+        let mut columns: BTreeSet<&str> = super::table::FIXED.iter().chain(&super::table::BUILT_IN).copied().collect();
+        for name in axis_names.iter().map(String::as_str).chain(metrics.iter().map(|(name, _)| name.as_str())) {
+            if !columns.insert(name) {
+                self.problems.push(
+                    Problem::general(format!("two columns have the name `{name}`")).help("rename the axis or metric"),
+                );
+            }
+        }
+        self.rules(&file, &scenarios);
+        let (text, base) = (text.to_owned(), base.to_owned());
+        Sweep { file, text, base, scenarios, filters, metrics, objectives, source: Arc::clone(self.source) }
+    }
+
+    /// What hangs together.
+    fn rules(&mut self, file: &SweepFile, scenarios: &[Entry]) {
+        let searches = file.search.is_some();
+        match (file.sample, file.points) {
+            (Sample::Grid, Some(_)) => self.report(Problem::at_key("points", "a grid has the points its axes make")),
+            (Sample::Random | Sample::LatinHypercube, None) if !searches => {
+                self.report(Problem::at("sample", "a sample needs `points`").expected("points = 200, for example"));
+            }
+            _ => {}
+        }
+        let continuous = |axis: &Axis| matches!(axis.levels, Levels::Between { .. });
+        let load = file.search.as_ref().and_then(|search| search.axis.clone());
+        if file.sample == Sample::Grid && !file.search.as_ref().is_some_and(|search| search.kind == SearchKind::Pareto)
+        {
+            for axis in scenarios.iter().flat_map(|entry| &entry.axes) {
+                if continuous(axis) && load.as_ref() != Some(&axis.name) {
+                    self.report(
+                        Problem::at("axis", format!("axis `{}` needs `step` or `count` in a grid", axis.name))
+                            .help("a range without them is for samples and searches"),
+                    );
+                }
+            }
+        }
+        let Some(search) = &file.search else { return };
+        match search.kind {
+            SearchKind::Saturation => {
+                let Some(name) = &search.axis else {
+                    self.report(
+                        Problem::at("search", "a search for saturation needs `axis`")
+                            .expected("the name of the axis of the load"),
+                    );
+                    return;
+                };
+                for entry in scenarios {
+                    match entry.axes.iter().find(|axis| axis.name == *name) {
+                        None => self.report(
+                            Problem::at("search.axis", format!("scenario `{}` has no axis `{name}`", entry.name))
+                                .nearest(name, entry.axes.iter().map(|axis| axis.name.as_str()).collect::<Vec<_>>()),
+                        ),
+                        Some(axis) if !continuous(axis) => self.report(
+                            Problem::at("search.axis", format!("axis `{name}` has single values"))
+                                .expected("a `range` without `step` and `count`"),
+                        ),
+                        Some(_) => {}
+                    }
+                }
+            }
+            SearchKind::Pareto => {
+                if file.objective.len() < 2 {
+                    self.report(Problem::at("search", "a Pareto front needs two or three objectives"));
+                }
+                if search.budget.is_none() {
+                    self.report(
+                        Problem::at("search", "a search for a Pareto front needs `budget`")
+                            .expected("budget = 200, for example"),
+                    );
+                }
+            }
+        }
+    }
+
+    fn expression(&mut self, text: &str, path: &str) -> Option<Expr> {
+        match Expr::parse(text) {
+            Ok(expr) => Some(expr),
+            Err(wrong) => {
+                let shown = text.get(wrong.at.clone()).filter(|piece| !piece.is_empty()).unwrap_or("the end");
+                self.report(Problem::at(path, format!("at `{shown}`: {wrong}")));
+                None
+            }
+        }
+    }
+
+    fn axes(&mut self, files: &[AxisFile], node: Option<&Node>, path: &str) -> Vec<Axis> {
+        let mut axes = Vec::new();
+        for (index, file) in files.iter().enumerate() {
+            let path = format!("{path}[{index}]");
+            let node = node.and_then(|node| child(node, &index.to_string()));
+            let keys = match (&file.key, &file.keys) {
+                (Some(key), None) => vec![key.clone()],
+                (None, Some(keys)) => keys.clone(),
+                _ => {
+                    self.report(Problem::at(&path, "an axis has either `key` or `keys`"));
+                    continue;
+                }
+            };
+            let last = keys[0].rsplit(['.', ']']).next().unwrap_or(&keys[0]);
+            let name = file.name.clone().unwrap_or_else(|| last.to_owned());
+            let given = [file.values.is_some(), file.range.is_some(), file.log_range.is_some()];
+            if given.into_iter().filter(|given| *given).count() != 1 {
+                self.report(Problem::at(&path, "an axis has one of `values`, `range` and `log_range`"));
+                continue;
+            }
+            let levels = if let Some(values) = node.and_then(|node| child(node, "values")) {
+                self.values(values, &keys, &format!("{path}.values"))
+            } else {
+                let (range, log) = match (file.range, file.log_range) {
+                    (Some(range), _) => (range, false),
+                    (_, Some(range)) => (range, true),
+                    _ => continue,
+                };
+                if keys.len() > 1 {
+                    self.report(Problem::at(&path, "linked keys need `values`: an array for each point of the axis"));
+                    continue;
+                }
+                self.range(range, log, file.integer, &format!("{path}.{}", if log { "log_range" } else { "range" }))
+            };
+            if let Some(levels) = levels {
+                axes.push(Axis { name, keys, levels });
+            }
+        }
+        axes
+    }
+
+    fn values(&mut self, node: &Node, keys: &[String], path: &str) -> Option<Levels> {
+        let Value::Array(items) = &node.value else { return None };
+        let mut list = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            if keys.len() == 1 {
+                list.push(vec![text_of(item)]);
+                continue;
+            }
+            match &item.value {
+                Value::Array(row) if row.len() == keys.len() => list.push(row.iter().map(text_of).collect()),
+                _ => {
+                    self.report(
+                        Problem::at(format!("{path}[{index}]"), "this does not fit the linked keys")
+                            .expected(format!("an array of {} values, one for each of `keys`", keys.len())),
+                    );
+                    return None;
+                }
+            }
+        }
+        Some(Levels::List(list))
+    }
+
+    fn range(&mut self, range: RangeFile, log: bool, integer: bool, path: &str) -> Option<Levels> {
+        let RangeFile { from, to, step, count } = range;
+        if !from.is_finite() || !to.is_finite() || to < from || (log && from <= 0.0) {
+            let expected = if log { "0 < from <= to" } else { "from <= to" };
+            self.report(Problem::at(path, "this is no range").expected(expected));
+            return None;
+        }
+        let values: Vec<f64> = match (step, count) {
+            (Some(_), Some(_)) => {
+                self.report(Problem::at(path, "a range has `step` or `count`, not both"));
+                return None;
+            }
+            (None, None) => return Some(Levels::Between { from, to, log, integer }),
+            (None, Some(count)) => {
+                let place = |index: u64| index as f64 / (count - 1) as f64;
+                (0..count)
+                    .map(|at| if log { from * (to / from).powf(place(at)) } else { from + (to - from) * place(at) })
+                    .collect()
+            }
+            (Some(step), None) => {
+                if (log && step <= 1.0) || step <= 0.0 {
+                    self.report(Problem::at(path, "the step leads nowhere").expected(if log {
+                        "a factor above 1"
+                    } else {
+                        "a step above 0"
+                    }));
+                    return None;
+                }
+                let steps = if log { (to / from).ln() / step.ln() } else { (to - from) / step };
+                if steps > LEVELS as f64 {
+                    self.report(Problem::at(path, format!("an axis of more than {LEVELS} values")));
+                    return None;
+                }
+                let value = |at: u64| if log { from * step.powf(at as f64) } else { from + at as f64 * step };
+                (0..=(steps + 1e-9) as u64).map(value).collect()
+            }
+        };
+        let mut list: Vec<Vec<String>> = Vec::new();
+        for value in values {
+            let text = vec![number(if integer { value.round() } else { value })];
+            if list.last() != Some(&text) {
+                list.push(text);
+            }
+        }
+        Some(Levels::List(list))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axes(text: &str) -> Result<Vec<Vec<String>>, String> {
+        let text = format!("[[scenario]]\nfile = \"allreduce-die\"\n{text}");
+        let sweep = Sweep::parse("s.toml", &text, Path::new(".")).map_err(|problems| problems.to_string())?;
+        Ok(sweep.scenarios[0]
+            .axes
+            .iter()
+            .map(|axis| match &axis.levels {
+                Levels::List(list) => list.iter().map(|level| level.join(" ")).collect(),
+                Levels::Between { .. } => vec![axis.levels.at(0.0), axis.levels.at(0.5), axis.levels.at(1.0)],
+            })
+            .collect())
+    }
+
+    #[test]
+    fn axes_have_the_values_they_say() {
+        for (text, expected) in [
+            ("values = [1, \"matrix\", 0.50, [4, 4]]", "1, \"matrix\", 0.50, [4, 4]"),
+            ("range = { from = 0.1, to = 0.5, step = 0.1 }", "0.1, 0.2, 0.3, 0.4, 0.5"),
+            ("range = { from = 1, to = 10, count = 4 }", "1, 4, 7, 10"),
+            ("log_range = { from = 1, to = 1000, count = 4 }", "1, 10, 100, 1000"),
+            ("log_range = { from = 1, to = 40, step = 2 }", "1, 2, 4, 8, 16, 32"),
+            ("log_range = { from = 1, to = 8, count = 7 }\ninteger = true", "1, 2, 3, 4, 6, 8"),
+        ] {
+            let found = axes(&format!("[[axis]]\nkey = \"a.b\"\n{text}\n")).unwrap();
+            assert_eq!(found[0].join(", "), expected, "{text}");
+        }
+        let linked = axes("[[axis]]\nname = \"n\"\nkeys = [\"a\", \"b\"]\nvalues = [[1, 2], [3, 4]]\n").unwrap();
+        assert_eq!(linked[0], ["1 2", "3 4"]);
+    }
+
+    #[test]
+    fn mistakes_are_explained_at_their_place() {
+        for (text, message) in [
+            ("[[axis]]\nkey = \"a\"\n", "one of `values`"),
+            ("[[axis]]\nvalues = [1]\n", "either `key` or `keys`"),
+            ("[[axis]]\nkeys = [\"a\", \"b\"]\nvalues = [[1, 2], [3]]\n", "s.toml:5:19"),
+            ("[[axis]]\nkey = \"a\"\nrange = { from = 3, to = 1, step = 1 }\n", "this is no range"),
+            ("[[axis]]\nkey = \"a\"\nrange = { from = 1, to = 2 }\n", "needs `step` or `count` in a grid"),
+            (
+                "[[axis]]\nkey = \"a\"\nvalues = [1]\n[[axis]]\nkey = \"b.a\"\nvalues = [1]\n",
+                "two axes have the name `a`",
+            ),
+            ("[[objective]]\nname = \"latency_cycle\"\n", "did you mean `latency_cycles`"),
+            ("[[metric]]\nname = \"m\"\nvalue = \"1 +\"\n", "a value is missing here"),
+            ("[search]\nkind = \"pareto\"\nbudget = 9\n", "two or three objectives"),
+            ("[search]\nkind = \"saturation\"\n", "needs `axis`"),
+            ("axes = 3\n", "unknown key `axes`"),
+        ] {
+            let error = axes(text).unwrap_err();
+            assert!(error.contains(message), "{text}: {error}");
+        }
+        let error = Sweep::parse(
+            "s.toml",
+            "sample = \"random\"\nfilter = [\"x > 1\"]\n[[scenario]]\nfile = \"fig2-tree\"\n",
+            Path::new("."),
+        );
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("needs `points`") && error.contains("`x` is not the name of an axis"), "{error}");
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in
+            [(0.1 + 0.2, "0.3"), (1e6, "1000000"), (1.0 / 3.0, "0.333333333333"), (-2.5, "-2.5"), (0.0, "0")]
+        {
+            assert_eq!(number(value), text);
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! Sweeps: one scenario, or several, over many values of their parameters.
+//!
+//! | file | holds |
+//! |---|---|
+//! | [`file`](mod@file) | the sweep file: scenarios, axes, samples, filters, metrics, objectives, searches |
+//! | [`plan`] | which points are run, in which order |
+//! | [`store`] | what came of them, in a database that survives the end of the process at any instant |
+//! | [`table`] | the columns of `points.csv` |
+//!
+//! A point is known by the hash of its resolved configuration: two ways to write one configuration are computed once, and a
+//! point that is in the store is never computed again. What is written does not depend on the number of threads nor on how
+//! often the sweep was interrupted.
+
+use std::collections::{BTreeMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
+
+pub mod file;
+pub mod plan;
+pub mod store;
+pub mod table;
+
+pub use file::Sweep;
+pub use plan::{Plan, Point};
+pub use store::{Row, Store, StoreError};
+pub use table::Facts;
+
+use crate::scenario::result::{Document, Outcome, fnv1a};
+use crate::scenario::run::{self, Control, RunOptions};
+use crate::scenario::{Loaded, Problems, load_file, load_text, shipped};
+use store::Done;
+
+/// What a sweep is run with.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Threads.
+    pub jobs: usize,
+    /// Which part of the points, and of how many parts: from 1 on.
+    pub shard: Option<(u64, u64)>,
+    /// Go on in a folder that has results already.
+    pub resume: bool,
+    /// Whether to end now, with what is done.
+    pub stop: &'a (dyn Fn() -> bool + Sync),
+    /// Called for every point: done, of how many if that is known, and failed.
+    pub progress: &'a dyn Fn(usize, Option<usize>, usize),
+}
+
+/// How a sweep ended.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Report {
+    /// Points of this part of the sweep.
+    pub points: usize,
+    /// Points that were in the store already.
+    pub known: usize,
+    /// Points that were computed now.
+    pub computed: usize,
+    /// Points that failed a check or were refused.
+    pub failed: usize,
+    /// The user stopped it.
+    pub interrupted: bool,
+    /// What a search for saturation has found.
+    pub brackets: Vec<plan::Bracket>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Why a sweep cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// The sweep file, or a scenario with nothing varied, is wrong.
+    #[error("{0}")]
+    Problems(#[from] Problems),
+    /// The store fails.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// A file cannot be written.
+    #[error("error: cannot write {}: {error}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// The options do not fit the sweep.
+    #[error("error: {0}")]
+    Usage(String),
+}
+
+/// Loads a scenario of the sweep with these values set.
+fn load(sweep: &Sweep, scenario: usize, sets: &[String]) -> Result<Loaded, Problems> {
+    let file = &sweep.scenarios[scenario].file;
+    let name = file.to_string_lossy().replace('\\', "/");
+    match shipped::find(&name) {
+        Some((path, text)) if !file.exists() => {
+            let base = Path::new(path).parent().unwrap_or(Path::new(""));
+            load_text(path, text, base, shipped::stem(path), sets)
+        }
+        _ => load_file(file, sets),
+    }
+}
+
+/// What a result belongs to: equal sweeps of equal scenarios have equal fingerprints.
+fn fingerprint(sweep: &Sweep, bases: &[Loaded]) -> String {
+    let configs = bases.iter().map(|loaded| serde_json::to_string(&loaded.scenario).unwrap_or_default());
+    let text: String = std::iter::once(sweep.text.clone()).chain(configs).collect::<Vec<_>>().join("\n");
+    format!("{:016x}", fnv1a(text.as_bytes()))
+}
+
+/// Runs a sweep into a folder and leaves `points.csv` there.
+///
+/// # Errors
+/// See [`SweepError`]. A point that fails is no error.
+pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report, SweepError> {
+    let mut plan = Plan::new(sweep).map_err(|impossible| SweepError::Usage(impossible.to_string()))?;
+    if options.shard.is_some() && plan.size().is_none() {
+        return Err(SweepError::Usage("a search cannot be cut into shards: its points follow from each other".into()));
+    }
+    // A scenario that is wrong without any axis would only make every point fail.
+    let bases = (0..sweep.scenarios.len())
+        .map(|scenario| load(sweep, scenario, &sweep.scenarios[scenario].set))
+        .collect::<Result<Vec<Loaded>, Problems>>()?;
+    let seeds: Vec<u64> = bases.iter().map(|loaded| loaded.scenario.seed).collect();
+    let mut store = Store::open(folder)?;
+    let print = fingerprint(sweep, &bases);
+    let before = store.meta("fingerprint")?;
+    if !options.resume && !store.is_empty()? {
+        let text = format!("{} holds results of a sweep; --resume goes on with it", folder.display());
+        return Err(SweepError::Usage(text));
+    }
+    let mut report = Report::default();
+    if before.is_some_and(|before| before != print) {
+        report.notes.push("the sweep or a scenario has changed: points that are still the same are kept".into());
+    }
+    let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), crate::scenario::result::commit());
+    if let Some(before) = store.meta("version")?
+        && before != version
+    {
+        report.notes.push(format!("earlier points were computed by version {before}, this is {version}"));
+    }
+    let base = sweep.base.to_string_lossy().into_owned();
+    store.begin(&[("fingerprint", &print), ("text", &sweep.text), ("base", &base), ("version", &version)])?;
+
+    let size = plan.size().map(|size| match options.shard {
+        Some((part, parts)) => (0..size as u64).filter(|number| number % parts == part - 1).count(),
+        None => size,
+    });
+    let mut facts: Vec<Option<Facts>> = Vec::new();
+    loop {
+        let first = facts.len() as u64;
+        let batch = plan.next(&facts);
+        if batch.is_empty() {
+            break;
+        }
+        let mine = |number: u64| options.shard.is_none_or(|(part, parts)| number % parts == part - 1);
+        let numbered: Vec<(u64, &Point)> = batch
+            .iter()
+            .enumerate()
+            .map(|(at, point)| (first + at as u64, point))
+            .filter(|(number, _)| mine(*number))
+            .collect();
+        evaluate(sweep, &seeds, &numbered, &mut store, options, size, &mut report)?;
+        if report.interrupted {
+            break;
+        }
+        if size.is_some() {
+            break;
+        }
+        // What came of the batch decides what comes next.
+        let rows = store.rows()?;
+        let by_number: BTreeMap<u64, &Row> = rows.iter().map(|row| (row.number, row)).collect();
+        facts.extend(
+            (first..first + batch.len() as u64).map(|number| {
+                by_number.get(&number).filter(|row| row.status == "ok").and_then(|row| row.facts.clone())
+            }),
+        );
+    }
+    if !report.interrupted {
+        report.brackets = plan.brackets().to_vec();
+    }
+    write_table(sweep, &store, folder)?;
+    Ok(report)
+}
+
+/// Writes `points.csv` of what the store holds.
+///
+/// # Errors
+/// The store or the file.
+pub fn write_table(sweep: &Sweep, store: &Store, folder: &Path) -> Result<Vec<Row>, SweepError> {
+    let rows = store.rows()?;
+    let path = folder.join("points.csv");
+    let text = table::csv(sweep, &rows);
+    table::write_whole(&path, text.as_bytes()).map_err(|error| SweepError::Write { path, error })?;
+    Ok(rows)
+}
+
+/// The sweep that a store belongs to.
+///
+/// # Errors
+/// It holds none, or one that this program does not understand.
+pub fn of_store(store: &Store, folder: &Path) -> Result<Sweep, SweepError> {
+    let (Some(text), Some(base)) = (store.meta("text")?, store.meta("base")?) else {
+        return Err(SweepError::Usage(format!("{} holds no sweep", folder.display())));
+    };
+    let name = format!("the sweep in {}", folder.display());
+    Ok(Sweep::parse(&name, &text, Path::new(&base))?)
+}
+
+/// Joins the stores of several folders into one and writes its `points.csv`; how many points there are.
+///
+/// # Errors
+/// A folder has no store, or they belong to different sweeps.
+pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<usize, SweepError> {
+    for part in parts {
+        if !Store::file(part).exists() {
+            return Err(SweepError::Usage(format!("{} holds no results of a sweep", part.display())));
+        }
+    }
+    let mut into = Store::open(folder)?;
+    for part in parts {
+        into.merge(&Store::open(part)?)?;
+    }
+    let sweep = of_store(&into, folder)?;
+    Ok(write_table(&sweep, &into, folder)?.len())
+}
+
+/// What a worker hands over: a row, and what came of its point unless somebody else sees to it.
+type Finished = (Row, Option<Done>);
+
+/// Computes what is not in the store yet.
+fn evaluate(
+    sweep: &Sweep,
+    seeds: &[u64],
+    points: &[(u64, &Point)],
+    store: &mut Store,
+    options: &Options<'_>,
+    size: Option<usize>,
+    report: &mut Report,
+) -> Result<(), SweepError> {
+    let finished = store.finished()?;
+    let claimed: Mutex<HashSet<String>> = Mutex::new(store.keys()?);
+    let left: Vec<&(u64, &Point)> = points.iter().filter(|(number, _)| !finished.contains_key(number)).collect();
+    report.points += points.len();
+    report.known += points.len() - left.len();
+    (options.progress)(report.known + report.computed, size, report.failed);
+    let next = AtomicUsize::new(0);
+    let stop = options.stop;
+    let (sender, receiver) = mpsc::sync_channel::<Finished>(256);
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs.clamp(1, left.len().max(1)) {
+            let (sender, next, left, claimed) = (sender.clone(), &next, &left, &claimed);
+            scope.spawn(move || {
+                while let Some((number, point)) = left.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if stop() {
+                        return;
+                    }
+                    let Some(done) = compute(sweep, seeds, *number, point, claimed, stop) else { return };
+                    if sender.send(done).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        // Whatever is ready goes into one transaction: under load a commit serves many points.
+        while let Ok(first) = receiver.recv() {
+            let batch: Vec<Finished> = std::iter::once(first).chain(receiver.try_iter().take(255)).collect();
+            let (rows, done): (Vec<Row>, Vec<Option<Done>>) = batch.into_iter().unzip();
+            let done: Vec<Done> = done.into_iter().flatten().collect();
+            store.write(&rows, &done)?;
+            report.known += rows.len() - done.len();
+            report.computed += done.len();
+            report.failed += done.iter().filter(|done| done.status != "ok").count();
+            (options.progress)(report.known + report.computed, size, report.failed);
+        }
+        Ok::<(), SweepError>(())
+    })?;
+    report.interrupted |= (options.stop)();
+    Ok(())
+}
+
+/// Runs one point; `None` if the user stopped it.
+fn compute(
+    sweep: &Sweep,
+    seeds: &[u64],
+    number: u64,
+    point: &Point,
+    claimed: &Mutex<HashSet<String>>,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Option<Finished> {
+    let entry = &sweep.scenarios[point.scenario];
+    let sets = point.sets(sweep);
+    let given = sets.iter().rev().find_map(|set| set.strip_prefix("seed=")?.trim().parse::<u64>().ok());
+    let seed = given.unwrap_or(seeds[point.scenario]).wrapping_add(point.repetition);
+    let axes = entry.axes.iter().map(|axis| (axis.name.clone(), point.shown(sweep, &axis.name))).collect();
+    let row = |key: String| Row {
+        number,
+        key,
+        scenario: entry.name.clone(),
+        file: entry.file.to_string_lossy().replace('\\', "/"),
+        repetition: point.repetition,
+        seed,
+        axes,
+        sets: sets.clone(),
+        status: String::new(),
+        facts: None,
+        error: String::new(),
+    };
+    let mut all = sets.clone();
+    all.push(format!("seed={seed}"));
+    let claim = |key: &str| claimed.lock().is_ok_and(|mut claimed| claimed.insert(key.to_owned()));
+    let loaded = match load(sweep, point.scenario, &all) {
+        Ok(loaded) => loaded,
+        Err(problems) => {
+            // What is refused has no configuration; its key is that of what was asked for.
+            let key =
+                format!("refused-{:016x}", fnv1a(format!("{}\n{}", entry.file.display(), all.join("\n")).as_bytes()));
+            let problem = problems.list().first().map(|problem| problem.message().to_owned()).unwrap_or_default();
+            let done = claim(&key).then(|| Done { key: key.clone(), status: "refused", facts: None, error: problem });
+            return Some((row(key), done));
+        }
+    };
+    let config = serde_json::to_string(&loaded.scenario).unwrap_or_default();
+    let key = format!("{:016x}", fnv1a(config.as_bytes()));
+    if !claim(&key) {
+        return Some((row(key), None));
+    }
+    let hook = |_| if stop() { Control::Stop } else { Control::Continue };
+    let run_options = RunOptions { hook: Some(&hook), ..RunOptions::default() };
+    let outcome = catch_unwind(AssertUnwindSafe(|| run::run(&loaded, &run_options)));
+    let done = match outcome {
+        Ok(Ok(result)) if result.document.outcome == Outcome::Interrupted => return None,
+        Ok(Ok(result)) => {
+            let error = failure(&result.document).unwrap_or_default();
+            let status = if error.is_empty() { "ok" } else { "failed" };
+            Done { key: key.clone(), status, facts: Some(Facts::new(&result.document, &loaded)), error }
+        }
+        Ok(Err(error)) => {
+            let error = error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            Done { key: key.clone(), status: "refused", facts: None, error }
+        }
+        Err(panic) => {
+            let words = panic.downcast_ref::<String>().cloned();
+            let words = words.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
+            let error = format!("the program failed: {}", words.lines().next().unwrap_or_default());
+            Done { key: key.clone(), status: "failed", facts: None, error }
+        }
+    };
+    Some((row(key), Some(done)))
+}
+
+/// What is wrong with a run, in a line.
+fn failure(document: &Document) -> Option<String> {
+    let failed = document.checks.iter().find(|check| !check.passed);
+    let words = failed.map(|check| format!("{}: {}", check.name, check.detail.lines().next().unwrap_or_default()));
+    words.or_else(|| (document.outcome != Outcome::Finished).then(|| "the run did not finish".to_owned()))
+}
+
+/// The front of a sweep with two or three objectives: rows of which none is better in one without being worse in
+/// another; with repetitions, the mean decides and the first row of a point stands for it.
+pub fn pareto<'a>(sweep: &Sweep, rows: &'a [Row]) -> Vec<&'a Row> {
+    if sweep.objectives.len() < 2 {
+        return Vec::new();
+    }
+    let mut points: BTreeMap<(&str, String), Vec<&Row>> = BTreeMap::new();
+    for row in rows {
+        points.entry((&row.scenario, row.sets.join("\n"))).or_default().push(row);
+    }
+    let groups: Vec<Vec<&Row>> = points.into_values().collect();
+    let values: Vec<Option<Vec<f64>>> = groups
+        .iter()
+        .map(|rows| {
+            let facts: Vec<Option<Facts>> =
+                rows.iter().map(|row| row.facts.clone().filter(|_| row.status == "ok")).collect();
+            plan::mean_objectives(sweep, &facts)
+        })
+        .collect();
+    let mut front: Vec<&Row> = plan::front(&values).into_iter().map(|at| groups[at][0]).collect();
+    front.sort_by_key(|row| row.number);
+    front
+}

@@ -1,0 +1,89 @@
+//! C-REPRO-1: a result carries what it was made from; replay runs that again and compares everything.
+
+use std::fs;
+
+use crate::support::watershed;
+
+fn recorded(folder: &tempfile::TempDir, arguments: &[&str]) -> String {
+    let file = folder.path().join("result.json");
+    let output = watershed([&["run", "--json"], arguments].concat());
+    assert_ne!(output.status, 2, "{}", output.stderr);
+    fs::write(&file, output.stdout).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn every_family_comes_out_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["testbench/piuma/barrier-die.toml", "--set", "switch.ceng.stages=4", "--seed", "12"][..],
+        &["allreduce-die", "--set", "collective.0.elements=9", "--all-links"],
+        &["fig4-late-leaf"],
+        &["mesh-bursty"],
+        &["fig2-tree", "--no-checks"],
+        &["barrier-die", "--set", "limits.max_cycles=9"],
+    ] {
+        let file = recorded(&folder, arguments);
+        let output = watershed(["replay", &file]);
+        assert_eq!(output.status, 0, "{arguments:?}: {}{}", output.stdout, output.stderr);
+        assert!(output.stdout.contains(": same ("), "{}", output.stdout);
+    }
+}
+
+#[test]
+fn a_deliberate_fault_is_part_of_what_is_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = recorded(&folder, &["allreduce-die", "--set", "collective.0.elements=20", "--flip", "sw4:0:17:0x1"]);
+    assert_eq!(watershed(["replay", &file]).status, 0);
+}
+
+#[test]
+fn the_first_difference_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = recorded(&folder, &["barrier-die"]);
+    let text = fs::read_to_string(&file).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let cycles = document["cycles"].as_u64().unwrap();
+    fs::write(&file, text.replacen(&format!("\"cycles\": {cycles}"), "\"cycles\": 7", 1)).unwrap();
+    let output = watershed(["replay", &file]);
+    assert_eq!(output.status, 1, "{}{}", output.stdout, output.stderr);
+    let expected = format!("DIFFERENT, first at cycles\n  recorded  7\n  now       {cycles}\n");
+    assert!(output.stdout.contains(&expected), "{}", output.stdout);
+}
+
+#[test]
+fn what_is_no_result_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = recorded(&folder, &["barrier-die"]);
+    let good = fs::read_to_string(&file).unwrap();
+    let mut document: serde_json::Value = serde_json::from_str(&good).unwrap();
+    let lines = document["scenario"]["lines"].as_array().unwrap().clone();
+    document["scenario"]["lines"] = lines.iter().map(|line| line.as_str().unwrap().replace("die", "dye")).collect();
+    let spoiled = document.to_string();
+    document.as_object_mut().unwrap().remove("scenario");
+    for (text, message) in [
+        ("{", "is no result document"),
+        ("{}", "is no result document"),
+        (&document.to_string(), "does not hold its scenario"),
+        (&spoiled, "the scenario in"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let output = watershed(["replay", &file]);
+        assert_eq!(output.status, 2, "{text}");
+        assert!(output.stderr.contains(message), "{}", output.stderr);
+    }
+    assert_eq!(watershed(["replay", "nowhere.json"]).status, 2);
+}
+
+#[test]
+fn the_scenario_comes_back_as_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = recorded(&folder, &["barrier-die", "--set", "switch.ceng.stages=5"]);
+    let output = watershed(["replay", &file, "--scenario"]);
+    assert!(output.stdout.contains("stages = 5"), "{}", output.stdout);
+    let scenario = folder.path().join("barrier-die.toml");
+    fs::write(&scenario, output.stdout).unwrap();
+    let again = watershed(["run", scenario.to_str().unwrap(), "--json"]).stdout;
+    let hash = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap()["stamp"]["config_hash"].clone();
+    assert_eq!(hash(&again), hash(&fs::read_to_string(&file).unwrap()));
+}

@@ -1,0 +1,191 @@
+//! `why`: the parts of a collective's latency follow each other without a gap and add up to it, and each says what happened.
+
+use std::path::Path;
+
+use watershed::kernel::Rng;
+use watershed::scenario::run::{RunOptions, RunResult, run};
+use watershed::scenario::shipped::{SHIPPED, stem};
+use watershed::scenario::why::{Ask, Kind, Why};
+use watershed::scenario::config::{CollectiveKind, Family};
+use watershed::scenario::load_text;
+
+fn explained(text: &str, packet: Option<u64>) -> RunResult {
+    let loaded = load_text("test", text, Path::new(env!("CARGO_MANIFEST_DIR")), "test", &[])
+        .unwrap_or_else(|p| panic!("{p}\n{text}"));
+    run(&loaded, &RunOptions { why: Some(Ask { collective: None, packet }), ..RunOptions::default() })
+        .unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+/// Every collective that has ended is explained, to the cycle.
+fn assert_whole(result: &RunResult, what: &str) -> usize {
+    let ended: Vec<_> = result.document.collectives.iter().filter(|found| found.latency_cycles.is_some()).collect();
+    assert_eq!(result.why.len(), ended.len(), "{what}: {:?}", result.notes);
+    for (why, collective) in result.why.iter().zip(&ended) {
+        let at = format!("{what}: {}", why.collective);
+        assert_eq!(Some(why.latency_cycles), collective.latency_cycles, "{at}");
+        assert_eq!(why.parts.first().map_or(why.start_cycle, |part| part.from), why.start_cycle, "{at}");
+        assert_eq!(why.parts.last().map_or(why.end_cycle, |part| part.to), why.end_cycle, "{at}");
+        assert!(why.parts.windows(2).all(|pair| pair[0].to == pair[1].from), "{at}: {:?}", why.parts);
+        assert_eq!(why.by_kind().iter().map(|(_, cycles)| cycles).sum::<u64>(), why.latency_cycles, "{at}");
+        assert_eq!(why.by_phase().iter().map(|(_, cycles)| cycles).sum::<u64>(), why.latency_cycles, "{at}");
+    }
+    ended.len()
+}
+
+fn cycles(why: &Why, kind: Kind) -> u64 {
+    why.by_kind().iter().find(|(found, _)| *found == kind).map_or(0, |(_, cycles)| *cycles)
+}
+
+/// Explains all shipped scenarios of the family with at most so many switches; how many collectives there were.
+fn shipped(most_switches: u32) -> usize {
+    let mut collectives = 0;
+    for (path, text) in SHIPPED {
+        let base = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        let loaded = load_text(path, text, base.parent().unwrap(), stem(path), &[]).unwrap_or_else(|p| panic!("{p}"));
+        let scenario = &loaded.scenario;
+        let scans = scenario.collectives.iter().any(|collective| collective.kind == CollectiveKind::Scan);
+        if scenario.family != Family::Piuma
+            || scenario.collectives.is_empty()
+            || scans
+            || scenario.topology.switches() > most_switches
+        {
+            continue;
+        }
+        let plain = run(&loaded, &RunOptions::default()).unwrap();
+        let result = run(&loaded, &RunOptions { why: Some(Ask::default()), ..RunOptions::default() }).unwrap();
+        assert_eq!(result.document.collectives, plain.document.collectives, "{path}: watching changes nothing");
+        assert_eq!(result.document.cycles, plain.document.cycles, "{path}");
+        collectives += assert_whole(&result, path);
+    }
+    collectives
+}
+
+#[test]
+fn every_small_shipped_scenario_adds_up() {
+    let collectives = shipped(64);
+    assert!(collectives >= 8, "{collectives}");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn every_shipped_scenario_adds_up() {
+    assert!(shipped(u32::MAX) >= 8);
+}
+
+/// A random small system with one to three collectives, late participants and background traffic.
+fn random(rng: &mut Rng) -> String {
+    let mut pick = |list: &[&str]| list[rng.below(list.len() as u64) as usize].to_owned();
+    let mut text = format!("family = \"piuma\"\nseed = {}\n[clock]\nfrequency_mhz = 1000\n", pick(&["1", "2", "3"]));
+    text += &format!(
+        "[topology]\n{}\n",
+        pick(&[
+            "kind = \"die\"",
+            "kind = \"die\"\ntiles = 6",
+            "kind = \"die\"\npositions = 2",
+            "kind = \"mesh\"\nsize = [3, 2]",
+            "kind = \"mesh\"\nsize = [4]\nconcentration = 2"
+        ])
+    );
+    text += &format!(
+        "[link]\nlatency_cycles = {}\nlocal_latency_cycles = {}\ncycles_per_flit = {}\n",
+        pick(&["1", "2", "7"]),
+        pick(&["1", "3"]),
+        pick(&["1", "1", "2"])
+    );
+    text += &format!(
+        "[switch]\npipeline_stages = {}\narbiter = \"{}\"\ncollective_buffer_flits = {}\nceng.stages = {}\nceng.operand_slots = {}\n",
+        pick(&["1", "2", "3", "4"]),
+        pick(&["round-robin", "matrix", "fixed"]),
+        pick(&["\"auto\"", "1", "3"]),
+        pick(&["1", "3", "6"]),
+        pick(&["1", "2"])
+    );
+    text += &format!(
+        "[memory]\nbandwidth_gbps = {}\nread_latency_cycles = {}\nwrite_latency_cycles = {}\n",
+        pick(&["\"unlimited\"", "51.2", "20"]),
+        pick(&["0", "5"]),
+        pick(&["0", "4"])
+    );
+    for id in 0..pick(&["1", "1", "2", "3"]).parse::<u32>().unwrap() {
+        let kind = pick(&["allreduce", "reduce", "broadcast", "barrier"]);
+        text += &format!(
+            "[[collective]]\nkind = \"{kind}\"\nid = {id}\ndelay_cycles = {}\nstart_cycle = {}\n",
+            pick(&["0", "{ random_max = 40 }", "7"]),
+            pick(&["0", "13"])
+        );
+        if kind != "barrier" {
+            text +=
+                &format!("elements = {}\ndtype = \"{}\"\n", pick(&["1", "2", "9", "33"]), pick(&["f64", "f32", "i64"]));
+        }
+    }
+    if pick(&["no", "no", "yes"]) == "yes" {
+        text += "[[traffic]]\npattern = \"uniform\"\nrate = 0.3\n";
+    }
+    text
+}
+
+#[test]
+fn two_hundred_random_ones_add_up() {
+    let mut rng = Rng::new(20, 26);
+    let mut seen = std::collections::BTreeSet::new();
+    for number in 0..200 {
+        let text = random(&mut rng);
+        let result = explained(&text, None);
+        assert!(assert_whole(&result, &format!("number {number}:\n{text}")) > 0, "{text}");
+        seen.extend(result.why.iter().flat_map(|why| &why.parts).map(|part| part.kind));
+    }
+    assert!(Kind::ALL.iter().filter(|kind| seen.contains(kind)).count() >= 12, "{seen:?}");
+}
+
+const DIE: &str = "family = \"piuma\"\n[topology]\nkind = \"die\"\n[memory]\nbandwidth_gbps = \"unlimited\"\n[[collective]]\nkind = \"allreduce\"\n";
+
+#[test]
+fn an_unloaded_word_spends_its_time_in_stages_links_and_adders() {
+    let result = explained(&format!("{DIE}elements = 1\n"), None);
+    let why = &result.why[0];
+    for waiting in
+        [Kind::CreditWait, Kind::Behind, Kind::Arbitration, Kind::OperandSlot, Kind::EngineWait, Kind::LateStart]
+    {
+        assert_eq!(cycles(why, waiting), 0, "{waiting:?}: {:?}", why.parts);
+    }
+    // Each engine on the way takes four levels of three stages.
+    assert_eq!(cycles(why, Kind::Reduce), 12 * why.engines.len() as u64);
+    assert!(why.engines.len() >= 2);
+}
+
+#[test]
+fn what_is_to_blame_is_blamed() {
+    // A participant that is late by 500 cycles.
+    let late = explained(&format!("{DIE}elements = 1\ndelay_cycles = [0, 0, 0, 500, 0, 0, 0, 0]\n"), None);
+    assert_eq!(cycles(&late.why[0], Kind::LateStart), 500);
+    assert!(late.why[0].parts[0].place.contains("core3"), "{:?}", late.why[0].parts[0]);
+    let engine = &late.why[0].engines[0];
+    assert!(engine.others.iter().all(|(_, early)| *early > 400), "{engine:?}");
+    // A slow memory.
+    let slow = DIE.replace("\"unlimited\"", "6.4");
+    let slow = explained(&format!("{slow}elements = 40\n"), None);
+    let memory = cycles(&slow.why[0], Kind::MemoryRead) + cycles(&slow.why[0], Kind::MemoryWrite);
+    assert!(memory * 10 > slow.why[0].latency_cycles * 8, "{:?}", slow.why[0].by_kind());
+    // Buffers of a single flit.
+    let narrow =
+        DIE.replace("[memory]", "[switch]\ncollective_buffer_flits = 1\n[link]\nlatency_cycles = 20\n[memory]");
+    let narrow = explained(&format!("{narrow}elements = 40\n"), None);
+    let by = narrow.why[0].by_kind();
+    let credit: u64 = [Kind::CreditWait, Kind::Behind].iter().map(|kind| cycles(&narrow.why[0], *kind)).sum();
+    assert!(credit * 2 > narrow.why[0].latency_cycles, "{by:?}");
+}
+
+#[test]
+fn any_word_can_be_followed() {
+    let text = format!("{DIE}elements = 20\n");
+    let mut last = 0;
+    for word in 0..20 {
+        let result = explained(&text, Some(word));
+        let why = &result.why[0];
+        assert_eq!((why.word, why.parts.iter().map(|part| part.to - part.from).sum()), (word, why.latency_cycles));
+        assert!(why.end_cycle > last || word == 0);
+        last = why.end_cycle;
+    }
+    let beyond = explained(&text, Some(20));
+    assert!(beyond.why.is_empty() && beyond.notes[0].contains("there is no word 20"), "{:?}", beyond.notes);
+}
