@@ -563,7 +563,7 @@ impl<'a> Run<'a> {
         self.host_base = self.ready.system.completions();
         let class = hosts::build::class(next);
         for &end in &host.ranks {
-            for rank in self.ready.system.end_mut(end as usize).hosts.iter_mut() {
+            for rank in &mut self.ready.system.end_mut(end as usize).hosts {
                 if rank.job().class == class {
                     rank.release(start);
                 }
