@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::build::{BuildOptions, Built, Ready, build, operation, oracle_tree};
 use super::config::{CollectiveKind, Family, TrafficPattern};
+use super::expr::{self, Expr};
 use super::measure::{self, MeasureResult, Measurement, Phase};
 use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
@@ -16,11 +17,13 @@ use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
 use crate::oracle;
 use crate::piuma::{Job, System, Tap};
 use crate::probe::ladder::Ladder;
-use crate::probe::{FstSink, Period, Selection, Sink, TraceError, Tracer, VcdSink};
+use crate::probe::{
+    FstSink, Lookup, Period, Reading, Selection, Sink, TraceError, Tracer, Trigger, TriggerSink, VcdSink,
+};
 use std::collections::HashMap;
 
 /// What to write into a waveform.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct WaveOptions {
     /// The file.
     pub path: PathBuf,
@@ -34,6 +37,19 @@ pub struct WaveOptions {
     pub to_cycle: Option<u64>,
     /// The clock as well.
     pub clock: bool,
+    /// Write only what lies around a trigger.
+    pub trigger: Option<TriggerOptions>,
+}
+
+/// What a waveform is written around.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TriggerOptions {
+    /// A condition on traced signals by their hierarchical names.
+    pub condition: Expr,
+    /// Cycles before it.
+    pub before: u64,
+    /// Cycles after it; `None` is to the end.
+    pub after: Option<u64>,
 }
 
 /// How far a run is.
@@ -262,6 +278,8 @@ struct Run<'a> {
     host_starts: Vec<Option<u64>>,
     /// The host that runs or is to run.
     host_next: Option<usize>,
+    /// Completions when it started.
+    host_base: u64,
     deadlock: Option<String>,
     /// A store of a program that no register took.
     refused: Option<String>,
@@ -368,6 +386,7 @@ impl<'a> Run<'a> {
             programs_left,
             host_starts,
             host_next: None,
+            host_base: 0,
             deadlock,
             refused: None,
             notes,
@@ -527,7 +546,9 @@ impl<'a> Run<'a> {
         let Some(next) = self.host_next else { return };
         let host = &self.loaded.scenario.hosts[next];
         if self.host_starts[next].is_some() {
-            if !self.host_is_done(next, host) {
+            // Every rank reports once: asking them all is worth it only then.
+            let reported = self.ready.system.completions() - self.host_base;
+            if reported < host.ranks.len() as u64 || !self.host_is_done(next, host) {
                 return;
             }
             self.host_next = self.host_from(next + 1);
@@ -539,9 +560,10 @@ impl<'a> Run<'a> {
         }
         let start = self.ready.system.now().max(host.start_cycle);
         self.host_starts[next] = Some(start);
-        let class = hosts::build::job(host, next).class;
+        self.host_base = self.ready.system.completions();
+        let class = hosts::build::class(next);
         for &end in &host.ranks {
-            for rank in self.ready.system.end_mut(end as usize).hosts.iter_mut() {
+            for rank in &mut self.ready.system.end_mut(end as usize).hosts {
                 if rank.job().class == class {
                     rank.release(start);
                 }
@@ -1226,6 +1248,10 @@ pub(super) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, R
     } else {
         Box::new(VcdSink::create(&wave.path).map_err(write)?)
     };
+    let sink: Box<dyn Sink> = match &wave.trigger {
+        None => sink,
+        Some(options) => Box::new(TriggerSink::new(sink, trigger(options), period).0),
+    };
     let mut tracer = Tracer::new(period, selection, sink);
     if wave.clock {
         tracer.add_clock();
@@ -1233,9 +1259,23 @@ pub(super) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, R
     Ok(tracer)
 }
 
+/// A trigger whose condition is an expression over signals; a signal whose value is unknown makes it not hold.
+fn trigger(options: &TriggerOptions) -> Trigger {
+    let condition = options.condition.clone();
+    let names = condition.names().iter().map(ToString::to_string).collect();
+    let value = |reading: Reading| match reading {
+        Reading::Number(number) => expr::Value::Number(number as f64),
+        Reading::Name(name) => expr::Value::Word(name.to_owned()),
+    };
+    let condition =
+        move |lookup: &Lookup<'_>| condition.eval(&|name| lookup(name).map(value)).is_some_and(|value| value.holds());
+    Trigger { condition: Box::new(condition), names, before: options.before, after: options.after }
+}
+
 /// What starting a recording can say.
 pub(super) fn trace_error(wave: &WaveOptions, error: TraceError) -> RunError {
     match error {
+        TraceError::Io(error) if error.kind() == std::io::ErrorKind::InvalidInput => RunError::Usage(error.to_string()),
         TraceError::Io(error) => RunError::Write { path: wave.path.clone(), error },
         nothing @ TraceError::NothingSelected(_) => RunError::Usage(nothing.to_string()),
     }

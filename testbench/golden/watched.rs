@@ -87,11 +87,11 @@ pub fn watched(scenario: &Scenario) -> Watched {
         "programs-collectives" => (
             &["**.core{0,7}.memory.**"],
             (0, 800),
-            &["**.core{0,7}.memory.mtp0.**.state", "**.core{0,7}.memory.job*.state"],
+            &["**.core{0,7}.memory.mtp0.**.state", "**.core{0,7}.memory.calls.*"],
             (340, 370),
         ),
         "hosts-die" => {
-            (&["**.core0.memory.host*.{state,round}"], (0, 200_000), &["**.core0.memory.host0.*"], (10_250, 10_275))
+            (&["**.core0.memory.host*.{state,round}"], (0, 200_000), &["**.core0.memory.host0.*"], (10_290, 10_315))
         }
         // Cores arrive late here.
         "barrier-die" => {
