@@ -8,8 +8,9 @@ use clap::Args;
 
 use super::progress::Meter;
 use super::{Exit, complain, print};
+use crate::scenario::expr::Expr;
 use crate::scenario::result::{Document, ResultData};
-use crate::scenario::run::{RunError, RunOptions, WaveOptions};
+use crate::scenario::run::{RunError, RunOptions, TriggerOptions, WaveOptions};
 use crate::scenario::summary::{self, Written};
 use crate::scenario::{Loaded, Problem, Problems, Source, data, load_file, load_text, run};
 
@@ -43,6 +44,15 @@ pub(super) struct Arguments {
     /// Trace only cycles A to B, both included; either may be left out
     #[arg(long, value_name = "A..B", requires = "wave", value_parser = window)]
     wave_window: Option<Window>,
+    /// Write the waveform only around the first cycle in which this holds, for example "die.tile2.sw4.switch.ceng.operands == 2"
+    #[arg(long, value_name = "EXPR", requires = "wave", value_parser = condition)]
+    trigger: Option<Expr>,
+    /// Cycles before the trigger that are written; they are kept in memory until it fires
+    #[arg(long, value_name = "CYCLES", requires = "trigger", default_value_t = 100)]
+    before: u64,
+    /// Cycles after the trigger that are written [default: to the end]
+    #[arg(long, value_name = "CYCLES", requires = "trigger")]
+    after: Option<u64>,
     /// Write a message ladder: who sent what to whom when, as text or, for a name in .svg, as a picture
     #[arg(long, value_name = "FILE")]
     ladder: Option<PathBuf>,
@@ -93,6 +103,15 @@ fn fault(text: &str) -> Result<Fault, String> {
     };
     let id = u16::try_from(number(id, "collective id")?).map_err(|_| format!("there is no collective id {id}"))?;
     Ok(Fault { switch: switch.to_owned(), id, word: number(word, "word")?, mask: number(mask, "mask")? })
+}
+
+/// Reads a trigger.
+fn condition(text: &str) -> Result<Expr, String> {
+    let expr = Expr::parse(text).map_err(|wrong| {
+        let place = text.get(wrong.at.clone()).filter(|piece| !piece.is_empty()).unwrap_or("the end");
+        format!("at `{place}`: {wrong}")
+    })?;
+    if expr.names().is_empty() { Err("a trigger names at least one signal".into()) } else { Ok(expr) }
 }
 
 /// Which scenario, and what is changed in it.
@@ -295,6 +314,11 @@ fn wave_options(arguments: &Arguments, loaded: &Loaded) -> Option<WaveOptions> {
         from_cycle: window.map_or(defaults.from_cycle, |window| window.from.unwrap_or(0)),
         to_cycle: window.map_or(defaults.to_cycle, |window| window.to),
         clock: defaults.clock,
+        trigger: arguments.trigger.clone().map(|condition| TriggerOptions {
+            condition,
+            before: arguments.before,
+            after: arguments.after,
+        }),
     })
 }
 

@@ -81,11 +81,13 @@ mod fst_out;
 mod gtkw;
 pub mod ladder;
 mod select;
+mod trigger;
 pub mod vcd_in;
 mod vcd_out;
 
 pub use fst_out::FstSink;
 pub use select::{NothingSelected, Selection, SelectionError};
+pub use trigger::{Condition, Fired, Lookup, Reading, Trigger, TriggerSink};
 pub use vcd_out::{MemoryFile, VcdSink};
 
 /// Names of a state's values, in order from 0.

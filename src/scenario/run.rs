@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::build::{BuildOptions, Built, Ready, build, operation, oracle_tree};
 use super::config::{CollectiveKind, Family, TrafficPattern};
+use super::expr::{self, Expr};
 use super::measure::{self, MeasureResult, Measurement, Phase};
 use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
@@ -16,11 +17,13 @@ use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
 use crate::oracle;
 use crate::piuma::{Job, System, Tap};
 use crate::probe::ladder::Ladder;
-use crate::probe::{FstSink, Period, Selection, Sink, TraceError, Tracer, VcdSink};
+use crate::probe::{
+    FstSink, Lookup, Period, Reading, Selection, Sink, TraceError, Tracer, Trigger, TriggerSink, VcdSink,
+};
 use std::collections::HashMap;
 
 /// What to write into a waveform.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct WaveOptions {
     /// The file.
     pub path: PathBuf,
@@ -34,6 +37,19 @@ pub struct WaveOptions {
     pub to_cycle: Option<u64>,
     /// The clock as well.
     pub clock: bool,
+    /// Write only what lies around a trigger.
+    pub trigger: Option<TriggerOptions>,
+}
+
+/// What a waveform is written around.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TriggerOptions {
+    /// A condition on traced signals by their hierarchical names.
+    pub condition: Expr,
+    /// Cycles before it.
+    pub before: u64,
+    /// Cycles after it; `None` is to the end.
+    pub after: Option<u64>,
 }
 
 /// How far a run is.
@@ -998,11 +1014,8 @@ impl<'a> Run<'a> {
             }
             (level, count, cycles_per_flit)
         });
-        let mut links = link_report(&system.plan().levels, loads, &|at| system.link_ends(at), cycles, all);
-        if let Some(all) = &self.ready.all_links {
-            count_all_links(&mut links, all);
-        }
-        self.document.links = links;
+        let there = self.ready.all_links.as_deref();
+        self.document.links = link_report(&system.plan().levels, loads, &|at| system.link_ends(at), there, cycles, all);
     }
 
     fn traffic(&mut self) {
@@ -1235,6 +1248,10 @@ pub(super) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, R
     } else {
         Box::new(VcdSink::create(&wave.path).map_err(write)?)
     };
+    let sink: Box<dyn Sink> = match &wave.trigger {
+        None => sink,
+        Some(options) => Box::new(TriggerSink::new(sink, trigger(options), period).0),
+    };
     let mut tracer = Tracer::new(period, selection, sink);
     if wave.clock {
         tracer.add_clock();
@@ -1242,9 +1259,23 @@ pub(super) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, R
     Ok(tracer)
 }
 
+/// A trigger whose condition is an expression over signals; a signal whose value is unknown makes it not hold.
+fn trigger(options: &TriggerOptions) -> Trigger {
+    let condition = options.condition.clone();
+    let names = condition.names().iter().map(ToString::to_string).collect();
+    let value = |reading: Reading| match reading {
+        Reading::Number(number) => expr::Value::Number(number as f64),
+        Reading::Name(name) => expr::Value::Word(name.to_owned()),
+    };
+    let condition =
+        move |lookup: &Lookup<'_>| condition.eval(&|name| lookup(name).map(value)).is_some_and(|value| value.holds());
+    Trigger { condition: Box::new(condition), names, before: options.before, after: options.after }
+}
+
 /// What starting a recording can say.
 pub(super) fn trace_error(wave: &WaveOptions, error: TraceError) -> RunError {
     match error {
+        TraceError::Io(error) if error.kind() == std::io::ErrorKind::InvalidInput => RunError::Usage(error.to_string()),
         TraceError::Io(error) => RunError::Write { path: wave.path.clone(), error },
         nothing @ TraceError::NothingSelected(_) => RunError::Usage(nothing.to_string()),
     }
@@ -1273,6 +1304,7 @@ pub(super) fn link_report(
     levels: &[String],
     loads: impl Iterator<Item = (u8, LinkCount, u16)>,
     ends: &dyn Fn(usize) -> (String, String),
+    there: Option<&[u64]>,
     cycles: u64,
     all: bool,
 ) -> Links {
@@ -1305,6 +1337,10 @@ pub(super) fn link_report(
             list.push((at, load));
         }
     }
+    // Links that were not built because nothing uses them count as well, each in two directions.
+    for (level, count) in by_level.iter_mut().zip(there.into_iter().flatten()) {
+        level.links = 2 * count;
+    }
     for level in &mut by_level {
         level.utilisation_mean /= (level.links.max(1) * cycles) as f64;
     }
@@ -1328,16 +1364,6 @@ pub(super) fn link_report(
     busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
     busiest.truncate(BUSIEST);
     Links { levels: by_level, busiest, all: all.then(|| list.iter().map(result).collect()) }
-}
-
-/// Counts links that were not built because nothing uses them; each has two directions.
-fn count_all_links(links: &mut Links, all: &[u64]) {
-    for (level, &count) in links.levels.iter_mut().zip(all) {
-        if count > 0 {
-            level.utilisation_mean *= level.links as f64 / (2 * count) as f64;
-        }
-        level.links = 2 * count;
-    }
 }
 
 fn listed(names: &[String]) -> String {

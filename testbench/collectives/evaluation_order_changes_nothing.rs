@@ -34,6 +34,7 @@ fn look(text: &str, sets: &[String], order_seed: Option<u64>, no_skip: bool) -> 
         from_cycle: 0,
         to_cycle: None,
         clock: false,
+        trigger: None,
     };
     let options = RunOptions { wave: Some(&wave), order_seed, no_skip, all_links: true, ..RunOptions::default() };
     let document = run_with(text, sets, &options).document;

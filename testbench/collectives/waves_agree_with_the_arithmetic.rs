@@ -22,6 +22,7 @@ impl Wave {
             from_cycle: 0,
             to_cycle: None,
             clock: false,
+            trigger: None,
         };
         let document = run_with(FLAGSHIP, sets, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).document;
         assert!(document.passed());

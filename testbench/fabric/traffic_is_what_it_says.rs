@@ -187,6 +187,7 @@ fn requests_and_replies_never_share_a_channel() {
         from_cycle: 0,
         to_cycle: None,
         clock: false,
+        trigger: None,
     };
     run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
     let mut wave = wellen::simple::read(&path).unwrap();

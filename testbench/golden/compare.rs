@@ -43,6 +43,7 @@ pub fn scenario_matches(scenario: &Path, folder: &Path, mode: Mode) -> Result<()
         from_cycle: watched.cycles.0,
         to_cycle: Some(watched.cycles.1),
         clock: false,
+        trigger: None,
     };
     let options = RunOptions { wave: Some(&wave), ladder: watched.ladder, ..RunOptions::default() };
     let result = run(&loaded, &options).map_err(|error| error.to_string())?;

@@ -18,6 +18,7 @@ fn wave(path: PathBuf, window: (u64, Option<u64>)) -> Read {
         from_cycle: window.0,
         to_cycle: window.1,
         clock: true,
+        trigger: None,
     };
     let result = run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
     assert!(result.notes.is_empty(), "{:?}", result.notes);

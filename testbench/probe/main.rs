@@ -9,6 +9,7 @@ mod ascii_waves;
 mod fst_reads_back;
 mod gtkwave_shows_names;
 mod selection_prunes;
+mod triggers_capture;
 mod vcd_reads_back;
 mod waves_differ;
 mod writer_fails;

@@ -251,8 +251,10 @@ fn heat_map(layout: &Layout, document: &Document, out: &mut String) {
         out.push_str("<p class=\"note\">The topology has too many switches to be drawn.</p>\n");
         return;
     };
-    let loads: HashMap<&str, (f64, u64)> =
-        all.iter().map(|link| (link.name.as_str(), (link.utilisation, link.flits))).collect();
+    // By the sending port: an engine in the wire stands between the two ends, and takes the name of the other one.
+    let sender = |name: &'_ str| name.split(" -> ").next().unwrap_or(name).to_owned();
+    let loads: HashMap<String, (f64, u64)> =
+        all.iter().map(|link| (sender(&link.name), (link.utilisation, link.flits))).collect();
     let most = all.iter().map(|link| link.utilisation).fold(0.0, f64::max);
     let at: Vec<(f64, f64)> = (0..switches as u32)
         .map(|switch| layout.shape.position(switch))
@@ -282,7 +284,7 @@ fn heat_map(layout: &Layout, document: &Document, out: &mut String) {
         let copy = *parallel.entry(pair).and_modify(|copies| *copies += 1).or_insert(0);
         for (from, to) in [(link.a, link.b), (link.b, link.a)] {
             let label = format!("{} -> {}", name(from), name(to));
-            let (load, flits) = loads.get(label.as_str()).copied().unwrap_or_default();
+            let (load, flits) = loads.get(&name(from)).copied().unwrap_or_default();
             let ((x1, y1), (x2, y2)) = (at[from.0 as usize], at[to.0 as usize]);
             let (dx, dy) = (x2 - x1, y2 - y1);
             let length = dx.hypot(dy).max(1.0);

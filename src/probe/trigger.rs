@@ -1,0 +1,259 @@
+//! Trigger capture: the last cycles stay in memory, and a waveform is written only around the moment that is waited for.
+//!
+//! ```text
+//!  before the trigger                  trigger                       after it
+//!  ──────[ring of `before` cycles]───────▶│ ring is written │ `after` more cycles are written │ nothing more
+//! ```
+//!
+//! The ring holds the changes of each cycle and the values at its beginning; its memory is bounded by the changes of `before`
+//! cycles. A run in which the condition never holds writes the last `before` cycles at its end: that is where a run that
+//! failed is looked at.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Declarations, Period, SignalId, Sink, SinkSummary, Slot, Value, Values, words};
+
+/// What a condition may ask for: the value of a signal by its name.
+pub type Lookup<'a> = dyn Fn(&str) -> Option<Reading> + 'a;
+
+/// The value of a signal, for a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reading {
+    /// A number.
+    Number(u64),
+    /// The name of a state.
+    Name(&'static str),
+}
+
+/// A condition on signals.
+pub type Condition = Box<dyn Fn(&Lookup<'_>) -> bool + Send>;
+
+/// When to write.
+pub struct Trigger {
+    /// What is waited for.
+    pub condition: Condition,
+    /// The signals it names; each must be traced.
+    pub names: Vec<String>,
+    /// Cycles before it that are written.
+    pub before: u64,
+    /// Cycles after it that are written; `None`: to the end.
+    pub after: Option<u64>,
+}
+
+/// Where and whether a trigger has fired; filled in when the waveform is finished.
+#[derive(Debug, Clone, Default)]
+pub struct Fired(Arc<Mutex<Option<u64>>>);
+
+impl Fired {
+    /// The time at which the condition held first, in ps.
+    pub fn time_ps(&self) -> Option<u64> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All values at a moment.
+#[derive(Debug, Clone, Default)]
+struct State {
+    slots: Vec<Slot>,
+    wide: Vec<u64>,
+}
+
+impl State {
+    fn values(&self) -> Values<'_> {
+        Values { slots: &self.slots, wide: &self.wide }
+    }
+
+    fn apply(&mut self, changes: &Changes) {
+        for (signal, slot, wide) in changes {
+            let mine = &mut self.slots[*signal as usize];
+            if slot.width <= 64 {
+                *mine = *slot;
+            } else {
+                // The place of a wide value stays; its words move.
+                mine.unknown = slot.unknown;
+                let begin = mine.value as usize;
+                self.wide[begin..begin + wide.len()].copy_from_slice(wide);
+            }
+        }
+    }
+}
+
+/// Changed signals with their new values; words of wide ones.
+type Changes = Vec<(SignalId, Slot, Vec<u64>)>;
+
+#[derive(Debug, PartialEq, Eq)]
+enum Phase {
+    /// The condition has not held yet.
+    Armed,
+    /// It has: changes go straight on, up to this time.
+    Open(u64),
+    /// Everything that is wanted is written.
+    Closed,
+}
+
+/// A sink in front of another one that lets through what lies around a trigger.
+pub struct TriggerSink {
+    inner: Box<dyn Sink>,
+    trigger: Trigger,
+    period: Period,
+    /// The signals of the condition.
+    signals: HashMap<String, (SignalId, Option<&'static super::EnumTable>)>,
+    /// The state at the beginning of the ring.
+    base: State,
+    ring: VecDeque<(u64, Changes)>,
+    /// The time of `base`.
+    base_time: Option<u64>,
+    phase: Phase,
+    fired: Fired,
+    /// The last time that was written.
+    written: u64,
+}
+
+impl std::fmt::Debug for TriggerSink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TriggerSink")
+            .field("phase", &self.phase)
+            .field("ring", &self.ring.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl TriggerSink {
+    /// Puts a trigger in front of a sink; the second value tells later whether it has fired.
+    pub fn new(inner: Box<dyn Sink>, trigger: Trigger, period: Period) -> (Self, Fired) {
+        let fired = Fired::default();
+        let sink = TriggerSink {
+            inner,
+            trigger,
+            period,
+            signals: HashMap::new(),
+            base: State::default(),
+            ring: VecDeque::new(),
+            base_time: None,
+            phase: Phase::Armed,
+            fired: fired.clone(),
+            written: 0,
+        };
+        (sink, fired)
+    }
+
+    fn span(&self, cycles: u64) -> u64 {
+        self.period.start_ps(cycles)
+    }
+
+    fn holds(&self, values: Values<'_>) -> bool {
+        (self.trigger.condition)(&|name: &str| {
+            let (signal, table) = self.signals.get(name)?;
+            match values.get(*signal).1 {
+                Value::Bits(bits) => {
+                    let state = table.and_then(|table| table.names.get(bits as usize));
+                    Some(state.map_or(Reading::Number(bits), |name| Reading::Name(name)))
+                }
+                Value::Unknown | Value::Wide(_) => None,
+            }
+        })
+    }
+
+    /// Writes what the ring holds.
+    fn write_ring(&mut self) -> io::Result<()> {
+        let Some(time) = self.base_time else { return Ok(()) };
+        self.inner.dump(time, self.base.values())?;
+        self.written = time;
+        while let Some((time, changes)) = self.ring.pop_front() {
+            self.base.apply(&changes);
+            let signals: Vec<SignalId> = changes.iter().map(|(signal, ..)| *signal).collect();
+            self.inner.step(time, &signals, self.base.values())?;
+            self.written = time;
+        }
+        Ok(())
+    }
+
+    /// Opens the gate if the condition holds now.
+    fn look(&mut self, time_ps: u64, values: Values<'_>) -> io::Result<()> {
+        if self.phase == Phase::Armed && self.holds(values) {
+            *self.fired.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(time_ps);
+            self.write_ring()?;
+            self.phase =
+                Phase::Open(self.trigger.after.map_or(u64::MAX, |after| time_ps.saturating_add(self.span(after))));
+        }
+        Ok(())
+    }
+}
+
+impl Sink for TriggerSink {
+    fn header(&mut self, declarations: &Declarations) -> io::Result<()> {
+        for (number, signal) in declarations.signals.iter().enumerate() {
+            let name = format!("{}.{}", declarations.scope_path(signal.scope), signal.name);
+            if self.trigger.names.contains(&name) {
+                self.signals.insert(name, (number as SignalId, signal.table));
+            }
+        }
+        if let Some(missing) = self.trigger.names.iter().find(|name| !self.signals.contains_key(*name)) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!(
+                    "the trigger's signal {missing} is not traced; `--signals` chooses signals, `wave show` lists names"
+                ),
+            ));
+        }
+        self.inner.header(declarations)
+    }
+
+    fn dump(&mut self, time_ps: u64, values: Values<'_>) -> io::Result<()> {
+        self.base = State { slots: values.slots.to_vec(), wide: values.wide.to_vec() };
+        self.base_time = Some(time_ps);
+        self.look(time_ps, values)
+    }
+
+    fn step(&mut self, time_ps: u64, changed: &[SignalId], values: Values<'_>) -> io::Result<()> {
+        match self.phase {
+            Phase::Closed => Ok(()),
+            Phase::Open(until) if time_ps <= until => {
+                self.written = time_ps;
+                self.inner.step(time_ps, changed, values)
+            }
+            Phase::Open(_) => {
+                self.phase = Phase::Closed;
+                Ok(())
+            }
+            Phase::Armed => {
+                let changes: Changes = changed
+                    .iter()
+                    .map(|&signal| {
+                        let slot = values.slots[signal as usize];
+                        let begin = slot.value as usize;
+                        let wide = if slot.width > 64 {
+                            values.wide[begin..begin + words(slot.width)].to_vec()
+                        } else {
+                            Vec::new()
+                        };
+                        (signal, slot, wide)
+                    })
+                    .collect();
+                self.ring.push_back((time_ps, changes));
+                // What is older than `before` cycles becomes part of the state at the beginning.
+                let oldest = time_ps.saturating_sub(self.span(self.trigger.before));
+                while self.ring.front().is_some_and(|(time, _)| *time < oldest) {
+                    if let Some((time, changes)) = self.ring.pop_front() {
+                        self.base.apply(&changes);
+                        self.base_time = Some(time);
+                    }
+                }
+                self.look(time_ps, values)
+            }
+        }
+    }
+
+    fn finish(&mut self, time_ps: u64) -> io::Result<SinkSummary> {
+        match self.phase {
+            Phase::Armed => {
+                self.write_ring()?;
+                self.inner.finish(time_ps.max(self.written))
+            }
+            Phase::Open(until) => self.inner.finish(time_ps.min(until).max(self.written)),
+            Phase::Closed => self.inner.finish(self.written),
+        }
+    }
+}
