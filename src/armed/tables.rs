@@ -30,7 +30,7 @@ use crate::fabric::fault::{View, Way};
 use crate::fabric::routing::Routes;
 use crate::fabric::topology::Neighbours;
 use crate::fabric::{self, At, Flit, Join, JoinCx, JoinOut, PortSet, Route};
-use crate::kernel::{Cycle, Wake};
+use crate::kernel::{Cycle, Rng, Wake};
 use std::collections::BTreeSet;
 
 /// Words of a port set: switches of this family have up to 255 external ports.
@@ -327,12 +327,9 @@ impl View for Frames {
         }
     }
 
-    fn flits(&self, _: &Flit) -> u16 {
-        FRAME_FLITS as u16
-    }
-
-    /// Of the last flit only the upper half is on the wire.
-    fn last_flit_from(&self) -> u8 {
-        32
+    fn damage(&self, _: &Flit, rng: &mut Rng) -> (u16, u8) {
+        let (flit, bit) = (rng.below(FRAME_FLITS as u64) as u16, rng.below(64) as u8);
+        // Of the last flit only the upper half is on the wire.
+        (flit, if usize::from(flit) + 1 == FRAME_FLITS { 32 + bit % 32 } else { bit })
     }
 }

@@ -32,13 +32,8 @@ pub trait View {
     /// link stops.
     fn way(&self, from: u16, head: &Flit) -> Option<Way>;
 
-    /// Flits of a frame, by its head.
-    fn flits(&self, head: &Flit) -> u16;
-
-    /// Lowest bit of the last flit that is on the wire.
-    fn last_flit_from(&self) -> u8 {
-        0
-    }
+    /// What a damaged frame looks like to whoever gets it: the flit and the bit of it that flip.
+    fn damage(&self, head: &Flit, rng: &mut Rng) -> (u16, u8);
 }
 
 /// What happens to a frame.
@@ -205,10 +200,7 @@ impl FaultyLink {
                     Fate::Swallow
                 }
                 Effect::Corrupt => {
-                    let flits = view.flits(flit);
-                    let (flit, bit) = (self.rng.below(u64::from(flits)) as u16, self.rng.below(64) as u8);
-                    let from = view.last_flit_from();
-                    let bit = if flit + 1 == flits { from + bit % (64 - from) } else { bit };
+                    let (flit, bit) = view.damage(flit, &mut self.rng);
                     if let Some(cycles) = self.layer.retry_cycles {
                         self.counts.retried += 1;
                         Fate::Wait(now + cycles)

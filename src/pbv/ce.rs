@@ -255,10 +255,14 @@ pub struct Context {
     missing: Vec<u16>,
     accumulators: Vec<Option<u64>>,
     kept: Vec<Option<Vec<u64>>>,
+    /// The result that came from upstream, for those who ask for it again.
+    result: Option<Vec<u64>>,
     /// Everybody has answered.
     satisfied: bool,
     /// The source's contribution was here before the command of this run.
     early: bool,
+    /// The command of this run has come.
+    commanded: bool,
     /// Words of this context that wait for or are in the reduction unit.
     under_way: u32,
     deadline: Option<Cycle>,
@@ -281,8 +285,9 @@ impl Context {
         self.missing.clear();
         self.accumulators.fill(self.stored.initial);
         self.kept.fill(None);
+        self.result = None;
         self.satisfied = false;
-        self.early = false;
+        (self.early, self.commanded) = (false, false);
         self.retries = 0;
         self.deadline = None;
     }
@@ -361,6 +366,8 @@ pub struct Ce {
     record: Option<Vec<Entered>>,
     /// Contexts and runs in which somebody was asked again, if somebody wants to know.
     asked: Vec<(u16, u32)>,
+    /// Who was reported missing in which context and run, if somebody wants to know.
+    reported: Vec<(u16, u32, u16)>,
     /// Device and base offset of this engine.
     me: (u16, u16),
 }
@@ -396,6 +403,7 @@ impl Ce {
             alarm: Cycle::MAX,
             record: None,
             asked: Vec::new(),
+            reported: Vec::new(),
             me: (NO_DEVICE, 0),
         }
     }
@@ -408,6 +416,11 @@ impl Ce {
     /// Contexts and runs in which this engine asked somebody again; empty without [`keep_record`](Self::keep_record).
     pub fn asked(&self) -> &[(u16, u32)] {
         &self.asked
+    }
+
+    /// Contexts, runs and who was reported missing; empty without [`keep_record`](Self::keep_record).
+    pub fn reported(&self) -> &[(u16, u32, u16)] {
+        &self.reported
     }
 
     /// Who entered what, in the order of the verdicts; empty without [`keep_record`](Self::keep_record).
@@ -469,7 +482,9 @@ impl Ce {
     /// Sets the watchdog of a context.
     fn guard(&mut self, slot: u16, cx: &CeCx<'_>) {
         if cx.table.timeout > 0 {
-            let deadline = cx.now + u64::from(cx.table.timeout);
+            let waiting = self.at(slot).state == State::Waiting;
+            let times = if waiting { WAITING_TIMES } else { 1 };
+            let deadline = cx.now + times * u64::from(cx.table.timeout);
             self.at(slot).deadline = Some(deadline);
             self.alarm = self.alarm.min(deadline);
         }
@@ -559,10 +574,7 @@ impl Ce {
                 self.at(slot).missing.push(header.requester);
                 self.contribution(slot, Packet::bare(header), cx)
             }
-            Message::Retry => {
-                self.repeat(slot, &header, cx);
-                None
-            }
+            Message::Retry => self.repeat(slot, &header, cx),
             _ => {
                 self.refuse(&header, Status::WrongType, cx);
                 None
@@ -609,8 +621,10 @@ impl Ce {
             missing: Vec::new(),
             accumulators: vec![None; usize::from(record.words)],
             kept: vec![None; kept],
+            result: None,
             satisfied: false,
             early: false,
+            commanded: false,
             under_way: 0,
             deadline: None,
             retries: 0,
@@ -694,11 +708,24 @@ impl Ce {
             self.refuse(&header, Status::Mismatch, cx);
             return None;
         }
+        if !header.posted && context.commanded && context.like.message == header.message {
+            let behind = context.like.run.wrapping_sub(header.run) as i32;
+            if behind > 0 {
+                self.refuse(&header, Status::Duplicate, cx);
+                return None;
+            }
+            if behind == 0 {
+                // The same command once more: who sends it has not got the answer.
+                self.answer_again(slot, &header, cx);
+                return None;
+            }
+        }
         let stored = context.stored;
         let mut load = None;
         let early = context.early && context.like.run == header.run;
         if early {
-            context.early = false;
+            (context.early, context.commanded) = (false, true);
+            context.like = header;
             (context.requester, context.requester_offset) = (header.requester, reply_offset(&header));
             (context.p_id, context.dmu_id) = (header.p_id, header.dmu_id);
             self.guard(slot, cx);
@@ -710,6 +737,7 @@ impl Ce {
             context.like = header;
             context.state = State::Active;
             context.clear();
+            context.commanded = true;
             self.drop_words(slot);
             self.guard(slot, cx);
             // The source of a multicast has the data: it has nothing to acknowledge.
@@ -798,6 +826,10 @@ impl Ce {
             Verdict::Duplicate => return self.refuse(&header, Status::Duplicate, cx),
             Verdict::CountZero => return self.refuse(&header, Status::CountZero, cx),
             Verdict::Accepted | Verdict::Satisfied => {}
+        }
+        if context.satisfied {
+            // Its time was over before: who is missing has been said, and the sum is being closed.
+            return self.refuse(&header, Status::TimedOut, cx);
         }
         if let Some(record) = &mut self.record {
             let whole = !words.is_empty() || context.accumulators.is_empty();
@@ -909,7 +941,9 @@ impl Ce {
         } else {
             let packet = context.response(Message::Partial, me);
             context.state = State::Waiting;
+            context.retries = 0;
             cx.out.push(Outgoing { packet, target: Target::Header });
+            self.guard(slot, cx);
         }
     }
 
@@ -949,19 +983,62 @@ impl Ce {
             return self.refuse(&header, Status::Duplicate, cx);
         }
         context.state = State::Done;
+        context.deadline = None;
+        (context.flags, context.error) = (header.flags, header.status);
+        context.result = Some(packet.words().to_vec());
         let mut copy = Packet { header: self.down(header), body: packet.body.clone() };
         copy.header.p_count = self.at(slot).stored.p_count;
         self.distribute(slot, copy, NO_DEVICE, false, cx);
     }
 
-    /// Upstream asks again: the response is sent again if there is one.
-    fn repeat(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) {
+    /// Somebody asks again. Upstream: the response is sent again if there is one, and a command that was lost is made up for.
+    /// Below: the answer is sent again if there is one.
+    fn repeat(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) -> Option<(u16, TrackOp, Option<Awaited>)> {
         let me = self.me;
         let context = self.at(slot);
-        if context.requester == header.requester && context.state == State::Waiting && context.like.run == header.run {
+        let below =
+            cx.table.device(header.p_id) == Some(header.requester) && context.stored.pbv >> header.p_id & 1 != 0;
+        if below && context.requester != header.requester {
+            self.answer_again(slot, header, cx);
+            return None;
+        }
+        if context.requester != header.requester {
+            return None;
+        }
+        let ahead = header.run.wrapping_sub(context.like.run) as i32;
+        if ahead == 0 && context.state == State::Waiting {
             let packet = context.response(Message::Partial, me);
             cx.out.push(Outgoing { packet, target: Target::Header });
+        } else if ahead > 0 || ahead == 0 && !context.commanded {
+            let header = Header { message: Message::Command, status: Status::Ok, ..*header };
+            return self.command(slot, Packet::bare(header), cx);
         }
+        None
+    }
+
+    /// Sends the answer of a run that is over to one who has not got it.
+    fn answer_again(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) {
+        let me = self.me;
+        let context = self.at(slot);
+        if context.state != State::Done || context.like.run != header.run {
+            return;
+        }
+        let mut packet = context.response(Message::Satisfied, me);
+        packet.header.p_count = context.stored.p_count;
+        if let Some(result) = &context.result {
+            packet.body = Body::Words(result.clone());
+        }
+        let entry = cx
+            .table
+            .entries()
+            .find(|&(entry, device)| device == header.requester && context.stored.pbv >> entry & 1 != 0);
+        let target = if let Some((entry, _)) = entry {
+            Target::Entries { pbv: 1 << entry, skip: NO_DEVICE }
+        } else {
+            (packet.header.device, packet.header.offset) = (header.requester, reply_offset(header));
+            Target::Header
+        };
+        cx.out.push(Outgoing { packet, target });
     }
 
     /// Watchdogs (B-ERR-1, B-ERR-2): first those that are missing are asked again, then they are reported.
@@ -972,7 +1049,15 @@ impl Ce {
         let (me, tag) = (self.me.0, self.tag());
         for slot in 0..self.contexts.len() {
             let Some(context) = self.contexts[slot].as_mut() else { continue };
-            if context.deadline.is_none_or(|deadline| deadline > cx.now) || context.state != State::Active {
+            if context.deadline.is_none_or(|deadline| deadline > cx.now) {
+                continue;
+            }
+            if context.state == State::Waiting {
+                self.watch_waiting(slot as u16, cx);
+                continue;
+            }
+            if context.state != State::Active {
+                context.deadline = None;
                 continue;
             }
             let pbv = context.track.pbv;
@@ -995,6 +1080,9 @@ impl Ce {
                 if pbv >> entry & 1 != 0 {
                     context.missing.push(device);
                     (cx.missing)(context.cc_id, device, Status::TimedOut);
+                    if self.record.is_some() {
+                        self.reported.push((context.cc_id, context.like.run, device));
+                    }
                 }
             }
             context.satisfied = true;
@@ -1007,6 +1095,31 @@ impl Ce {
             self.finish(slot as u16, cx);
         }
         self.alarm = self.contexts().filter_map(|context| context.deadline).min().unwrap_or(Cycle::MAX);
+    }
+
+    /// The answer from upstream does not come: it is asked for, and in the end everybody below is told that there is none.
+    fn watch_waiting(&mut self, slot: u16, cx: &mut CeCx<'_>) {
+        let me = self.me;
+        let context = self.at(slot);
+        context.deadline = None;
+        if context.retries <= cx.table.retries {
+            context.retries += 1;
+            let mut packet = context.response(Message::Retry, me);
+            (packet.body, packet.header.status) = (Body::Words(Vec::new()), Status::TimedOut);
+            cx.out.push(Outgoing { packet, target: Target::Header });
+            return self.guard(slot, cx);
+        }
+        (context.error, context.state) = (Status::TimedOut, State::Done);
+        context.result = Some(Vec::new());
+        let (cc_id, above, run) = (context.cc_id, context.requester, context.like.run);
+        let mut packet = context.response(Message::Satisfied, me);
+        packet.body = Body::Words(Vec::new());
+        packet.header.p_count = context.stored.p_count;
+        (cx.missing)(cc_id, above, Status::TimedOut);
+        if self.record.is_some() {
+            self.reported.push((cc_id, run, above));
+        }
+        self.distribute(slot, packet, NO_DEVICE, false, cx);
     }
 
     /// Describes the engine's registers to a wave: the pipelines and the first contexts of the store.
@@ -1036,6 +1149,9 @@ impl Ce {
         self.cfg
     }
 }
+
+/// An engine that waits for the final result waits for everybody's tasks: so many time-outs *\[chosen\]*.
+const WAITING_TIMES: u64 = 32;
 
 /// Contexts that waves show.
 const PROBED_CONTEXTS: usize = 8;

@@ -11,7 +11,9 @@
 //!
 //! A node takes a flit a cycle and sends one; a frame is looked at in the cycle of its tail, and what it makes the node
 //! send can start in the same cycle. The requester of what started a task is stored, and the contribution goes to it
-//! (paragraph 97). A retry is answered with the contribution again, if it was made.
+//! (paragraph 97). A retry is answered with the contribution again, if it was made, and is a command to a node that got none. A
+//! node whose answer does not come asks for it, a source sends its command again; after so many times they give up, which is
+//! an outcome too (B-ERR-1). Poisoned frames are dropped.
 //!
 //! A source works through a script: frames with the condition on which each is sent.
 //!
@@ -70,6 +72,10 @@ pub struct Part {
     pub blocks: bool,
     /// Has no task: it is only told (the source of a collective of others).
     pub watches: bool,
+    /// Cycles without an answer after which it asks again: its engine, and as the source with its command; 0 is never.
+    pub patience: u64,
+    /// How often it asks before it gives up: its outcome is an error then.
+    pub asks: u32,
 }
 
 impl Part {
@@ -77,7 +83,19 @@ impl Part {
     pub fn of(like: Header, words: Vec<u64>, task: TaskTime) -> Part {
         let (cc_id, length) = (like.cc_id, words.len());
         let starts_on = Message::Command;
-        Part { cc_id, like, words, length, task, starts_on, again: 0, blocks: true, watches: false }
+        Part {
+            cc_id,
+            like,
+            words,
+            length,
+            task,
+            starts_on,
+            again: 0,
+            blocks: true,
+            watches: false,
+            patience: 0,
+            asks: 3,
+        }
     }
 
     /// The operand of a run; runs are counted from 1.
@@ -143,6 +161,32 @@ struct Running {
     run: u32,
     started: u32,
     outcomes: Vec<Outcome>,
+    /// The command it sent as a source.
+    command: Option<Packet>,
+    /// When its patience ends, and how often it has asked.
+    alarm: Option<Cycle>,
+    asked: u32,
+}
+
+impl Running {
+    /// Whether a run is later than every one that it knows the end of.
+    fn is_news(&self, run: u32) -> bool {
+        self.outcomes.last().is_none_or(|last| run.wrapping_sub(last.run) as i32 > 0)
+    }
+
+    /// Waits for an answer from now on.
+    fn wait(&mut self, now: Cycle) {
+        self.alarm = (self.part.patience > 0).then(|| now + self.part.patience);
+        self.asked = 0;
+    }
+
+    /// A run ends without an answer.
+    fn give_up(&mut self, now: Cycle) {
+        let met = self.until.min(now);
+        let (words, flags, error) = (Vec::new(), Flags::NONE, Some(Status::TimedOut));
+        self.outcomes.push(Outcome { run: self.run, met, cycle: now, words, flags, error });
+        (self.state, self.alarm, self.command) = (PartState::Idle, None, None);
+    }
 }
 
 /// An end device.
@@ -156,6 +200,8 @@ pub struct Node {
     leaving: Option<(Header, Vec<u64>, usize)>,
     collecting: Vec<u64>,
     rng: Option<Rng>,
+    /// Frames it got with EP set.
+    poisoned: u32,
     /// Frames that concern no task: read replies, errors, multicasts.
     mail: Vec<(Cycle, Packet)>,
     /// What it received and sent.
@@ -173,6 +219,7 @@ impl Node {
             leaving: None,
             collecting: Vec::new(),
             rng: None,
+            poisoned: 0,
             mail: Vec::new(),
             log: Log::default(),
         }
@@ -185,7 +232,17 @@ impl Node {
 
     /// Gives it a part in a context.
     pub fn join(&mut self, part: Part) {
-        self.parts.push(Running { part, state: PartState::Idle, until: 0, run: 0, started: 0, outcomes: Vec::new() });
+        self.parts.push(Running {
+            part,
+            state: PartState::Idle,
+            until: 0,
+            run: 0,
+            started: 0,
+            outcomes: Vec::new(),
+            command: None,
+            alarm: None,
+            asked: 0,
+        });
     }
 
     /// Appends to its script.
@@ -209,6 +266,12 @@ impl Node {
     /// What its runs of a context came to.
     pub fn outcomes(&self, cc_id: u16) -> &[Outcome] {
         self.parts.iter().find(|running| running.part.cc_id == cc_id).map_or(&[], |running| &running.outcomes)
+    }
+
+    /// Whether it still waits for an answer of a context, as a source that takes no part does too.
+    pub fn waits(&self, cc_id: u16) -> bool {
+        let running = self.parts.iter().find(|running| running.part.cc_id == cc_id);
+        running.is_some_and(|running| running.state != PartState::Idle || running.command.is_some())
     }
 
     /// State of its part in a context.
@@ -280,6 +343,11 @@ impl Node {
         };
         let header = packet.header;
         self.log.note(Event::received(now, self.device, &header));
+        if header.poisoned {
+            // What it says must not be used; whoever misses the answer asks again.
+            self.poisoned += 1;
+            return;
+        }
         let at = self.parts.iter().position(|running| running.part.cc_id == header.cc_id);
         match (header.message, at) {
             (Message::Initialisation | Message::Command, Some(at)) => {
@@ -287,18 +355,22 @@ impl Node {
                 let like = &mut self.parts[at].part.like;
                 (like.device, like.offset) = (header.requester, reply_offset(&header));
                 (like.p_id, like.dmu_id) = (header.p_id, header.dmu_id);
-                if header.message == self.parts[at].part.starts_on && !self.parts[at].part.watches {
-                    self.ask(at, header.run, now);
+                if header.message == self.parts[at].part.starts_on {
+                    self.begin(at, header.run, now);
                 }
             }
             (Message::Satisfied, Some(at)) => {
                 let running = &mut self.parts[at];
+                if !running.is_news(header.run) {
+                    // Once more what it knows.
+                    return;
+                }
                 let words = packet.words().to_vec();
                 let error = header.error.then_some(header.status);
                 let met = if running.part.watches { now } else { running.until };
                 let (run, flags) = (header.run, header.flags);
                 running.outcomes.push(Outcome { run, met, cycle: now, words, flags, error });
-                running.state = PartState::Idle;
+                (running.state, running.alarm, running.command) = (PartState::Idle, None, None);
                 if running.part.again > 0 {
                     running.part.again -= 1;
                     let run = header.run.wrapping_add(1);
@@ -311,6 +383,12 @@ impl Node {
                 if self.parts[at].state == PartState::Met && self.parts[at].run == header.run {
                     let packet = self.contribution(at);
                     self.outbox.push_back(packet);
+                } else if self.parts[at].part.starts_on == Message::Command {
+                    // The command itself was lost.
+                    let like = &mut self.parts[at].part.like;
+                    (like.device, like.offset) = (header.requester, reply_offset(&header));
+                    (like.p_id, like.dmu_id) = (header.p_id, header.dmu_id);
+                    self.begin(at, header.run, now);
                 }
             }
             (Message::Multicast, _) => {
@@ -327,10 +405,48 @@ impl Node {
         }
     }
 
+    /// A run begins, if it is none that is under way or over; one that was never answered ends with that.
+    fn begin(&mut self, at: usize, run: u32, now: Cycle) {
+        let running = &mut self.parts[at];
+        let under_way = running.state != PartState::Idle;
+        if running.part.watches || !running.is_news(run) || under_way && running.run == run {
+            return;
+        }
+        if under_way {
+            running.give_up(now);
+        }
+        self.ask(at, run, now);
+    }
+
+    /// Asks again for answers that do not come, and gives up in the end.
+    fn watch(&mut self, now: Cycle) {
+        for at in 0..self.parts.len() {
+            let running = &mut self.parts[at];
+            if running.alarm.is_none_or(|alarm| alarm > now) {
+                continue;
+            }
+            if running.asked >= running.part.asks {
+                running.give_up(now);
+                self.start(now);
+                continue;
+            }
+            running.asked += 1;
+            running.alarm = Some(now + running.part.patience);
+            let command = running.command.clone();
+            if self.parts[at].state == PartState::Met {
+                let mut header = self.contribution(at).header;
+                header.message = Message::Retry;
+                self.outbox.push_back(Packet::bare(header));
+            }
+            self.outbox.extend(command);
+        }
+    }
+
     fn work(&mut self, now: Cycle) {
         for at in 0..self.parts.len() {
             if self.parts[at].state == PartState::Working && self.parts[at].until <= now {
                 self.parts[at].state = PartState::Met;
+                self.parts[at].wait(now);
                 let packet = self.contribution(at);
                 self.outbox.push_back(packet);
             }
@@ -368,6 +484,7 @@ impl Node {
         }
         let header = *header;
         let first = *sent == 0;
+        let own_command = header.message == Message::Command && header.dmu_id == self.device;
         io.send(0, vc, frame_flit(&header, vc, *sent, words));
         *sent += 1;
         if *sent == words.len() {
@@ -382,7 +499,15 @@ impl Node {
                     && header.dmu_id == self.device
             });
             if let Some(at) = own {
-                self.ask(at, header.run, now);
+                self.begin(at, header.run, now);
+            }
+            let commands = self.parts.iter_mut().filter(|running| own_command && running.part.cc_id == header.cc_id);
+            for running in commands.filter(|running| running.part.patience > 0 && running.is_news(header.run)) {
+                if running.command.is_none() {
+                    running.command = Some(Packet::bare(header));
+                    running.run = header.run;
+                    running.wait(now);
+                }
             }
         }
     }
@@ -404,6 +529,7 @@ impl Block for Node {
             }
         }
         self.work(now);
+        self.watch(now);
         self.send(io);
         let mut wake = Wake::OnInput;
         if io.queued(0, vc) > 0 || self.leaving.is_some() || !self.outbox.is_empty() || self.script_ready(now).is_some()
@@ -416,6 +542,9 @@ impl Block for Node {
             }
         }
         for running in &self.parts {
+            if let Some(alarm) = running.alarm {
+                wake = wake.or(Wake::At(alarm.max(now + 1)));
+            }
             if running.state == PartState::Working && running.until != Cycle::MAX {
                 wake = wake.or(Wake::At(running.until.max(now + 1)));
             }

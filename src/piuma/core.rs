@@ -372,9 +372,19 @@ pub struct Core {
     next_job_q: usize,
     /// Cycle from which the core takes responses; before it, it blocks its port.
     consume_from: Cycle,
-    /// Collective ids that are not this block's alone: [`Core::wait_for`], [`Core::leave`].
+    /// What it shares with a processor; most cores have none.
+    shared: Option<Box<Shared>>,
+}
+
+/// What concerns programs.
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    /// Collective ids that programs call.
     called: Vec<u16>,
+    /// Ids whose requests are the CCE's.
     left: Vec<u16>,
+    /// Jobs that were there before the first cycle: waves show those, as signals must not come and go.
+    fixed: usize,
 }
 
 impl Core {
@@ -386,19 +396,23 @@ impl Core {
             read_last_q: false,
             next_job_q: 0,
             consume_from: 0,
-            called: Vec::new(),
-            left: Vec::new(),
+            shared: None,
         }
+    }
+
+    fn share(&mut self) -> &mut Shared {
+        let fixed = self.jobs.len();
+        self.shared.get_or_insert_with(|| Box::new(Shared { fixed, ..Shared::default() }))
     }
 
     /// Results of this collective id may come before the core has called it: they wait in the network.
     pub fn wait_for(&mut self, id: u16) {
-        self.called.push(id);
+        self.share().called.push(id);
     }
 
     /// Requests of this collective id are somebody else's at this port: the CCE's.
     pub fn leave(&mut self, id: u16) {
-        self.left.push(id);
+        self.share().left.push(id);
     }
 
     /// The memory, for others who use it.
@@ -416,11 +430,19 @@ impl Core {
         // Millions of cores have one part each: no room for more than there are.
         self.jobs.reserve_exact(1);
         self.jobs.push(job);
+        if let Some(shared) = &mut self.shared {
+            shared.fixed = self.jobs.len();
+        }
+    }
+
+    /// The same while it runs, for a program's call.
+    pub(super) fn call(&mut self, job: Job) {
+        self.jobs.push(job);
     }
 
     /// Whether it takes part in collectives in the network, or may. A plain fabric has no channels for them.
     fn is_used(&self) -> bool {
-        !self.jobs.is_empty() || !self.called.is_empty()
+        !self.jobs.is_empty() || self.shared.as_ref().is_some_and(|shared| !shared.called.is_empty())
     }
 
     /// Its parts in collectives, in the order they were given.
@@ -474,7 +496,8 @@ impl Core {
     fn arriving(&mut self, io: &mut Io<'_>) -> Option<(usize, u8)> {
         for vc in [RESPONSE, REQUEST] {
             let Some(flit) = io.head(0, vc) else { continue };
-            if vc == REQUEST && self.left.contains(&flit.tag.id()) {
+            let shared = self.shared.as_deref();
+            if vc == REQUEST && shared.is_some_and(|shared| shared.left.contains(&flit.tag.id())) {
                 continue;
             }
             let job = self.jobs.iter().position(|job| {
@@ -482,7 +505,7 @@ impl Core {
             });
             let Some(job) = job else {
                 // A participant that is late has not called the collective yet; its results wait in the network.
-                if !self.called.contains(&flit.tag.id())
+                if !shared.is_some_and(|shared| shared.called.contains(&flit.tag.id()))
                     && !self.jobs.iter().any(|job| job.id == flit.tag.id() && job.end.is_none())
                 {
                     io.fail(|| {
@@ -631,7 +654,8 @@ impl Core {
 
     /// Describes the jobs to a wave.
     pub fn probe(&self, scope: &mut Scope<'_>) {
-        for (number, job) in self.jobs.iter().enumerate() {
+        let fixed = self.shared.as_ref().map_or(self.jobs.len(), |shared| shared.fixed);
+        for (number, job) in self.jobs.iter().take(fixed).enumerate() {
             scope.indexed("job", number, |scope| {
                 scope.state("state", &STATES, job.state());
                 scope.bits("read", 36, job.read_q);

@@ -539,8 +539,8 @@ impl Processor {
             can(handler).then_some((at, None))
         } else {
             let count = pipeline.threads.len();
-            let turn = (0..count).map(|i| (pipeline.next_q + i) % count);
-            let next = turn.into_iter().find(|&thread| can(&pipeline.threads[thread]));
+            let mut turn = (0..count).map(|i| (pipeline.next_q + i) % count);
+            let next = turn.find(|&thread| can(&pipeline.threads[thread]));
             if let Some(thread) = next {
                 pipeline.next_q = thread + 1;
             }
@@ -871,7 +871,7 @@ impl Processor {
             }
             self.calls[at].input = input;
             self.calls[at].job = Some(core.jobs().len());
-            core.add(job);
+            core.call(job);
             started = true;
         }
         started
@@ -941,6 +941,10 @@ impl Processor {
             });
         }
         self.cce.probe(scope);
+        scope.scope("calls", |scope| {
+            scope.bits("issued", 32, self.calls.len() as u64);
+            scope.bits("complete", 32, self.calls.iter().filter(|call| call.end.is_some()).count() as u64);
+        });
         scope.scope("icu", |scope| {
             scope.bits("pending", 16, self.pending.len() as u64);
             scope.bits("handled", 32, self.handled);

@@ -240,9 +240,13 @@ impl<'a> Builder<'a> {
         let engine = scenario.family == Family::Piuma;
         let (pipeline, router) = (pipeline(scenario), router(scenario));
         let mut common = self.common();
-        // Without traffic a system of nodes needs no more than the switches and links of its collectives.
+        // Without traffic and programs a system of nodes needs no more than the switches and links of its collectives.
         let sparse = match &scenario.topology.shape {
-            Shape::Nodes(nodes) if scenario.traffic.is_empty() && !options.whole => Some(nodes),
+            Shape::Nodes(nodes)
+                if scenario.traffic.is_empty() && !options.whole && !hosts::build::simulated(scenario) =>
+            {
+                Some(nodes)
+            }
             _ => None,
         };
         let mut layout = match sparse {
@@ -310,7 +314,7 @@ impl<'a> Builder<'a> {
         let problems = hosts::build::ranks(self.loaded, self.memory(), &mut ends);
         self.problems.extend(problems);
         let stages = u64::from(pipeline.post()) + u64::from(pipeline.front()) + 1;
-        let ideal = hosts::result::ideal(self.loaded, &layout, self.memory(), stages);
+        let ideal = hosts::result::ideal(self.loaded, &layout, &common, self.memory(), stages);
         let ideal = ideal.unwrap_or_else(|index| {
             let message = "ideal mode needs the shortest paths of dimension-order routing";
             self.problems.push(Problem::at(format!("host[{index}].mode"), message).expected("\"fabric\""));

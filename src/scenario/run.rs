@@ -278,6 +278,8 @@ struct Run<'a> {
     host_starts: Vec<Option<u64>>,
     /// The host that runs or is to run.
     host_next: Option<usize>,
+    /// Completions when it started.
+    host_base: u64,
     deadlock: Option<String>,
     /// A store of a program that no register took.
     refused: Option<String>,
@@ -384,6 +386,7 @@ impl<'a> Run<'a> {
             programs_left,
             host_starts,
             host_next: None,
+            host_base: 0,
             deadlock,
             refused: None,
             notes,
@@ -543,7 +546,9 @@ impl<'a> Run<'a> {
         let Some(next) = self.host_next else { return };
         let host = &self.loaded.scenario.hosts[next];
         if self.host_starts[next].is_some() {
-            if !self.host_is_done(next, host) {
+            // Every rank reports once: asking them all is worth it only then.
+            let reported = self.ready.system.completions() - self.host_base;
+            if reported < host.ranks.len() as u64 || !self.host_is_done(next, host) {
                 return;
             }
             self.host_next = self.host_from(next + 1);
@@ -555,9 +560,10 @@ impl<'a> Run<'a> {
         }
         let start = self.ready.system.now().max(host.start_cycle);
         self.host_starts[next] = Some(start);
-        let class = hosts::build::job(host, next).class;
+        self.host_base = self.ready.system.completions();
+        let class = hosts::build::class(next);
         for &end in &host.ranks {
-            for rank in self.ready.system.end_mut(end as usize).hosts.iter_mut() {
+            for rank in &mut self.ready.system.end_mut(end as usize).hosts {
                 if rank.job().class == class {
                     rank.release(start);
                 }
@@ -1008,11 +1014,8 @@ impl<'a> Run<'a> {
             }
             (level, count, cycles_per_flit)
         });
-        let mut links = link_report(&system.plan().levels, loads, &|at| system.link_ends(at), cycles, all);
-        if let Some(all) = &self.ready.all_links {
-            count_all_links(&mut links, all);
-        }
-        self.document.links = links;
+        let there = self.ready.all_links.as_deref();
+        self.document.links = link_report(&system.plan().levels, loads, &|at| system.link_ends(at), there, cycles, all);
     }
 
     fn traffic(&mut self) {
@@ -1301,6 +1304,7 @@ pub(super) fn link_report(
     levels: &[String],
     loads: impl Iterator<Item = (u8, LinkCount, u16)>,
     ends: &dyn Fn(usize) -> (String, String),
+    there: Option<&[u64]>,
     cycles: u64,
     all: bool,
 ) -> Links {
@@ -1333,6 +1337,10 @@ pub(super) fn link_report(
             list.push((at, load));
         }
     }
+    // Links that were not built because nothing uses them count as well, each in two directions.
+    for (level, count) in by_level.iter_mut().zip(there.into_iter().flatten()) {
+        level.links = 2 * count;
+    }
     for level in &mut by_level {
         level.utilisation_mean /= (level.links.max(1) * cycles) as f64;
     }
@@ -1356,16 +1364,6 @@ pub(super) fn link_report(
     busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
     busiest.truncate(BUSIEST);
     Links { levels: by_level, busiest, all: all.then(|| list.iter().map(result).collect()) }
-}
-
-/// Counts links that were not built because nothing uses them; each has two directions.
-fn count_all_links(links: &mut Links, all: &[u64]) {
-    for (level, &count) in links.levels.iter_mut().zip(all) {
-        if count > 0 {
-            level.utilisation_mean *= level.links as f64 / (2 * count) as f64;
-        }
-        level.links = 2 * count;
-    }
 }
 
 fn listed(names: &[String]) -> String {

@@ -6,6 +6,7 @@
 //! | [`curve`] | latency and accepted throughput over offered load, saturation |
 //! | [`named`] | studies by name, and their reports |
 //! | [`pbv_table1`] | Table 1 of the PBV source |
+//! | [`piuma_paper`] | the figures of the PIUMA paper |
 //! | [`plot`] | diagrams as SVG |
 //! | [`report`] | results and sweeps as one HTML page |
 //! | [`sweep`] | many points over the parameters of scenarios, in a store |
@@ -13,6 +14,7 @@
 pub mod curve;
 pub mod named;
 pub mod pbv_table1;
+pub mod piuma_paper;
 pub mod plot;
 pub mod report;
 pub mod sweep;

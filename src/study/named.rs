@@ -19,7 +19,7 @@ pub struct Study {
 }
 
 /// Every study, by name.
-pub const ALL: &[Study] = &[super::pbv_table1::STUDY];
+pub const ALL: &[Study] = &[super::pbv_table1::STUDY, super::piuma_paper::STUDY];
 
 /// The study with this name.
 pub fn find(name: &str) -> Option<&'static Study> {

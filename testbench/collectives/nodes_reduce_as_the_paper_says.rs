@@ -164,13 +164,11 @@ fn equation_one_is_an_upper_bound_when_the_switches_are_folded_into_the_links() 
         // to the root's switch, which it leaves out.
         let bound = 2 * (50 * dimensions + 25 * (dimensions + 1) + 5 * diameter * (2 * dimensions + 2));
         let latency = only(&pass(&system.text(ONE), &[])).latency_ns.unwrap();
-        if shape.cores().unwrap() > 1 && diameter > 0 {
-            assert!(latency <= bound as f64, "{latency} ns, bound {bound} ns: {system:?}");
-            checked += 1;
-            tight += u32::from(latency > 0.6 * bound as f64);
-        }
+        assert!(latency <= bound as f64, "{latency} ns, bound {bound} ns: {system:?}");
+        checked += 1;
+        tight += u32::from(latency > 0.6 * bound as f64);
     }
-    assert!(checked >= 55, "{checked}");
+    assert!(checked >= 60, "{checked}");
     assert!(tight >= 10, "a bound that nothing comes near to shows little: {tight} of {checked}");
 }
 
@@ -188,11 +186,11 @@ fn latency_hardly_depends_on_the_number_of_nodes() {
             let all = RunOptions::default();
             run_with(&system.text(ONE), &[], &all).document.collectives[0].latency_cycles.unwrap()
         };
-        let sides: &[u32] = [&[2, 3, 8, 17][..], &[2, 3, 6], &[2, 3, 4]][dimensions - 1];
+        let sides: &[u32] = [&[3, 8, 17][..], &[3, 4, 6], &[3, 4]][dimensions - 1];
         let latencies: Vec<u64> = sides.iter().map(|&side| of(side)).collect();
         let (least, most) = (latencies.iter().min().unwrap(), latencies.iter().max().unwrap());
-        // From a side of 3 on at most a few steps inside a die.
-        assert!(most - least <= 14 * 4 * dimensions as u64 + 20, "{dimensions} dimensions: {latencies:?}");
+        // More links take HSIO ports of other switches: a few steps inside a die, and nothing else.
+        assert!(*most as f64 / *least as f64 <= 1.2, "{dimensions} dimensions: {latencies:?}");
     }
 }
 
@@ -362,10 +360,10 @@ fn links_hold_the_credit_round_trip_so_that_an_element_leaves_every_cycle() {
 }
 
 #[test]
-fn segments_over_several_roots_use_more_links_between_nodes() {
-    // P-EMB-4: two embeddings on two ids with roots in different nodes, each for half of the vector. They share the cores'
-    // own switches, so they run at once only without the rule of P-SW-7. Where links between nodes are the narrowest part
-    // (16 flits in a round trip of 102 cycles) two of them carry more than one; with the paper's memory they gain nothing.
+fn segments_with_two_roots_are_exact_and_gain_nothing_behind_one_request_channel() {
+    // P-EMB-4: two embeddings on two ids with roots in different nodes, each for half of the vector. They share no link
+    // between switches, but every core's own, so they run at once only without the rule of P-SW-7. Links between nodes are
+    // the narrowest part here: 16 flits in a round trip of 102 cycles.
     let system = System::new(&[2, 2], 1, 1, 1);
     let segment = |id: u32, elements: u32, root: &str| {
         format!(
@@ -380,7 +378,12 @@ fn segments_over_several_roots_use_more_links_between_nodes() {
     let one = segment(0, 800, "n0_0_s0_core0");
     let two = format!("{}{}", segment(0, 400, "n0_0_s0_core0"), segment(1, 400, "n1_1_s0_core0"));
     let (alone, both) = (end(&one, "\"unlimited\""), end(&two, "\"unlimited\""));
-    assert!(alone as f64 / both as f64 > 1.2, "{alone} cycles with one embedding, {both} with two");
+    assert_eq!((alone - 147) / 102, 800 / 16, "the one is as fast as its narrowest link: {alone}");
+    // An element of one segment that waits in a core's queue holds up the other segment behind it: what the second set of
+    // links could carry is lost again.
+    let gain = alone as f64 / both as f64;
+    assert!((0.85..1.05).contains(&gain), "{alone} cycles with one embedding, {both} with two");
+    // And where memory is the narrowest part, as on PIUMA, there is nothing to gain.
     let (alone, both) = (end(&one, "6.4"), end(&two, "6.4"));
     assert!((alone as f64 / both as f64 - 1.0).abs() < 0.05, "{alone} cycles with one embedding, {both} with two");
 }

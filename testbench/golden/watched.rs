@@ -87,11 +87,11 @@ pub fn watched(scenario: &Scenario) -> Watched {
         "programs-collectives" => (
             &["**.core{0,7}.memory.**"],
             (0, 800),
-            &["**.core{0,7}.memory.mtp0.**.state", "**.core{0,7}.memory.job*.state"],
+            &["**.core{0,7}.memory.mtp0.**.state", "**.core{0,7}.memory.calls.*"],
             (340, 370),
         ),
         "hosts-die" => {
-            (&["**.core0.memory.host*.{state,round}"], (0, 200_000), &["**.core0.memory.host0.*"], (10_250, 10_275))
+            (&["**.core0.memory.host*.{state,round}"], (0, 200_000), &["**.core0.memory.host0.*"], (10_290, 10_315))
         }
         // Cores arrive late here.
         "barrier-die" => {
@@ -113,19 +113,19 @@ pub fn watched(scenario: &Scenario) -> Watched {
         // The root's engine, and that of a switch where inputs from outside are joined.
         "fig2-hyperx" => {
             let root: &[&str] = &["node2_2.**.ceng.*", "node2_2.**.memory.**"];
-            (root, (0, 320), &["node2_2.**.ceng.*"], (60, 85))
+            (root, (0, 320), &["node2_2.**.ceng.*"], (115, 140))
         }
         "fig3-node" => (
             &["node1_1.socket0.tile0.core0.switch.ceng.*", "node0_1.socket{0,1}.tile0.core0.switch.ceng.*"],
-            (0, 400),
+            (0, 500),
             &["node1_1.socket0.tile0.core0.switch.ceng.*"],
-            (180, 205),
+            (365, 390),
         ),
         "nodes-disjoint" => (
             &["node{0_0,1_0,1_1}.socket0.tile0.core0.switch.ceng.{state,operands,in_flight}"],
             (0, 400),
             &["node1_{0,1}.socket0.tile0.core0.switch.ceng.*"],
-            (100, 125),
+            (172, 197),
         ),
         "mesh-allreduce" => {
             (&["**.ceng.*"], (0, 100), &["**.s3_{3,4}.switch.ceng.*", "**.s4_{3,4}.switch.ceng.*"], (20, 45))

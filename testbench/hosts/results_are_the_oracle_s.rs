@@ -68,6 +68,49 @@ fn on_other_fabrics_and_with_other_packets() {
     }
 }
 
+/// Nodes of small dies.
+fn nodes(size: &str, rest: &str) -> String {
+    format!(
+        "family = \"piuma\"\n[topology]\nkind = \"nodes\"\nsize = {size}\nsockets = 2\ntiles = 3\npositions = 2\n\
+         [switch]\npoint_to_point_vcs = 6\npoint_to_point_buffer_flits = 128\n{rest}"
+    )
+}
+
+#[test]
+fn on_nodes_every_algorithm_and_the_two_modes() {
+    let mut text = String::new();
+    for algorithm in ALGORITHMS {
+        for mode in ["fabric", "ideal"] {
+            text += &format!(
+                "[[host]]\nalgorithm = \"{algorithm}\"\nelements = 64\nmode = \"{mode}\"\noverhead_cycles = 500\n"
+            );
+        }
+    }
+    let document = pass(&nodes("[2, 2]", &text), &[]);
+    for pair in document.hosts.chunks(2) {
+        let [fabric, ideal] = pair else { panic!("two modes") };
+        assert_eq!((fabric.bit_exact, fabric.ranks, fabric.rounds), (Some(true), 32, ideal.rounds));
+        assert_eq!(
+            (fabric.words_sent, fabric.words_received, fabric.messages),
+            (ideal.words_sent, ideal.words_received, ideal.messages)
+        );
+        let (fabric, ideal) =
+            (fabric.latency_cycles.expect("ended") as f64, ideal.latency_cycles.expect("ended") as f64);
+        assert!((0.8..2.0).contains(&(fabric / ideal)), "{fabric} {ideal}");
+    }
+}
+
+/// 32,768 ranks on the fabric, flit by flit.
+#[test]
+#[ignore = "takes minutes: make soak"]
+fn recursive_doubling_on_256_nodes() {
+    let text = "family = \"piuma\"\n[topology]\nkind = \"nodes\"\nsize = [16, 16]\nsockets = 16\n[switch]\npoint_to_point_vcs = 6\n\
+                [[host]]\nalgorithm = \"recursive-doubling\"\noverhead_cycles = 1000\n";
+    let document = pass(text, &[]);
+    let host = &document.hosts[0];
+    assert_eq!((host.ranks, host.rounds, host.bit_exact), (32_768, 15, Some(true)));
+}
+
 #[test]
 fn order_of_evaluation_skipping_and_background_traffic_change_no_bit() {
     let text = die(&host("rabenseifner", &[0, 1, 2, 3, 4, 5, 6, 7], "elements = 100\noverhead_cycles = 20"));

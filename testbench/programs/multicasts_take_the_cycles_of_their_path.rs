@@ -118,3 +118,25 @@ fn two_trees_reach_the_same_cores_over_other_links() {
         assert_eq!(flits(links, idle), 0, "{links}");
     }
 }
+
+#[test]
+fn a_tree_leaves_the_die_over_hsio_ports() {
+    // Two nodes of two sockets of four cores: the source reaches cores of its own socket, of its node and of the other.
+    for (source, receivers) in [(0u64, vec![1u64, 5, 9, 14]), (13, vec![0, 2, 3, 7, 8, 12]), (6, vec![15])] {
+        let text = format!(
+            "family = \"piuma\"\n[topology]\nkind = \"nodes\"\nsize = [2]\nsockets = 2\ntiles = 2\npositions = 2\n\
+             [switch]\npoint_to_point_vcs = 4\n[[multicast]]\nid = 1\nsource = {source}\nreceivers = {receivers:?}\n\
+             [[program]]\ncores = [{source}]\ntext = \"mcast.send 1, 0xfeed, 4, 2\"\n\
+             [[program]]\ncores = {receivers:?}\ntext = \"mcast.wait r1, r2, 1, 8\\nexpect r1, 0xfeed\\nreport %cycle\"\n"
+        );
+        let document = pass(&text, &[]);
+        let got = reports(&document);
+        assert_eq!(got.len(), receivers.len());
+        let far = receivers.iter().find(|&&core| core / 8 != source / 8).expect("a core of the other node");
+        let at = |core: u64| got.iter().find(|(found, _)| *found == core).expect("it reported").1;
+        assert!(at(*far) > 50, "a link between nodes takes 50 cycles");
+        let levels = &document.links.levels;
+        let flits = |level: &str| levels.iter().find(|found| found.level == level).map_or(0, |level| level.flits);
+        assert_eq!(flits("inter-node"), 1, "one copy crosses, whoever is behind");
+    }
+}

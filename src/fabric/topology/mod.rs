@@ -382,12 +382,14 @@ impl Shape {
                 let (tiles, positions) = (nodes.die.tiles, nodes.die.positions);
                 let count = nodes.nodes().unwrap_or(0);
                 let of = if nodes.size.len() > 1 { format!(" ({})", sides(&nodes.size)) } else { String::new() };
-                let plural = |count: u64| if count == 1 { "" } else { "s" };
+                let plural = |count: u64, more: &'static str| if count == 1 { "" } else { more };
                 format!(
-                    "{count} node{}{of} of {} socket{} of {tiles} tiles x {positions} switches",
-                    plural(count),
+                    "{count} node{}{of} of {} socket{} of {tiles} tile{} x {positions} switch{}",
+                    plural(count, "s"),
                     nodes.sockets,
-                    plural(nodes.sockets.into())
+                    plural(nodes.sockets.into(), "s"),
+                    plural(tiles.into(), "s"),
+                    plural(positions.into(), "es")
                 )
             }
             Shape::Mesh(mesh, _) => format!("mesh of {} switches", sides(&mesh.size)),

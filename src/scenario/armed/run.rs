@@ -198,7 +198,7 @@ impl<'a> Run<'a> {
         let system = &self.ready.system;
         let ends = |at: usize| system.link_ends(at);
         self.document.links =
-            link_report(&levels, system.link_counts(), &ends, self.document.cycles, options.all_links);
+            link_report(&levels, system.link_counts(), &ends, None, self.document.cycles, options.all_links);
         self.checks(&armed, findings, monitors);
         self.document.armed = Some(armed);
         let ladder = options.ladder.then(|| ladder(&self.ready));

@@ -9,15 +9,20 @@ use crate::piuma::host::{Host as Rank, Job};
 use crate::piuma::{Core, End, MemoryCfg, OpSelect};
 use crate::scenario::names::layout;
 use crate::scenario::random::Stream;
-use crate::scenario::{Loaded, Problem};
+use crate::scenario::{Loaded, Problem, Scenario};
 
 /// The tag of the packets of a host: far above the classes of traffic.
-fn class(index: usize) -> u16 {
+pub fn class(index: usize) -> u16 {
     0xfff - index as u16
 }
 
 /// Most hosts of a scenario.
 pub const MOST: usize = 256;
+
+/// Whether point-to-point messages or programs may use any link of the system.
+pub fn simulated(scenario: &Scenario) -> bool {
+    scenario.programs.is_some() || scenario.hosts.iter().any(|host| host.mode == HostMode::Fabric)
+}
 
 /// The vectors of all ranks, as words.
 pub fn vectors(loaded: &Loaded, index: usize) -> Vec<Vec<u64>> {

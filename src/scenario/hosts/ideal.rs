@@ -9,33 +9,46 @@
 use std::collections::HashMap;
 
 use super::config::Host;
-use crate::fabric::topology::{Layout, Neighbours};
+use crate::fabric::topology::{Common, Layout, Neighbours, Shape};
 use crate::piuma::MemoryCfg;
 use crate::piuma::host::schedule::{Merge, Schedule, Transfer};
 
 /// Latencies of paths without load.
 pub struct Paths<'a> {
     layout: &'a Layout,
+    common: &'a Common,
     neighbours: Neighbours,
-    /// By switch and port.
+    /// By switch and port; empty where the topology knows its links.
     latency: HashMap<(u32, u16), u64>,
     stages: u64,
 }
 
 impl<'a> Paths<'a> {
     /// The paths of a system whose switches have so many pipeline stages.
-    pub fn new(layout: &'a Layout, stages: u64) -> Paths<'a> {
+    pub fn new(layout: &'a Layout, common: &'a Common, stages: u64) -> Paths<'a> {
+        if let Shape::Nodes(nodes) = &layout.shape {
+            let neighbours = Neighbours::of_nodes(nodes);
+            return Paths { layout, common, neighbours, latency: HashMap::new(), stages };
+        }
         let both =
             |link: &crate::fabric::PlanLink| [(link.a, u64::from(link.latency)), (link.b, u64::from(link.latency))];
         let latency = layout.plan.links.iter().flat_map(both).collect();
-        Paths { layout, neighbours: Neighbours::new(layout), latency, stages }
+        Paths { layout, common, neighbours: Neighbours::new(layout), latency, stages }
+    }
+
+    fn link(&self, switch: u32, port: u16) -> u64 {
+        let Shape::Nodes(nodes) = &self.layout.shape else {
+            return self.latency.get(&(switch, port)).copied().unwrap_or(1);
+        };
+        let link = nodes.link(switch, port).map(|link| nodes.params(self.common, &link));
+        u64::from(link.map_or(self.common.local.latency, |params| params.latency))
     }
 
     /// Cycles from the cycle in which an end point sends a flit to that in which the other has it, without load; `None`
     /// if the topology has no shortest path of its own.
     pub fn cycles(&self, from: u32, to: u32) -> Option<u64> {
         let (from, to) = (self.layout.ends[from as usize], self.layout.ends[to as usize]);
-        let at = |switch: u32, port: u16| self.latency.get(&(switch, port)).copied().unwrap_or(1);
+        let at = |switch: u32, port: u16| self.link(switch, port);
         let mut cycles = 1 + at(from.switch, from.port);
         let mut switch = from.switch;
         while switch != to.switch {

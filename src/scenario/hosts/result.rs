@@ -53,7 +53,7 @@ pub struct HostResult {
 
 /// The ranks of a host on the fabric.
 pub fn ranks<'a>(system: &'a System, host: &'a Host, index: usize) -> impl Iterator<Item = &'a Rank> {
-    let class = build::job(host, index).class;
+    let class = build::class(index);
     let at = |end: &u32| system.ends()[*end as usize].hosts.iter();
     host.ranks.iter().flat_map(at).filter(move |rank| rank.job().class == class)
 }
@@ -172,6 +172,7 @@ pub type Ideal = Option<(Vec<u64>, [u64; 3])>;
 pub fn ideal(
     loaded: &Loaded,
     layout: &crate::fabric::topology::Layout,
+    common: &crate::fabric::topology::Common,
     memory: crate::piuma::MemoryCfg,
     stages: u64,
 ) -> Result<Vec<Ideal>, usize> {
@@ -179,7 +180,7 @@ pub fn ideal(
     if hosts.iter().all(|host| host.mode == HostMode::Fabric) {
         return Ok(vec![None; hosts.len()]);
     }
-    let paths = ideal::Paths::new(layout, stages);
+    let paths = ideal::Paths::new(layout, common, stages);
     let one = |(index, host): (usize, &Host)| match host.mode {
         HostMode::Fabric => Ok(None),
         HostMode::Ideal => ideal::times(host, memory, &paths).map(Some).ok_or(index),

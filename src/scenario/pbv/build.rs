@@ -229,9 +229,8 @@ impl<'a> Builder<'a> {
                 cycle.iter().take(8).map(|&(switch, port)| format!("{}.P{port}", all[switch as usize])).collect();
             let message = format!("frames could wait for each other in a circle: {}", names.join(", "));
             self.problems.push(
-                Problem::at("topology.kind", message).expected(
-                    "a tree, a mesh of one dimension, a fully connected one, or another without such a circle",
-                ),
+                Problem::at("topology.kind", message)
+                    .expected("a tree, a mesh, a fully connected one, or another without such a circle"),
             );
             return None;
         }
@@ -440,6 +439,7 @@ impl<'a> Builder<'a> {
             );
             part.length = words;
             part.blocks = of.blocks;
+            (part.patience, part.asks) = (self.patience(index, collective), of.max_asks);
             if of.starts_on == StartFile::Initialisation {
                 part.starts_on = Message::Initialisation;
             }
@@ -450,6 +450,7 @@ impl<'a> Builder<'a> {
         if multicast || !of.participants.contains(&of.source) {
             let mut part = Part::of(collective.like(collective.source, tables), Vec::new(), TaskTime::Never);
             part.watches = true;
+            (part.patience, part.asks) = (self.patience(index, collective), of.max_asks);
             source.join(part);
         }
         let lane = index + 1;
@@ -483,6 +484,26 @@ impl<'a> Builder<'a> {
                 collective.command(run)
             };
             source.then_in(lane, when, frame);
+        }
+    }
+
+    /// How long a node waits for an answer: longer than the engines above it take to give up.
+    fn patience(&self, index: usize, collective: &plan::Collective) -> u64 {
+        let (of, engine) = (&self.pbv.collectives[index], &self.pbv.engine);
+        match of.patience_cycles {
+            AutoOr::Fixed(cycles) => u64::from(cycles),
+            AutoOr::Auto if engine.timeout_cycles == 0 => 0,
+            AutoOr::Auto => {
+                let longest = u64::from(engine.timeout_factor).saturating_pow(collective.tree.height());
+                let late: u64 = of.late.iter().map(|late| late.cycles).sum();
+                let task = match &of.task_cycles {
+                    ComputeFile::Same(cycles) => *cycles,
+                    ComputeFile::Random { most, .. } => *most,
+                    ComputeFile::List(rows) => rows.iter().flatten().copied().max().unwrap_or(0),
+                };
+                let engines = u64::from(engine.timeout_cycles).saturating_mul(longest);
+                engines.saturating_mul(2 * (u64::from(engine.retries) + 2)).saturating_add(late + task).min(1 << 50)
+            }
         }
     }
 

@@ -97,6 +97,10 @@ pub struct Collective {
     pub late: Vec<LateFile>,
     /// Nodes work at nothing else until they are answered.
     pub blocks: bool,
+    /// Patience of nodes; 0 is without end.
+    pub patience_cycles: AutoOr,
+    /// How often they ask.
+    pub max_asks: u32,
     /// Nobody acknowledges a multicast.
     pub posted: bool,
     /// Contributions.
@@ -364,6 +368,8 @@ fn one(
         task_cycles: file.task_cycles.clone(),
         late: file.late.clone(),
         blocks: file.blocks,
+        patience_cycles: file.patience_cycles,
+        max_asks: file.max_asks,
         posted: file.posted,
         data: Data::None,
         same_every_round: file.data.as_ref().is_some_and(|data| data.same_every_round || data.values.is_some()),

@@ -260,6 +260,13 @@ pub struct CollectiveFile {
     /// A node works at no other collective between its contribution and the answer. Collectives that overlap and come to
     /// nodes in different orders then wait for each other for ever.
     pub blocks: bool,
+    /// Cycles without an answer after which a node asks for it again, and a source sends its command again; 0 for never; "auto"
+    /// is longer than all time-outs of engines and task times, and never without time-outs.
+    #[schemars(schema_with = "cycles_or_auto")]
+    pub patience_cycles: AutoOr,
+    /// How often they ask before they give up.
+    #[schemars(range(min = 0, max = 255))]
+    pub max_asks: u32,
     /// multicast: nobody acknowledges it.
     pub posted: bool,
     /// What the participants contribute; multicast: one row, the source's. Default: random = "normal", or "integers" for
@@ -296,6 +303,8 @@ impl Default for CollectiveFile {
             task_cycles: ComputeFile::Same(0),
             late: Vec::new(),
             blocks: true,
+            patience_cycles: AutoOr::Auto,
+            max_asks: 3,
             posted: false,
             data: None,
         }

@@ -12,7 +12,7 @@ use super::ladder::ladder;
 use super::result::{CollectiveResult, EnginesResult, PbvResult, RoundResult};
 use crate::arith::{Flags, unpack_lanes};
 use crate::fabric::{Evaluation, Step};
-use crate::pbv::node::{Node, PartState};
+use crate::pbv::node::Node;
 use crate::pbv::packet::{Body, Message, Status};
 use crate::pbv::system::Wired;
 use crate::pbv::system::engines;
@@ -167,11 +167,7 @@ impl<'a> Run<'a> {
         let mut open: Vec<String> = Vec::new();
         let ends = self.ready.system.ends()[..self.ready.devices.len()].iter();
         for node in ends.filter(|node| !self.excused.contains(&node.device())) {
-            let waits = self
-                .pbv
-                .collectives
-                .iter()
-                .any(|of| node.state(of.cc_id).is_some_and(|state| state != PartState::Idle));
+            let waits = self.pbv.collectives.iter().any(|of| node.waits(of.cc_id));
             if waits || node.unsent() > 0 {
                 open.push(self.name(node.device()));
             }
@@ -200,7 +196,7 @@ impl<'a> Run<'a> {
         let levels = system.plan().levels.clone();
         let ends = |at: usize| system.link_ends(at);
         self.document.links =
-            link_report(&levels, system.link_counts(), &ends, self.document.cycles, options.all_links);
+            link_report(&levels, system.link_counts(), &ends, None, self.document.cycles, options.all_links);
         self.checks(findings, monitors);
         self.document.pbv = Some(pbv);
         let ladder = options.ladder.then(|| ladder(&self.ready));
@@ -283,7 +279,7 @@ impl<'a> Run<'a> {
         first
     }
 
-    /// Who was reported missing to the source, by run; by error frames, or by the master's failure register.
+    /// Who was reported missing in a run: to the source, or in the status of an engine.
     fn missing(&self, of: &Collective, run: u32) -> Vec<String> {
         let mut devices: BTreeSet<u16> = BTreeSet::new();
         for (_, packet) in self.node(of.source).mail() {
@@ -293,6 +289,10 @@ impl<'a> Run<'a> {
             {
                 devices.extend(list);
             }
+        }
+        for engine in engines(&self.ready.system) {
+            let of_run = engine.ce().reported().iter().filter(|(cc_id, at, _)| (*cc_id, *at) == (of.cc_id, run));
+            devices.extend(of_run.map(|&(_, _, device)| device));
         }
         devices.into_iter().map(|device| self.name(device)).collect()
     }
@@ -350,9 +350,19 @@ impl<'a> Run<'a> {
             let met = answers.iter().map(|answer| answer.met).max();
             result.start_cycle = result.start_cycle.into_iter().chain(answers.iter().map(|a| a.met)).min();
             result.end_cycle = result.end_cycle.max(end);
-            let everybody = answers.len() >= wanted;
+            // Nobody can answer one whose link is dead.
+            let lost = receivers.iter().filter(|&&end| {
+                let device = self.ready.devices[end as usize];
+                self.excused.contains(&device) && !answers.iter().any(|answer| answer.device == device)
+            });
+            let everybody = !answers.is_empty() && answers.len() + lost.count() >= wanted;
             let error = answers.iter().any(|answer| answer.error.is_some());
-            let missing = self.missing(of, run);
+            let mut missing = self.missing(of, run);
+            // Who has no answer, if nobody else is named.
+            if error && missing.is_empty() {
+                let without = answers.iter().filter(|answer| answer.error.is_some());
+                missing.extend(without.map(|answer| self.name(answer.device)));
+            }
             let complete = everybody && !error;
             let cast = || cast_value(&rows[0], of.words() as usize, run);
             let value = reader.as_ref().map(|reader| if multicast { cast() } else { reader.value(run) });

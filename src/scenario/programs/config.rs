@@ -1,6 +1,5 @@
 //! Programs and multicast trees after checking.
 
-use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -146,7 +145,7 @@ pub(crate) fn text(
                         .expected(format!("up to {} bytes", limits::SCENARIO_BYTES)),
                 );
             }
-            Ok(_) | Err(_) => match std::fs::read_to_string(base.join(name)) {
+            _ => match std::fs::read_to_string(base.join(name)) {
                 Ok(found) => text = found,
                 Err(error) => {
                     let reason = match error.kind() {
@@ -186,7 +185,7 @@ pub(crate) fn text(
 /// A fault of a program's text, at its place in the scenario if it stands there.
 fn problem(fault: &Fault, text: &str, path: &str, file: Option<&str>, source: &Source) -> Problem {
     let word: &str = text.get(fault.at.clone()).unwrap_or("");
-    let inside = || source.inside(&format!("{path}.text"), text, Range { ..fault.at.clone() });
+    let inside = || source.inside(&format!("{path}.text"), text, fault.at.clone());
     let problem = match (file, inside()) {
         (None, Some(span)) => Problem::in_text(span, &fault.message),
         (None, None) => Problem::at(format!("{path}.text"), format!("line {}: {}", fault.line, fault.message)),
