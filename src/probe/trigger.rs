@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The ring holds the changes of each cycle and the values at its beginning; its memory is bounded by the changes of `before`
-//! cycles. A run in which the condition never holds writes the last `before` cycles at its end: that is where a run that
-//! failed is looked at.
+//! cycles. A run in which the condition never holds writes the `before` cycles up to its last change at its end: that is where
+//! a run that failed or stands still is looked at.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

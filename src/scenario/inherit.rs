@@ -89,7 +89,7 @@ fn shown(path: &Path) -> String {
 }
 
 /// A path without `.` and without `x/..`.
-fn tidy(path: &Path) -> PathBuf {
+pub(crate) fn tidy(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
         match part {

@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
             peers[a as usize] = Some((b, latency, flit));
             peers[b as usize] = Some((a, latency, flit));
         }
-        let tree = system.joins().first().map_or(0, |ceng| ceng.cfg().tree.latency_cycles() as u64);
+        let tree = system.joins().first().map_or(0, |ceng| ceng.cfg().tree.latency_cycles());
         let mut reader = Self {
             plan,
             journal,

@@ -109,7 +109,7 @@ fn a_wrong_override_is_shown_as_it_was_typed() {
       |
       | switch.ceng.stage=4
       |             ^^^^^
-      = expected: `stages`, `radix`, `operand_slots` or `result_slots`
+      = expected: `stages`, `radix`, `operand_slots`, `scan_slots` or `result_slots`
       = help: did you mean `stages`?
 
     error: unknown key `swich` at the top level
@@ -117,7 +117,7 @@ fn a_wrong_override_is_shown_as_it_was_typed() {
       |
       | swich.ceng.stages=4
       | ^^^^^
-      = expected: `name`, `about`, `seed`, `clock`, `routing`, `switch`, `memory`, `limits`, `checks`, `traffic`, `measure`, `wave`, `armed` or `pbv`
+      = expected: `extends`, `name`, `about`, `seed`, `clock`, `routing`, `switch`, `memory`, `limits`, `checks`, `core`, `multicast`, `program`, `host`, `traffic`, `measure`, `wave`, `armed` or `pbv`
       = help: did you mean `switch`?
 
     error: there is no element 2 in this array

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use watershed::kernel::Rng;
+use watershed::scenario::config::{CollectiveKind, Family};
+use watershed::scenario::load_text;
 use watershed::scenario::run::{RunOptions, RunResult, run};
 use watershed::scenario::shipped::{SHIPPED, stem};
 use watershed::scenario::why::{Ask, Kind, Why};
-use watershed::scenario::config::{CollectiveKind, Family};
-use watershed::scenario::load_text;
 
 fn explained(text: &str, packet: Option<u64>) -> RunResult {
     let loaded = load_text("test", text, Path::new(env!("CARGO_MANIFEST_DIR")), "test", &[])

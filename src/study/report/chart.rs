@@ -78,7 +78,7 @@ impl Chart {
             return String::new();
         }
         // An axis begins at 0 unless that would press all data into its upper part.
-        low = if low >= 0.0 && low < 0.7 * high || low == high { low.min(0.0) } else { low };
+        low = if low >= 0.0 && low < 0.7 * high || high <= low { low.min(0.0) } else { low };
         let y_step = step((high - low).max(1e-9));
         let (y_low, y_high) = (
             (low / y_step).floor() * y_step,
@@ -236,7 +236,7 @@ mod tests {
     fn numbers_are_short_and_steps_round() {
         let numbers = [0.0, 0.5, 7.0, 12.5, 640.0, 2568.0, 43_000.0, 6_974_880.0];
         assert_eq!(numbers.map(short).join(" "), "0 0.5 7 12.5 640 2568 43k 6.97M");
-        assert_eq!([7.0, 0.3, 900.0, 16.0].map(step), [1.0, 0.05, 200.0, 2.0]);
+        assert_eq!([7.0, 0.3, 900.0, 16.0].map(|range| short(step(range))).join(" "), "1 0.05 200 2");
     }
 
     #[test]

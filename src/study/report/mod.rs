@@ -435,7 +435,7 @@ fn sweep_section(number: usize, subject: &SweepSubject, out: &mut String) {
         for row in failed.iter().take(50) {
             let _ = writeln!(
                 out,
-                "<tr><td class=\"n\">{}</td><td>{}</td><td>{}</td></tr>",
+                "<tr><td class=\"n\">{}</td><td>{}</td><td class=\"cmd\">{}</td></tr>",
                 row.number,
                 escape(&row.error),
                 command(row)
@@ -582,13 +582,13 @@ fn front(sweep: &Sweep, rows: &[Row], good: &[&Row], out: &mut String) {
             let _ = write!(
                 out,
                 "<td class=\"n\">{}</td>",
-                value(sweep, row, name).map_or_else(|| "-".to_owned(), super::sweep::file::number)
+                value(sweep, row, name).map_or_else(|| "-".to_owned(), super::sweep::file::brief)
             );
         }
         for axis in &axes {
             let _ = write!(out, "<td class=\"n\">{}</td>", escape(row.axes.get(axis).map_or("", String::as_str)));
         }
-        let _ = writeln!(out, "<td>{}</td></tr>", command(row));
+        let _ = writeln!(out, "<td class=\"cmd\">{}</td></tr>", command(row));
     }
     out.push_str("</table></div>\n");
 }

@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use crate::scenario::expr::Expr;
 use crate::scenario::source::{Node, Value};
-use crate::scenario::{Problem, Problems, Source, file, schema, written};
+use crate::scenario::{Problem, Problems, Source, file, inherit, schema, written};
 
 /// A sweep file as it is written.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -289,6 +289,17 @@ pub fn number(value: f64) -> String {
     text.to_owned()
 }
 
+/// A number with at most six digits, for people.
+pub fn brief(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return number(value);
+    }
+    let digits = (5 - value.abs().log10().floor() as i32).max(0) as usize;
+    let text = format!("{value:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    text.to_owned()
+}
+
 impl Levels {
     /// The number at a place from 0 to 1 of a continuous axis.
     pub fn at(&self, place: f64) -> String {
@@ -411,7 +422,10 @@ impl Reader<'_> {
             let shipped = crate::scenario::shipped::find(&entry.file);
             let (file, stem) = match shipped {
                 Some((_, _)) if !beside.exists() => (PathBuf::from(&entry.file), entry.file.clone()),
-                _ => (beside, Path::new(&entry.file).file_stem().unwrap_or_default().to_string_lossy().into_owned()),
+                _ => (
+                    inherit::tidy(&beside),
+                    Path::new(&entry.file).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+                ),
             };
             let name = entry.name.clone().unwrap_or_else(|| crate::scenario::shipped::stem(&stem).to_owned());
             if !names.insert(name.clone()) {
@@ -725,6 +739,7 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
+        assert_eq!([5_722_176.0, 518.571_428_571, 0.25].map(brief).join(" "), "5722176 518.571 0.25");
         for (value, text) in
             [(0.1 + 0.2, "0.3"), (1e6, "1000000"), (1.0 / 3.0, "0.333333333333"), (-2.5, "-2.5"), (0.0, "0")]
         {
