@@ -342,7 +342,7 @@ fn traverse<const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16, spec
     let bit = 1 << (local & 63);
     let masks = &mut here.masks[local >> 6];
     let in_vc = (local & ((1 << shift) - 1)) as u32;
-    let (entry, waited) = here.flow.unlink(queue, in_vc, &here.links[local >> shift], (&mut masks.occupied, bit));
+    let (entry, waited) = here.flow.unlink(queue, in_vc, &here.links[local >> shift], &mut masks.occupied, bit);
     let port = here.base + u32::from(out);
     let link = &mut here.links[o];
     let channel = &mut here.channels[o << shift | usize::from(out_vc)];

@@ -444,7 +444,8 @@ impl Wires {
             &mut self.channels[q],
             u32::from(vc),
             &self.links[port as usize],
-            (occupied, 1 << (local & 63)),
+            occupied,
+            1 << (local & 63),
         );
         self.flow.note(q, entry, super::Moved::Left);
         (self.flow.discard(entry), waited)
@@ -604,10 +605,10 @@ impl Flow {
     }
 
     /// Takes the flit at the head of an input queue out and sends its credit back; the flit stays in the pool, where it
-    /// is the caller's. `vc` and `link` are those of the queue, the last argument the word with its occupancy bit, and
-    /// that bit. Returns the entry and how many cycles the flit stood at the head although it was ready.
+    /// is the caller's. `vc` and `link` are those of the queue, `occupied` the word with its occupancy bit, `bit` that
+    /// bit. Returns the entry and how many cycles the flit stood at the head although it was ready.
     #[inline]
-    pub fn unlink(&mut self, channel: &mut Channel, vc: u32, link: &Link, occupied: (&mut u64, u64)) -> (u32, u32) {
+    pub fn unlink(&mut self, channel: &mut Channel, vc: u32, link: &Link, occupied: &mut u64, bit: u64) -> (u32, u32) {
         let now = self.now as u32;
         debug_assert!(channel.len > 0, "pop from an empty queue: look at head() first");
         let entry = channel.head;
@@ -618,7 +619,7 @@ impl Flow {
         channel.head = slot.next;
         channel.len -= 1;
         if channel.len == 0 {
-            *occupied.0 &= !occupied.1;
+            *occupied &= !bit;
         }
         if link.to_port != NONE {
             let upstream = (link.to_port << self.vc_shift) + vc;

@@ -66,7 +66,7 @@ impl Msr {
     /// What is at an address among the MSRs of `ids` ids.
     pub fn at(address: u64, ids: u16) -> Option<(u16, Msr)> {
         let (id, offset) = (address >> 12, address & 0xfff);
-        let msr = Msr::ALL.get((offset >> 3) as usize).filter(|_| offset & 7 == 0)?;
+        let msr = Msr::ALL.get((offset >> 3) as usize).filter(|_| offset % 8 == 0)?;
         (id < u64::from(ids)).then_some((id as u16, *msr))
     }
 }

@@ -826,7 +826,7 @@ impl Processor {
         let words = elements.div_ceil(role.lanes.0);
         let ranges = [(from, role.kind.sends), (to, role.kind.receives)];
         for (address, _) in ranges.into_iter().filter(|(_, used)| *used && words > 0) {
-            let fits = address & 7 == 0
+            let fits = address % 8 == 0
                 && address < SCRATCHPAD
                 && (address / 8).checked_add(words).is_some_and(|end| end <= self.cfg.local_words);
             if !fits {

@@ -445,16 +445,16 @@ impl<'a> Assembler<'a> {
             "%cores" => Source::Cores,
             "%thread" => Source::Thread,
             "%cycle" => Source::Cycle,
-            text => match register(text) {
-                Some(register) => Source::Reg(register),
-                None => match number(text).or_else(|| self.constants.get(text).copied()) {
-                    Some(value) => Source::Number(value),
-                    None => {
-                        let expected = "r0 to r15, a number, a constant of `.equ`, %core, %cores, %thread or %cycle";
-                        return self.fault(piece, format!("`{text}` is no operand"), expected);
-                    }
-                },
-            },
+            text => {
+                if let Some(register) = register(text) {
+                    Source::Reg(register)
+                } else if let Some(value) = number(text).or_else(|| self.constants.get(text).copied()) {
+                    Source::Number(value)
+                } else {
+                    let expected = "r0 to r15, a number, a constant of `.equ`, %core, %cores, %thread or %cycle";
+                    return self.fault(piece, format!("`{text}` is no operand"), expected);
+                }
+            }
         })
     }
 

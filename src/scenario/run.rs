@@ -818,7 +818,7 @@ impl<'a> Run<'a> {
             .map(|index| self.loaded.scenario.collectives[index].name.as_str())
             .collect();
         let threads = self.ready.system.ends().iter().filter_map(|end| end.processor.as_ref()?.open());
-        let threads = threads.take(8).map(|text| format!("\n{text}")).collect::<String>();
+        let threads = threads.take(8).fold(String::new(), |list, text| list + "\n" + &text);
         let left = if waiting.is_empty() { String::new() } else { format!("\nnot complete: {}", waiting.join(", ")) };
         self.deadlock = Some(format!("{what}\n{autopsy}{left}{threads}").trim_end().to_string());
     }

@@ -8,6 +8,7 @@
 //! A monolithic engine with 1023 end points does not fit a PBV table of 128 entries. It is simulated with 127, all of them
 //! directly below one engine, and scaled to 1023 *\[chosen\]*.
 
+use std::fmt::Write;
 use std::path::Path;
 
 use super::named::{Basis, Report, Row, Study};
@@ -244,10 +245,11 @@ fn masters(rows: &mut Vec<Row>) -> Result<(), String> {
         for context in 0..16 {
             // The source sits at its master's switch, whichever that is.
             let (source, master) = (2 * (context % masters), context % masters);
-            text.push_str(&format!(
+            let _ = write!(
+                text,
                 "[[pbv.collective]]\nelements = 128\nblocks = false\nsource = {source}\nmaster = \"s{master}\"\n\
                  data = {{ random = \"normal\", same_every_round = true }}\n"
-            ));
+            );
         }
         let ran = simulate(&format!("{masters} masters"), &text)?;
         // An engine that is no one's master.

@@ -1,5 +1,6 @@
 //! `why`: the parts of a collective's latency follow each other without a gap and add up to it, and each says what happened.
 
+use std::fmt::Write;
 use std::path::Path;
 
 use watershed::kernel::Rng;
@@ -76,7 +77,8 @@ fn every_shipped_scenario_adds_up() {
 fn random(rng: &mut Rng) -> String {
     let mut pick = |list: &[&str]| list[rng.below(list.len() as u64) as usize].to_owned();
     let mut text = format!("family = \"piuma\"\nseed = {}\n[clock]\nfrequency_mhz = 1000\n", pick(&["1", "2", "3"]));
-    text += &format!(
+    let _ = write!(
+        text,
         "[topology]\n{}\n",
         pick(&[
             "kind = \"die\"",
@@ -86,13 +88,15 @@ fn random(rng: &mut Rng) -> String {
             "kind = \"mesh\"\nsize = [4]\nconcentration = 2"
         ])
     );
-    text += &format!(
+    let _ = write!(
+        text,
         "[link]\nlatency_cycles = {}\nlocal_latency_cycles = {}\ncycles_per_flit = {}\n",
         pick(&["1", "2", "7"]),
         pick(&["1", "3"]),
         pick(&["1", "1", "2"])
     );
-    text += &format!(
+    let _ = write!(
+        text,
         "[switch]\npipeline_stages = {}\narbiter = \"{}\"\ncollective_buffer_flits = {}\nceng.stages = {}\nceng.operand_slots = {}\n",
         pick(&["1", "2", "3", "4"]),
         pick(&["round-robin", "matrix", "fixed"]),
@@ -100,7 +104,8 @@ fn random(rng: &mut Rng) -> String {
         pick(&["1", "3", "6"]),
         pick(&["1", "2"])
     );
-    text += &format!(
+    let _ = write!(
+        text,
         "[memory]\nbandwidth_gbps = {}\nread_latency_cycles = {}\nwrite_latency_cycles = {}\n",
         pick(&["\"unlimited\"", "51.2", "20"]),
         pick(&["0", "5"]),
@@ -108,14 +113,19 @@ fn random(rng: &mut Rng) -> String {
     );
     for id in 0..pick(&["1", "1", "2", "3"]).parse::<u32>().unwrap() {
         let kind = pick(&["allreduce", "reduce", "broadcast", "barrier"]);
-        text += &format!(
+        let _ = write!(
+            text,
             "[[collective]]\nkind = \"{kind}\"\nid = {id}\ndelay_cycles = {}\nstart_cycle = {}\n",
             pick(&["0", "{ random_max = 40 }", "7"]),
             pick(&["0", "13"])
         );
         if kind != "barrier" {
-            text +=
-                &format!("elements = {}\ndtype = \"{}\"\n", pick(&["1", "2", "9", "33"]), pick(&["f64", "f32", "i64"]));
+            let _ = write!(
+                text,
+                "elements = {}\ndtype = \"{}\"\n",
+                pick(&["1", "2", "9", "33"]),
+                pick(&["f64", "f32", "i64"])
+            );
         }
     }
     if pick(&["no", "no", "yes"]) == "yes" {

@@ -90,7 +90,7 @@ fn hierarchy_names_and_timescale() {
     let var = wave.var("die.tile0.core0.switch.ceng.state");
     let (_, table) = hierarchy[var].enum_type(hierarchy).expect("a state has names");
     let names: Vec<&str> = table.iter().map(|(_, name)| *name).collect();
-    assert_eq!(names, ["IDLE", "GATHER", "REDUCE"]);
+    assert_eq!(names, ["IDLE", "GATHER", "REDUCE", "SCAN"]);
     for name in [
         "die.tile1.sw3.switch.ceng.state",
         "die.tile3.core7.switch.out6.valid",

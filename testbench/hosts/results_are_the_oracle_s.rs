@@ -1,5 +1,7 @@
 //! Any number of ranks, any algorithm, any type: the oracle's bits in the algorithm's own order (P-HOST-1, P-HOST-2).
 
+use std::fmt::Write;
+
 use crate::sets;
 use crate::support::{die, pass, refusal, run_with};
 use watershed::scenario::result::Document;
@@ -59,8 +61,9 @@ fn on_other_fabrics_and_with_other_packets() {
         for packet_words in [1, 3, 64] {
             let mut text = fabric.to_owned();
             for algorithm in ALGORITHMS {
-                text += &format!(
-                    "[[host]]\nalgorithm = \"{algorithm}\"\nelements = 50\ndtype = \"f32\"\npacket_words = {packet_words}\n"
+                let _ = writeln!(
+                    text,
+                    "[[host]]\nalgorithm = \"{algorithm}\"\nelements = 50\ndtype = \"f32\"\npacket_words = {packet_words}"
                 );
             }
             checked(&pass(&text, &sets!["seed=9"]));
@@ -81,8 +84,9 @@ fn on_nodes_every_algorithm_and_the_two_modes() {
     let mut text = String::new();
     for algorithm in ALGORITHMS {
         for mode in ["fabric", "ideal"] {
-            text += &format!(
-                "[[host]]\nalgorithm = \"{algorithm}\"\nelements = 64\nmode = \"{mode}\"\noverhead_cycles = 500\n"
+            let _ = writeln!(
+                text,
+                "[[host]]\nalgorithm = \"{algorithm}\"\nelements = 64\nmode = \"{mode}\"\noverhead_cycles = 500"
             );
         }
     }

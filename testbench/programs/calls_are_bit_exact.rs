@@ -1,5 +1,7 @@
 //! Collectives that programs call: right bits for every call, blocking and not, late or early (P-AR-1, P-AR-3).
 
+use std::fmt::Write;
+
 use crate::sets;
 use crate::support::{die, pass, run_with};
 use watershed::scenario::run::RunOptions;
@@ -34,13 +36,13 @@ fn layers(blocking: bool) -> String {
     let mut text = String::from(".random 0, 1024, f32\n");
     let mut waits = String::new();
     for (layer, (elements, compute)) in [(512, 50), (256, 300), (128, 600), (64, 900)].into_iter().enumerate() {
-        text += &format!("compute {compute}\n");
+        let _ = writeln!(text, "compute {compute}");
         let (from, to) = (layer * 256, 0x8000 + layer * 4096);
         if blocking {
-            text += &format!("allreduce 0, {from}, {to}, {elements}\n");
+            let _ = writeln!(text, "allreduce 0, {from}, {to}, {elements}");
         } else {
-            text += &format!("allreduce.nb r{layer}, 0, {from}, {to}, {elements}\n");
-            waits += &format!("wait r{layer}\n");
+            let _ = writeln!(text, "allreduce.nb r{layer}, 0, {from}, {to}, {elements}");
+            let _ = writeln!(waits, "wait r{layer}");
         }
     }
     die(&format!(

@@ -19,7 +19,8 @@ fn the_handler_moves_every_message_to_local_memory() {
 /// Counts the events of `messages` messages that come one after the other into a queue of depth 4 that is emptied by a
 /// thread after each `batch`.
 fn events(msrs: &[u64], messages: u64, batch: u64) -> (u64, u64) {
-    let stores: String = msrs.iter().map(|offset| format!("store [0x3000000000000000 + {offset}], 1\n")).collect();
+    let stores: Vec<String> = msrs.iter().map(|offset| format!("store [0x3000000000000000 + {offset}], 1\n")).collect();
+    let stores = stores.concat();
     let text = die(&format!(
         "[core]\nmcast_queue_depth = 4\n[[multicast]]\nid = 0\nsource = 0\nreceivers = [1]\n[[program]]\ncores = [0]\n\
          text = '''\ncompute 50\nagain: mcast.send 0, r1, 3, 8\ncompute 100\nadd r1, r1, 1\nbne r1, {messages}, again\n'''\n\

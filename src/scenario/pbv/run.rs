@@ -363,6 +363,11 @@ impl<'a> Run<'a> {
                 let without = answers.iter().filter(|answer| answer.error.is_some());
                 missing.extend(without.map(|answer| self.name(answer.device)));
             }
+            // A source that is cut off issues nothing.
+            let source = self.ready.devices[of.source as usize];
+            if answers.is_empty() && missing.is_empty() && self.excused.contains(&source) {
+                missing.push(self.name(source));
+            }
             let complete = everybody && !error;
             let cast = || cast_value(&rows[0], of.words() as usize, run);
             let value = reader.as_ref().map(|reader| if multicast { cast() } else { reader.value(run) });
