@@ -10,7 +10,7 @@ CARGO    = PATH="$$PATH:$$PWD/$(TOOLS)/bin" cargo
 RUN_TESTS = if $(CARGO) nextest --version >/dev/null 2>&1; \
 	then $(CARGO) nextest run --no-fail-fast; else $(CARGO) test --quiet --no-fail-fast --lib --bins --tests; fi
 
-.PHONY: help run test golden bench wave soak exhaustive plan doc clean program cmake
+.PHONY: help run test golden bench curves wave soak exhaustive plan doc clean program cmake
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +39,11 @@ wave: run ## run the flagship and say how to look at its waveform
 	@echo "GTKWave:   gtkwave out/allreduce-die.vcd out/allreduce-die.gtkw    (states by name, signals in groups)"
 	@echo "Surfer:    surfer out/allreduce-die.vcd"
 	@echo "terminal:  $(PROGRAM) wave show out/allreduce-die.vcd --signals '**.sw4.switch.ceng.*' --window 25..50"
+
+curves: program ## draw the README's curves of three networks with BookSim2's points on them
+	@$(PROGRAM) curve booksim-mesh88 --add booksim-torus88 --add booksim-flatfly --rates 0.01,0.05..0.95:0.05 -j 2 \
+		--points traces/booksim2-mesh88.csv --points traces/booksim2-torus88.csv --points traces/booksim2-flatfly.csv \
+		--svg golden/curves/booksim2.svg
 
 soak: cmake ## run the tests that take minutes
 	@$(CARGO) test --release --quiet --no-fail-fast -- --ignored --skip tracing_cost

@@ -9,7 +9,7 @@
 //!
 //! Cycle 1 is the first in which the head flit stands at the head of its queue. Body flits pass SA and ST only. Steps
 //! that share a cycle are chained combinationally; steps in different cycles have a register between them: the state
-//! of the queue at the start of the cycle, kept as words of queue bits ([`Masks`](super::wires::Masks)) so that a
+//! of the queue at the start of the cycle, kept as words of queue bits ([`Masks`]) so that a
 //! switch with one packet in forty queues looks at one. A packet that comes to the head of its queue because the tail
 //! before it left in cycle t begins in cycle t + 1, and an output channel whose tail left in cycle t can be given to
 //! another packet in cycle t + 1; so a queue starts a packet every 1, 1, 2 or 3 cycles with 1 to 4 stages.

@@ -109,7 +109,7 @@ pub(super) struct Masks {
     pub active: u64,
 }
 
-/// The bit of [`Queue::allowed`] that says that route computation is asked again.
+/// The bit of [`Channel::allowed`] that says that route computation is asked again.
 pub(super) const AGAIN: u32 = 1 << 31;
 
 /// One flit in the pool.

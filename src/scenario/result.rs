@@ -344,7 +344,7 @@ pub fn hex(dtype: DType, words: &[u64]) -> Vec<String> {
     words.iter().map(|word| format!("{word:0digits$x}")).collect()
 }
 
-/// The commit the program was built from.
+/// The commit the program was built from; `debug-build` in builds that are not optimised.
 pub fn commit() -> &'static str {
     env!("WATERSHED_COMMIT")
 }
