@@ -110,3 +110,18 @@ fn a_histogram_counts_every_packet_once() {
     assert_eq!(output.status, 2);
     assert!(output.stderr.contains("no traffic"), "{}", output.stderr);
 }
+
+/// `make curves`: three networks of 64 end points with BookSim2's points on their curves.
+#[test]
+fn the_picture_in_the_readme_is_what_the_program_draws() {
+    let folder = tempfile::tempdir().unwrap();
+    let svg = folder.path().join("curves.svg");
+    let mut arguments = vec!["curve", "booksim-mesh88", "--add", "booksim-torus88", "--add", "booksim-flatfly"];
+    arguments.extend(["--rates", "0.01,0.05..0.95:0.05", "-j", "2", "--svg", svg.to_str().unwrap()]);
+    let peers = ["mesh88", "torus88", "flatfly"].map(|name| format!("traces/booksim2-{name}.csv"));
+    arguments.extend(peers.iter().flat_map(|peer| ["--points", peer]));
+    let output = watershed(arguments);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let golden = crate::support::root().join("golden/curves/booksim2.svg");
+    assert_eq!(fs::read_to_string(&svg).unwrap(), fs::read_to_string(golden).unwrap(), "draw it again: make curves");
+}
