@@ -365,6 +365,10 @@ impl Node {
                     // Once more what it knows.
                     return;
                 }
+                if running.state != PartState::Idle && running.run != header.run {
+                    // The answer to the run it waits for was lost, and so was the command of this one.
+                    running.give_up(now);
+                }
                 let words = packet.words().to_vec();
                 let error = header.error.then_some(header.status);
                 let met = if running.part.watches { now } else { running.until };

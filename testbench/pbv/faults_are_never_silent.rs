@@ -30,7 +30,7 @@ fn scenario(seed: u64) -> String {
     };
     let (timeout, retries) = (300 + below(700), below(3));
     let mut text = format!(
-        "family = \"pbv\"\nseed = {seed}\n[topology]\n{shape}\n[link]\nlatency_cycles = {}\n[limits]\nmax_cycles = 2000000\n\
+        "family = \"pbv\"\nseed = {seed}\n[topology]\n{shape}\n[link]\nlatency_cycles = {}\n[limits]\nmax_cycles = 100000000\n\
          [pbv.setup]\nconfiguration = \"side-port\"\n[pbv.link_layer]\nsequence_check = {}\n[pbv.engine]\n\
          timeout_cycles = {timeout}\nretries = {retries}\n",
         1 + below(6),

@@ -107,8 +107,11 @@ impl<'a> Run<'a> {
             match self.ready.system.step_before(limit) {
                 Step::Ran => {}
                 Step::End => {
-                    if !(self.open().is_empty() && self.ready.system.live_flits() == 0) {
+                    let (open, flits) = (self.open(), self.ready.system.live_flits());
+                    if !open.is_empty() || flits > 0 {
                         self.document.outcome = Outcome::MaxCycles;
+                        let who = if open.is_empty() { String::new() } else { format!("; not done: {}", open.join(", ")) };
+                        self.stuck = Some(format!("{flits} flits are queued or under way{who}"));
                     }
                     break;
                 }
@@ -449,7 +452,8 @@ impl<'a> Run<'a> {
             (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
             (Outcome::MaxCycles, ..) => {
                 let limit = self.loaded.scenario.limits.max_cycles;
-                checks.push(Check::failed("progress", format!("not done after limits.max_cycles = {limit}")));
+                let why = self.stuck.as_deref().unwrap_or("");
+                checks.push(Check::failed("progress", format!("not done after limits.max_cycles = {limit}: {why}")));
             }
             (Outcome::Interrupted, ..) => checks.push(Check::failed("progress", "stopped by the user")),
             _ => checks.push(Check::passed("progress", "everything that was started has ended")),
