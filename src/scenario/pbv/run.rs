@@ -110,7 +110,8 @@ impl<'a> Run<'a> {
                     let (open, flits) = (self.open(), self.ready.system.live_flits());
                     if !open.is_empty() || flits > 0 {
                         self.document.outcome = Outcome::MaxCycles;
-                        let who = if open.is_empty() { String::new() } else { format!("; not done: {}", open.join(", ")) };
+                        let who =
+                            if open.is_empty() { String::new() } else { format!("; not done: {}", open.join(", ")) };
                         self.stuck = Some(format!("{flits} flits are queued or under way{who}"));
                     }
                     break;
