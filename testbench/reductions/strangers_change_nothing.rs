@@ -67,7 +67,7 @@ fn frames_to_another_tree_s_address_change_neither_tree() {
             let (before, after) = (reduction(&alone, name), reduction(&disturbed, name));
             assert_eq!((after.outcomes.complete, after.retries), (9, 0), "{shape} {name}");
             let results = |of: &watershed::scenario::armed::result::ReductionResult| -> Vec<Vec<String>> {
-                of.rounds.iter().map(|round| round.result.to_vec()).collect()
+                of.rounds.iter().map(|round| round.result.clone()).collect()
             };
             assert_eq!(results(before), results(after), "{shape} {name}: bit for bit");
             let rise = after.latency_max_cycles.unwrap().saturating_sub(before.latency_max_cycles.unwrap());
