@@ -74,6 +74,9 @@ pub(super) struct Arguments {
     /// Evaluate every block in every cycle, which must not change anything either
     #[arg(long)]
     no_skip: bool,
+    /// Let so many threads evaluate a large system, which must not change anything but the time; a waveform needs one
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=64))]
+    threads: usize,
     /// Leave out link monitors and the golden evaluation
     #[arg(long)]
     no_checks: bool,
@@ -230,6 +233,7 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
         ladder: arguments.ladder.is_some(),
         why: None,
         timeline: false,
+        threads: arguments.threads,
         hook: Some(&hook),
     };
     let outcome = run::run(&loaded, &options);

@@ -106,6 +106,9 @@ pub struct RunOptions<'a> {
     pub why: Option<why::Ask<'a>>,
     /// Look now and then at what is in the network.
     pub timeline: bool,
+    /// Threads that evaluate the system, each a part of it; 0 is one. Results do not change. With a waveform, `why`, a
+    /// shuffled order or idle cycles not skipped, one thread does all, and so in the armed and pbv families.
+    pub threads: usize,
     /// Called now and then, about ten times a second of real time.
     pub hook: Option<&'a dyn Fn(Progress) -> Control>,
 }
@@ -237,7 +240,10 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
         return Err(RunError::Usage("only the armed and pbv families make ladders".into()));
     }
     let whole = options.wave.is_some() || options.all_links || options.why.is_some();
-    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole })?;
+    // What looks at every cycle of the whole system, or walks its blocks in another order, has it in one piece.
+    let watched = options.wave.is_some() || options.why.is_some() || options.no_skip || options.order_seed.is_some();
+    let threads = if watched { 1 } else { options.threads };
+    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads })?;
     let mut run = Run::new(loaded, ready)?;
     if options.why.is_some() {
         run.ready.system.keep_journal();
@@ -793,9 +799,8 @@ impl<'a> Run<'a> {
     }
 
     fn jobs(&self, collective: usize) -> impl Iterator<Item = &Job> {
-        let ends = self.ready.system.ends();
         let jobs = self.ready.collectives[collective].jobs.iter();
-        jobs.filter_map(|&(end, job)| ends[end].core.as_ref().map(|core| &core.jobs()[job]))
+        jobs.filter_map(move |&(end, job)| self.ready.system.end(end).core.as_ref().map(|core| &core.jobs()[job]))
     }
 
     fn progress(&self) -> Progress {
@@ -872,7 +877,7 @@ impl<'a> Run<'a> {
             }
             let (Some(start), Some(end)) = (result.start_cycle, result.end_cycle) else { continue };
             let jobs: Vec<(usize, &Job)> = (self.ready.collectives[index].jobs.iter())
-                .filter_map(|&(end, job)| Some((end, &system.ends()[end].core.as_ref()?.jobs()[job])))
+                .filter_map(|&(end, job)| Some((end, &system.end(end).core.as_ref()?.jobs()[job])))
                 .collect();
             if self.loaded.scenario.collectives[index].kind == CollectiveKind::Scan {
                 self.notes.push(format!("{}: prefix scans are not explained yet", result.name));
@@ -967,7 +972,7 @@ impl<'a> Run<'a> {
     fn parting(&self, index: usize, word: usize) -> Option<String> {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
-        let again = build(self.loaded, BuildOptions { no_monitors: true, whole: false }).ok()?;
+        let again = build(self.loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() }).ok()?;
         let mut run = Run::new(self.loaded, again).ok()?;
         let (id, seq) = (collective.id as u16, word as u64);
         for (switch, engine) in self.ready.system.joins().iter().enumerate() {
@@ -1221,7 +1226,7 @@ impl Feed {
                 classes: extra.map_or(index, |first| first - 1),
                 reader,
                 next,
-                sources: ready.system.ends()[..ends as usize].iter().map(|end| fed(end).unwrap_or(0)).collect(),
+                sources: ready.system.ends().iter().take(ends as usize).map(|end| fed(end).unwrap_or(0)).collect(),
             });
         }
         Ok(feed)

@@ -425,7 +425,7 @@ impl<'a> Run<'a> {
     /// The rounds of a reduction, flow by flow.
     fn flows(&self, index: usize) -> Vec<(u8, &[RootRound])> {
         let reduction = &self.armed.reductions[index];
-        let end = &self.ready.system.ends()[reduction.root as usize];
+        let end = self.ready.system.end(reduction.root as usize);
         let roots = end.roots().iter().filter(|root| usize::from(root.job().number) == index);
         let softs = end.softs().iter().filter(|soft| usize::from(soft.job().number) == index);
         roots.map(|root| (root.flow(), root.rounds())).chain(softs.map(|soft| (0, soft.rounds()))).collect()

@@ -159,7 +159,7 @@ impl<'a> Run<'a> {
     }
 
     fn node(&self, end: u32) -> &Node {
-        &self.ready.system.ends()[end as usize]
+        self.ready.system.end(end as usize)
     }
 
     fn name(&self, device: u16) -> String {
@@ -169,7 +169,7 @@ impl<'a> Run<'a> {
     /// End points that are not done, the first of them.
     fn open(&self) -> Vec<String> {
         let mut open: Vec<String> = Vec::new();
-        let ends = self.ready.system.ends()[..self.ready.devices.len()].iter();
+        let ends = self.ready.system.ends().iter().take(self.ready.devices.len());
         for node in ends.filter(|node| !self.excused.contains(&node.device())) {
             let waits = self.pbv.collectives.iter().any(|of| node.waits(of.cc_id));
             if waits || node.unsent() > 0 {
