@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::frame::bytes_of;
 use super::{Exit, complain, print};
 use crate::arith::{DType, Op, Round};
-use crate::pbv::packet::{Body, ConfigRecord, Control, Header, InitRecord, Message, NO_DEVICE, Packet, Status};
+use crate::pbv::packet::{Body, ConfigRecord, Control, Groups, Header, InitRecord, Message, NO_DEVICE, Packet, Status};
 
 /// Take a packet of the PBV family apart, or put one together.
 #[derive(Debug, Args)]
@@ -115,6 +115,9 @@ struct Encode {
     /// initialisation: 64-bit words of data
     #[arg(long, value_name = "N", default_value_t = 0)]
     data_words: u16,
+    /// initialisation: groups of an inter-group barrier, the CC_ID of the first and how many
+    #[arg(long, value_names = ["CC_ID", "COUNT"], num_args = 2, value_parser = number)]
+    groups: Vec<u64>,
     /// Print the fields as well
     #[arg(long)]
     table: bool,
@@ -184,7 +187,13 @@ fn encode(arguments: &Encode) -> Result<String, String> {
         }
         Message::Initialisation => {
             let record = InitRecord::barrier(device, arguments.pbv);
-            Body::Initialisation(vec![InitRecord { words: arguments.data_words, ..record }])
+            let groups = match arguments.groups[..] {
+                [first, count] => {
+                    Some(Groups { first: fits("CC_ID", first, 12)?, count: fits("number of groups", count, 8)? })
+                }
+                _ => None,
+            };
+            Body::Initialisation(vec![InitRecord { words: arguments.data_words, groups, ..record }])
         }
         _ => Body::Words(arguments.words.clone()),
     };
@@ -261,6 +270,9 @@ fn rows(packet: &Packet) -> Vec<Row> {
                 let meaning = format!("{p_count} participants, {words} words, {below} records below");
                 row("", "record", format!("{device:#06x}"), &meaning);
                 row("", "pbv", format!("{:#x}", record.pbv), "");
+                if let Some(Groups { first, count }) = record.groups {
+                    row("", "groups", count.to_string(), &format!("contexts from {first:#05x} on"));
+                }
             }
         }
         Body::Missing { pbv, devices } => {
@@ -331,6 +343,7 @@ fn json_of(packet: &Packet) -> String {
                     "words": record.words,
                     "below": record.below,
                     "pbv": format!("{:x}", record.pbv),
+                    "groups": record.groups.map(|groups| json!({ "first": groups.first, "count": groups.count })),
                 })
             };
             put("records", records.iter().map(record).collect());

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::packet::{
-    Body, ConfigRecord, Header, InitRecord, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet,
+    Body, ConfigRecord, Groups, Header, InitRecord, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet,
 };
 use super::tables::engine_base;
 use crate::arith::{DType, Mode, Op};
@@ -89,6 +89,8 @@ pub struct Collective {
     pub mode: Mode,
     /// The source sends its data to everybody and nobody reduces.
     pub multicast: bool,
+    /// It is a group of an inter-group barrier.
+    pub groups: Option<Groups>,
 }
 
 /// Why collectives do not fit the tables.
@@ -126,12 +128,25 @@ impl Collective {
             plane: 0,
             mode: Mode::default(),
             multicast: false,
+            groups: None,
         }
     }
 
     /// An all-reduce of so many words.
     pub fn all_reduce(cc_id: u16, source: u16, tree: Branch, op: Op, dtype: DType, words: u16) -> Collective {
         Collective { op, dtype, words, ..Collective::barrier(cc_id, source, tree) }
+    }
+
+    /// An inter-group barrier (B-CE-9): one context for each group, numbered from `cc_id` on.
+    ///
+    /// # Panics
+    /// If there are fewer than two groups or more than 255, or the trees have different masters.
+    pub fn inter_group_barrier(cc_id: u16, source: u16, trees: Vec<Branch>) -> Vec<Collective> {
+        let count = u8::try_from(trees.len()).ok().filter(|&count| count >= 2).expect("2 to 255 groups");
+        assert!(trees.iter().all(|tree| tree.device == trees[0].device), "groups have one master engine");
+        let groups = Some(Groups { first: cc_id, count });
+        let group = |(tree, cc_id)| Collective { groups, ..Collective::barrier(cc_id, source, tree) };
+        trees.into_iter().zip(cc_id..).map(group).collect()
     }
 
     /// Header of a frame of this collective from its source to an engine.
@@ -173,7 +188,8 @@ impl Collective {
             initial: self.initial,
             pbv_order: self.pbv_order,
             rearm: self.rearm,
-            answer_source: outside,
+            answer_source: outside && self.groups.is_none(),
+            groups: self.groups,
             ..InitRecord::barrier(branch.device, self.mask(branch, tables))
         }
     }

@@ -177,7 +177,7 @@ pub fn watched(scenario: &Scenario) -> Watched {
         cycles,
         picture: owned(picture),
         picture_cycles,
-        ladder: small && scenario.family == Family::Armed,
+        ladder: small && matches!(scenario.family, Family::Armed | Family::Pbv) || scenario.name == "two-groups",
         embedding: nodes,
     }
 }

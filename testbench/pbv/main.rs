@@ -4,6 +4,7 @@ mod contexts_share_an_engine;
 mod examples_of_the_source;
 mod faults_are_never_silent;
 mod frames_keep_every_bit;
+mod groups_wait_for_each_other;
 mod packets_on_the_command_line;
 mod reductions_are_exact;
 mod refusals_disturb_nobody;

@@ -15,7 +15,7 @@ use crate::kernel::{Cycle, Rng};
 use crate::pbv::ce::{CeCfg, Hazard};
 use crate::pbv::engine::EngineCfg;
 use crate::pbv::node::{Node, Part, TaskTime, When};
-use crate::pbv::packet::{Message, Packet};
+use crate::pbv::packet::{Groups, Message, Packet};
 use crate::pbv::plan::{self, Branch, Tables};
 use crate::pbv::routes::Directory;
 use crate::pbv::system::{Ground, System, Wires};
@@ -298,6 +298,7 @@ impl<'a> Builder<'a> {
                 plane: collective.plane,
                 mode: Mode { flush_to_zero: collective.flush_to_zero, ..Mode::rounding(collective.round) },
                 multicast: collective.kind == KindFile::Multicast,
+                groups: collective.group.map(|group| Groups { first: group.first, count: group.count }),
             });
         }
         all
@@ -439,6 +440,7 @@ impl<'a> Builder<'a> {
             );
             part.length = words;
             part.blocks = of.blocks;
+            part.group = of.group.is_some();
             (part.patience, part.asks) = (self.patience(index, collective), of.max_asks);
             if of.starts_on == StartFile::Initialisation {
                 part.starts_on = Message::Initialisation;
@@ -449,7 +451,7 @@ impl<'a> Builder<'a> {
         let source = &mut ends[of.source as usize];
         if multicast || !of.participants.contains(&of.source) {
             let mut part = Part::of(collective.like(collective.source, tables), Vec::new(), TaskTime::Never);
-            part.watches = true;
+            (part.watches, part.group) = (true, of.group.is_some());
             (part.patience, part.asks) = (self.patience(index, collective), of.max_asks);
             source.join(part);
         }
@@ -474,6 +476,7 @@ impl<'a> Builder<'a> {
             let when = match run {
                 1 => When::At(start),
                 _ if of.posted => When::Next,
+                run if collective.groups.is_some() => When::Arrived(collective.groups.expect("looked at"), run - 1),
                 run => When::Satisfied(of.cc_id, run - 1),
             };
             let frame = if multicast {

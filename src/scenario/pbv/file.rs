@@ -212,7 +212,7 @@ pub struct CollectiveFile {
     pub initial: Option<Number>,
     /// In which order an engine reduces.
     pub order: OrderFile,
-    /// Collective context. Default: the collective's number.
+    /// Collective context. Default: the number of contexts of the collectives before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 4095))]
     pub cc_id: Option<u32>,
@@ -222,6 +222,11 @@ pub struct CollectiveFile {
     pub source: Option<u32>,
     /// Who takes part.
     pub participants: ParticipantsFile,
+    /// inter-group-barrier: the participants, group by group; they take as many contexts, from `cc_id` on. Each is a
+    /// collective of its own in the results, "NAME.0", "NAME.1", …
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 255), inner(length(min = 1), inner(range(min = 0, max = 4_194_303))))]
+    pub groups: Vec<Vec<u64>>,
     /// Only end points of these switches take part. Default: of all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 65_536), inner(length(min = 1)))]
@@ -290,6 +295,7 @@ impl Default for CollectiveFile {
             cc_id: None,
             source: None,
             participants: ParticipantsFile::All,
+            groups: Vec::new(),
             at_switches: Vec::new(),
             except: Vec::new(),
             master: None,
@@ -319,8 +325,17 @@ pub enum KindFile {
     Allreduce,
     /// Nobody goes on before everybody has arrived.
     Barrier,
+    /// The members of a group go on when all of the other groups have arrived.
+    InterGroupBarrier,
     /// The source sends data to everybody.
     Multicast,
+}
+
+impl KindFile {
+    /// Whether it moves no data.
+    pub fn is_barrier(self) -> bool {
+        matches!(self, Self::Barrier | Self::InterGroupBarrier)
+    }
 }
 
 /// Orders of reduction.
