@@ -112,6 +112,9 @@ struct Encode {
     /// initialisation: participants, one bit an entry
     #[arg(long, value_name = "BITS", default_value = "0", value_parser = wide)]
     pbv: u128,
+    /// initialisation: entries that messages go down to, if not those of --pbv
+    #[arg(long, value_name = "BITS", value_parser = wide)]
+    down: Option<u128>,
     /// initialisation: 64-bit words of data
     #[arg(long, value_name = "N", default_value_t = 0)]
     data_words: u16,
@@ -193,7 +196,12 @@ fn encode(arguments: &Encode) -> Result<String, String> {
                 }
                 _ => None,
             };
-            Body::Initialisation(vec![InitRecord { words: arguments.data_words, groups, ..record }])
+            Body::Initialisation(vec![InitRecord {
+                words: arguments.data_words,
+                groups,
+                down: arguments.down.unwrap_or(arguments.pbv),
+                ..record
+            }])
         }
         _ => Body::Words(arguments.words.clone()),
     };
@@ -270,6 +278,9 @@ fn rows(packet: &Packet) -> Vec<Row> {
                 let meaning = format!("{p_count} participants, {words} words, {below} records below");
                 row("", "record", format!("{device:#06x}"), &meaning);
                 row("", "pbv", format!("{:#x}", record.pbv), "");
+                if record.down != record.pbv {
+                    row("", "down", format!("{:#x}", record.down), "messages go down to these");
+                }
                 if let Some(Groups { first, count }) = record.groups {
                     row("", "groups", count.to_string(), &format!("contexts from {first:#05x} on"));
                 }
@@ -343,6 +354,7 @@ fn json_of(packet: &Packet) -> String {
                     "words": record.words,
                     "below": record.below,
                     "pbv": format!("{:x}", record.pbv),
+                    "down": format!("{:x}", record.down),
                     "groups": record.groups.map(|groups| json!({ "first": groups.first, "count": groups.count })),
                 })
             };

@@ -47,6 +47,7 @@
 //!
 //! Requirements: B-CE-1 to B-CE-9, B-ERR-1 to B-ERR-4 (`pbv.md`); paragraphs 96, 97, 141 to 147.
 
+mod forward;
 mod groups;
 mod recovery;
 
@@ -336,7 +337,12 @@ impl Ce {
             }
             Message::Error => {
                 // From below: who is missing there. It does not answer for the engine that sends it.
-                let Body::Missing { devices, .. } = packet.body else { return None };
+                let Body::Missing { devices, .. } = &packet.body else { return None };
+                let devices = devices.clone();
+                if self.handed_on(slot, cx) >> header.p_id & 1 != 0 && self.expected_of(slot, &header, cx).is_none() {
+                    self.hand_on(slot, packet, cx);
+                    return None;
+                }
                 let context = self.at(slot);
                 context.error = header.status;
                 context.missing.extend(devices);
@@ -365,7 +371,8 @@ impl Ce {
             return None;
         };
         let record = records[own];
-        let unknown = (0..PBV_ENTRIES as u8).any(|k| record.pbv >> k & 1 != 0 && cx.table.device(k).is_none());
+        let unknown =
+            (0..PBV_ENTRIES as u8).any(|k| (record.pbv | record.down) >> k & 1 != 0 && cx.table.device(k).is_none());
         if unknown {
             self.refuse(&header, Status::UnknownDevice, cx);
             return None;
@@ -415,7 +422,7 @@ impl Ce {
         self.drop_words(slot);
         self.contexts[usize::from(slot)] = Some(context);
         // Every receiver below gets its own record; an engine also those of the engines below it.
-        let children: Vec<(u8, u16)> = cx.table.entries().filter(|&(k, _)| record.pbv >> k & 1 != 0).collect();
+        let children: Vec<(u8, u16)> = cx.table.entries().filter(|&(k, _)| record.down >> k & 1 != 0).collect();
         for (entry, device) in children {
             let slice = if cx.table.is_switch(entry) {
                 let below = &records[own + 1..own + 1 + usize::from(record.below)];
@@ -424,7 +431,7 @@ impl Ce {
             } else if device == header.dmu_id {
                 continue;
             } else {
-                vec![InitRecord { device, p_count: 0, below: 0, pbv: 0, ..record }]
+                vec![InitRecord { device, p_count: 0, below: 0, pbv: 0, down: 0, ..record }]
             };
             let mut copy = header;
             copy.p_count = slice[0].p_count;
@@ -465,7 +472,7 @@ impl Ce {
         }
         let (stored, cc_id) = (context.stored, context.cc_id);
         let packet = Packet::bare(copy);
-        cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.pbv, skip: header.dmu_id } });
+        cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.down, skip: header.dmu_id } });
         if header.control == Control::Remove {
             self.index[usize::from(cc_id)] = 0;
             self.contexts[usize::from(slot)] = None;
@@ -528,7 +535,7 @@ impl Ce {
             load = Some((slot, TrackOp::Load(Track { pbv, p_count: pbv.count_ones() as u16 }), None));
         }
         let packet = Packet { header: self.down(header), body: packet.body };
-        cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.pbv, skip: header.dmu_id } });
+        cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.down, skip: header.dmu_id } });
         self.release(slot, cx);
         load
     }
@@ -539,7 +546,13 @@ impl Ce {
         packet: Packet,
         cx: &mut CeCx<'_>,
     ) -> Option<(u16, TrackOp, Option<Awaited>)> {
-        let header = packet.header;
+        let mut header = packet.header;
+        if let Some(entry) = self.expected_of(slot, &header, cx) {
+            header.p_id = entry;
+        } else if self.handed_on(slot, cx) >> header.p_id & 1 != 0 {
+            self.hand_on(slot, packet, cx);
+            return None;
+        }
         let Body::Words(words) = packet.body else { unreachable!("decoding gives words") };
         let context = self.at(slot);
         let like = context.like;
@@ -598,7 +611,8 @@ impl Ce {
         context.track = track;
         let (TrackOp::Clear(entry) | TrackOp::Begin(_, entry)) = op else {
             // A multicast whose only receiver would be its source is over at once.
-            if verdict == Verdict::Satisfied && matches!(context.like.message, Message::Multicast) {
+            let answers = context.stored.pbv != 0 || context.is_master();
+            if verdict == Verdict::Satisfied && answers && matches!(context.like.message, Message::Multicast) {
                 context.satisfied = true;
                 self.finish(slot, cx);
             }
@@ -748,7 +762,7 @@ impl Ce {
         }
         // A multicast is over when it was received: its receivers wait for nothing.
         if !multicast {
-            cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.pbv, skip: NO_DEVICE } });
+            cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.down, skip: NO_DEVICE } });
         }
         if stored.rearm {
             let context = self.at(slot);
@@ -774,11 +788,12 @@ impl Ce {
         }
         // A group may go on before all of it are there.
         let waits = context.state == State::Waiting
-            || context.stored.groups.is_some() && matches!(context.state, State::Active | State::Paused);
+            || (context.stored.groups.is_some() || context.stored.pbv == 0)
+                && matches!(context.state, State::Active | State::Paused);
         if !waits || context.like.run != header.run {
             return self.refuse(&header, Status::Duplicate, cx);
         }
-        if context.state == State::Waiting {
+        if context.state == State::Waiting || context.stored.pbv == 0 {
             context.state = State::Done;
             context.deadline = None;
         }

@@ -685,14 +685,16 @@ impl Body {
             Message::Initialisation => {
                 let mut records: Vec<InitRecord> = Vec::new();
                 while at < payload.len() {
-                    records.push(InitRecord::take(payload, at)?);
-                    at += INIT_RECORD_BYTES;
+                    let record = InitRecord::take(payload, at)?;
+                    at += record.bytes();
+                    records.push(record);
                 }
+                let mut at = 0;
                 for (k, record) in records.iter().enumerate() {
                     if usize::from(record.below) > records.len() - k - 1 {
-                        let what = "more records below it than follow";
-                        return Err(PacketError::Record { at: k * INIT_RECORD_BYTES, what });
+                        return Err(PacketError::Record { at, what: "more records below it than follow" });
                     }
+                    at += record.bytes();
                 }
                 Ok(Body::Initialisation(records))
             }

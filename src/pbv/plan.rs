@@ -51,6 +51,11 @@ impl Branch {
         all
     }
 
+    /// Everybody directly below: engines, then nodes.
+    fn below(&self) -> Vec<u16> {
+        self.engines.iter().map(|engine| engine.device).chain(self.nodes.iter().copied()).collect()
+    }
+
     /// Levels of engines below it.
     pub fn height(&self) -> u32 {
         self.engines.iter().map(|engine| engine.height() + 1).max().unwrap_or(0)
@@ -91,6 +96,8 @@ pub struct Collective {
     pub multicast: bool,
     /// It is a group of an inter-group barrier.
     pub groups: Option<Groups>,
+    /// Device IDs of the switches whose engines hand responses of engines below them on, unmerged.
+    pub forwards: BTreeSet<u16>,
 }
 
 /// Why collectives do not fit the tables.
@@ -129,6 +136,7 @@ impl Collective {
             mode: Mode::default(),
             multicast: false,
             groups: None,
+            forwards: BTreeSet::new(),
         }
     }
 
@@ -171,10 +179,30 @@ impl Collective {
         Packet::of(header, words)
     }
 
+    /// Engines whose responses an engine is sent from the way below another one: itself if it has anything to say, and those
+    /// that it hands on.
+    fn responders(&self, branch: &Branch) -> Vec<u16> {
+        if !self.forwards.contains(&branch.device) {
+            return vec![branch.device];
+        }
+        let own = (!branch.nodes.is_empty()).then_some(branch.device);
+        own.into_iter().chain(branch.engines.iter().flat_map(|below| self.responders(below))).collect()
+    }
+
+    /// Engines and nodes whose answers an engine of its tree expects.
+    fn expected(&self, branch: &Branch) -> Vec<u16> {
+        let merges = !self.forwards.contains(&branch.device);
+        let engines = branch.engines.iter().filter(|_| merges).flat_map(|below| self.responders(below));
+        engines.chain(branch.nodes.iter().copied()).collect()
+    }
+
     /// The PBV of its participants at an engine of its tree.
     pub fn mask(&self, branch: &Branch, tables: &Tables) -> u128 {
-        let all = branch.engines.iter().map(|engine| engine.device).chain(branch.nodes.iter().copied());
-        all.fold(0, |mask, device| {
+        self.bits(branch, &self.expected(branch), tables)
+    }
+
+    fn bits(&self, branch: &Branch, devices: &[u16], tables: &Tables) -> u128 {
+        devices.iter().fold(0, |mask, &device| {
             mask | 1 << tables.entry((branch.device, self.plane), device).expect("planned from this collective")
         })
     }
@@ -190,6 +218,7 @@ impl Collective {
             rearm: self.rearm,
             answer_source: outside && self.groups.is_none(),
             groups: self.groups,
+            down: self.bits(branch, &branch.below(), tables),
             ..InitRecord::barrier(branch.device, self.mask(branch, tables))
         }
     }
@@ -250,9 +279,11 @@ pub fn tables(collectives: &[Collective]) -> Result<Tables, PlanError> {
         }
         for branch in collective.tree.preorder() {
             let (engines, nodes) = below.entry((branch.device, collective.plane)).or_default();
-            for engine in &branch.engines {
-                if !engines.contains(&engine.device) {
-                    engines.push(engine.device);
+            let expected = collective.expected(branch);
+            let answering = expected.iter().filter(|device| !branch.nodes.contains(device));
+            for &engine in branch.engines.iter().map(|engine| &engine.device).chain(answering) {
+                if !engines.contains(&engine) {
+                    engines.push(engine);
                 }
             }
             for node in &branch.nodes {

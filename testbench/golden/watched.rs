@@ -177,7 +177,8 @@ pub fn watched(scenario: &Scenario) -> Watched {
         cycles,
         picture: owned(picture),
         picture_cycles,
-        ladder: small && matches!(scenario.family, Family::Armed | Family::Pbv) || scenario.name == "two-groups",
+        ladder: small && matches!(scenario.family, Family::Armed | Family::Pbv)
+            || matches!(&*scenario.name, "two-groups" | "unmerged-chain"),
         embedding: nodes,
     }
 }

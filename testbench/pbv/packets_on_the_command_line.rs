@@ -31,7 +31,7 @@ fn every_message_comes_apart_as_it_was_put_together() {
         match message {
             Message::Configuration => arguments.extend(["--entries", "0x10,0x20,1,2,3", "--switches", "3"]),
             Message::Initialisation => {
-                arguments.extend(["--pbv", "0x1f", "--data-words", "128", "--groups", "0xabb", "3"]);
+                arguments.extend(["--pbv", "0x1f", "--data-words", "128", "--groups", "0xabb", "3", "--down", "3"]);
             }
             Message::Control => arguments.extend(["--control", "pause"]),
             Message::Error | Message::Failure => {}
@@ -50,7 +50,7 @@ fn every_message_comes_apart_as_it_was_put_together() {
                 assert_eq!(json["records"][0]["entries"], serde_json::json!([0x10, 0x20, 1, 2, 3]));
             }
             Message::Initialisation => {
-                assert_eq!(json["records"][0]["pbv"], "1f");
+                assert_eq!((&json["records"][0]["pbv"], &json["records"][0]["down"]), (&"1f".into(), &"3".into()));
                 assert_eq!(json["records"][0]["groups"], serde_json::json!({ "first": 0xabb, "count": 3 }));
             }
             Message::Control => assert_eq!(json["control"], "pause"),

@@ -19,7 +19,7 @@ const WAITING_TIMES: u64 = 32;
 impl Ce {
     /// Sets the watchdog of a context.
     pub(super) fn guard(&mut self, slot: u16, cx: &CeCx<'_>) {
-        if cx.table.timeout > 0 {
+        if cx.table.timeout > 0 && self.at(slot).stored.pbv != 0 {
             let waiting = self.at(slot).state == State::Waiting;
             let times = if waiting { WAITING_TIMES } else { 1 };
             let deadline = cx.now + times * u64::from(cx.table.timeout);
@@ -38,13 +38,14 @@ impl Ce {
     ) -> Option<(u16, TrackOp, Option<Awaited>)> {
         let me = self.me;
         let context = self.at(slot);
-        let below =
-            cx.table.device(header.p_id) == Some(header.requester) && context.stored.pbv >> header.p_id & 1 != 0;
+        let below = cx.table.device(header.p_id) == Some(header.requester)
+            && (context.stored.pbv | context.stored.down) >> header.p_id & 1 != 0;
         if below && context.requester != header.requester {
             self.answer_again(slot, header, cx);
             return None;
         }
-        if context.requester != header.requester {
+        // An engine further up asks for a response that the ones between hand on: it is an engine.
+        if context.requester != header.requester && reply_offset(header) == 0 {
             return None;
         }
         let ahead = header.run.wrapping_sub(context.like.run) as i32;
@@ -80,10 +81,9 @@ impl Ce {
         if let Some(result) = &context.result {
             packet.body = Body::Words(result.clone());
         }
-        let entry = cx
-            .table
-            .entries()
-            .find(|&(entry, device)| device == header.requester && context.stored.pbv >> entry & 1 != 0);
+        let entry = cx.table.entries().find(|&(entry, device)| {
+            device == header.requester && (context.stored.pbv | context.stored.down) >> entry & 1 != 0
+        });
         let target = if let Some((entry, _)) = entry {
             Target::Entries { pbv: 1 << entry, skip: NO_DEVICE }
         } else {

@@ -45,11 +45,15 @@ pub struct ConfigRecord {
 /// | 4 | words of data, 2 bytes; 0 for a barrier |
 /// | 6 | records that follow and belong to engines below this one, 2 bytes |
 /// | 8 | initial value of the accumulator, 8 bytes |
-/// | 16 | bit 0: the accumulator starts with the initial value; bit 1: PBV order; bit 2: armed again when satisfied; bit 3: the master also answers DMU_ID |
+/// | 16 | bit 0: the accumulator starts with the initial value; bit 1: PBV order; bit 2: armed again when satisfied; bit 3: the master also answers DMU_ID; bit 4: a second bit vector follows |
 /// | 17 | groups of an inter-group barrier, 0: it is none |
 /// | 18 | CC_ID of its first group, 2 bytes |
 /// | 20 | reserved, 4 bytes |
 /// | 24 | the PBV: four fields of four bytes, entries 0 to 31 first, entry k of a field in bit k |
+/// | 40 | only with bit 4: the entries that messages go down to, if they are others than those whose answers are expected, 16 bytes |
+///
+/// The two vectors differ where responses are forwarded and not merged (paragraph 110): an engine that forwards sends down to
+/// engines from which it expects nothing for itself, and one above it expects answers of engines to which it sends nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InitRecord {
     /// The switch it is for.
@@ -70,8 +74,10 @@ pub struct InitRecord {
     pub answer_source: bool,
     /// The context is a group of an inter-group barrier.
     pub groups: Option<Groups>,
-    /// Participants.
+    /// Participants: whose answers are expected.
     pub pbv: u128,
+    /// Entries that messages go down to.
+    pub down: u128,
 }
 
 /// Groups of an inter-group barrier (B-CE-9): contexts whose CC_IDs follow each other, at one master engine *\[chosen\]*.
@@ -90,7 +96,7 @@ impl Groups {
     }
 }
 
-/// Bytes of an initialisation record.
+/// Bytes of an initialisation record without a second bit vector.
 pub const INIT_RECORD_BYTES: usize = 40;
 /// Bytes of a configuration record before its entries.
 pub const CONFIG_RECORD_BYTES: usize = 40;
@@ -166,6 +172,11 @@ impl ConfigRecord {
 }
 
 impl InitRecord {
+    /// Bytes of the record in a payload.
+    pub fn bytes(&self) -> usize {
+        INIT_RECORD_BYTES + if self.down == self.pbv { 0 } else { 16 }
+    }
+
     /// A record for these participants of a barrier.
     pub const fn barrier(device: u16, pbv: u128) -> InitRecord {
         InitRecord {
@@ -179,6 +190,7 @@ impl InitRecord {
             answer_source: false,
             groups: None,
             pbv,
+            down: pbv,
         }
     }
 
@@ -192,13 +204,17 @@ impl InitRecord {
             u8::from(self.initial.is_some())
                 | u8::from(self.pbv_order) << 1
                 | u8::from(self.rearm) << 2
-                | u8::from(self.answer_source) << 3,
+                | u8::from(self.answer_source) << 3
+                | u8::from(self.down != self.pbv) << 4,
         );
         let Groups { first, count } = self.groups.unwrap_or(Groups { first: 0, count: 0 });
         out.push(count);
         out.extend(first.to_be_bytes());
         out.extend([0; 4]);
         out.extend(pbv_bytes(self.pbv));
+        if self.down != self.pbv {
+            out.extend(pbv_bytes(self.down));
+        }
     }
 
     pub(super) fn take(payload: &[u8], at: usize) -> Result<InitRecord, PacketError> {
@@ -208,13 +224,18 @@ impl InitRecord {
             return Err(bad("fewer bytes than an initialisation record has"));
         }
         let initial = u64_at(bytes, 8);
-        if bytes[16] > 15 || bytes[20..24].iter().any(|&byte| byte != 0) || bytes[16] & 1 == 0 && initial != 0 {
+        if bytes[16] > 31 || bytes[20..24].iter().any(|&byte| byte != 0) || bytes[16] & 1 == 0 && initial != 0 {
             return Err(bad("reserved bits are set"));
         }
         let (count, first) = (bytes[17], u16_at(bytes, 18));
         if count == 1 || count == 0 && first != 0 || usize::from(first) + usize::from(count) > 1 << 12 {
             return Err(bad("groups that there cannot be"));
         }
+        let second = bytes[16] & 16 != 0;
+        if second && bytes.len() < INIT_RECORD_BYTES + 16 {
+            return Err(bad("fewer bytes than a second bit vector has"));
+        }
+        let pbv = pbv_at(bytes, 24);
         let record = InitRecord {
             device: u16_at(bytes, 0),
             p_count: u16_at(bytes, 2),
@@ -225,8 +246,12 @@ impl InitRecord {
             rearm: bytes[16] & 4 != 0,
             answer_source: bytes[16] & 8 != 0,
             groups: (count > 0).then_some(Groups { first, count }),
-            pbv: pbv_at(bytes, 24),
+            pbv,
+            down: if second { pbv_at(bytes, INIT_RECORD_BYTES) } else { pbv },
         };
+        if second && record.down == pbv {
+            return Err(bad("a second bit vector that is the first one"));
+        }
         if u32::from(record.p_count) != record.pbv.count_ones() {
             return Err(bad("P_count is not the number of participants in the PBV"));
         }

@@ -298,6 +298,7 @@ impl<'a> Builder<'a> {
                 plane: collective.plane,
                 mode: Mode { flush_to_zero: collective.flush_to_zero, ..Mode::rounding(collective.round) },
                 multicast: collective.kind == KindFile::Multicast,
+                forwards: collective.forwards.iter().map(|&switch| self.switch_device(switch)).collect(),
                 groups: collective.group.map(|group| Groups { first: group.first, count: group.count }),
             });
         }
@@ -385,10 +386,12 @@ impl<'a> Builder<'a> {
         // An engine passes initialisation on to everybody below it, a frame after the other.
         let mut after = 0;
         for collective in collectives {
+            let record = if collective.forwards.is_empty() { 5 } else { 7 };
             let mut level = vec![&collective.tree];
             while !level.is_empty() {
                 let emitted = |branch: &&Branch| -> u64 {
-                    let below: u64 = branch.engines.iter().map(|engine| 4 + 5 * engine.preorder().len() as u64).sum();
+                    let below: u64 =
+                        branch.engines.iter().map(|engine| 4 + record * engine.preorder().len() as u64).sum();
                     below + 9 * branch.nodes.len() as u64
                 };
                 after += wide * (level.iter().map(emitted).max().unwrap_or(0) + 16) + trip;

@@ -84,6 +84,9 @@ pub struct Collective {
     pub tree: TreeFile,
     /// Engines that report elsewhere: switch and the one above.
     pub parents: BTreeMap<u32, u32>,
+    /// Switches whose engines hand responses on unmerged.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub forwards: BTreeSet<u32>,
     /// Which engine of each switch.
     pub plane: u8,
     /// Rounds.
@@ -434,6 +437,7 @@ fn one(
             parents.insert(below, above);
         }
     }
+    let forwards = forwards(&file.forwards, master, path, topology, problems);
     if file.plane >= pbv.engine.per_switch {
         problems.push(
             Problem::at(format!("{path}.plane"), format!("switches have no engine {}", file.plane))
@@ -484,6 +488,7 @@ fn one(
         master,
         tree: file.tree,
         parents,
+        forwards,
         plane: file.plane as u8,
         rounds: file.rounds,
         rearm: file.rearm,
@@ -501,6 +506,29 @@ fn one(
     collective.initial = initial(file.initial.as_ref(), path, dtype, problems);
     collective.data = data(file, path, &collective, problems);
     collective
+}
+
+/// Switches whose engines hand responses on.
+fn forwards(
+    names: &[String],
+    master: u32,
+    path: &str,
+    topology: &Topology,
+    problems: &mut Vec<Problem>,
+) -> BTreeSet<u32> {
+    let mut all = BTreeSet::new();
+    for (at, name) in names.iter().enumerate() {
+        let here = format!("{path}.forwards[{at}]");
+        if name == "all" {
+            all.extend((0..topology.switches()).filter(|&switch| switch != master));
+        } else if let Some(switch) = switch(name, topology, here.clone(), problems) {
+            if switch == master {
+                problems.push(Problem::at(here, "the master has nobody to hand responses on to"));
+            }
+            all.insert(switch);
+        }
+    }
+    all
 }
 
 /// What makes no sense for a kind or type.

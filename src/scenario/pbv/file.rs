@@ -244,6 +244,11 @@ pub struct CollectiveFile {
     /// Switches whose engines report to another one than `tree` says: name of the engine below and of the one above.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub parents: BTreeMap<String, String>,
+    /// Switches whose engines hand the responses of engines below them on as they are, beside their own, instead of merging
+    /// them: names, or "all" for every one but the master's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 65_536), inner(length(min = 1)))]
+    pub forwards: Vec<String>,
     /// Which of the packet engines of each switch it uses.
     #[schemars(range(min = 0, max = 3))]
     pub plane: u32,
@@ -301,6 +306,7 @@ impl Default for CollectiveFile {
             master: None,
             tree: TreeFile::Routes,
             parents: BTreeMap::new(),
+            forwards: Vec::new(),
             plane: 0,
             rounds: 1,
             rearm: false,
