@@ -22,7 +22,7 @@
 use std::collections::VecDeque;
 
 use super::ce::reply_offset;
-use super::event::{Event, Log};
+use super::event::{Did, Event, Log};
 use super::packet::{Body, Header, Message, Packet, Status};
 use super::routes::{Directory, frame_flit};
 use crate::arith::Flags;
@@ -317,6 +317,8 @@ impl Node {
             running.started += 1;
             running.state = PartState::Working;
             running.until = now + time;
+            let task = Header { run: running.run, ..running.part.like };
+            self.log.step(now, Did::Began, &task);
         }
     }
 
@@ -386,6 +388,7 @@ impl Node {
             (Message::Retry, Some(at)) => {
                 if self.parts[at].state == PartState::Met && self.parts[at].run == header.run {
                     let packet = self.contribution(at);
+                    self.log.step(now, Did::Repeated, &packet.header);
                     self.outbox.push_back(packet);
                 } else if self.parts[at].part.starts_on == Message::Command {
                     // The command itself was lost.
@@ -400,6 +403,7 @@ impl Node {
                     let mut answer =
                         Header { message: Message::Contribution, requester: self.device, tag: 0, ..header };
                     (answer.device, answer.offset) = (header.requester, reply_offset(&header));
+                    self.log.step(now, Did::Repeated, &answer);
                     self.outbox.push_back(Packet::bare(answer));
                 }
                 self.mail.push((now, packet));
@@ -440,7 +444,11 @@ impl Node {
             if self.parts[at].state == PartState::Met {
                 let mut header = self.contribution(at).header;
                 header.message = Message::Retry;
+                self.log.step(now, Did::Asked, &header);
                 self.outbox.push_back(Packet::bare(header));
+            }
+            if let Some(command) = &command {
+                self.log.step(now, Did::Asked, &command.header);
             }
             self.outbox.extend(command);
         }
@@ -452,6 +460,7 @@ impl Node {
                 self.parts[at].state = PartState::Met;
                 self.parts[at].wait(now);
                 let packet = self.contribution(at);
+                self.log.step(now, Did::Made, &packet.header);
                 self.outbox.push_back(packet);
             }
         }

@@ -239,8 +239,8 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
     let whole = options.wave.is_some() || options.all_links || options.why.is_some();
     let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole })?;
     let mut run = Run::new(loaded, ready)?;
-    if options.why.is_some() {
-        run.ready.system.keep_journal();
+    if let Some(ask) = options.why {
+        run.ready.system.keep_journal(ask.source.is_some() || !loaded.scenario.collectives.iter().any(|of| !of.called));
         run.keep_times();
     }
     run.timeline = options.timeline.then(Timeline::default);
@@ -863,8 +863,17 @@ impl<'a> Run<'a> {
     /// The critical path of every collective that is asked for and has ended.
     fn why(&mut self, ask: why::Ask<'_>) -> Vec<why::Why> {
         let system = &self.ready.system;
-        let Some(reader) = why::Reader::new(system) else { return Vec::new() };
         let mut list = Vec::new();
+        if (ask.source.is_some() || !self.loaded.scenario.collectives.iter().any(|of| !of.called))
+            && let Some(journal) = system.journal()
+        {
+            match why::packet::explain(system.plan(), journal, system.ends().len(), ask) {
+                Ok(why) => list.push(why),
+                Err(wrong) => self.notes.push(wrong),
+            }
+            return list;
+        }
+        let Some(reader) = why::piuma::Reader::new(system) else { return list };
         let ran = (0..self.state.len()).filter(|&index| !self.loaded.scenario.collectives[index].called);
         for (index, result) in ran.zip(&self.document.collectives) {
             if ask.collective.is_some_and(|name| name != result.name) {
@@ -874,10 +883,6 @@ impl<'a> Run<'a> {
             let jobs: Vec<(usize, &Job)> = (self.ready.collectives[index].jobs.iter())
                 .filter_map(|&(end, job)| Some((end, &system.ends()[end].core.as_ref()?.jobs()[job])))
                 .collect();
-            if self.loaded.scenario.collectives[index].kind == CollectiveKind::Scan {
-                self.notes.push(format!("{}: prefix scans are not explained yet", result.name));
-                continue;
-            }
             match reader.explain(&result.name, result.id as u16, &jobs, (start, end), ask.packet) {
                 Ok(why) => list.push(why),
                 Err(wrong) => self.notes.push(format!("{}: {wrong}", result.name)),

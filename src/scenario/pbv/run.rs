@@ -22,6 +22,7 @@ use crate::scenario::armed::result::Outcomes;
 use crate::scenario::names::Named;
 use crate::scenario::result::{Check, Document, Outcome, ResultData, hex};
 use crate::scenario::run::{Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave};
+use crate::scenario::why;
 
 /// Rounds that are listed although they completed at once.
 const LISTED: usize = 16;
@@ -44,15 +45,16 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
-    if options.why.is_some() {
-        return Err(RunError::Usage("`why` does not know the PBV family yet; --ladder shows its frames".into()));
-    }
     if options.flip.is_some() {
         let what = "--flip is for PIUMA's engines; faults of the PBV family are in the scenario, [[pbv.fault]]";
         return Err(RunError::Usage(what.into()));
     }
-    let ready = build(loaded, BuildOptions { no_checks: options.no_checks, log: options.ladder })?;
+    let why = options.why.is_some();
+    let ready = build(loaded, BuildOptions { no_checks: options.no_checks, log: options.ladder || why })?;
     let mut run = Run::new(loaded, ready);
+    if why {
+        run.ready.system.keep_journal(true);
+    }
     run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
     if let Some(wave) = options.wave {
         run.ready
@@ -204,7 +206,10 @@ impl<'a> Run<'a> {
         self.checks(findings, monitors);
         self.document.pbv = Some(pbv);
         let ladder = options.ladder.then(|| ladder(&self.ready));
-        RunResult { document: self.document, data, notes: self.notes, ladder, why: Vec::new(), timeline: Vec::new() }
+        let runs = self.pbv.collectives.iter().map(|of| self.ended(of)).collect::<Vec<_>>();
+        let explain = |ask| why::pbv::explain(&self.ready, &runs, ask, &mut self.notes);
+        let why = options.why.map(explain).unwrap_or_default();
+        RunResult { document: self.document, data, notes: self.notes, ladder, why, timeline: Vec::new() }
     }
 
     fn totals(&self, pbv: &mut PbvResult) {
@@ -264,6 +269,23 @@ impl<'a> Run<'a> {
             }
         }
         runs
+    }
+
+    /// The runs of a collective that every participant has the answer of, without an error.
+    fn ended(&self, of: &Collective) -> why::pbv::Runs {
+        let multicast = of.kind == KindFile::Multicast;
+        let receivers = of.participants.iter().filter(|&&end| !(multicast && end == of.source)).count();
+        let whole = self
+            .answers(of)
+            .into_iter()
+            .filter(|(_, answers)| answers.len() == receivers && answers.iter().all(|answer| answer.error.is_none()));
+        let ended = whole.filter_map(|(run, answers)| {
+            let last = answers.iter().max_by_key(|answer| (answer.cycle, std::cmp::Reverse(answer.device)))?;
+            let met = answers.iter().map(|answer| answer.met).max()?;
+            Some(why::pbv::Ended { run, device: last.device, cycle: last.cycle, met })
+        });
+        let source = self.ready.devices[of.source as usize];
+        why::pbv::Runs { name: of.name.clone(), cc_id: of.cc_id, source, ended: ended.collect() }
     }
 
     /// When the first copy of a multicast arrived anywhere, by run.
