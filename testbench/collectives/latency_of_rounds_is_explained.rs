@@ -2,6 +2,7 @@
 //! that the result names.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::path::Path;
 
 use watershed::kernel::Rng;
@@ -123,7 +124,8 @@ impl Random {
                 continue;
             }
             let delay = if effect == "delay" { "delay_cycles = 90\n" } else { "" };
-            text += &format!(
+            let _ = write!(
+                text,
                 "[[{family}.fault]]\neffect = \"{effect}\"\nat = \"all\"\nprobability = 0.02\n{delay}from_cycle = {from}\nway = \"both\"\n"
             );
         }
@@ -132,14 +134,16 @@ impl Random {
 
     fn armed(&mut self) -> String {
         let mut text = self.common("armed");
-        text += &format!(
+        let _ = write!(
+            text,
             "[armed.engine]\nstages = {}\ndescriptors = {}\ntimeouts_1024_cycles = [{}, 2, 3, 4]\n",
             self.pick(&["1", "3", "6"]),
             self.pick(&["0", "1", "8"]),
             self.pick(&["1", "2"])
         );
         let kind = self.pick(&["engines", "engines", "engines", "software", "redundant"]);
-        text += &format!(
+        let _ = write!(
+            text,
             "[[armed.reduction]]\nname = \"a\"\nop = \"{}\"\nrounds = {}\ncompute_cycles = {}\nsend_overhead_cycles = {}\n\
              receive_overhead_cycles = {}\nmerge_cycles = {}\n",
             self.pick(&["int-sum", "flt-sum-near", "int-min"]),
@@ -165,7 +169,8 @@ impl Random {
     fn pbv(&mut self) -> String {
         let mut text = self.common("pbv");
         let watched = self.0.below(2) == 0;
-        text += &format!(
+        let _ = write!(
+            text,
             "[pbv.engine]\nstages = {}\nhazard = \"{}\"\nattach = \"{}\"\ntimeout_cycles = {}\nretries = 3\n[pbv.setup]\nconfiguration = \"side-port\"\n",
             self.pick(&["1", "4"]),
             self.pick(&["forward", "interlock"]),
@@ -175,16 +180,18 @@ impl Random {
         let collectives = 1 + self.0.below(2);
         for number in 0..collectives {
             let kind = self.pick(&["allreduce", "allreduce", "barrier", "multicast"]);
-            text += &format!(
+            let _ = write!(
+                text,
                 "[[pbv.collective]]\nname = \"c{number}\"\nkind = \"{kind}\"\nblocks = {}\nrounds = {}\nstart_cycle = 2500\n",
                 if collectives == 1 { self.pick(&["true", "false"]) } else { "false".into() },
                 self.pick(&["1", "3"]),
             );
             if kind != "multicast" {
-                text += &format!("task_cycles = {}\n", self.pick(&["0", "20", "{ random_max = 150 }"]));
+                let _ = writeln!(text, "task_cycles = {}", self.pick(&["0", "20", "{ random_max = 150 }"]));
             }
             if kind == "allreduce" {
-                text += &format!(
+                let _ = write!(
+                    text,
                     "elements = {}\norder = \"{}\"\nrearm = {}\n",
                     self.pick(&["1", "5", "40"]),
                     self.pick(&["arrival", "pbv"]),

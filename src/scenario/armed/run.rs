@@ -64,7 +64,7 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     if let Some(wave) = options.wave {
         let last = run.ready.system.now();
         let tracer = run.ready.system.stop_recording();
-        close_wave(wave, tracer, last, &mut run.notes)?;
+        run.wave = close_wave(wave, tracer, last, &mut run.notes)?;
     }
     Ok(run.result(options))
 }
@@ -77,6 +77,7 @@ struct Run<'a> {
     stuck: Option<String>,
     completions: u64,
     notes: Vec<String>,
+    wave: Option<crate::probe::TraceSummary>,
 }
 
 impl<'a> Run<'a> {
@@ -86,7 +87,7 @@ impl<'a> Run<'a> {
             document.derive(&key, value);
         }
         let armed = loaded.scenario.armed.as_ref().expect("the armed family has its table");
-        Run { loaded, armed, ready, document, stuck: None, completions: 0, notes: Vec::new() }
+        Run { loaded, armed, ready, document, stuck: None, completions: 0, notes: Vec::new(), wave: None }
     }
 
     // --------------------------------------------------------------------------------------------- the cycles
@@ -207,7 +208,9 @@ impl<'a> Run<'a> {
         let names: Vec<(String, u32)> = self.armed.reductions.iter().map(|of| (of.name.clone(), of.root)).collect();
         let explain = |ask| why::armed::explain(&self.ready, &names, ask, &mut self.notes);
         let why = options.why.map(explain).unwrap_or_default();
-        RunResult { document: self.document, data, notes: self.notes, ladder, why, timeline: Vec::new() }
+        let progress = self.progress();
+        let (document, notes, wave) = (self.document, self.notes, self.wave);
+        RunResult { document, data, notes, ladder, why, wave, progress, timeline: Vec::new() }
     }
 
     fn totals(&self, armed: &mut ArmedResult) {

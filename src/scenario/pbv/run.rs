@@ -66,7 +66,7 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     if let Some(wave) = options.wave {
         let last = run.ready.system.now();
         let tracer = run.ready.system.stop_recording();
-        close_wave(wave, tracer, last, &mut run.notes)?;
+        run.wave = close_wave(wave, tracer, last, &mut run.notes)?;
     }
     Ok(run.result(options))
 }
@@ -80,6 +80,7 @@ struct Run<'a> {
     /// End points that a dead link cuts off: nobody waits for them.
     excused: BTreeSet<u16>,
     notes: Vec<String>,
+    wave: Option<crate::probe::TraceSummary>,
 }
 
 impl<'a> Run<'a> {
@@ -96,7 +97,7 @@ impl<'a> Run<'a> {
             of(**device) || of(switch)
         };
         let excused = ready.devices.iter().filter(dead).copied().collect();
-        Run { loaded, pbv, ready, document, stuck: None, excused, notes: Vec::new() }
+        Run { loaded, pbv, ready, document, stuck: None, excused, notes: Vec::new(), wave: None }
     }
 
     // --------------------------------------------------------------------------------------------- the cycles
@@ -209,7 +210,9 @@ impl<'a> Run<'a> {
         let runs = self.pbv.collectives.iter().map(|of| self.ended(of)).collect::<Vec<_>>();
         let explain = |ask| why::pbv::explain(&self.ready, &runs, ask, &mut self.notes);
         let why = options.why.map(explain).unwrap_or_default();
-        RunResult { document: self.document, data, notes: self.notes, ladder, why, timeline: Vec::new() }
+        let progress = self.progress();
+        let (document, notes, wave) = (self.document, self.notes, self.wave);
+        RunResult { document, data, notes, ladder, why, wave, progress, timeline: Vec::new() }
     }
 
     fn totals(&self, pbv: &mut PbvResult) {
