@@ -163,6 +163,7 @@ fn what_cannot_be_is_refused() {
             "[[collective]]\nkind = \"allreduce\"\n[[host]]\nalgorithm = \"ring\"\nlike = \"c0\"\nelements = 4\n",
             "`elements` is that of the collective",
         ),
+        ("[[host]]\nalgorithm = \"ring\"\nexchange = \"get\"\n", "on the fabric messages are written, not read"),
         ("[[traffic]]\npattern = \"uniform\"\nrate = 0.1\n[[host]]\nalgorithm = \"ring\"\n", "has traffic of its own"),
     ] {
         let message = refusal(&die(rest), &[]);

@@ -80,13 +80,18 @@ pub fn page(subjects: &[Subject]) -> String {
             Subject::Sweep(sweep) => sweep_section(number, sweep, &mut body),
         }
     }
+    frame(&title, &body)
+}
+
+/// A page that needs nothing else around a body.
+pub(super) fn frame(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\"><title>watershed: {title}</title>\n<style>\n{STYLE}</style></head>\n<body>\n\
          <header><h1>{title}</h1><p>watershed {} ({})</p></header>\n<main>\n{body}</main>\n<script>\n{SCRIPT}</script>\n</body></html>\n",
         env!("CARGO_PKG_VERSION"),
         crate::scenario::result::commit(),
-        title = escape(&title),
+        title = escape(title),
     )
 }
 
