@@ -239,7 +239,7 @@ pub(super) struct Flow {
     pub post: u16,
     /// Cycles a switch takes to process a credit.
     pub(super) credit_delay: u16,
-    /// What set-routed flits did, if somebody wants to know.
+    /// What flits did, if somebody wants to know.
     pub(super) journal: Option<Box<super::Journal>>,
     /// Buffer depths, if a point-to-point channel stays with its packet until the tail's credit is back; empty if not.
     depth: Vec<u16>,
@@ -622,12 +622,12 @@ impl Wires {
 }
 
 impl Flow {
-    /// Writes down what happened to a set-routed flit of the pool at queue or output channel `q`, if somebody wants to know.
+    /// Writes down what happened to a flit of the pool at queue or output channel `q`, if somebody wants to know.
     #[inline]
-    fn note(&mut self, q: usize, entry: u32, what: super::Moved) {
+    pub fn note(&mut self, q: usize, entry: u32, what: super::Moved) {
         let channel = (q & ((1 << self.vc_shift) - 1)) as u8;
         if let Some(journal) = &mut self.journal
-            && channel < self.vcs.set
+            && channel < journal.channels
         {
             journal.note(self.now, (q >> self.vc_shift) as u32, &self.pool[entry as usize].flit, what);
         }
@@ -641,6 +641,14 @@ impl Flow {
                 self.arrivals.push(self.now, delay, Arrival { entry, ..arrival });
             }
             Crossing::Credit(delay, back) => self.returns.push(self.now, delay, back),
+        }
+    }
+
+    /// For the journal: out of which queue of a switch the flits come that are sent from now on.
+    #[inline]
+    pub fn comes_from(&mut self, queue: Option<(u32, u8)>) {
+        if let Some(journal) = &mut self.journal {
+            journal.comes_from = queue;
         }
     }
 
@@ -727,7 +735,7 @@ impl Flow {
             link.count.unicast += 1;
         }
         link.count.waited += u64::from(waited);
-        self.note((port << self.vc_shift | u32::from(vc)) as usize, entry, super::Moved::Sent);
+        self.note((port << self.vc_shift | u32::from(vc)) as usize, entry, super::Moved::Sent { from: None });
         let delay = u64::from(pipeline) + u64::from(link.latency) + u64::from(link.cycles_per_flit);
         let queue = (link.to_port << self.vc_shift) + u32::from(vc);
         let here = self.home.contains(&link.to_port);
@@ -895,6 +903,7 @@ impl Io<'_> {
         assert!(self.can_send(port, vc), "port {port} cannot send on channel {vc} now: ask can_send() first");
         self.sent |= 1 << port;
         let port = self.wires.port(self.node, port);
+        self.wires.flow.comes_from(None);
         self.wires.send(port, vc, flit, 0, 0);
         self.wires.served[usize::from(!self.wires.flow.vcs.is_set(vc))] += 1;
         self.wires.flow.moves += 1;
