@@ -6,6 +6,7 @@ mod data_comes_from_every_source;
 mod document_keeps_its_shape;
 mod embeddings_are_shown;
 mod input_never_panics;
+mod jobs_are_compared;
 mod latency_is_told;
 mod long_runs_can_be_stopped;
 mod overrides_reach_every_value;
