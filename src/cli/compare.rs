@@ -1,9 +1,11 @@
 //! `watershed compare`: the same job on several families, and in software.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::{Exit, complain, print, progress};
-use crate::study::compare::{self, Contestant, Disturb, Stopped, table};
+use crate::study::compare::{self, Contestant, Disturb, Stopped, page, table};
 
 /// Compare scenarios that do the same job: latency, traffic, storage, and what happens when one is late or dead.
 #[derive(Debug, Args)]
@@ -18,7 +20,7 @@ orders of arrival (--orders), which shows whether the bits stay. What came of th
 arguments of every run. Storage of software is that of switches without engines.
 
 Examples:
-  watershed compare face-off-piuma face-off-armed face-off-pbv face-off-hosts
+  watershed compare face-off-piuma face-off-armed face-off-pbv face-off-hosts -o face-off.html
   watershed compare hosts-die:network hosts-die:ring hosts-die:rabenseifner
   watershed compare face-off-piuma face-off-hosts:ring --set topology.size=[8,8] --orders 0 --no-dead
   watershed compare barrier-die barrier-tree --anyway
@@ -61,6 +63,9 @@ pub(super) struct Arguments {
     /// Print CSV
     #[arg(long)]
     csv: bool,
+    /// Write a page with plots
+    #[arg(short, long, value_name = "FILE.html")]
+    out: Option<PathBuf>,
 }
 
 /// A time in ns from 0 to a second.
@@ -95,6 +100,12 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         Ok(comparison) => comparison,
         Err(stopped) => return refuse(&stopped),
     };
+    if let Some(path) = &arguments.out {
+        if let Err(error) = std::fs::write(path, page::of_comparison(&comparison)) {
+            complain(&format_args!("error: cannot write {}: {error}", path.display()));
+            return Exit::Bad;
+        }
+    }
     if arguments.json {
         print(&serde_json::to_string_pretty(&comparison).unwrap_or_default());
     } else if arguments.csv {

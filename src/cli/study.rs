@@ -1,47 +1,98 @@
-//! `watershed study`: simulations whose results stand beside a source's values.
+//! `watershed study`: simulations whose results stand beside a source's values, or beside each other.
+
+use std::path::PathBuf;
 
 use clap::Args;
 
+use super::compare::{refuse, threads};
+use super::progress::{self, Counter};
 use super::{Exit, complain, print};
-use crate::scenario::names;
+use crate::scenario::{names, shipped};
+use crate::study::compare::study::{SHIPPED, Study, study_schema};
+use crate::study::compare::{page, table};
 use crate::study::named;
 
-/// Run a study: simulations whose results stand beside the values of a source.
+/// Run a study: simulations whose results stand beside the values of a source, or beside each other.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+A study by name lays what it finds beside the values of a source; a study file compares contestants that do the same job at
+several vector lengths and in several systems (see `watershed compare`). face-off is such a file and comes with the program.
+
 Examples:
   watershed study
   watershed study pbv-table1
+  watershed study face-off -o face-off.html
+  watershed study mine.toml --csv
+  watershed study --schema
 
 Exit status:
-  0  every value is near enough
+  0  every value is near enough; every undisturbed run of a study file ended with its checks passed
   1  one is not, or a simulation failed
-  2  the command line is wrong")]
+  2  the command line or a study file is wrong")]
 pub(super) struct Arguments {
-    /// Which study; without it all are listed
-    #[arg(value_name = "NAME")]
+    /// Which study, or a study file; without it all are listed
+    #[arg(value_name = "NAME|FILE.toml")]
     name: Option<String>,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Print CSV, a line a run (study files only)
+    #[arg(long)]
+    csv: bool,
+    /// Write a page with plots (study files only)
+    #[arg(short, long, value_name = "FILE.html")]
+    out: Option<PathBuf>,
+    /// Threads; 0 is one for each processor (study files only)
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    jobs: usize,
+    /// Print the JSON Schema of study files
+    #[arg(long, exclusive = true)]
+    schema: bool,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
+    if arguments.schema {
+        print(&serde_json::to_string_pretty(study_schema()).unwrap_or_default());
+        return Exit::Fine;
+    }
     let Some(name) = &arguments.name else {
-        let width = named::ALL.iter().map(|study| study.name.len()).max().unwrap_or(0);
-        let lines: Vec<String> =
-            named::ALL.iter().map(|study| format!("{:width$}  {}", study.name, study.about)).collect();
-        print(&lines.join("\n"));
+        print(&list());
         return Exit::Fine;
     };
-    let Some(study) = named::find(name) else {
-        let all: Vec<&str> = named::ALL.iter().map(|study| study.name).collect();
-        complain(&format_args!("error: there is no study \"{name}\"; there is {}", names::one_of(all)));
-        return Exit::Bad;
-    };
+    if let Some(study) = named::find(name) {
+        if arguments.csv || arguments.out.is_some() {
+            complain(&"error: --csv and --out are for study files");
+            return Exit::Bad;
+        }
+        return beside_a_source(study, arguments.json);
+    }
+    let known = |(path, _): &(&str, &str)| shipped::stem(path) == name;
+    let file = std::path::Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    if file || SHIPPED.iter().any(known) {
+        return beside_each_other(name, arguments);
+    }
+    let all = named::ALL.iter().map(|study| study.name).chain(SHIPPED.iter().map(|(path, _)| shipped::stem(path)));
+    complain(&format_args!("error: there is no study \"{name}\"; there is {}, or a FILE.toml", names::one_of(all)));
+    Exit::Bad
+}
+
+/// All studies, a line each.
+fn list() -> String {
+    let mut entries: Vec<(&str, String)> =
+        named::ALL.iter().map(|study| (study.name, study.about.to_owned())).collect();
+    for (path, text) in SHIPPED {
+        let about = toml::from_str::<toml::Table>(text).ok();
+        let about = about.and_then(|table| table.get("about")?.as_str().map(str::to_owned)).unwrap_or_default();
+        entries.push((shipped::stem(path), about));
+    }
+    let width = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    entries.iter().map(|(name, about)| format!("{name:width$}  {about}")).collect::<Vec<_>>().join("\n")
+}
+
+fn beside_a_source(study: &named::Study, json: bool) -> Exit {
     match (study.run)() {
         Ok(report) => {
-            if arguments.json {
+            if json {
                 print(&serde_json::to_string_pretty(&report).unwrap_or_default());
             } else {
                 print(&report.text());
@@ -53,4 +104,35 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             Exit::Failed
         }
     }
+}
+
+fn beside_each_other(name: &str, arguments: &Arguments) -> Exit {
+    let study = match Study::load(name) {
+        Ok(study) => study,
+        Err(problems) => {
+            complain(&problems);
+            return Exit::Bad;
+        }
+    };
+    let counter = Counter::new("contestants");
+    let outcome = study.run(threads(arguments.jobs), &progress::stopped, &|done, of| counter.show(done, of));
+    counter.finish();
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(stopped) => return refuse(&stopped),
+    };
+    if let Some(path) = &arguments.out {
+        if let Err(error) = std::fs::write(path, page::of_study(&outcome)) {
+            complain(&format_args!("error: cannot write {}: {error}", path.display()));
+            return Exit::Bad;
+        }
+    }
+    if arguments.json {
+        print(&serde_json::to_string_pretty(&outcome).unwrap_or_default());
+    } else if arguments.csv {
+        print(&table::study_csv(&outcome));
+    } else {
+        print(&table::study(&outcome));
+    }
+    if outcome.passed() { Exit::Fine } else { Exit::Failed }
 }

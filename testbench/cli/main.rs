@@ -15,6 +15,7 @@ mod results_are_replayed;
 mod results_are_stamped;
 mod schema_describes_scenarios;
 mod shipped_scenarios_are_sound;
+mod studies_compare_at_many_lengths;
 mod support;
 mod sweeps_survive;
 mod topologies_are_shown;

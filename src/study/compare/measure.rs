@@ -163,8 +163,12 @@ impl Dead {
         match self {
             Self { refused: Some(_), .. } => "cannot be said".into(),
             Self { ends: false, outcome, cycles, .. } => {
-                let by = if outcome == "deadlock" { "nothing moves" } else { "given up" };
-                format!("never ends ({by}, cycle {cycles})")
+                let cycles = match cycles % 1_000_000 {
+                    0 => format!("{} million cycles", cycles / 1_000_000),
+                    _ => format!("{cycles} cycles"),
+                };
+                let by = if outcome == "deadlock" { "stands still" } else { "given up" };
+                format!("never ends ({by} after {cycles})")
             }
             Self { complete, rounds, .. } if complete == rounds => "ends, as if complete".into(),
             Self { complete: 0, .. } => "ends without a result".into(),

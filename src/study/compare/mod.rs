@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`job`] | the jobs of scenarios, whether they are the same, and their variants |
 //! | [`measure`] | the runs of one of them |
+//! | [`page`] | both as one HTML page |
+//! | [`study`] | a study file: the same contestants at several vector lengths and in several systems |
 //! | [`table`] | text and CSV |
 //!
 //! Nothing is known beforehand of any family: that one waits for a dead participant for ever, or gives other bits when
@@ -16,6 +18,8 @@ use serde::Serialize;
 
 pub mod job;
 pub mod measure;
+pub mod page;
+pub mod study;
 pub mod table;
 
 pub use job::{Contestant, differences, jobs, shorten};
@@ -76,7 +80,8 @@ pub fn compare(
     stop: &(dyn Fn() -> bool + Sync),
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Comparison, Stopped> {
-    let entries = all(contestants, disturb, jobs, stop, progress)?;
+    let each: Vec<(Contestant, Disturb)> = contestants.iter().map(|one| (one.clone(), disturb.clone())).collect();
+    let entries = all(&each, jobs, stop, progress)?;
     Ok(Comparison {
         schema_version: SCHEMA_VERSION,
         differences: differences(contestants),
@@ -87,8 +92,7 @@ pub fn compare(
 
 /// Measures contestants on several threads; results in their order.
 fn all(
-    contestants: &[Contestant],
-    disturb: &Disturb,
+    contestants: &[(Contestant, Disturb)],
     jobs: usize,
     stop: &(dyn Fn() -> bool + Sync),
     progress: &(dyn Fn(usize, usize) + Sync),
@@ -100,7 +104,7 @@ fn all(
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(contestant) = contestants.get(at) else { return };
+                    let Some((contestant, disturb)) = contestants.get(at) else { return };
                     let result = measure::measure(contestant, disturb, stop);
                     if let Ok(mut results) = results.lock() {
                         results[at] = Some(result);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::study::Outcome;
 use super::{Comparison, Entry};
 
 /// A number with up to three decimals.
@@ -49,34 +50,15 @@ pub(super) fn rows(comparison: &Comparison) -> Vec<(String, Vec<String>)> {
     row("estimate (gates a switch)", &|entry| entry.storage.gates_per_switch.to_string());
     if comparison.disturb.late_ns > 0.0 {
         let head = format!("one late by {} ns: rise (ns)", plain(comparison.disturb.late_ns));
-        row(&head, &|entry| match &entry.late {
-            Some(late) if late.refused.is_some() => "cannot be said".into(),
-            Some(late) if late.run.latency_cycles.is_none() => "no whole result".into(),
-            Some(late) => or_dash(late.rise_ns.map(plain)),
-            None => "-".into(),
-        });
+        row(&head, &|entry| disturbed(entry)[0].clone());
     }
     if comparison.disturb.dead {
-        row("one dead: what happens", &|entry| {
-            entry.dead.as_ref().map_or_else(|| "-".into(), super::measure::Dead::words)
-        });
-        row("one dead: who is named", &|entry| match &entry.dead {
-            Some(dead) if dead.refused.is_some() => "-".into(),
-            Some(dead) if dead.named.is_empty() => "nobody".into(),
-            Some(dead) if dead.named.len() > 3 => {
-                format!("{} and {} more", dead.named[..2].join(", "), dead.named.len() - 2)
-            }
-            Some(dead) => dead.named.join(", "),
-            None => "-".into(),
-        });
-        row("one dead: named after (ns)", &|entry| {
-            or_dash(entry.dead.as_ref().and_then(|dead| dead.after_ns).map(plain))
-        });
+        row("one dead: what happens", &|entry| disturbed(entry)[1].clone());
+        row("one dead: who is named", &|entry| disturbed(entry)[2].clone());
+        row("one dead: named after (ns)", &|entry| disturbed(entry)[3].clone());
     }
     if comparison.disturb.orders > 0 {
-        row("bits when others come first", &|entry| {
-            entry.bits.as_ref().map_or_else(|| "-".into(), super::measure::Bits::words)
-        });
+        row("bits when others come first", &|entry| disturbed(entry)[4].clone());
     }
     row("checks", &|entry| match entry.run.failed.first() {
         Some(check) => format!("FAILED: {check}"),
@@ -134,6 +116,110 @@ pub fn text(comparison: &Comparison) -> String {
         }
     }
     out
+}
+
+/// Lines of cells in columns, the first to the left.
+fn columns(lines: &[Vec<String>], out: &mut String) {
+    let count = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |at: usize| lines.iter().filter_map(|line| line.get(at)).map(|word| word.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    for line in lines {
+        let mut text = String::new();
+        for (at, (word, width)) in line.iter().zip(&widths).enumerate() {
+            let _ = if at == 0 { write!(text, "{word:width$}") } else { write!(text, "  {word:>width$}") };
+        }
+        let _ = writeln!(out, "{}", text.trim_end());
+    }
+}
+
+/// A study for people: by system, what grows with the length; then what disturbances do.
+pub fn study(outcome: &Outcome) -> String {
+    let mut out = format!("{}\n", outcome.about);
+    for system in outcome.systems() {
+        let cells: Vec<_> = outcome.of(system).collect();
+        let Some(first) = cells.first().and_then(|cell| cell.entries.first()) else { continue };
+        let what = first.task.operation.as_ref().map_or(String::new(), |op| format!(" ({op})"));
+        let _ = writeln!(
+            out,
+            "\n{system}: {}{what} of {} over {} end points, links of {} Gb/s",
+            first.task.kind,
+            first.task.dtype.as_deref().unwrap_or("nothing"),
+            first.task.end_points,
+            plain(first.task.link_gbps)
+        );
+        for (head, value) in METRICS {
+            let mut lines = vec![
+                std::iter::once((*head).to_owned()).chain(cells.iter().map(|cell| cell.elements.to_string())).collect(),
+            ];
+            for (at, name) in outcome.contestants.iter().enumerate() {
+                let values = cells.iter().map(|cell| or_dash(cell.entries.get(at).and_then(value).map(plain)));
+                lines.push(std::iter::once(format!("  {name}")).chain(values).collect::<Vec<String>>());
+            }
+            columns(&lines, &mut out);
+        }
+        for cell in cells.iter().filter(|cell| cell.disturbed) {
+            let mut lines = vec![
+                [
+                    format!("disturbed, {} elements", cell.elements),
+                    format!("late {} ns: rise (ns)", plain(outcome.disturb.late_ns)),
+                    "one dead".into(),
+                    "named".into(),
+                    "after (ns)".into(),
+                    "bits when others come first".into(),
+                ]
+                .to_vec(),
+            ];
+            lines.extend(cell.entries.iter().map(|entry| {
+                let [late, dead, named, after, bits] = disturbed(entry);
+                vec![format!("  {}", entry.name), late, dead, named, after, bits]
+            }));
+            columns(&lines, &mut out);
+        }
+    }
+    let failed: Vec<String> = outcome
+        .cells
+        .iter()
+        .flat_map(|cell| cell.entries.iter().map(move |entry| (cell, entry)))
+        .filter_map(|(cell, entry)| {
+            let check = entry.run.failed.first()?;
+            Some(format!("CHECK FAILED: {}, {} elements, {}: {check}", cell.system, cell.elements, entry.name))
+        })
+        .collect();
+    out + &failed.iter().map(|line| format!("{line}\n")).collect::<String>()
+}
+
+type Metric = (&'static str, fn(&Entry) -> Option<f64>);
+
+/// What is shown over the length.
+const METRICS: &[Metric] = &[
+    ("latency (ns) by elements", |entry| entry.run.latency_ns),
+    ("throughput (Gb/s of the vector)", |entry| entry.run.vector_gbps),
+    ("traffic of all links (bytes)", |entry| Some(entry.traffic.bytes as f64)),
+    ("storage (bits a switch)", |entry| Some(entry.storage.bits_per_switch as f64)),
+];
+
+/// What disturbances do: rise in ns, what a death does, who is named, after how many ns, bits.
+pub(super) fn disturbed(entry: &Entry) -> [String; 5] {
+    let late = match &entry.late {
+        Some(late) if late.refused.is_some() => "cannot be said".into(),
+        Some(late) if late.run.latency_cycles.is_none() => "no whole result".into(),
+        Some(late) => or_dash(late.rise_ns.map(plain)),
+        None => "-".into(),
+    };
+    let dead = entry.dead.as_ref().map_or_else(|| "-".into(), super::measure::Dead::words);
+    let named = match &entry.dead {
+        Some(dead) if dead.refused.is_some() => "-".into(),
+        Some(dead) if dead.named.is_empty() => "nobody".into(),
+        Some(dead) if dead.named.len() > 3 => {
+            format!("{} and {} more", dead.named[..2].join(", "), dead.named.len() - 2)
+        }
+        Some(dead) => dead.named.join(", "),
+        None => "-".into(),
+    };
+    let after = or_dash(entry.dead.as_ref().and_then(|dead| dead.after_ns).map(plain));
+    let bits = entry.bits.as_ref().map_or_else(|| "-".into(), super::measure::Bits::words);
+    [late, dead, named, after, bits]
 }
 
 /// Columns of the CSV.
@@ -254,4 +340,11 @@ pub fn csv(entries: &[&Entry], extra: &[(&str, Vec<String>)]) -> String {
         let _ = writeln!(out, "{}", line.join(","));
     }
     out
+}
+
+/// All runs of a study, a line each.
+pub fn study_csv(outcome: &Outcome) -> String {
+    let entries: Vec<&Entry> = outcome.cells.iter().flat_map(|cell| &cell.entries).collect();
+    let system = |cell: &super::study::Cell| vec![cell.system.clone(); cell.entries.len()];
+    csv(&entries, &[("system", outcome.cells.iter().flat_map(system).collect())])
 }
