@@ -50,7 +50,7 @@ pub enum Wrong {
     Stale(u16),
     /// A multicast id without an entry.
     Address,
-    /// The address of another tree that the end point's port belongs to, with its right keys unknown.
+    /// The address of another tree; all other fields are those of the job it disturbs.
     Tree(u16),
     /// Contents that no reduction frame has; the CRC is right.
     Malformed,
@@ -107,10 +107,7 @@ impl Stranger {
             Wrong::Vni => frame.vni = job.vni.wrapping_add(1 + (self.sent % 7) as u16),
             Wrong::Stale(behind) => frame.header.seqno = (right + SEQNOS - behind % SEQNOS) % SEQNOS,
             Wrong::Address => frame.address = Address { multicast_id: 8191, reduction_id: flow },
-            Wrong::Tree(id) => {
-                frame.address.multicast_id = id;
-                frame.header.cookie = job.cookie.wrapping_add(1);
-            }
+            Wrong::Tree(id) => frame.address.multicast_id = id,
             Wrong::Malformed => {}
         }
         frame

@@ -100,11 +100,11 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         Ok(comparison) => comparison,
         Err(stopped) => return refuse(&stopped),
     };
-    if let Some(path) = &arguments.out {
-        if let Err(error) = std::fs::write(path, page::of_comparison(&comparison)) {
-            complain(&format_args!("error: cannot write {}: {error}", path.display()));
-            return Exit::Bad;
-        }
+    if let Some(path) = &arguments.out
+        && let Err(error) = std::fs::write(path, page::of_comparison(&comparison))
+    {
+        complain(&format_args!("error: cannot write {}: {error}", path.display()));
+        return Exit::Bad;
     }
     if arguments.json {
         print(&serde_json::to_string_pretty(&comparison).unwrap_or_default());

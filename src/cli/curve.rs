@@ -268,6 +268,7 @@ fn plot(curves: &[Curve], peers: Vec<Series>) -> Plot {
         x: "offered load (flits a node and cycle)".into(),
         y: "mean packet latency (cycles)".into(),
         // Beyond saturation a latency only says how long the run was.
+        levels: Vec::new(),
         y_max: Some(if lowest.is_finite() { greatest.min(5.0 * lowest) } else { 1.0 }),
         series,
     }

@@ -1,6 +1,7 @@
 //! `watershed study`: simulations whose results stand beside a source's values, or beside each other.
 
-use std::path::PathBuf;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -10,7 +11,7 @@ use super::{Exit, complain, print};
 use crate::scenario::{names, shipped};
 use crate::study::compare::study::{SHIPPED, Study, study_schema};
 use crate::study::compare::{page, table};
-use crate::study::named;
+use crate::study::named::{self, Report};
 
 /// Run a study: simulations whose results stand beside the values of a source, or beside each other.
 #[derive(Debug, Args)]
@@ -21,6 +22,7 @@ several vector lengths and in several systems (see `watershed compare`). face-of
 Examples:
   watershed study
   watershed study pbv-table1
+  watershed study piuma-paper -o paper.html --svg pictures   (minutes, 8 GiB of memory)
   watershed study face-off -o face-off.html
   watershed study mine.toml --csv
   watershed study --schema
@@ -39,9 +41,12 @@ pub(super) struct Arguments {
     /// Print CSV, a line a run (study files only)
     #[arg(long)]
     csv: bool,
-    /// Write a page with plots (study files only)
+    /// Write table and pictures as one HTML page that needs nothing else
     #[arg(short, long, value_name = "FILE.html")]
-    out: Option<PathBuf>,
+    output: Option<PathBuf>,
+    /// Write each picture as an SVG file into this folder (studies by name only)
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
     /// Threads; 0 is one for each processor (study files only)
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     jobs: usize,
@@ -60,14 +65,14 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         return Exit::Fine;
     };
     if let Some(study) = named::find(name) {
-        if arguments.csv || arguments.out.is_some() {
-            complain(&"error: --csv and --out are for study files");
+        if arguments.csv {
+            complain(&"error: --csv is for study files");
             return Exit::Bad;
         }
-        return beside_a_source(study, arguments.json);
+        return beside_a_source(study, arguments);
     }
     let known = |(path, _): &(&str, &str)| shipped::stem(path) == name;
-    let file = std::path::Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    let file = Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
     if file || SHIPPED.iter().any(known) {
         return beside_each_other(name, arguments);
     }
@@ -89,10 +94,43 @@ fn list() -> String {
     entries.iter().map(|(name, about)| format!("{name:width$}  {about}")).collect::<Vec<_>>().join("\n")
 }
 
-fn beside_a_source(study: &named::Study, json: bool) -> Exit {
-    match (study.run)() {
+fn write_pictures(arguments: &Arguments, report: &Report) -> Result<(), String> {
+    let write =
+        |path: &Path, text: &str| std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
+    if let Some(path) = &arguments.output {
+        write(path, &report.html())?;
+    }
+    if let Some(folder) = &arguments.svg {
+        for (name, plot) in &report.plots {
+            write(&folder.join(format!("{name}.svg")), &plot.svg())?;
+        }
+    }
+    Ok(())
+}
+
+fn beside_a_source(study: &named::Study, arguments: &Arguments) -> Exit {
+    if let Some(folder) = &arguments.svg
+        && let Err(error) = std::fs::create_dir_all(folder)
+    {
+        complain(&format_args!("error: {}: {error}", folder.display()));
+        return Exit::Bad;
+    }
+    let tell = |what: &str| {
+        if std::io::stderr().is_terminal() {
+            eprint!("\r\x1b[2K{what} ...");
+        }
+    };
+    let result = (study.run)(&tell);
+    if std::io::stderr().is_terminal() {
+        eprint!("\r\x1b[2K");
+    }
+    match result {
         Ok(report) => {
-            if json {
+            if let Err(error) = write_pictures(arguments, &report) {
+                complain(&format_args!("error: {error}"));
+                return Exit::Bad;
+            }
+            if arguments.json {
                 print(&serde_json::to_string_pretty(&report).unwrap_or_default());
             } else {
                 print(&report.text());
@@ -107,6 +145,10 @@ fn beside_a_source(study: &named::Study, json: bool) -> Exit {
 }
 
 fn beside_each_other(name: &str, arguments: &Arguments) -> Exit {
+    if arguments.svg.is_some() {
+        complain(&"error: --svg is for studies by name; --output makes a page of a study file");
+        return Exit::Bad;
+    }
     let study = match Study::load(name) {
         Ok(study) => study,
         Err(problems) => {
@@ -121,11 +163,11 @@ fn beside_each_other(name: &str, arguments: &Arguments) -> Exit {
         Ok(outcome) => outcome,
         Err(stopped) => return refuse(&stopped),
     };
-    if let Some(path) = &arguments.out {
-        if let Err(error) = std::fs::write(path, page::of_study(&outcome)) {
-            complain(&format_args!("error: cannot write {}: {error}", path.display()));
-            return Exit::Bad;
-        }
+    if let Some(path) = &arguments.output
+        && let Err(error) = std::fs::write(path, page::of_study(&outcome))
+    {
+        complain(&format_args!("error: cannot write {}: {error}", path.display()));
+        return Exit::Bad;
     }
     if arguments.json {
         print(&serde_json::to_string_pretty(&outcome).unwrap_or_default());

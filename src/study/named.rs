@@ -7,6 +7,12 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use super::plot::Plot;
+use super::report::{escape, frame};
+
+/// How a study is run; it is given whom to tell what it begins.
+pub type Run = fn(&dyn Fn(&str)) -> Result<Report, String>;
+
 /// A study.
 #[derive(Clone, Copy, Debug)]
 pub struct Study {
@@ -14,8 +20,8 @@ pub struct Study {
     pub name: &'static str,
     /// What it shows, in a sentence.
     pub about: &'static str,
-    /// Runs it.
-    pub run: fn() -> Result<Report, String>,
+    /// Runs it; what it is told it tells before each of its longer parts.
+    pub run: Run,
 }
 
 /// Every study, by name.
@@ -35,6 +41,9 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// What one should know to read them.
     pub notes: Vec<String>,
+    /// Pictures of more than the rows say, each with the name of its file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plots: Vec<(&'static str, Plot)>,
 }
 
 /// One value.
@@ -54,8 +63,26 @@ pub struct Row {
     pub simulated: Option<f64>,
     /// How far ours may be from the source's, as a share.
     pub tolerance: f64,
+    /// How ours stands to the source's.
+    pub holds_if: Relation,
     /// Where ours comes from.
     pub basis: Basis,
+    /// The scenarios that made it, as text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<String>,
+}
+
+/// How a value has to stand to that of the source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relation {
+    /// Near it, as far as the tolerance goes.
+    #[default]
+    Near,
+    /// Not above it.
+    Below,
+    /// Not below it.
+    Above,
 }
 
 /// Where a value comes from.
@@ -68,15 +95,43 @@ pub enum Basis {
     Calibrated,
 }
 
+impl Basis {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Predicted => "predicted",
+            Self::Calibrated => "calibrated",
+        }
+    }
+}
+
 impl Row {
     /// How far ours is from the source's, as a share of it.
     pub fn apart(&self) -> f64 {
         (self.ours - self.source) / self.source
     }
 
-    /// Whether it is near enough.
+    /// The same with its sign, in per cent.
+    fn apart_text(&self) -> String {
+        format!("{:+.1} %", self.apart() * 100.0).replace("-0.0", "+0.0")
+    }
+
+    /// What the source says, with the relation if it is a bound.
+    fn source_text(&self) -> String {
+        let sign = match self.holds_if {
+            Relation::Near => "",
+            Relation::Below => "< ",
+            Relation::Above => "> ",
+        };
+        format!("{sign}{}", plain(self.source))
+    }
+
+    /// Whether it stands to the source's as it has to.
     pub fn holds(&self) -> bool {
-        self.apart().abs() <= self.tolerance
+        match self.holds_if {
+            Relation::Near => self.apart().abs() <= self.tolerance,
+            Relation::Below => self.ours <= self.source,
+            Relation::Above => self.ours >= self.source,
+        }
     }
 }
 
@@ -96,14 +151,11 @@ impl Report {
             "", "", "source", "ours", "apart", "simulated", "unit"
         );
         for row in &self.rows {
-            let basis = match row.basis {
-                Basis::Predicted => "predicted",
-                Basis::Calibrated => "calibrated",
-            };
+            let basis = row.basis.word();
             let simulated = row.simulated.map_or_else(|| "-".into(), plain);
             let verdict = if row.holds() { "" } else { "  TOO FAR" };
-            let apart = format!("{:+.1} %", row.apart() * 100.0).replace("-0.0", "+0.0");
-            let (source, ours) = (plain(row.source), plain(row.ours));
+            let apart = row.apart_text();
+            let (source, ours) = (row.source_text(), plain(row.ours));
             let _ = writeln!(
                 out,
                 "{:8} {:wide$} {source:>12} {ours:>12} {apart:>8} {simulated:>12}  {:4} {basis}{verdict}",
@@ -114,6 +166,49 @@ impl Report {
             let _ = writeln!(out, "note: {note}");
         }
         out
+    }
+}
+
+impl Report {
+    /// The same as a page that needs nothing else: pictures, table, notes, and for each row the scenarios that made it.
+    pub fn html(&self) -> String {
+        let mut body = String::new();
+        if !self.plots.is_empty() {
+            body.push_str("<section id=\"plots\"><h2>Pictures</h2>\n");
+            for (name, plot) in &self.plots {
+                let _ = writeln!(body, "<figure class=\"chart\" id=\"{name}\">\n{}</figure>", plot.svg());
+            }
+            body.push_str("</section>\n");
+        }
+        body.push_str(
+            "<section id=\"values\"><h2>Values</h2>\n<div class=\"scroll\"><table><tr><th></th><th>what</th><th class=\"n\">source</th>\
+             <th class=\"n\">ours</th><th class=\"n\">apart</th><th class=\"n\">simulated</th><th>unit</th><th>basis</th></tr>\n",
+        );
+        for row in &self.rows {
+            let simulated = row.simulated.map_or_else(|| "-".into(), plain);
+            let verdict = if row.holds() { "" } else { " <b>TOO FAR</b>" };
+            let mut what = escape(&row.what);
+            if !row.scenarios.is_empty() {
+                let texts: Vec<String> = row.scenarios.iter().map(|text| escape(text)).collect();
+                what = format!("<details><summary>{what}</summary><pre>{}</pre></details>", texts.join("\n# and\n"));
+            }
+            let _ = writeln!(
+                body,
+                "<tr><td>{}</td><td>{what}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{simulated}</td><td>{}</td><td>{}{verdict}</td></tr>",
+                row.id,
+                escape(&row.source_text()),
+                plain(row.ours),
+                row.apart_text(),
+                row.unit,
+                row.basis.word()
+            );
+        }
+        body.push_str("</table></div>\n<ul>\n");
+        for note in &self.notes {
+            let _ = writeln!(body, "<li>{}</li>", escape(note));
+        }
+        body.push_str("</ul></section>\n");
+        frame(&self.title, &body)
     }
 }
 

@@ -7,13 +7,18 @@
 //! | software overhead of a host's round | 3.9x at one node (P-FIG-5) | every other host row |
 //! | computation of a minibatch | 25 % of the time in the network's all-reduce (P-FIG-7) | the other rows of VGG-16 |
 //!
-//! Hosts are those of `mode = "ideal"`: shortest paths without contention, as the paper has them. Times of vectors that are
-//! too long to simulate on many nodes come from T(m) = alpha + beta m, fitted to simulated times (P-FIG-8); rows that use it
-//! say *fit*.
+//! Hosts are those of `mode = "ideal"`: shortest paths without contention, as the paper has them, and of
+//! `exchange = "get"`: the partners exchange flags that their buffers are valid and read each other's. Times of vectors
+//! that are too long to simulate on many nodes come from T(m) = alpha + beta m, fitted to simulated times (P-FIG-8);
+//! rows that use it say *fit*.
+//!
+//! The paper's formula and figures have no latency of switches and engines. Where a row says *folded*, the clock is 10 GHz and
+//! each link gives 3 ns to the switch behind it, so that a hop takes as long as the paper's links do.
 
 use std::path::Path;
 
-use super::named::{Basis, Report, Row, Study};
+use super::named::{Basis, Relation, Report, Row, Study};
+use super::plot::{Plot, Series};
 use crate::scenario::load_text;
 use crate::scenario::result::Document;
 use crate::scenario::run::{RunOptions, run};
@@ -31,6 +36,17 @@ const WORDS: u64 = 128 * 1024 / 8;
 const GRADIENTS: f64 = 550e6 / 4.0;
 /// Gb/s of memory a core, of 1.56 TB/s a node of 128 cores.
 const A100_GBPS: f64 = 1560.0 * 8.0 / 128.0;
+/// Rounds of Rabenseifner's algorithm on one node of 128 cores.
+const ROUNDS: f64 = 14.0;
+/// Systems along the axes of the plots: one dimension up to four nodes, then two.
+const SIZES: [&[u32]; 8] = [&[], &[4], &[4, 4], &[8, 8], &[16, 16], &[32, 32], &[64, 64], &[128, 128]];
+
+/// A simulated time and the scenario it is of.
+#[derive(Clone, Debug)]
+struct Timed {
+    ns: f64,
+    scenario: String,
+}
 
 fn simulate(text: &str) -> Result<Document, String> {
     let loaded = load_text("piuma-paper.toml", text, Path::new("."), "piuma-paper", &[]);
@@ -42,37 +58,69 @@ fn simulate(text: &str) -> Result<Document, String> {
     }
 }
 
+/// The time of the only collective of a scenario.
+fn collective(scenario: String) -> Result<Timed, String> {
+    let ns = simulate(&scenario)?.collectives[0].latency_ns.ok_or("an all-reduce did not end")?;
+    Ok(Timed { ns, scenario })
+}
+
+/// What the switches of a system cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Switches {
+    /// What ours do: a cycle of 1 ns, and the stages of the engines.
+    Ours,
+    /// As good as nothing: see the module's text.
+    Folded,
+}
+
+impl Switches {
+    const fn cycles_per_ns(self) -> u64 {
+        match self {
+            Self::Ours => 1,
+            Self::Folded => 10,
+        }
+    }
+}
+
 /// Nodes on a HyperX with the paper's parameters; an empty size is one node.
-fn nodes(size: &[u32], rest: &str) -> String {
+fn nodes(size: &[u32], switches: Switches, rest: &str) -> String {
     let size = if size.is_empty() { String::new() } else { format!("size = {size:?}\n") };
-    format!("family = \"piuma\"\n[topology]\nkind = \"nodes\"\n{size}{rest}")
+    let folded = match switches {
+        Switches::Ours => "",
+        Switches::Folded => {
+            "[clock]\nfrequency_mhz = 10000\n[link]\nlatency_ns = 2\nsocket_latency_ns = 22\nnode_latency_ns = 47\n"
+        }
+    };
+    format!("family = \"piuma\"\n[topology]\nkind = \"nodes\"\n{size}{folded}{rest}")
 }
 
-/// ns of an all-reduce of so many f64 in the network.
-fn network(size: &[u32], elements: u64) -> Result<f64, String> {
-    let rest = format!("[[collective]]\nkind = \"allreduce\"\nelements = {elements}\n");
-    let document = simulate(&nodes(size, &rest))?;
-    document.collectives[0].latency_ns.ok_or_else(|| "an all-reduce did not end".to_owned())
+/// An all-reduce of so many f64 in the network.
+fn network(size: &[u32], elements: u64, switches: Switches) -> Result<Timed, String> {
+    collective(nodes(size, switches, &format!("[[collective]]\nkind = \"allreduce\"\nelements = {elements}\n")))
 }
 
-/// ns of a host's all-reduce of so many f64, with an overhead a round.
-fn host(size: &[u32], algorithm: &str, elements: u64, overhead: u64) -> Result<f64, String> {
+/// A host's all-reduce of so many f64, with an overhead a round in ns.
+fn host(size: &[u32], algorithm: &str, elements: u64, overhead: u64, switches: Switches) -> Result<Timed, String> {
     let rest = format!(
-        "[[host]]\nalgorithm = \"{algorithm}\"\nmode = \"ideal\"\nelements = {elements}\noverhead_cycles = {overhead}\n"
+        "[[host]]\nalgorithm = \"{algorithm}\"\nmode = \"ideal\"\nexchange = \"get\"\nelements = {elements}\n\
+         overhead_cycles = {}\n",
+        overhead * switches.cycles_per_ns()
     );
-    simulate(&nodes(size, &rest))?.hosts[0].latency_ns.ok_or_else(|| "a host did not end".to_owned())
+    let scenario = nodes(size, switches, &rest);
+    let ns = simulate(&scenario)?.hosts[0].latency_ns.ok_or("a host did not end")?;
+    Ok(Timed { ns, scenario })
 }
 
 /// ns an element of a long vector in one die, from the difference of two lengths.
-fn per_element(dtype: &str, memory: &str) -> Result<f64, String> {
+fn per_element(dtype: &str, memory: &str) -> Result<Timed, String> {
     let time = |elements: u64| {
-        let text = format!(
+        collective(format!(
             "family = \"piuma\"\n[topology]\nkind = \"die\"\n[memory]\nbandwidth_gbps = {memory}\n\
              [[collective]]\nkind = \"allreduce\"\ndtype = \"{dtype}\"\nelements = {elements}\n"
-        );
-        simulate(&text)?.collectives[0].latency_ns.ok_or_else(|| "an all-reduce did not end".to_owned())
+        ))
     };
-    Ok((time(6144)? - time(2048)?) / 4096.0)
+    let (long, short) = (time(6144)?, time(2048)?);
+    Ok(Timed { ns: (long.ns - short.ns) / 4096.0, scenario: long.scenario })
 }
 
 /// T(m) = alpha + beta m through simulated times by least squares: alpha, beta, and the largest residual as a share.
@@ -91,115 +139,334 @@ fn bound(dimensions: f64) -> f64 {
     2.0 * (50.0 * dimensions + 25.0 * (dimensions + 1.0) + 5.0 * 4.0 * (2.0 * dimensions + 1.0))
 }
 
-/// One element at 10 GHz, with 3 ns of each link given to the switch behind it: what the paper's formula, which has no
-/// switches, can be held against.
-fn folded(size: &[u32]) -> Result<f64, String> {
-    let text = format!(
-        "family = \"piuma\"\n[clock]\nfrequency_mhz = 10000\n[topology]\nkind = \"nodes\"\nsize = {size:?}\n\
-         [link]\nlatency_ns = 2\nsocket_latency_ns = 22\nnode_latency_ns = 47\n[[collective]]\nkind = \"allreduce\"\n"
-    );
-    simulate(&text)?.collectives[0].latency_ns.ok_or_else(|| "an all-reduce did not end".to_owned())
+/// How much slower, in per cent of throughput, what took `from` is when it takes `to`.
+fn drop_percent(from: f64, to: f64) -> f64 {
+    (1.0 - from / to) * 100.0
 }
 
-fn study() -> Result<Report, String> {
-    let mut rows = Vec::new();
-    let mut row =
-        |id: &'static str, what: &str, unit: &'static str, source: f64, ours: f64, tolerance: f64, basis: Basis| {
-            rows.push(Row { id, what: what.to_owned(), unit, source, ours, simulated: None, tolerance, basis });
-        };
-    let p = Basis::Predicted;
-
-    for (dimensions, size) in [(1.0, &[4][..]), (2.0, &[3, 3]), (3.0, &[2, 2, 2])] {
-        let what = format!("one element, D = {dimensions}, below eq. (1)");
-        row("P-FIG-1", &what, "ns", bound(dimensions), folded(size)?, 0.5, p);
+impl Report {
+    fn near(
+        &mut self,
+        id: &'static str,
+        what: &str,
+        unit: &'static str,
+        (source, ours): (f64, f64),
+        tolerance: f64,
+    ) -> &mut Row {
+        self.rows.push(Row {
+            id,
+            what: what.to_owned(),
+            unit,
+            source,
+            ours,
+            simulated: None,
+            tolerance,
+            holds_if: Relation::Near,
+            basis: Basis::Predicted,
+            scenarios: Vec::new(),
+        });
+        self.rows.last_mut().expect("it was just put there")
     }
-    let (one, few, many, largest) =
-        (network(&[], 1)?, network(&[4, 4], 1)?, network(&[16, 16], 1)?, network(&[128, 128], 1)?);
-    row("P-FIG-1", "latency of 256 nodes over that of 16, both D = 2", "", 1.0, many / few, 0.1, p);
-    row("P-FIG-2", "one element on 16,384 nodes, below", "ns", 1000.0, largest, 0.5, p);
 
-    // 128 KB on one node: the software overhead of a round follows from the paper's 3.9.
-    let long = network(&[], WORDS)?;
-    let bare = host(&[], "rabenseifner", WORDS, 0)?;
-    let overhead = ((3.9 * long - bare) / 14.0).max(0.0).round() as u64;
-    let node = host(&[], "rabenseifner", WORDS, overhead)?;
-    row("P-FIG-5", "128 KB on 1 node: hosts over network", "x", 3.9, node / long, 0.01, Basis::Calibrated);
+    fn bounded(
+        &mut self,
+        id: &'static str,
+        what: &str,
+        unit: &'static str,
+        values: (f64, f64),
+        holds_if: Relation,
+    ) -> &mut Row {
+        let row = self.near(id, what, unit, values, 0.0);
+        row.holds_if = holds_if;
+        row
+    }
+}
 
-    let doubling = host(&[128, 128], "recursive-doubling", 1, overhead)?;
-    row("P-FIG-3", "one element on 16,384 nodes: hosts over network, above", "x", 40.0, doubling / largest, 0.5, p);
+impl Row {
+    /// Names the simulations that made it.
+    fn of(&mut self, made: &[&Timed]) -> &mut Row {
+        self.scenarios = made.iter().map(|timed| timed.scenario.clone()).collect();
+        self
+    }
+}
 
-    let points: Vec<(f64, f64)> = [64, 256, 768]
-        .into_iter()
-        .map(|elements| Ok((elements as f64, network(&[4, 4], elements)?)))
-        .collect::<Result<_, String>>()?;
+/// Latency of one element: eq. (1), and systems up to the last of `sizes`, whose latency is returned.
+fn latency(report: &mut Report, sizes: &[&[u32]], tell: &dyn Fn(&str)) -> Result<Vec<Timed>, String> {
+    for (dimensions, size) in [(1.0, &[4][..]), (2.0, &[3, 3]), (3.0, &[2, 2, 2])] {
+        let folded = network(size, 1, Switches::Folded)?;
+        let what = format!("one element, D = {dimensions}, folded, below eq. (1)");
+        report.bounded("P-FIG-1", &what, "ns", (bound(dimensions), folded.ns), Relation::Below).of(&[&folded]);
+    }
+    let mut times = Vec::new();
+    for size in sizes {
+        tell(&format!("one element in the network of {}", count(size)));
+        times.push(network(size, 1, Switches::Ours)?);
+    }
+    Ok(times)
+}
+
+fn count(size: &[u32]) -> String {
+    let nodes: u32 = size.iter().product();
+    if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") }
+}
+
+fn levels(sizes: &[&[u32]]) -> Vec<String> {
+    sizes.iter().map(|size| size.iter().product::<u32>().to_string()).collect()
+}
+
+fn line(name: &str, values: impl IntoIterator<Item = f64>) -> Series {
+    let points = values.into_iter().enumerate().map(|(at, value)| (at as f64, value)).collect();
+    Series { name: name.to_owned(), points, ..Series::default() }
+}
+
+/// 128 KB on one node: the software overhead of a round in ns that makes hosts 3.9 times slower, and the times of the
+/// network and of the hosts then.
+fn calibrate(report: &mut Report) -> Result<(u64, Timed, Timed), String> {
+    let long = network(&[], WORDS, Switches::Ours)?;
+    let bare = host(&[], "rabenseifner", WORDS, 0, Switches::Ours)?;
+    let overhead = ((3.9 * long.ns - bare.ns) / ROUNDS).max(0.0).round() as u64;
+    let node = host(&[], "rabenseifner", WORDS, overhead, Switches::Ours)?;
+    let what = "128 KB on 1 node: hosts over network";
+    report.near("P-FIG-5", what, "x", (3.9, node.ns / long.ns), 0.01).of(&[&long, &node]).basis = Basis::Calibrated;
+    report.notes.push(format!("software overhead of a round: {overhead} ns, from the 3.9 of one node"));
+    Ok((overhead, long, node))
+}
+
+/// T(m) on a system through three lengths, and what long vectors cost hosts there: alpha, beta and the ratio.
+fn long_vectors(
+    report: &mut Report,
+    size: &[u32],
+    lengths: [u64; 3],
+    overhead: u64,
+) -> Result<(f64, f64, f64), String> {
+    let mut times = Vec::new();
+    for elements in lengths {
+        times.push(network(size, elements, Switches::Ours)?);
+    }
+    let points: Vec<(f64, f64)> = lengths.iter().zip(&times).map(|(m, time)| (*m as f64, time.ns)).collect();
     let (alpha, beta, residual) = hockney(&points);
-    row("P-FIG-8", "T(m) on 16 nodes: beta", "ns", 2.5, beta, 0.01, p);
+    let on = count(size);
+    let all: Vec<&Timed> = times.iter().collect();
+    report.near("P-FIG-8", &format!("T(m) on {on}: beta"), "ns", (2.5, beta), 0.01).of(&all);
+    report
+        .bounded("P-FIG-8", &format!("T(m) on {on}: largest residual"), "%", (0.1, residual * 100.0), Relation::Below)
+        .of(&all);
+    report.notes.push(format!(
+        "T(m) on {on}: alpha = {alpha:.1} ns, beta = {beta:.4} ns an element of 8 bytes, over m = {lengths:?}"
+    ));
     // 32 MB: far beyond where the overhead of rounds counts.
     let m = (32u64 << 20) / 8;
-    let ratio = host(&[4, 4], "rabenseifner", m, overhead)? / (alpha + beta * m as f64);
-    row("P-FIG-4", "32 MB on 16 nodes: hosts over network (fit)", "x", 3.5, ratio, 0.05, p);
+    let software = host(size, "rabenseifner", m, overhead, Switches::Ours)?;
+    let ratio = software.ns / (alpha + beta * m as f64);
+    report
+        .near("P-FIG-4", &format!("32 MB on {on}: hosts over network (fit)"), "x", (3.5, ratio), 0.05)
+        .of(&[&software]);
 
-    // Throughput drops as the time grows; beta is that of the memory everywhere.
-    let drop = |from: f64, to: f64| (1.0 - from / to) * 100.0;
-    let at_largest = largest + beta * (WORDS - 1) as f64;
-    let at_one = one + beta * (WORDS - 1) as f64;
-    row(
-        "P-FIG-5",
-        "128 KB, 1 to 16,384 nodes (D = 2): network slower by (fit)",
-        "%",
-        1.4,
-        drop(at_one, at_largest),
-        0.4,
-        p,
-    );
-    let hosts = host(&[128, 128], "rabenseifner", WORDS, overhead)?;
-    row("P-FIG-5", "128 KB, 1 to 16,384 nodes: hosts slower by", "%", 26.0, drop(node, hosts), 0.3, p);
+    let mut plot = Plot {
+        title: format!("All-reduce on {on}: throughput over the length of the vector"),
+        x: "vector (bytes)".to_owned(),
+        y: "vector over time (Gb/s a core)".to_owned(),
+        ..Plot::default()
+    };
+    let (mut inside, mut outside) = (Vec::new(), Vec::new());
+    for power in (7..=25).step_by(2) {
+        let elements = (1u64 << power) / 8;
+        let bits = (elements * 64) as f64;
+        plot.levels.push(bytes(1 << power));
+        inside.push(bits / (alpha + beta * elements as f64));
+        outside.push(bits / host(size, "rabenseifner", elements, overhead, Switches::Ours)?.ns);
+    }
+    plot.series = vec![line("in the network (fit)", inside), line("hosts, Rabenseifner", outside)];
+    report.plots.push(("throughput-over-length", plot));
+    Ok((alpha, beta, ratio))
+}
 
+fn bytes(count: u64) -> String {
+    match count {
+        0..1024 => format!("{count}"),
+        1024..1_048_576 => format!("{}K", count >> 10),
+        _ => format!("{}M", count >> 20),
+    }
+}
+
+/// Time an element: eq. (2).
+fn elements(report: &mut Report) -> Result<(), String> {
     let link = per_element("f32", "\"unlimited\"")?;
     let memory = per_element("f32", "51.2")?;
-    row("P-FIG-6", "4 bytes, no limit but the link", "ns", 0.5, link, 0.001, p);
-    row("P-FIG-6", "4 bytes, 51.2 Gb/s of memory", "ns", 1.25, memory, 0.001, p);
+    report.near("P-FIG-6", "4 bytes, no limit but the link", "ns", (0.5, link.ns), 0.001).of(&[&link]);
+    report.near("P-FIG-6", "4 bytes, 51.2 Gb/s of memory", "ns", (1.25, memory.ns), 0.001).of(&[&memory]);
+    Ok(())
+}
 
-    // VGG-16 on 16 PIUMA_A100 nodes, minibatch 128.
+/// VGG-16 on 16 PIUMA_A100 nodes, minibatch 128; `ratio` is that of hosts and network for long vectors.
+fn training(report: &mut Report, ratio: f64) -> Result<(), String> {
     let a100 = per_element("f32", &format!("{A100_GBPS}"))?;
-    let reduce = GRADIENTS * a100;
+    let plain = per_element("f32", "51.2")?;
+    let reduce = GRADIENTS * a100.ns;
     let compute = 3.0 * reduce;
-    row("P-FIG-7", "VGG-16: share of time in the network's all-reduce", "%", 25.0, 25.0, 0.01, Basis::Calibrated);
     let software = reduce * ratio;
-    let share = 100.0 * software / (software + compute);
-    row("P-FIG-7", "VGG-16: share of time in the hosts' all-reduce", "%", 55.0, share, 0.05, p);
-    row(
-        "P-FIG-7",
-        "VGG-16: overlapped network over hosts",
-        "x",
-        2.2,
-        (compute + software) / compute.max(reduce),
-        0.05,
-        p,
-    );
+    let share = |communication: f64, compute: f64| 100.0 * communication / (communication + compute);
+    let id = "P-FIG-7";
+    report
+        .near(id, "VGG-16: share of time in the network's all-reduce", "%", (25.0, share(reduce, compute)), 0.01)
+        .of(&[&a100])
+        .basis = Basis::Calibrated;
+    // Within three points, as the requirement has it.
+    let hosts = share(software, compute);
+    report.near(id, "VGG-16: share of time in the hosts' all-reduce", "%", (55.0, hosts), 3.0 / 55.0).of(&[&a100]);
+    let speedup = (compute + software) / compute.max(reduce);
+    report.near(id, "VGG-16: overlapped network over hosts", "x", (2.2, speedup), 0.05).of(&[&a100]);
 
-    let notes = vec![
-        format!("software overhead of a round: {overhead} ns, from the 3.9 of one node"),
-        format!(
-            "T(m) on 16 nodes: alpha = {alpha:.1} ns, beta = {beta:.4} ns, largest residual {:.3} % over m = 64, 256, 768",
-            residual * 100.0
+    let batches = [32.0, 64.0, 128.0, 256.0, 512.0];
+    let at = |batch: f64| compute * batch / 128.0;
+    let names: Vec<String> = batches.iter().map(ToString::to_string).collect();
+    let plot = |title: &str, y: &str, series| Plot {
+        title: title.to_owned(),
+        x: "minibatch a node (images)".to_owned(),
+        y: y.to_owned(),
+        levels: names.clone(),
+        series,
+        ..Plot::default()
+    };
+    report.plots.push((
+        "vgg16-share",
+        plot(
+            "VGG-16 on 16 nodes: time spent in all-reduce",
+            "share of the training time (%)",
+            vec![
+                line("in the network", batches.map(|b| share(reduce, at(b)))),
+                line("hosts, Rabenseifner", batches.map(|b| share(software, at(b)))),
+            ],
         ),
-        "16,384 nodes are 128 x 128, D = 2; three stages a unit, one a switch: the paper gives none, ours are in the times"
-            .to_owned(),
-        "eq. (1) has neither switches nor engines: for its rows the clock is 10 GHz and a link gives 3 ns to the switch \
-         behind it; the rows are to be below it, and far below it the path of the shape is shorter than the longest one"
-            .to_owned(),
-        "hosts over network is lower than the paper's 40 because ours pays for switches and engines, which are most of its \
-         time; the fewer than 26 % and the more than 1.4 % have the same reason"
-            .to_owned(),
-        format!(
-            "VGG-16: {:.0} ms of computation a minibatch follow from the paper's 25 % (28 % of 156 TFLOPS at 93 GFLOP an image); \
-             overlap is taken as perfect, as the paper observed; the 7 % of plain PIUMA nodes hang on their TFLOPS, which it \
-             does not give",
-            compute / 1e6
+    ));
+    let over_hosts = |b: f64, network: f64| (at(b) + software) / network;
+    report.plots.push((
+        "vgg16-speedup",
+        plot(
+            "VGG-16 on 16 nodes: training in the network over hosts",
+            "speed-up (x)",
+            vec![
+                line("one after the other", batches.map(|b| over_hosts(b, at(b) + reduce))),
+                line("overlapped", batches.map(|b| over_hosts(b, at(b).max(reduce)))),
+            ],
         ),
-    ];
-    Ok(Report { title: "Accelerating Allreduce with in-network reduction on Intel PIUMA".to_owned(), rows, notes })
+    ));
+    let flops = 128.0 * 93.0e9;
+    report.notes.push(format!(
+        "VGG-16: {:.0} ms of computation a minibatch of 128 follow from the paper's 25 %: {:.0} % of 156 TFLOPS at 93 GFLOP an \
+         image; overlap is taken as perfect, as the paper observed",
+        compute / 1e6,
+        100.0 * flops / (compute * 1e-9) / 156e12
+    ));
+    // 7 % of the time in all-reduce leave 93/7 of it for the computation.
+    let piuma = GRADIENTS * plain.ns * 93.0 / 7.0;
+    report.notes.push(format!(
+        "VGG-16: the paper's 7 % on plain PIUMA nodes hang on their TFLOPS, which it does not give; with our {:.0} ms of \
+         all-reduce they would be {:.1} TFLOPS a node",
+        GRADIENTS * plain.ns / 1e6,
+        flops / (piuma * 1e-9) / 1e12
+    ));
+    Ok(())
+}
+
+fn study(tell: &dyn Fn(&str)) -> Result<Report, String> {
+    let mut report = Report {
+        title: "Accelerating Allreduce with in-network reduction on Intel PIUMA".to_owned(),
+        ..Report::default()
+    };
+    let times = latency(&mut report, &SIZES, tell)?;
+    let [one, .., largest] = &times[..] else { return Err("no system was simulated".to_owned()) };
+    let (few, many) = (&times[2], &times[4]);
+    let what = "latency of 256 nodes over that of 16, both D = 2";
+    report.near("P-FIG-1", what, "", (1.0, many.ns / few.ns), 0.1).of(&[few, many]);
+    report
+        .bounded("P-FIG-2", "one element on 16,384 nodes", "ns", (1000.0, largest.ns), Relation::Below)
+        .of(&[largest]);
+
+    tell("128 KB on one node");
+    let (overhead, _, node) = calibrate(&mut report)?;
+
+    let mut hosts = Vec::new();
+    for size in SIZES {
+        tell(&format!("one element on the hosts of {}", count(size)));
+        hosts.push(host(size, "recursive-doubling", 1, overhead, Switches::Ours)?);
+    }
+    let [.., doubling] = &hosts[..] else { return Err("no host was simulated".to_owned()) };
+    tell("one element on 16,384 nodes without the latency of switches");
+    let size = SIZES[SIZES.len() - 1];
+    let folded = network(size, 1, Switches::Folded)?;
+    let folded_hosts = host(size, "recursive-doubling", 1, overhead, Switches::Folded)?;
+    let what = "one element on 16,384 nodes, folded: hosts over network";
+    let ratio = folded_hosts.ns / folded.ns;
+    report.bounded("P-FIG-3", what, "x", (40.0, ratio), Relation::Above).of(&[&folded_hosts, &folded]);
+    let what = "one element on 16,384 nodes, with our switches: hosts over network";
+    report.near("P-FIG-3", what, "x", (40.0, doubling.ns / largest.ns), 0.25).of(&[doubling, largest]);
+    report.plots.push((
+        "latency-over-nodes",
+        Plot {
+            title: "All-reduce of one element over all cores".to_owned(),
+            x: "nodes of 128 cores".to_owned(),
+            y: "latency (us)".to_owned(),
+            levels: levels(&SIZES),
+            series: vec![
+                line("in the network", times.iter().map(|time| time.ns / 1e3)),
+                line("hosts, recursive doubling", hosts.iter().map(|time| time.ns / 1e3)),
+            ],
+            ..Plot::default()
+        },
+    ));
+
+    tell("long vectors on 16 nodes");
+    let (_, beta, ratio) = long_vectors(&mut report, &[4, 4], [64, 256, 768], overhead)?;
+
+    // Throughput drops as the time grows; beta is that of the memory everywhere.
+    let length = |time: &Timed| time.ns + beta * (WORDS - 1) as f64;
+    let what = "128 KB, 1 to 16,384 nodes (D = 2): network slower by (fit)";
+    report.near("P-FIG-5", what, "%", (1.4, drop_percent(length(one), length(largest))), 0.4).of(&[one, largest]);
+    let mut software = Vec::new();
+    for size in SIZES {
+        tell(&format!("128 KB on the hosts of {}", count(size)));
+        software.push(host(size, "rabenseifner", WORDS, overhead, Switches::Ours)?);
+    }
+    let [.., farthest] = &software[..] else { return Err("no host was simulated".to_owned()) };
+    let what = "128 KB, 1 to 16,384 nodes: hosts slower by";
+    report.near("P-FIG-5", what, "%", (26.0, drop_percent(node.ns, farthest.ns)), 0.3).of(&[&node, farthest]);
+    let bits = (WORDS * 64) as f64;
+    report.plots.push((
+        "throughput-over-nodes",
+        Plot {
+            title: "All-reduce of 128 KB over all cores: throughput".to_owned(),
+            x: "nodes of 128 cores".to_owned(),
+            y: "vector over time (Gb/s a core)".to_owned(),
+            levels: levels(&SIZES),
+            series: vec![
+                line("in the network (fit)", times.iter().map(|time| bits / length(time))),
+                line("hosts, Rabenseifner", software.iter().map(|time| bits / time.ns)),
+            ],
+            ..Plot::default()
+        },
+    ));
+
+    tell("time an element");
+    elements(&mut report)?;
+    training(&mut report, ratio)?;
+
+    report.notes.extend(
+        [
+            "16,384 nodes are 128 x 128, D = 2; three stages a unit, one a switch: the paper gives none, ours are in the times",
+            "folded: the paper has neither switches nor engines in its times; for these rows the clock is 10 GHz and a link \
+             gives 3 ns to the switch behind it. They are below eq. (1) where the path of the shape is shorter than the longest \
+             one that its d_max allows",
+            "hosts over network with our switches is lower than the paper's 40 because ours pays for switches and engines on the \
+             way, which are almost half of its time; without them it is above 40",
+            "the network loses more than 1.4 % of its throughput for the same reason: what grows is latency, and ours has the \
+             switches in it",
+            "hosts lose less than 26 %: the paper does not say what a round between nodes costs them; ours is one overhead for \
+             all rounds, and a flag, a question and an answer over the shortest path",
+        ]
+        .map(String::from),
+    );
+    Ok(report)
 }
 
 #[cfg(test)]
@@ -223,8 +490,56 @@ mod tests {
     /// The part of the study that a test can wait for: one die, and one node's hosts.
     #[test]
     fn per_element_times_are_equation_two() {
-        assert_eq!(per_element("f32", "\"unlimited\""), Ok(0.5));
-        assert_eq!(per_element("f32", "51.2"), Ok(1.25));
-        assert_eq!(per_element("f64", "51.2"), Ok(2.5));
+        let time = |dtype, memory| per_element(dtype, memory).map(|timed| timed.ns);
+        assert_eq!(time("f32", "\"unlimited\""), Ok(0.5));
+        assert_eq!(time("f32", "51.2"), Ok(1.25));
+        assert_eq!(time("f64", "51.2"), Ok(2.5));
+    }
+
+    /// The calibration, the fit, and what it predicts for long vectors, on systems that a test can wait for.
+    #[test]
+    fn hosts_calibrated_on_one_node_are_three_and_a_half_times_slower_on_long_vectors_elsewhere() {
+        let mut report = Report::default();
+        let (overhead, ..) = calibrate(&mut report).unwrap();
+        assert!((900..1400).contains(&overhead), "{overhead} ns: the paper's hosts need about 1.3 us a round");
+        let (alpha, beta, ratio) = long_vectors(&mut report, &[2], [64, 128, 192], overhead).unwrap();
+        let exact = network(&[2], 320, Switches::Ours).unwrap().ns;
+        assert!(
+            (alpha + beta * 320.0 - exact).abs() < 2.0,
+            "the fit foretells {}, simulated are {exact}",
+            alpha + beta * 320.0
+        );
+        assert!((3.4..3.6).contains(&ratio), "{ratio}");
+        training(&mut report, ratio).unwrap();
+        elements(&mut report).unwrap();
+        for row in &report.rows {
+            assert!(row.holds(), "{row:?}");
+            assert!(!row.scenarios.is_empty(), "{row:?}");
+        }
+        let page = report.html();
+        assert_eq!(page.matches("<svg").count(), 3, "three pictures belong to these parts");
+        assert!(page.contains("<summary>32 MB on 2 nodes: hosts over network (fit)</summary>"));
+        assert!(
+            page.contains("exchange = &quot;get&quot;") && !page.contains("http://") || page.contains("www.w3.org")
+        );
+    }
+
+    #[test]
+    fn latency_is_below_the_bound_and_grows_with_the_system() {
+        let mut report = Report::default();
+        let times = latency(&mut report, &SIZES[..3], &|_| {}).unwrap();
+        assert!(times.windows(2).all(|pair| pair[0].ns < pair[1].ns), "{times:?}");
+        assert!(report.rows.len() == 3 && report.holds(), "{:?}", report.rows);
+        let mut wrong = report.clone();
+        wrong.rows[0].ours = wrong.rows[0].source + 1.0;
+        assert!(!wrong.holds() && wrong.text().contains("TOO FAR") && wrong.html().contains("TOO FAR"));
+    }
+
+    #[test]
+    #[ignore = "minutes and 8 GiB: part of make soak"]
+    fn every_row_stands_to_the_paper_as_it_has_to() {
+        let report = study(&|_| {}).unwrap();
+        assert!(report.holds(), "{}", report.text());
+        assert_eq!(report.plots.len(), 5);
     }
 }

@@ -7,8 +7,10 @@
 
 use std::fmt::Write;
 
+use serde::Serialize;
+
 /// A diagram.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plot {
     /// What it shows.
     pub title: String,
@@ -16,6 +18,8 @@ pub struct Plot {
     pub x: String,
     /// The vertical axis, with its unit.
     pub y: String,
+    /// Levels instead of numbers on the horizontal axis: a point's x is the number of its level, from 0.
+    pub levels: Vec<String>,
     /// The greatest value shown; `None`: that of the data.
     pub y_max: Option<f64>,
     /// What is drawn.
@@ -23,7 +27,7 @@ pub struct Plot {
 }
 
 /// Points of one kind.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Series {
     /// Its name in the legend.
     pub name: String,
@@ -76,7 +80,11 @@ impl Plot {
             || self.series.iter().flat_map(|series| &series.points).filter(|(x, y)| x.is_finite() && y.is_finite());
         let most = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
         let x_step = step(most(&mut points().map(|point| point.0)).max(1e-6));
-        let x_max = (most(&mut points().map(|point| point.0)).max(1e-6) / x_step).ceil() * x_step;
+        let (x_step, x_max) = if self.levels.is_empty() {
+            (x_step, (most(&mut points().map(|point| point.0)).max(1e-6) / x_step).ceil() * x_step)
+        } else {
+            (1.0, (self.levels.len() as f64 - 1.0).max(1.0))
+        };
         let y_most = self.y_max.unwrap_or_else(|| most(&mut points().map(|point| point.1))).max(1e-6);
         let y_step = step(y_most);
         let y_max = (y_most / y_step).ceil() * y_step;
@@ -151,8 +159,12 @@ impl Plot {
         let _ =
             writeln!(out, "</g>\n<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"currentColor\"/>");
         let _ = writeln!(out, "<g fill=\"currentColor\" text-anchor=\"middle\">");
-        for x in ticks(x_step, x_max) {
-            let _ = writeln!(out, "<text x=\"{:.2}\" y=\"{}\">{}</text>", at_x(x), bottom + 20.0, label(x));
+        for (number, x) in ticks(x_step, x_max).enumerate() {
+            let name =
+                if self.levels.is_empty() { Some(label(x)) } else { self.levels.get(number).map(|l| escaped(l)) };
+            if let Some(name) = name {
+                let _ = writeln!(out, "<text x=\"{:.2}\" y=\"{}\">{name}</text>", at_x(x), bottom + 20.0);
+            }
         }
         let middle = LEFT + (right - LEFT) / 2.0;
         let _ = writeln!(out, "<text x=\"{middle}\" y=\"{}\">{}</text>", bottom + 44.0, escaped(&self.x));
@@ -204,6 +216,7 @@ mod tests {
             title: "a < b & c".into(),
             x: "offered load (flits a node and cycle)".into(),
             y: "latency (cycles)".into(),
+            levels: Vec::new(),
             y_max: Some(80.0),
             series: vec![series("ours", false), series("theirs", true)],
         };
@@ -219,5 +232,18 @@ mod tests {
         assert!(svg.contains("prefers-color-scheme: dark") && svg.contains("currentColor"));
         // 0.2 of 0.4 is the middle of the axis, 20 of 80 a quarter of the height from below.
         assert!(svg.contains("points=\"227.50,295.00 385.00,273.75"), "{svg}");
+    }
+
+    #[test]
+    fn levels_stand_at_equal_distances() {
+        let plot = Plot {
+            levels: ["1", "16", "256"].map(String::from).to_vec(),
+            series: vec![Series { points: vec![(0.0, 1.0), (1.0, 2.0), (2.0, 4.0)], ..Series::default() }],
+            ..Plot::default()
+        };
+        let svg = plot.svg();
+        for (x, name) in [("70.00", "1"), ("385.00", "16"), ("700.00", "256")] {
+            assert!(svg.contains(&format!("<text x=\"{x}\" y=\"400\">{name}</text>")), "{svg}");
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! The arithmetic on the command line: `alu`, `testfloat`, `reduce`, `exhaustive`, through the program.
 
 use assert_cmd::Command;
-use watershed::arith::{DType, Round};
+use watershed::arith::quad::OPCODES;
+use watershed::arith::{DType, Op, Round};
 use watershed::oracle::soft::{self, FloatOp, Predicate};
 
 use crate::vectors::{Random, corners, seed};
@@ -445,6 +446,34 @@ fn the_armed_engine_answers_as_its_unit() {
         assert_eq!(engine.status, 0, "{}", engine.stderr);
         assert_eq!(engine.stdout, reduce(&[], &text).stdout, "{op:#x}");
         assert!(engine.stdout.contains("\"count\":19"));
+    }
+}
+
+/// Where the order decides the bits, the armed engine takes its frames one after the other, as they come: the bare unit in
+/// that order gives the same, for every rounding mode of sums and products, and another order of frames gives another sum.
+#[test]
+fn the_armed_engine_merges_in_the_order_of_arrival() {
+    let mut random = Random::new(seed(0x5eed_00b2));
+    let mut lanes: Vec<[f64; 4]> = (0..23)
+        .map(|_| {
+            std::array::from_fn(|_| {
+                (random.lane(DType::U32) as f64 - 2e9) * 2f64.powi((random.lane(DType::U32) % 40) as i32)
+            })
+        })
+        .collect();
+    let mut first = None;
+    for turn in 0..3 {
+        for opcode in OPCODES.iter().filter(|opcode| opcode.dtype == DType::F64 && matches!(opcode.op, Op::Sum)) {
+            let text = frames(&opcode.number.to_string(), &lanes);
+            let engine = reduce(&["--family", "armed"], &text);
+            assert_eq!(engine.status, 0, "{}", engine.stderr);
+            let arrival = reduce(&["--order", "arrival"], &text);
+            assert_eq!(engine.stdout, arrival.stdout, "{} turn {turn}", opcode.name);
+            if opcode.number == 40 {
+                assert_ne!(first.replace(engine.stdout.clone()), Some(engine.stdout), "the order is in the bits");
+            }
+        }
+        lanes.rotate_left(7);
     }
 }
 

@@ -36,12 +36,12 @@ fn main() {
     size();
 }
 
-/// An all-reduce of the armed family over a three-level tree, without and with checks.
+/// An all-reduce of the armed family over a three-level fat tree, without and with checks.
 fn armed() {
-    println!("armed all-reduce over 4,096 leaves on three levels of 16, 100 rounds and the opening");
+    println!("armed all-reduce over 4,096 leaves of a three-level fat tree (16-ary), 100 rounds and the opening");
     for checks in [false, true] {
         let text = format!(
-            "family = 'armed'\nclock.frequency_mhz = 850\ntopology = {{ kind = 'tree', branching = [16, 16, 16] }}\n\
+            "family = 'armed'\nclock.frequency_mhz = 850\ntopology = {{ kind = 'fat-tree', arity = 16, levels = 3 }}\n\
              checks = {{ monitors = {checks}, oracle = {checks} }}\n[[armed.reduction]]\nop = 'flt-sum-near'\nrounds = 100\n\
              compute_cycles = {{ random_max = 500 }}\ndata = {{ random = 'normal', same_every_round = true }}\n"
         );

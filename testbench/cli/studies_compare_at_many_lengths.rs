@@ -147,6 +147,7 @@ fn wrong_studies_are_explained() {
         (&["nothing.toml"][..], "there is no such study file"),
         (&["face-of"], "there is no study \"face-of\"; there is pbv-table1, piuma-paper or face-off"),
         (&["pbv-table1", "--csv"], "for study files"),
+        (&["face-off", "--svg", "x"], "for studies by name"),
     ] {
         let output = watershed([&["study"], arguments].concat());
         assert_eq!(output.status, 2);

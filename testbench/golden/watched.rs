@@ -142,14 +142,14 @@ pub fn watched(scenario: &Scenario) -> Watched {
                 &["**.core{0,4}.switch.ceng.*", "**.core0.memory.**"],
                 (start + 25, start + 50),
             ),
-            // The engine above the root's switch, or of a corner of the mesh, and the processes at the root.
+            // The engine above the root's switch, or of the first switch.
             Family::Armed => (
                 &[
-                    "**.{top,s0_0}.P*.engine.descriptor0.{state,seqno,count,wait_count}",
-                    "**.{top,s0_0}.P*.engine.{active,merged,passed}",
+                    "**.{top,s0_0,t0_0,g0_0}.P*.engine.descriptor0.{state,seqno,count,wait_count}",
+                    "**.{top,s0_0,t0_0,g0_0}.P*.engine.{active,merged,passed}",
                 ],
                 (0, 400),
-                &["**.{top,s0_0}.P*.engine.descriptor0.{state,seqno,count}"],
+                &["**.{top,s0_0,t0_0,g0_0}.P*.engine.descriptor0.{state,seqno,count}"],
                 (88, 113),
             ),
             // The first switch's engine, or that at the top of a tree.

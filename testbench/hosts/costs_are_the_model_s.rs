@@ -41,6 +41,28 @@ fn without_load_the_two_modes_agree() {
 }
 
 #[test]
+fn a_buffer_that_is_read_costs_three_ways_instead_of_one() {
+    for (ranks, ways) in [("[0, 1]", 1u64), ("[0, 7]", 4), ("[2, 5]", 4)] {
+        for (words, overhead, link) in [(1u64, 0u64, 5u64), (1, 90, 9), (64, 0, 5)] {
+            let host = |exchange: &str| {
+                format!(
+                    "[[host]]\nalgorithm = \"recursive-doubling\"\nparticipants = {ranks}\nmode = \"ideal\"\nexchange = \"{exchange}\"\n\
+                     elements = {words}\noverhead_cycles = {overhead}\n"
+                )
+            };
+            let document = pass(
+                &die(&format!("{}{}", host("put"), host("get"))),
+                &sets!["{UNLIMITED}"; "link.latency_cycles={link}"],
+            );
+            let way = (1 + 1) + ways * (1 + link) + (1 + 1);
+            // Memory sets no limit here, so a word is read and merged in a cycle each.
+            assert_eq!(cycles(&document, 0), overhead + words + way + words, "put {ranks} {words} {overhead} {link}");
+            assert_eq!(cycles(&document, 1), overhead + 3 * way + 2 * words, "get {ranks} {words} {overhead} {link}");
+        }
+    }
+}
+
+#[test]
 fn long_vectors_cost_seven_words_of_memory_where_the_network_needs_two() {
     // Rabenseifner: 2 m sent, 2 m received, m merged at three words each: 7 m; the network reads and writes m: 2 m.
     let elements = 16384;

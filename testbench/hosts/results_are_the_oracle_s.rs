@@ -168,6 +168,7 @@ fn what_cannot_be_is_refused() {
             "[[host]]\nalgorithm = \"ring\"\nmode = \"ideal\"\ndelay_cycles = 1\n",
             "in ideal mode all ranks start at once",
         ),
+        ("[[host]]\nalgorithm = \"ring\"\nexchange = \"get\"\n", "on the fabric messages are written, not read"),
         ("[[traffic]]\npattern = \"uniform\"\nrate = 0.1\n[[host]]\nalgorithm = \"ring\"\n", "has traffic of its own"),
     ] {
         let message = refusal(&die(rest), &[]);

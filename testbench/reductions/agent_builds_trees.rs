@@ -266,6 +266,20 @@ fn what_is_wrong_with_a_scenario_is_shown_at_its_place() {
         ),
         ("[[armed.stranger]]\nend_point = 0\nreduction = \"x\"\nwrong = \"vni\"", "there is no reduction \"x\""),
         (
+            "[[armed.reduction]]\n[[armed.stranger]]\nend_point = 0\nreduction = \"r0\"\nwrong = \"tree\"\nuntil_cycle = 9",
+            "`armed.stranger[0].tree` is missing",
+        ),
+        (
+            "[[armed.reduction]]\n[[armed.stranger]]\nend_point = 0\nreduction = \"r0\"\nwrong = \"tree\"\n\
+             tree = \"r0\"\nuntil_cycle = 9",
+            "its own address is no other one",
+        ),
+        (
+            "[[armed.reduction]]\n[[armed.stranger]]\nend_point = 0\nreduction = \"r0\"\nwrong = \"vni\"\n\
+             tree = \"r0\"\nuntil_cycle = 9",
+            "only `wrong = \"tree\"` has another tree",
+        ),
+        (
             "[[armed.reduction]]\n[[armed.stranger]]\nend_point = 0\nreduction = \"r0\"\nwrong = \"vni\"",
             "a stranger has to stop",
         ),

@@ -100,7 +100,7 @@ fn a_time_out_of_twenty_seconds_costs_nothing() {
 #[ignore = "minutes: part of make soak"]
 fn the_largest_system_of_the_issue_runs() {
     let document = text(
-        "family = \"armed\"\n[clock]\nfrequency_mhz = 850\n[topology]\nkind = \"tree\"\nbranching = [16, 16, 16]\n\
+        "family = \"armed\"\n[clock]\nfrequency_mhz = 850\n[topology]\nkind = \"fat-tree\"\narity = 16\nlevels = 3\n\
          [[armed.reduction]]\nop = \"flt-sum-near\"\nrounds = 100\ncompute_cycles = { random_max = 500 }\n\
          data = { random = \"normal\", same_every_round = true }",
     );

@@ -36,6 +36,46 @@ fn frames_with_wrong_keys_and_old_numbers_cost_a_victim_less_than_a_frame_a_hop(
     }
 }
 
+/// A stranger that knows the address of another tree: both trees share switches and links, neither loses a bit, and each
+/// is delayed by less than a frame a hop it shares with the stranger. (A plain floating-point sum may round differently where
+/// frames come in another order; these two operations may not.)
+#[test]
+fn frames_to_another_tree_s_address_change_neither_tree() {
+    for (shape, stranger, hops) in [
+        ("kind = \"tree\"\nbranching = [4, 4]", 3, 3),
+        ("kind = \"fat-tree\"\narity = 4\nlevels = 3", 17, 5),
+        ("kind = \"mesh\"\nsize = [4, 4]", 5, 7),
+    ] {
+        let scenario = |rest: &str| {
+            text(&format!(
+                "family = \"armed\"\n[topology]\n{shape}\n[link]\nlatency_cycles = 5\n\
+                 [[armed.reduction]]\nname = \"a\"\nop = \"flt-repsum\"\nrounds = 8\ncompute_cycles = 300\n\
+                 [[armed.reduction]]\nname = \"b\"\nop = \"int-sum\"\nrounds = 8\ncompute_cycles = 350\n{rest}"
+            ))
+        };
+        let alone = scenario("");
+        passed(&alone);
+        // Frames with the keys of a climb to the engines of b, which tell them apart by their keys.
+        let disturbed = scenario(&format!(
+            "[[armed.stranger]]\nend_point = {stranger}\nreduction = \"a\"\nwrong = \"tree\"\ntree = \"b\"\nuntil_cycle = 2500"
+        ));
+        passed(&disturbed);
+        assert!(armed(&disturbed).stranger_frames > 150, "{shape}: {}", armed(&disturbed).stranger_frames);
+        let met = engines(&disturbed, "wrong_cookie") + engines(&disturbed, "wrong_vni");
+        assert!(met > 150, "{shape}: {met} meet engines of b");
+        for name in ["a", "b"] {
+            let (before, after) = (reduction(&alone, name), reduction(&disturbed, name));
+            assert_eq!((after.outcomes.complete, after.retries), (9, 0), "{shape} {name}");
+            let results = |of: &watershed::scenario::armed::result::ReductionResult| -> Vec<Vec<String>> {
+                of.rounds.iter().map(|round| round.result.clone()).collect()
+            };
+            assert_eq!(results(before), results(after), "{shape} {name}: bit for bit");
+            let rise = after.latency_max_cycles.unwrap().saturating_sub(before.latency_max_cycles.unwrap());
+            assert!(rise <= hops * FRAME, "{shape} {name}: {rise} cycles over {hops} hops");
+        }
+    }
+}
+
 #[test]
 fn every_stranger_is_counted_where_it_ends() {
     let document = shipped("interference", &[]);

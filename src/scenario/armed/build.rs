@@ -458,6 +458,21 @@ impl Builder<'_> {
                 WrongFile::Vni => Wrong::Vni,
                 WrongFile::Stale => Wrong::Stale(file.behind.unwrap_or(1) as u16),
                 WrongFile::Address => Wrong::Address,
+                WrongFile::Tree => {
+                    let other = file.tree.as_deref().and_then(|name| {
+                        let at = self.armed.reductions.iter().position(|reduction| reduction.name == name)?;
+                        let other = &reductions[at].job;
+                        (!other.trees.is_empty()).then(|| other.address(0, 0).multicast_id)
+                    });
+                    let Some(id) = other else {
+                        self.problems.push(Problem::at(
+                            format!("armed.stranger[{index}].tree"),
+                            "its tree was refused: there is no address to send to",
+                        ));
+                        continue;
+                    };
+                    Wrong::Tree(id)
+                }
                 WrongFile::Malformed => Wrong::Malformed,
                 WrongFile::Op => {
                     let op = file.op.as_deref().and_then(super::config::opcode).map_or(0, |opcode| opcode.number);

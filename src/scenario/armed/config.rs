@@ -467,6 +467,31 @@ fn check_fault(fault: &FaultFile, path: &str, problems: &mut Vec<Problem>) {
     }
 }
 
+/// The other tree of a stranger whose frames have that one's address.
+fn check_other_tree(file: &StrangerFile, path: &str, reductions: &[Reduction], problems: &mut Vec<Problem>) {
+    let place = format!("{path}.tree");
+    match (&file.tree, file.wrong == WrongFile::Tree) {
+        (None, true) => problems.push(
+            Problem::at(&place, format!("`{place}` is missing")).expected("the name of another reduction with a tree"),
+        ),
+        (Some(_), false) => problems.push(Problem::at_key(place, "only `wrong = \"tree\"` has another tree")),
+        (Some(name), true) => match reductions.iter().find(|reduction| reduction.name == *name) {
+            None => problems.push(
+                Problem::at(&place, format!("there is no reduction \"{name}\""))
+                    .nearest(name, reductions.iter().map(|reduction| reduction.name.as_str())),
+            ),
+            Some(_) if *name == file.reduction => {
+                problems.push(Problem::at(&place, "it is the reduction it disturbs: its own address is no other one"));
+            }
+            Some(other) if other.method == Method::Software => {
+                problems.push(Problem::at(&place, "it reduces in software: its tree has no address"));
+            }
+            Some(_) => {}
+        },
+        (None, false) => {}
+    }
+}
+
 fn check_stranger(file: &StrangerFile, path: &str, reductions: &[Reduction], ends: u32, problems: &mut Vec<Problem>) {
     let Some(reduction) = reductions.iter().find(|reduction| reduction.name == file.reduction) else {
         problems.push(
@@ -497,6 +522,7 @@ fn check_stranger(file: &StrangerFile, path: &str, reductions: &[Reduction], end
         if file.op.is_some() {
             problems.push(Problem::at_key(format!("{path}.op"), "only `wrong = \"op\"` has an operation"));
         }
+        check_other_tree(file, path, reductions, problems);
         if file.until_cycle.is_none_or(|until| until <= file.from_cycle) {
             problems.push(
                 Problem::at(format!("{path}.until_cycle"), "a stranger has to stop, after it has started")

@@ -357,6 +357,10 @@ pub struct StrangerFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "op_names")]
     pub op: Option<String>,
+    /// tree: name of the other reduction whose address its frames have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub tree: Option<String>,
     /// stale: how far behind its sequence numbers are. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 512))]
@@ -391,6 +395,8 @@ pub enum WrongFile {
     Stale,
     /// The address: no switch has an entry for it.
     Address,
+    /// The address: it is that of another reduction's tree, with the fields of this one.
+    Tree,
     /// The contents: no reduction frame has them, though the CRC is right.
     Malformed,
     /// The operation: the leaf at the end point sends another one than the job's.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::file::{HostAlgorithm, HostFile, HostMode};
+use super::file::{HostAlgorithm, HostExchange, HostFile, HostMode};
 use crate::arith::Op;
 use crate::piuma::host::MAX_ROUNDS;
 use crate::piuma::host::schedule::{Algorithm, Schedule};
@@ -25,6 +25,9 @@ pub struct Host {
     pub algorithm: HostAlgorithm,
     /// What limits messages.
     pub mode: HostMode,
+    /// How words come to a partner.
+    #[serde(skip_serializing_if = "HostExchange::is_put")]
+    pub exchange: HostExchange,
     /// Index of the collective whose data it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub like: Option<usize>,
@@ -161,6 +164,7 @@ fn host(
         name: file.name.clone().unwrap_or_else(|| format!("h{index}")),
         algorithm: file.algorithm,
         mode: file.mode,
+        exchange: file.exchange,
         like,
         op,
         dtype,
@@ -173,6 +177,12 @@ fn host(
         delays: Vec::new(),
     };
     host.delays = delays(file, index, path, host.ranks.len(), seed, problems);
+    if host.exchange == HostExchange::Get && host.mode == HostMode::Fabric {
+        problems.push(
+            Problem::at(format!("{path}.exchange"), "on the fabric messages are written, not read")
+                .expected("\"put\", or mode = \"ideal\""),
+        );
+    }
     let volume = u128::from(elements) * host.ranks.len() as u128;
     // In ideal mode no data are held.
     if host.mode == HostMode::Fabric && volume > u128::from(limits::CONTRIBUTIONS) {

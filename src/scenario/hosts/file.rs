@@ -19,6 +19,9 @@ pub struct HostFile {
     /// What limits messages.
     #[serde(default)]
     pub mode: HostMode,
+    /// How words come to a partner; "get" is for mode = "ideal".
+    #[serde(default, skip_serializing_if = "HostExchange::is_put")]
+    pub exchange: HostExchange,
     /// The name of an all-reduce of the scenario: same operation, type, elements, participants and data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
@@ -89,6 +92,24 @@ impl HostAlgorithm {
             Self::Rabenseifner => "rabenseifner",
             Self::SendLoop => "send-loop",
         }
+    }
+}
+
+/// How the words of a message come to the partner.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostExchange {
+    /// The sender writes them into the partner's memory, and a flag after them: one way.
+    #[default]
+    Put,
+    /// The sender writes a flag that its buffer is valid, the partner reads the buffer over the network: three ways.
+    Get,
+}
+
+impl HostExchange {
+    /// Whether it is the default.
+    pub fn is_put(&self) -> bool {
+        *self == Self::Put
     }
 }
 

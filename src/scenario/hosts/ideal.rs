@@ -5,10 +5,16 @@
 //! cycle b, sends s words and receives t, the last word leaves in cycle b + overhead + max(s, (s + t) / memory words a
 //! cycle), the flag a cycle later; it is at the partner after the latency of the path without load. A round is over when
 //! both are done, and after merging, 3 t / memory words a cycle. Headers of packets are left out.
+//!
+//! With `exchange = "get"` a rank that has begun its round sends the flag at once; its partner, which must have begun too, asks
+//! for the words and gets them: the flag's way, the way of the question, the time of the words, the way back. It is what a
+//! machine with shared memory does whose cores "exchange a flag between themselves to indicate validity of data in their
+//! local collective buffers" (section "Evaluation").
 
 use std::collections::HashMap;
 
 use super::config::Host;
+use super::file::HostExchange;
 use crate::fabric::topology::{Common, Layout, Neighbours, Shape};
 use crate::piuma::MemoryCfg;
 use crate::piuma::host::schedule::{Merge, Schedule, Transfer};
@@ -79,13 +85,16 @@ pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<(Vec<u
             let (s, t) = (length(&rounds[rank].send), length(&rounds[rank].receive));
             done[rank] + host.overhead_cycles + s.max(t).max(grants(s + t))
         };
+        let get = host.exchange == HostExchange::Get;
         let mut next = done.clone();
         for rank in 0..ranks {
             let round = &rounds[rank];
             if round.is_idle() {
                 continue;
             }
-            let mut over = streams(rank, &done) + u64::from(round.send.is_some());
+            let began = done[rank] + host.overhead_cycles;
+            let mut over = if get { began } else { streams(rank, &done) };
+            over += u64::from(round.send.is_some());
             if round.send.is_some() {
                 messages += 1;
             }
@@ -95,7 +104,15 @@ pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<(Vec<u
                 received[rank] += words;
                 let peer = receive.peer as usize;
                 let way = paths.cycles(host.ranks[peer], host.ranks[rank])?;
-                over = over.max(streams(peer, &done) + way);
+                if get {
+                    let question = paths.cycles(host.ranks[rank], host.ranks[peer])?;
+                    let valid = done[peer] + host.overhead_cycles + way;
+                    let both = length(&round.send) + words;
+                    let answer = words.max(grants(both)) + way;
+                    over = over.max(began.max(valid) + question + answer);
+                } else {
+                    over = over.max(streams(peer, &done) + way);
+                }
                 if round.merge != Merge::Copy {
                     over += grants(3 * words).max(words);
                 }

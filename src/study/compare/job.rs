@@ -155,18 +155,14 @@ pub fn load(file: &str, sets: &[String]) -> Result<Loaded, Problems> {
     if path.exists() {
         return load_file(path, sets);
     }
-    match shipped::find(file) {
-        Some((path, text)) => {
-            load_text(path, text, Path::new(path).parent().unwrap_or(Path::new("")), shipped::stem(path), sets)
-        }
-        None => {
-            let names = shipped::SHIPPED.iter().map(|(path, _)| shipped::stem(path));
-            let problem = Problem::general("there is no such scenario file")
-                .nearest(shipped::stem(file), names)
-                .help("`watershed list` shows the scenarios that come with the program");
-            Err(Problems::new(Source::empty(file).into(), vec![problem]))
-        }
+    if let Some((path, text)) = shipped::find(file) {
+        return load_text(path, text, Path::new(path).parent().unwrap_or(Path::new("")), shipped::stem(path), sets);
     }
+    let names = shipped::SHIPPED.iter().map(|(path, _)| shipped::stem(path));
+    let problem = Problem::general("there is no such scenario file")
+        .nearest(shipped::stem(file), names)
+        .help("`watershed list` shows the scenarios that come with the program");
+    Err(Problems::new(Source::empty(file).into(), vec![problem]))
 }
 
 /// The jobs of `FILE` or `FILE:JOB`, each alone, with these values set.
@@ -518,7 +514,7 @@ impl Contestant {
         let loaded = self.with(sets)?;
         let (task, method) = task(&loaded, self.part);
         let sets = self.sets.iter().chain(sets).cloned().collect();
-        Ok(Contestant { task, method, sets, loaded, ..self.clone() })
+        Ok(Contestant { method, task, sets, loaded, ..self.clone() })
     }
 
     /// The word for the family.

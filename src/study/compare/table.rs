@@ -177,16 +177,15 @@ pub fn study(outcome: &Outcome) -> String {
             columns(&lines, &mut out);
         }
     }
-    let failed: Vec<String> = outcome
-        .cells
-        .iter()
-        .flat_map(|cell| cell.entries.iter().map(move |entry| (cell, entry)))
-        .filter_map(|(cell, entry)| {
-            let check = entry.run.failed.first()?;
-            Some(format!("CHECK FAILED: {}, {} elements, {}: {check}", cell.system, cell.elements, entry.name))
-        })
-        .collect();
-    out + &failed.iter().map(|line| format!("{line}\n")).collect::<String>()
+    for cell in &outcome.cells {
+        for entry in &cell.entries {
+            if let Some(check) = entry.run.failed.first() {
+                let _ =
+                    writeln!(out, "CHECK FAILED: {}, {} elements, {}: {check}", cell.system, cell.elements, entry.name);
+            }
+        }
+    }
+    out
 }
 
 type Metric = (&'static str, fn(&Entry) -> Option<f64>);
