@@ -124,7 +124,7 @@ pub(super) struct Slot {
 }
 
 /// The sending side of a link. Links are pairs, so the peer of an output is also the upstream of the input of the
-/// same port. 56 bytes with what it has carried.
+/// same port. 64 bytes with what it has carried.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     pub to_port: u32,
@@ -177,6 +177,8 @@ pub struct LinkCount {
     pub unicast: u64,
     /// Cycles that flits stood at the head of a queue before they could leave over this link.
     pub waited: u64,
+    /// Packets: head flits of all channels.
+    pub packets: u64,
 }
 
 /// Buffer depths: one function of the link and the channel, given when the arenas are made.
@@ -735,6 +737,7 @@ impl Flow {
             link.count.unicast += 1;
         }
         link.count.waited += u64::from(waited);
+        link.count.packets += u64::from(flit.tag.head());
         self.note((port << self.vc_shift | u32::from(vc)) as usize, entry, super::Moved::Sent { from: None });
         let delay = u64::from(pipeline) + u64::from(link.latency) + u64::from(link.cycles_per_flit);
         let queue = (link.to_port << self.vc_shift) + u32::from(vc);

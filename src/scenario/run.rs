@@ -132,7 +132,7 @@ impl std::fmt::Debug for RunOptions<'_> {
 pub struct RunResult {
     /// The result document.
     pub document: Document,
-    /// The result vectors of every collective, in the order of the scenario, for `--save-npy`.
+    /// The result vectors of every collective, in the order of the scenario, for `--save-npy`; after them those of every host.
     pub data: Vec<ResultData>,
     /// What the caller should know and no check is about: globs that selected nothing, a window that was not reached.
     pub notes: Vec<String>,
@@ -594,7 +594,8 @@ impl<'a> Run<'a> {
         for &end in &host.ranks {
             for rank in &mut self.ready.system.end_mut(end as usize).hosts {
                 if rank.job().class == class {
-                    rank.release(start);
+                    let delay = host.delays.get(rank.rank() as usize).copied().unwrap_or(0);
+                    rank.release(start + delay);
                 }
             }
         }
@@ -870,6 +871,7 @@ impl<'a> Run<'a> {
             let (results, checks) = hosts::result::report(self.loaded, &self.ready, &self.host_starts, check);
             self.document.hosts = results;
             self.document.checks.extend(checks);
+            data.extend(hosts::result::data(self.loaded, &self.ready));
         }
         if scenario.programs.is_some() {
             let (system, built) = (&self.ready.system, &self.ready.collectives);
@@ -1046,6 +1048,7 @@ impl<'a> Run<'a> {
                     set: to.set - from.set,
                     unicast: to.unicast - from.unicast,
                     waited: to.waited - from.waited,
+                    packets: to.packets - from.packets,
                 };
             }
             (level, count, cycles_per_flit)
@@ -1391,8 +1394,10 @@ pub(super) fn link_report(
             flits,
             stalls: count.waited,
             utilisation: (flits * u64::from(cycles_per_flit)).min(cycles) as f64 / cycles as f64,
+            packets: None,
         }
     };
+    let counted = |load: &(usize, (u8, LinkCount, u16))| LinkResult { packets: Some(load.1.1.packets), ..result(load) };
     // Names are made of those only that can be among the busiest.
     let flits = |&(_, (_, count, _)): &(usize, (u8, LinkCount, u16))| count.set + count.unicast;
     let mut counts: Vec<u64> = list.iter().map(flits).filter(|&flits| flits > 0).collect();
@@ -1401,7 +1406,7 @@ pub(super) fn link_report(
     busiest.extend(list.iter().filter(|load| flits(load) == least).take(NAMED).map(result));
     busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
     busiest.truncate(BUSIEST);
-    Links { levels: by_level, busiest, all: all.then(|| list.iter().map(result).collect()) }
+    Links { levels: by_level, busiest, all: all.then(|| list.iter().map(counted).collect()) }
 }
 
 fn listed(names: &[String]) -> String {
