@@ -105,6 +105,22 @@ impl Basis {
 }
 
 impl Row {
+    /// A predicted value that has to be near the source's, as far as the tolerance goes.
+    pub fn near(id: &'static str, what: &str, unit: &'static str, [source, ours]: [f64; 2], tolerance: f64) -> Row {
+        Row {
+            id,
+            what: what.to_owned(),
+            unit,
+            source,
+            ours,
+            simulated: None,
+            tolerance,
+            holds_if: Relation::Near,
+            basis: Basis::Predicted,
+            scenarios: Vec::new(),
+        }
+    }
+
     /// How far ours is from the source's, as a share of it.
     pub fn apart(&self) -> f64 {
         (self.ours - self.source) / self.source

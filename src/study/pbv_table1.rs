@@ -11,7 +11,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::named::{Basis, Relation, Report, Row, Study};
+use super::named::{Report, Row, Study};
 use crate::probe::ladder::{Ladder, Message};
 use crate::scenario::load_text;
 use crate::scenario::run::{RunOptions, run};
@@ -148,18 +148,7 @@ fn study(_: &dyn Fn(&str)) -> Result<Report, String> {
 
 fn row(id: &'static str, what: &str, unit: &'static str, source: f64, ours: f64) -> Row {
     let tolerance = if unit.is_empty() { 0.0 } else { 0.02 };
-    Row {
-        id,
-        what: what.into(),
-        unit,
-        source,
-        ours,
-        simulated: None,
-        tolerance,
-        holds_if: Relation::Near,
-        basis: Basis::Predicted,
-        scenarios: Vec::new(),
-    }
+    Row::near(id, what, unit, [source, ours], tolerance)
 }
 
 fn table(rows: &mut Vec<Row>, distributed: &Ran, monolithic: &Ran) {

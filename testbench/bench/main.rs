@@ -20,6 +20,7 @@ use watershed::probe::{Period, Selection, Tracer, VcdSink};
 use watershed::scenario::build::{BuildOptions, build};
 use watershed::scenario::load_text;
 use watershed::scenario::run::{RunOptions, run};
+use watershed::study::plot::{Plot, Series};
 
 const ROUNDS: usize = 5;
 
@@ -66,6 +67,7 @@ fn armed() {
 fn nodes() {
     println!("all-reduce of one double a core on systems of nodes, 16 sockets of 8 cores each, with all checks");
     println!("  nodes     cores      latency   built in   run in    ns a packet-hop   MiB");
+    let (mut names, mut per_hop, mut memory) = (Vec::new(), Vec::new(), Vec::new());
     for size in [&[][..], &[4], &[4, 4], &[16, 16], &[32, 32], &[64, 64], &[128, 128]] {
         let count: u64 = size.iter().product();
         // The largest takes nine gigabytes; where they are not there it is left out, not estimated.
@@ -91,8 +93,53 @@ fn nodes() {
             ran * 1e9 / hops as f64,
             resident_mib()
         );
+        names.push(count.to_string());
+        per_hop.push(ran * 1e9 / hops as f64);
+        memory.push(resident_mib() / 1024.0);
     }
+    let line = |name: &str, values: Vec<f64>| Series {
+        name: name.to_owned(),
+        points: values.into_iter().enumerate().map(|(at, value)| (at as f64, value)).collect(),
+        ..Series::default()
+    };
+    for (file, y, series) in [
+        ("nodes-time.svg", "processor time (ns a packet-hop)", line("run, all checks on, one thread", per_hop)),
+        ("nodes-memory.svg", "resident memory (GiB)", line("after the run", memory)),
+    ] {
+        let plot = Plot {
+            title: "One all-reduce over all cores: what simulating it costs".to_owned(),
+            x: "nodes of 128 cores".to_owned(),
+            y: y.to_owned(),
+            levels: names.clone(),
+            series: vec![series],
+            ..Plot::default()
+        };
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("out").join(file);
+        match std::fs::create_dir_all(path.parent().unwrap_or(&path)).and_then(|()| std::fs::write(&path, plot.svg())) {
+            Ok(()) => println!("  plot: out/{file}"),
+            Err(error) => println!("  no plot: {}: {error}", path.display()),
+        }
+    }
+    threads();
     println!();
+}
+
+/// The same large system on one thread and on two: wall time, for the two threads do the same work.
+fn threads() {
+    let text = "family = 'piuma'\ntopology = { kind = 'nodes', size = [64, 64] }\n[[collective]]\nkind = 'allreduce'\n";
+    for threads in [1, 2] {
+        let loaded =
+            load_text("bench.toml", text, Path::new("."), "bench", &[]).unwrap_or_else(|error| panic!("{error}"));
+        let options = BuildOptions { threads, ..BuildOptions::default() };
+        let mut system = build(&loaded, options).unwrap_or_else(|error| panic!("{error}")).system;
+        let begin = Instant::now();
+        while system.step() == Step::Ran {}
+        println!(
+            "  4096 nodes, {threads} thread{}: {:.2} s of wall time",
+            if threads == 1 { "" } else { "s" },
+            begin.elapsed().as_secs_f64()
+        );
+    }
 }
 
 /// Memory that could still be taken.
