@@ -31,11 +31,11 @@ prop_compose! {
 prop_compose! {
     fn config()(
         device in any::<u16>(), timeout in any::<u32>(), retries in any::<u8>(), report_errors in any::<bool>(),
-        validate in any::<bool>(), isl_ports in any::<u64>(), switches in any::<u128>(),
+        validate in any::<bool>(), window in any::<u32>(), isl_ports in any::<u64>(), switches in any::<u128>(),
         entries in proptest::collection::vec(any::<u16>(), 0..=PBV_ENTRIES),
     ) -> ConfigRecord {
         let there = if entries.len() == PBV_ENTRIES { u128::MAX } else { (1 << entries.len()) - 1 };
-        ConfigRecord { device, timeout, retries, report_errors, validate, isl_ports, switches: switches & there, entries }
+        ConfigRecord { device, timeout, retries, report_errors, validate, window, isl_ports, switches: switches & there, entries }
     }
 }
 

@@ -12,7 +12,7 @@ use super::{FLIT_BYTES, PBV_ENTRIES, PacketError, pbv_at, pbv_bytes, u16_at, u32
 /// | 8 | retries before a time-out is reported |
 /// | 9 | bit 0: error messages are sent; bit 1: messages are checked against the PBV table (protocol validation) |
 /// | 10 | number of entries, 2 bytes |
-/// | 12 | reserved, 4 bytes |
+/// | 12 | cycles of a window of the congestion metrics, 4 bytes; 0: without end |
 /// | 16 | physical ports of inter-switch links, one bit a port, 8 bytes |
 /// | 24 | entries that are engines and not end devices (B-PKT-5), one bit an entry, 16 bytes |
 /// | 40 | PBV entry k: device ID, at 40 + 2 k; then zeros up to a multiple of 8 |
@@ -28,6 +28,8 @@ pub struct ConfigRecord {
     pub report_errors: bool,
     /// Messages are checked against the PBV table.
     pub validate: bool,
+    /// Cycles of a window of the congestion metrics; 0: without end.
+    pub window: u32,
     /// Ports that lead to other switches.
     pub isl_ports: u64,
     /// Entries that are engines.
@@ -110,6 +112,7 @@ impl ConfigRecord {
             retries: 0,
             report_errors: true,
             validate: true,
+            window: 0,
             isl_ports: 0,
             switches,
             entries,
@@ -129,7 +132,7 @@ impl ConfigRecord {
         out.push(self.retries);
         out.push(u8::from(self.report_errors) | u8::from(self.validate) << 1);
         out.extend((self.entries.len() as u16).to_be_bytes());
-        out.extend([0; 4]);
+        out.extend(self.window.to_be_bytes());
         out.extend(self.isl_ports.to_be_bytes());
         out.extend(pbv_bytes(self.switches));
         out.extend(self.entries.iter().flat_map(|entry| entry.to_be_bytes()));
@@ -151,7 +154,7 @@ impl ConfigRecord {
             return Err(bad("its length does not fit its number of entries or the payload"));
         }
         let pad = &bytes[CONFIG_RECORD_BYTES + 2 * entries..length];
-        if bytes[9] > 3 || u32_at(bytes, 12) != 0 || pad.iter().any(|&byte| byte != 0) {
+        if bytes[9] > 3 || pad.iter().any(|&byte| byte != 0) {
             return Err(bad("reserved bits are set"));
         }
         let switches = pbv_at(bytes, 24);
@@ -164,6 +167,7 @@ impl ConfigRecord {
             retries: bytes[8],
             report_errors: bytes[9] & 1 != 0,
             validate: bytes[9] & 2 != 0,
+            window: u32_at(bytes, 12),
             isl_ports: u64_at(bytes, 16),
             switches,
             entries: (0..entries).map(|k| u16_at(bytes, CONFIG_RECORD_BYTES + 2 * k)).collect(),

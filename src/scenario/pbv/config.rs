@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::file::{
-    CollectiveFile, EngineFile, FaultFile, KindFile, OrderFile, PbvFile, SetupFile, StartFile, TreeFile,
+    CollectiveFile, CongestionFile, EngineFile, FaultFile, KindFile, OrderFile, PbvFile, SetupFile, StartFile, TreeFile,
 };
 use crate::arith::{DType, Op, Round};
 use crate::pbv::packet::MAX_PAYLOAD_BYTES;
@@ -27,10 +27,26 @@ pub struct Pbv {
     pub device_stride: u32,
     /// The collectives.
     pub collectives: Vec<Collective>,
+    /// Requests for congestion metrics.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub congestion: Vec<Congestion>,
     /// Link layer of links with faults.
     pub link_layer: LinkLayerFile,
     /// Faults.
     pub faults: Vec<FaultFile>,
+}
+
+/// Requests for congestion metrics of engines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Congestion {
+    /// Switches whose engines are asked.
+    pub switches: Vec<u32>,
+    /// When.
+    pub cycle: u64,
+    /// The end point that asks.
+    pub by: u32,
+    /// Which engine of each switch.
+    pub plane: u8,
 }
 
 /// How engines are set up.
@@ -202,14 +218,45 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, problems: &mut Vec<Pr
         check_fault(fault, &format!("pbv.fault[{index}]"), problems);
     }
     let setup = setup(&file.setup, &collectives, topology, problems);
+    let mut asked = Vec::new();
+    for (index, request) in file.congestion.iter().enumerate() {
+        asked.extend(congestion(request, index, file, setup.configured_by, topology, problems));
+    }
     Pbv {
         engine: file.engine.clone(),
+        congestion: asked,
         setup,
         device_stride,
         collectives,
         link_layer: file.link_layer.clone(),
         faults: file.fault.clone(),
     }
+}
+
+fn congestion(
+    file: &CongestionFile,
+    index: usize,
+    pbv: &PbvFile,
+    configures: u32,
+    topology: &Topology,
+    problems: &mut Vec<Problem>,
+) -> Option<Congestion> {
+    let path = format!("pbv.congestion[{index}]");
+    let by = file.by.unwrap_or(configures);
+    let known = file.by.is_none_or(|by| end_point(by, topology, &format!("{path}.by"), problems));
+    let switches = if file.at == "all" {
+        (0..topology.switches()).collect()
+    } else {
+        vec![switch(&file.at, topology, format!("{path}.at"), problems)?]
+    };
+    if file.plane >= pbv.engine.per_switch {
+        problems.push(
+            Problem::at(format!("{path}.plane"), format!("switches have no engine {}", file.plane))
+                .expected(format!("up to {}", pbv.engine.per_switch - 1)),
+        );
+        return None;
+    }
+    known.then_some(Congestion { switches, cycle: file.cycle, by, plane: file.plane as u8 })
 }
 
 /// Device IDs have 16 bits, and 0xffff is nobody's.

@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::build::{BuildOptions, Ready, build};
 use super::config::{Collective, Pbv};
+use super::congestion;
 use super::file::KindFile;
 use super::golden::{Reader, Value};
 use super::ladder::ladder;
@@ -196,6 +197,7 @@ impl<'a> Run<'a> {
             findings.extend(finding);
         }
         self.totals(&mut pbv);
+        pbv.congestion = congestion::reports(self.pbv, &self.ready);
         let system = &self.ready.system;
         let levels = system.plan().levels.clone();
         let ends = |at: usize| system.link_ends(at);
