@@ -349,11 +349,9 @@ impl Ce {
                 None
             }
             Message::Failure => {
-                // An end point that gives up answers with nothing.
-                let mut header = header;
-                header.error = true;
-                self.at(slot).missing.push(header.requester);
-                self.contribution(slot, Packet::bare(header), cx)
+                // An end point that cannot contribute answers with nothing.
+                let status = if header.status == Status::Ok { Status::Failed } else { header.status };
+                self.contribution(slot, Packet::bare(Header { error: true, status, ..header }), cx)
             }
             Message::Retry => self.repeat(slot, &header, cx),
             _ => {
@@ -629,9 +627,16 @@ impl Ce {
             return self.refuse(&header, Status::TimedOut, cx);
         }
         if let Some(record) = &mut self.record {
-            let whole = !words.is_empty() || context.accumulators.is_empty();
+            let whole = header.message != Message::Failure && (!words.is_empty() || context.accumulators.is_empty());
             let (cc_id, run, device) = (context.cc_id, header.run, header.requester);
             record.push(Entered { cc_id, run, entry, device, whole });
+        }
+        if header.message == Message::Failure {
+            context.missing.push(header.requester);
+            (cx.missing)(context.cc_id, header.requester, header.status);
+            if self.record.is_some() {
+                self.reported.push((context.cc_id, header.run, header.requester));
+            }
         }
         context.flags |= header.flags;
         if header.error && context.error == Status::Ok {

@@ -459,6 +459,9 @@ impl<'a> Builder<'a> {
             part.length = words;
             part.blocks = of.blocks;
             part.group = of.group.is_some();
+            for fails in of.fails.iter().filter(|fails| fails.end_point == end) {
+                part.fails.extend(fails.round.map_or(1..=of.rounds, |round| round + 1..=round + 1));
+            }
             (part.patience, part.asks) = (self.patience(index, collective), of.max_asks);
             if of.starts_on == StartFile::Initialisation {
                 part.starts_on = Message::Initialisation;

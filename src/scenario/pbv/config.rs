@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::file::{
-    CollectiveFile, CongestionFile, EngineFile, FaultFile, KindFile, OrderFile, PbvFile, SetupFile, StartFile, TreeFile,
+    CollectiveFile, CongestionFile, EngineFile, FailsFile, FaultFile, KindFile, OrderFile, PbvFile, SetupFile,
+    StartFile, TreeFile,
 };
 use crate::arith::{DType, Op, Round};
 use crate::pbv::packet::MAX_PAYLOAD_BYTES;
@@ -117,6 +118,9 @@ pub struct Collective {
     pub task_cycles: ComputeFile,
     /// Participants that take longer.
     pub late: Vec<LateFile>,
+    /// Participants whose tasks fail.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fails: Vec<FailsFile>,
     /// Nodes work at nothing else until they are answered.
     pub blocks: bool,
     /// Patience of nodes; 0 is without end.
@@ -373,6 +377,12 @@ fn groups(
             problems.push(Problem::at(here, format!("end point {} takes no part", late.end_point)));
         }
     }
+    for (at, fails) in file.fails.iter().enumerate() {
+        if !seen.contains_key(&u64::from(fails.end_point)) {
+            let here = format!("{path}.fails[{at}].end_point");
+            problems.push(Problem::at(here, format!("end point {} takes no part", fails.end_point)));
+        }
+    }
     if let ComputeFile::List(rows) = &file.task_cycles
         && rows.len() != 1
         && rows.len() != members
@@ -405,6 +415,7 @@ fn groups(
         (own.participants, own.source) = (ParticipantsFile::List(members), source);
         own.cc_id = Some(first + number as u32);
         own.late.retain(|late| group.contains(&u64::from(late.end_point)));
+        own.fails.retain(|fails| group.contains(&u64::from(fails.end_point)));
         if let ComputeFile::List(rows) = &mut own.task_cycles
             && rows.len() != 1
         {
@@ -543,6 +554,7 @@ fn one(
         start_cycle: file.start_cycle,
         task_cycles: file.task_cycles.clone(),
         late: file.late.clone(),
+        fails: file.fails.clone(),
         blocks: file.blocks,
         patience_cycles: file.patience_cycles,
         max_asks: file.max_asks,
@@ -623,6 +635,20 @@ fn arithmetic(file: &CollectiveFile, path: &str, op: Op, dtype: DType, problems:
 }
 
 fn timing(file: &CollectiveFile, path: &str, list: &[u32], problems: &mut Vec<Problem>) {
+    for (at, fails) in file.fails.iter().enumerate() {
+        if !list.contains(&fails.end_point) {
+            let here = format!("{path}.fails[{at}].end_point");
+            problems.push(Problem::at(here, format!("end point {} takes no part", fails.end_point)));
+        } else if file.kind == KindFile::Multicast {
+            let here = format!("{path}.fails[{at}].end_point");
+            problems.push(Problem::at(here, "nobody works at a multicast, so no task fails"));
+        } else if let Some(round) = fails.round.filter(|&round| round >= file.rounds) {
+            problems.push(
+                Problem::at(format!("{path}.fails[{at}].round"), format!("there is no round {round}"))
+                    .expected(format!("up to {}", file.rounds - 1)),
+            );
+        }
+    }
     match &file.task_cycles {
         ComputeFile::Random { least, most } if least > most => problems.push(
             Problem::at(format!("{path}.task_cycles.random_min"), "the least is above the largest")

@@ -302,6 +302,10 @@ pub struct CollectiveFile {
     /// Participants that take longer.
     #[schemars(length(max = 65_536))]
     pub late: Vec<LateFile>,
+    /// Participants whose tasks fail: they send a failure message instead of contributing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 65_536))]
+    pub fails: Vec<FailsFile>,
     /// A node works at no other collective between its contribution and the answer. Collectives that overlap and come to
     /// nodes in different orders then wait for each other for ever.
     pub blocks: bool,
@@ -349,6 +353,7 @@ impl Default for CollectiveFile {
             start_cycle: AutoOr::Auto,
             task_cycles: ComputeFile::Same(0),
             late: Vec::new(),
+            fails: Vec::new(),
             blocks: true,
             patience_cycles: AutoOr::Auto,
             max_asks: 3,
@@ -356,6 +361,20 @@ impl Default for CollectiveFile {
             data: None,
         }
     }
+}
+
+/// A participant whose task fails.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct FailsFile {
+    /// The participant.
+    #[schemars(range(min = 0, max = 4_194_303))]
+    pub end_point: u32,
+    /// Only in this round, counted from 0. Default: in every one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 99_999))]
+    pub round: Option<u32>,
 }
 
 /// The collectives there are.

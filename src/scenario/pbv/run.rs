@@ -227,9 +227,10 @@ impl<'a> Run<'a> {
                     add(&mut sum.refused, status.name(), count.into());
                 }
             }
-            if let Some((device, cc_id, _)) = readings.failure {
+            if let Some((device, cc_id, status)) = readings.failure {
                 let (at, who) = (self.name(engine.cfg().device), self.name(device));
-                sum.failure_points.push(format!("{at}: {who} in context {cc_id}"));
+                let said = if status == Status::Failed { ", by its own account" } else { "" };
+                sum.failure_points.push(format!("{at}: {who} in context {cc_id}{said}"));
             }
         }
         for link in self.ready.system.bumps().iter().filter_map(Wired::fault) {
