@@ -27,7 +27,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::ce::reply_offset;
-use super::event::{Event, Log};
+use super::event::{Did, Event, Log};
 use super::packet::{Body, Groups, Header, Message, Packet, Status};
 use super::routes::{Directory, frame_flit};
 use crate::arith::Flags;
@@ -362,6 +362,8 @@ impl Node {
             running.started += 1;
             running.state = PartState::Working;
             running.until = now + time;
+            let task = Header { run: running.run, ..running.part.like };
+            self.log.step(now, Did::Began, &task);
         }
     }
 
@@ -453,6 +455,7 @@ impl Node {
                 let gone_on = running.part.group && !running.is_news(header.run);
                 if running.run == header.run && (running.state == PartState::Met || gone_on) {
                     let packet = self.contribution(at);
+                    self.log.step(now, Did::Repeated, &packet.header);
                     self.outbox.push_back(packet);
                 } else if self.parts[at].part.starts_on == Message::Command {
                     // The command itself was lost.
@@ -467,6 +470,7 @@ impl Node {
                     let mut answer =
                         Header { message: Message::Contribution, requester: self.device, tag: 0, ..header };
                     (answer.device, answer.offset) = (header.requester, reply_offset(&header));
+                    self.log.step(now, Did::Repeated, &answer);
                     self.outbox.push_back(Packet::bare(answer));
                 }
                 self.mail.push((now, packet));
@@ -507,7 +511,11 @@ impl Node {
             if self.parts[at].state == PartState::Met {
                 let mut header = self.contribution(at).header;
                 header.message = Message::Retry;
+                self.log.step(now, Did::Asked, &header);
                 self.outbox.push_back(Packet::bare(header));
+            }
+            if let Some(command) = &command {
+                self.log.step(now, Did::Asked, &command.header);
             }
             self.outbox.extend(command);
         }
@@ -525,6 +533,7 @@ impl Node {
                     io.complete();
                 }
                 let packet = self.contribution(at);
+                self.log.step(now, Did::Made, &packet.header);
                 self.outbox.push_back(packet);
                 self.start(now);
             }

@@ -23,6 +23,7 @@ use crate::scenario::armed::result::Outcomes;
 use crate::scenario::names::Named;
 use crate::scenario::result::{Check, Document, Outcome, ResultData, hex};
 use crate::scenario::run::{Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave};
+use crate::scenario::why;
 
 /// Rounds that are listed although they completed at once.
 const LISTED: usize = 16;
@@ -45,15 +46,16 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
-    if options.why.is_some() {
-        return Err(RunError::Usage("`why` does not know the PBV family yet; --ladder shows its frames".into()));
-    }
     if options.flip.is_some() {
         let what = "--flip is for PIUMA's engines; faults of the PBV family are in the scenario, [[pbv.fault]]";
         return Err(RunError::Usage(what.into()));
     }
-    let ready = build(loaded, BuildOptions { no_checks: options.no_checks, log: options.ladder })?;
+    let why = options.why.is_some();
+    let ready = build(loaded, BuildOptions { no_checks: options.no_checks, log: options.ladder || why })?;
     let mut run = Run::new(loaded, ready);
+    if why {
+        run.ready.system.keep_journal(true);
+    }
     run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
     if let Some(wave) = options.wave {
         run.ready
@@ -65,7 +67,7 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     if let Some(wave) = options.wave {
         let last = run.ready.system.now();
         let tracer = run.ready.system.stop_recording();
-        close_wave(wave, tracer, last, &mut run.notes)?;
+        run.wave = close_wave(wave, tracer, last, &mut run.notes)?;
     }
     Ok(run.result(options))
 }
@@ -79,6 +81,7 @@ struct Run<'a> {
     /// End points that a dead link cuts off: nobody waits for them.
     excused: BTreeSet<u16>,
     notes: Vec<String>,
+    wave: Option<crate::probe::TraceSummary>,
 }
 
 impl<'a> Run<'a> {
@@ -95,7 +98,7 @@ impl<'a> Run<'a> {
             of(**device) || of(switch)
         };
         let excused = ready.devices.iter().filter(dead).copied().collect();
-        Run { loaded, pbv, ready, document, stuck: None, excused, notes: Vec::new() }
+        Run { loaded, pbv, ready, document, stuck: None, excused, notes: Vec::new(), wave: None }
     }
 
     // --------------------------------------------------------------------------------------------- the cycles
@@ -160,7 +163,7 @@ impl<'a> Run<'a> {
     }
 
     fn node(&self, end: u32) -> &Node {
-        &self.ready.system.ends()[end as usize]
+        self.ready.system.end(end as usize)
     }
 
     fn name(&self, device: u16) -> String {
@@ -170,7 +173,7 @@ impl<'a> Run<'a> {
     /// End points that are not done, the first of them.
     fn open(&self) -> Vec<String> {
         let mut open: Vec<String> = Vec::new();
-        let ends = self.ready.system.ends()[..self.ready.devices.len()].iter();
+        let ends = self.ready.system.ends().iter().take(self.ready.devices.len());
         for node in ends.filter(|node| !self.excused.contains(&node.device())) {
             let waits = self.pbv.collectives.iter().any(|of| node.waits(of.cc_id));
             if waits || node.unsent() > 0 {
@@ -206,7 +209,12 @@ impl<'a> Run<'a> {
         self.checks(findings, monitors);
         self.document.pbv = Some(pbv);
         let ladder = options.ladder.then(|| ladder(&self.ready));
-        RunResult { document: self.document, data, notes: self.notes, ladder, why: Vec::new(), timeline: Vec::new() }
+        let runs = self.pbv.collectives.iter().map(|of| self.ended(of)).collect::<Vec<_>>();
+        let explain = |ask| why::pbv::explain(&self.ready, &runs, ask, &mut self.notes);
+        let why = options.why.map(explain).unwrap_or_default();
+        let progress = self.progress();
+        let (document, notes, wave) = (self.document, self.notes, self.wave);
+        RunResult { document, data, notes, ladder, why, wave, progress, timeline: Vec::new() }
     }
 
     fn totals(&self, pbv: &mut PbvResult) {
@@ -287,6 +295,23 @@ impl<'a> Run<'a> {
         let early = answers.iter().find(|answer| answer.cycle <= others)?;
         let (who, name) = (self.name(early.device), &of.name);
         Some(format!("{who} of {name} went on in cycle {}, the last of the others met in {others}", early.cycle))
+    }
+
+    /// The runs of a collective that every participant has the answer of, without an error.
+    fn ended(&self, of: &Collective) -> why::pbv::Runs {
+        let multicast = of.kind == KindFile::Multicast;
+        let receivers = of.participants.iter().filter(|&&end| !(multicast && end == of.source)).count();
+        let whole = self
+            .answers(of)
+            .into_iter()
+            .filter(|(_, answers)| answers.len() == receivers && answers.iter().all(|answer| answer.error.is_none()));
+        let ended = whole.filter_map(|(run, answers)| {
+            let last = answers.iter().max_by_key(|answer| (answer.cycle, std::cmp::Reverse(answer.device)))?;
+            let met = answers.iter().map(|answer| answer.met).max()?;
+            Some(why::pbv::Ended { run, device: last.device, cycle: last.cycle, met })
+        });
+        let source = self.ready.devices[of.source as usize];
+        why::pbv::Runs { name: of.name.clone(), cc_id: of.cc_id, source, ended: ended.collect() }
     }
 
     /// When the first copy of a multicast arrived anywhere, by run.
