@@ -535,6 +535,10 @@ impl Ce {
         let packet = Packet { header: self.down(header), body: packet.body };
         cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.down, skip: header.dmu_id } });
         self.release(slot, cx);
+        if early {
+            // What was there before may have been everything.
+            self.finish(slot, cx);
+        }
         load
     }
 
@@ -713,7 +717,8 @@ impl Ce {
     /// Answers if everybody has answered and every word is written.
     fn finish(&mut self, slot: u16, cx: &mut CeCx<'_>) {
         let context = self.at(slot);
-        if !context.satisfied || context.under_way > 0 || context.state != State::Active {
+        let ready = context.satisfied && context.under_way == 0 && context.state == State::Active;
+        if !ready || !context.knows_its_requester() {
             return;
         }
         context.deadline = None;

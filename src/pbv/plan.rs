@@ -217,6 +217,7 @@ impl Collective {
             pbv_order: self.pbv_order,
             rearm: self.rearm,
             answer_source: outside && self.groups.is_none(),
+            master: branch.device == self.tree.device,
             groups: self.groups,
             down: self.bits(branch, &branch.below(), tables),
             ..InitRecord::barrier(branch.device, self.mask(branch, tables))

@@ -42,11 +42,11 @@ prop_compose! {
 prop_compose! {
     fn init()(
         device in any::<u16>(), words in any::<u16>(), initial in any::<Option<u64>>(), pbv in any::<u128>(),
-        (pbv_order, rearm, answer_source) in any::<(bool, bool, bool)>(),
+        (pbv_order, rearm, answer_source, master) in any::<(bool, bool, bool, bool)>(),
         groups in proptest::option::of((0u16..3841, 2u8..=255)), other in proptest::option::of(any::<u128>()),
     ) -> InitRecord {
         let groups = groups.map(|(first, count)| Groups { first, count });
-        InitRecord { groups, down: other.unwrap_or(pbv), words, initial, pbv_order, rearm, answer_source, ..InitRecord::barrier(device, pbv) }
+        InitRecord { groups, down: other.unwrap_or(pbv), words, initial, pbv_order, rearm, answer_source, master, ..InitRecord::barrier(device, pbv) }
     }
 }
 

@@ -311,3 +311,25 @@ fn a_failure_message_twice_or_from_a_stranger_changes_nothing() {
     }
     assert!(missing(node(&system, 1)).is_empty());
 }
+
+/// Where the source sets every engine up itself, an engine learns from its first command who is above it. The source's own
+/// contribution may be there before, and complete it.
+#[test]
+fn an_engine_whose_only_participant_is_the_source_waits_to_learn_who_is_above() {
+    let tree = Branch::leaf(0x10, [0x11, 0x12]).over([Branch::leaf(0, [1])]);
+    let collective = Collective::all_reduce(2, 1, tree, Op::Sum, DType::I64, 2);
+    let mut lab = Lab::new(Spec::regular(2, 3, 0x10, vec![(0, 1)]), std::slice::from_ref(&collective));
+    let frames = [lab.tables.frames(1), collective.initialise_each(&lab.tables)].concat();
+    lab.send(1, When::Next, frames);
+    lab.join(&collective, |device| (vec![u64::from(device), 1], TaskTime::Fixed(0)));
+    lab.send(1, When::At(SET_UP), [collective.command(1)]);
+    lab.send(1, When::Satisfied(2, 1), [collective.command(2)]);
+    let system = lab.run();
+    for device in [1, 0x11, 0x12] {
+        let outcomes = node(&system, device).outcomes(2);
+        assert_eq!(outcomes.len(), 2, "{device:#x}");
+        for outcome in outcomes {
+            assert_eq!((outcome.error, &outcome.words[..]), (None, &[1 + 0x11 + 0x12, 3][..]), "{device:#x}");
+        }
+    }
+}

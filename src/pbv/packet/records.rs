@@ -47,7 +47,7 @@ pub struct ConfigRecord {
 /// | 4 | words of data, 2 bytes; 0 for a barrier |
 /// | 6 | records that follow and belong to engines below this one, 2 bytes |
 /// | 8 | initial value of the accumulator, 8 bytes |
-/// | 16 | bit 0: the accumulator starts with the initial value; bit 1: PBV order; bit 2: armed again when satisfied; bit 3: the master also answers DMU_ID; bit 4: a second bit vector follows |
+/// | 16 | bit 0: the accumulator starts with the initial value; bit 1: PBV order; bit 2: armed again when satisfied; bit 3: the master also answers DMU_ID; bit 4: a second bit vector follows; bit 5: this engine is the master |
 /// | 17 | groups of an inter-group barrier, 0: it is none |
 /// | 18 | CC_ID of its first group, 2 bytes |
 /// | 20 | reserved, 4 bytes |
@@ -74,6 +74,8 @@ pub struct InitRecord {
     pub rearm: bool,
     /// The master also answers the end point that issued the collective.
     pub answer_source: bool,
+    /// The engine is the master of the context.
+    pub master: bool,
     /// The context is a group of an inter-group barrier.
     pub groups: Option<Groups>,
     /// Participants: whose answers are expected.
@@ -192,6 +194,7 @@ impl InitRecord {
             pbv_order: false,
             rearm: false,
             answer_source: false,
+            master: false,
             groups: None,
             pbv,
             down: pbv,
@@ -209,7 +212,8 @@ impl InitRecord {
                 | u8::from(self.pbv_order) << 1
                 | u8::from(self.rearm) << 2
                 | u8::from(self.answer_source) << 3
-                | u8::from(self.down != self.pbv) << 4,
+                | u8::from(self.down != self.pbv) << 4
+                | u8::from(self.master) << 5,
         );
         let Groups { first, count } = self.groups.unwrap_or(Groups { first: 0, count: 0 });
         out.push(count);
@@ -228,7 +232,7 @@ impl InitRecord {
             return Err(bad("fewer bytes than an initialisation record has"));
         }
         let initial = u64_at(bytes, 8);
-        if bytes[16] > 31 || bytes[20..24].iter().any(|&byte| byte != 0) || bytes[16] & 1 == 0 && initial != 0 {
+        if bytes[16] > 63 || bytes[20..24].iter().any(|&byte| byte != 0) || bytes[16] & 1 == 0 && initial != 0 {
             return Err(bad("reserved bits are set"));
         }
         let (count, first) = (bytes[17], u16_at(bytes, 18));
@@ -249,6 +253,7 @@ impl InitRecord {
             pbv_order: bytes[16] & 2 != 0,
             rearm: bytes[16] & 4 != 0,
             answer_source: bytes[16] & 8 != 0,
+            master: bytes[16] & 32 != 0,
             groups: (count > 0).then_some(Groups { first, count }),
             pbv,
             down: if second { pbv_at(bytes, INIT_RECORD_BYTES) } else { pbv },

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::file::{
-    CollectiveFile, CongestionFile, EngineFile, FailsFile, FaultFile, KindFile, OrderFile, PbvFile, SetupFile,
-    StartFile, TreeFile,
+    CollectiveFile, CongestionFile, EngineFile, FailsFile, FaultFile, InitialisationFile, KindFile, OrderFile, PbvFile,
+    SetupFile, StartFile, TreeFile,
 };
 use crate::arith::{DType, Op, Round};
 use crate::pbv::packet::MAX_PAYLOAD_BYTES;
@@ -507,6 +507,15 @@ fn one(
         problems.push(
             Problem::at_key(format!("{path}.groups"), "only an inter-group barrier has `groups`")
                 .expected("`kind = \"inter-group-barrier\"` for one"),
+        );
+    }
+    if file.starts_on == StartFile::Initialisation && pbv.setup.initialisation == InitialisationFile::Each {
+        problems.push(
+            Problem::at(
+                format!("{path}.starts_on"),
+                "without a command, engines that the source sets up do not learn who is above",
+            )
+            .expected("\"command\", or `pbv.setup.initialisation = \"through-master\"`"),
         );
     }
     timing(file, path, &list, problems);
