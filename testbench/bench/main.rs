@@ -77,12 +77,12 @@ fn pbv() {
              checks = {{ monitors = {checks}, oracle = {checks} }}\npbv.setup.configuration = 'side-port'\n"
         );
         for context in 0..CONTEXTS {
-            text += &format!(
+            text.extend([format!(
                 "[[pbv.collective]]\nkind = 'barrier'\nrounds = {ROUNDS_EACH}\nrearm = true\nblocks = false\nmaster = 's{}'\n\
                  source = {}\ntask_cycles = {{ random_max = 500 }}\n",
                 2 * context,
                 64 * context
-            );
+            )]);
         }
         let loaded =
             load_text("bench.toml", &text, Path::new("."), "bench", &[]).unwrap_or_else(|error| panic!("{error}"));

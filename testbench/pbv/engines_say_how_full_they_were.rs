@@ -23,7 +23,7 @@ fn scenario(window: u32, attach: &str, shape: &str, readers: &[(u64, u32)]) -> S
          [[pbv.collective]]\nkind = \"multicast\"\nelements = 100\nblocks = false\nrounds = 3\nsource = 2\nstart_cycle = 980\n"
     );
     for (cycle, by) in readers {
-        text.push_str(&format!("[[pbv.congestion]]\nat = \"all\"\ncycle = {cycle}\nby = {by}\n"));
+        text.extend([format!("[[pbv.congestion]]\nat = \"all\"\ncycle = {cycle}\nby = {by}\n")]);
     }
     text
 }
@@ -115,7 +115,7 @@ fn metrics_are_those_of_a_waveform_of_the_queues() {
                 let sum: u64 = level.iter().sum();
                 let wanted = (sum * 256 / cycles.max(1) as u64) as f64 / 256.0;
                 let what = format!("{window} {attach} {} {queue} {range:?} sum {sum}", report.switch);
-                assert_eq!(mean, wanted, "mean of {what}");
+                assert_eq!(mean.to_bits(), wanted.to_bits(), "mean of {what}: {mean}, not {wanted}");
                 let highest = level.iter().copied().max().unwrap_or(0);
                 // Without a window the maximum has the level in the cycle of the read already.
                 assert!(

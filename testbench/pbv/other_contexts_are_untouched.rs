@@ -27,12 +27,12 @@ fn faults(rng: &mut Rng, places: &[&str], with_dead: bool, more: &str, from: u64
         let effect = ["drop", "corrupt", "duplicate", "delay", "dead"][rng.below(4 + u64::from(with_dead)) as usize];
         let at = places[rng.below(places.len() as u64) as usize];
         let from = if effect == "dead" && from < 1_000_000 { from + rng.below(1500) } else { from };
-        text += &format!("[[pbv.fault]]\neffect = \"{effect}\"\nat = \"{at}\"\nfrom_cycle = {from}\n");
+        text.extend([format!("[[pbv.fault]]\neffect = \"{effect}\"\nat = \"{at}\"\nfrom_cycle = {from}\n")]);
         if effect == "delay" {
-            text += &format!("delay_cycles = {}\n", 1 + rng.below(1500));
+            text.extend([format!("delay_cycles = {}\n", 1 + rng.below(1500))]);
         }
         if effect != "dead" {
-            text += &format!("probability = 0.{:02}\n{more}", 5 + rng.below(40));
+            text.extend([format!("probability = 0.{:02}\n{more}", 5 + rng.below(40))]);
         }
     }
     text

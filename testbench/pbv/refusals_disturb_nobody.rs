@@ -256,7 +256,7 @@ fn a_node_that_fails_says_so_and_the_sum_of_the_others_is_marked() {
         for device in collective.tree.participants() {
             let like = collective.like(device, &lab.tables);
             let mut part = Part::of(like, vec![1 << (device & 0xf), 1], TaskTime::Fixed(50));
-            part.fails = if failing.contains(&device) { [2].into() } else { Default::default() };
+            part.fails = failing.iter().filter(|&&fails| fails == device).map(|_| 2).collect();
             lab.node(device).join(part);
         }
         lab.send(1, When::At(SET_UP), [collective.command(1)]);

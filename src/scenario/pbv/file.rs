@@ -78,6 +78,7 @@ pub struct EngineFile {
     pub retries: u32,
     /// Cycles of a window of the congestion metrics; 0 measures without end.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
     pub metrics_window_cycles: u32,
     /// Error messages are sent to whoever sent a frame that is refused.
     pub report_errors: bool,
