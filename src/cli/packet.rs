@@ -112,6 +112,9 @@ struct Encode {
     /// initialisation: participants, one bit an entry
     #[arg(long, value_name = "BITS", default_value = "0", value_parser = wide)]
     pbv: u128,
+    /// initialisation: the engine is the master of the context
+    #[arg(long)]
+    master: bool,
     /// initialisation: entries that messages go down to, if not those of --pbv
     #[arg(long, value_name = "BITS", value_parser = wide)]
     down: Option<u128>,
@@ -198,6 +201,7 @@ fn encode(arguments: &Encode) -> Result<String, String> {
             };
             Body::Initialisation(vec![InitRecord {
                 words: arguments.data_words,
+                master: arguments.master,
                 groups,
                 down: arguments.down.unwrap_or(arguments.pbv),
                 ..record
@@ -275,7 +279,8 @@ fn rows(packet: &Packet) -> Vec<Row> {
         Body::Initialisation(records) => {
             for record in records {
                 let InitRecord { device, p_count, words, below, .. } = record;
-                let meaning = format!("{p_count} participants, {words} words, {below} records below");
+                let master = if record.master { "master, " } else { "" };
+                let meaning = format!("{master}{p_count} participants, {words} words, {below} records below");
                 row("", "record", format!("{device:#06x}"), &meaning);
                 row("", "pbv", format!("{:#x}", record.pbv), "");
                 if record.down != record.pbv {
@@ -354,6 +359,7 @@ fn json_of(packet: &Packet) -> String {
                     "words": record.words,
                     "below": record.below,
                     "pbv": format!("{:x}", record.pbv),
+                    "master": record.master,
                     "down": format!("{:x}", record.down),
                     "groups": record.groups.map(|groups| json!({ "first": groups.first, "count": groups.count })),
                 })

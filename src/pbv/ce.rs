@@ -349,11 +349,9 @@ impl Ce {
                 None
             }
             Message::Failure => {
-                // An end point that gives up answers with nothing.
-                let mut header = header;
-                header.error = true;
-                self.at(slot).missing.push(header.requester);
-                self.contribution(slot, Packet::bare(header), cx)
+                // An end point that cannot contribute answers with nothing.
+                let status = if header.status == Status::Ok { Status::Failed } else { header.status };
+                self.contribution(slot, Packet::bare(Header { error: true, status, ..header }), cx)
             }
             Message::Retry => self.repeat(slot, &header, cx),
             _ => {
@@ -537,6 +535,10 @@ impl Ce {
         let packet = Packet { header: self.down(header), body: packet.body };
         cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.down, skip: header.dmu_id } });
         self.release(slot, cx);
+        if early {
+            // What was there before may have been everything.
+            self.finish(slot, cx);
+        }
         load
     }
 
@@ -629,9 +631,16 @@ impl Ce {
             return self.refuse(&header, Status::TimedOut, cx);
         }
         if let Some(record) = &mut self.record {
-            let whole = !words.is_empty() || context.accumulators.is_empty();
+            let whole = header.message != Message::Failure && (!words.is_empty() || context.accumulators.is_empty());
             let (cc_id, run, device) = (context.cc_id, header.run, header.requester);
             record.push(Entered { cc_id, run, entry, device, whole });
+        }
+        if header.message == Message::Failure {
+            context.missing.push(header.requester);
+            (cx.missing)(context.cc_id, header.requester, header.status);
+            if self.record.is_some() {
+                self.reported.push((context.cc_id, header.run, header.requester));
+            }
         }
         context.flags |= header.flags;
         if header.error && context.error == Status::Ok {
@@ -708,7 +717,8 @@ impl Ce {
     /// Answers if everybody has answered and every word is written.
     fn finish(&mut self, slot: u16, cx: &mut CeCx<'_>) {
         let context = self.at(slot);
-        if !context.satisfied || context.under_way > 0 || context.state != State::Active {
+        let ready = context.satisfied && context.under_way == 0 && context.state == State::Active;
+        if !ready || !context.knows_its_requester() {
             return;
         }
         context.deadline = None;

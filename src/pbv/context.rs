@@ -76,7 +76,12 @@ pub struct Context {
 
 impl Context {
     pub(super) fn is_master(&self) -> bool {
-        self.requester == self.dmu_id
+        self.stored.master
+    }
+
+    /// Whether it is known to whom the answer goes: where every engine was set up by the source, the first command says it.
+    pub(super) fn knows_its_requester(&self) -> bool {
+        self.is_master() || self.requester != self.dmu_id
     }
 
     /// Whether its answer of this run was sent down.

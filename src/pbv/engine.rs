@@ -43,6 +43,7 @@ use std::collections::VecDeque;
 
 use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, engine_tag, reply_offset};
 use super::event::{Did, Event, Log};
+use super::metrics::{INBOX, OUTPUT};
 use super::packet::{Body, Header, Message, PBV_ENTRIES, Packet, Status};
 use super::routes::{Directory, address_of, frame_flit};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable, RegisterBlock, following};
@@ -243,6 +244,11 @@ impl OutputQueue {
         }
     }
 
+    /// Messages in it, the one of which a copy is on its way out included.
+    fn len(&self) -> u32 {
+        self.entries.len() as u32 + u32::from(self.copy.is_some())
+    }
+
     fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.copy.is_none()
     }
@@ -396,7 +402,7 @@ impl Engine {
         let Body::Configuration(records) = &packet.body else { unreachable!("decoding gives records") };
         for record in records {
             if record.device == self.cfg.device {
-                self.registers.table.configure(record);
+                self.registers.configure(record);
             } else {
                 let mut header = packet.header;
                 (header.requester, header.tag) = (self.cfg.device, engine_tag(self.cfg.base));
@@ -408,6 +414,20 @@ impl Engine {
     }
 
     // -------------------------------------------------------------------------------------------------------- clock
+
+    /// Levels of the queues at the start of a cycle.
+    fn measure(&mut self, io: &Io<'_>, cycle: Cycle) {
+        let vcs = io.vcs();
+        let (inbox, output) = (self.inbox_flits as u32, self.registers.readings.queue);
+        self.registers.metrics.sample(cycle, |queue| match queue {
+            INBOX => inbox,
+            OUTPUT => output,
+            _ => {
+                let (port, channel) = ((queue / MOST_CHANNELS) as u16, (queue % MOST_CHANNELS) as u8);
+                if channel < vcs.unicast { io.queued(port, vcs.set + channel) as u32 } else { 0 }
+            }
+        });
+    }
 
     fn collect(&mut self, now: Cycle) {
         let input = match self.inbox.front() {
@@ -439,8 +459,7 @@ impl Engine {
     fn inject(&mut self, io: &mut Io<'_>, directory: &Directory) {
         self.output.look_up(&self.registers.table, directory, self.number, self.cfg.base);
         let readings = &mut self.registers.readings;
-        readings.queue = self.output.entries.len() as u32 + u32::from(self.output.copy.is_some());
-        readings.queue_peak = readings.queue_peak.max(readings.queue);
+        readings.queue_peak = readings.queue_peak.max(self.output.len());
         let Some(copy) = &mut self.output.copy else { return };
         let vc = io.vcs().set;
         let out = usize::from(copy.port);
@@ -477,6 +496,7 @@ impl Block for Engine {
             let offset = (address as u16).wrapping_sub(base);
             (address >> 16) as u16 == device && offset < ENGINE_SPAN || !directory.knows(address)
         };
+        self.measure(io, io.now());
         let room = self.cfg.inbox.saturating_sub(self.inbox_flits);
         let mut injecting = [false; 2];
         if let Some(copy) = &self.output.copy {
@@ -491,7 +511,12 @@ impl Block for Engine {
             self.check(&frame, io.now());
         }
         self.scratch.0 = frames;
+        self.registers.readings.queue = self.output.len();
         let busy = moved || !self.inbox.is_empty() || !self.ce.is_idle() || !self.output.is_empty();
+        if !busy {
+            // Nothing may clock the engine for long: what it leaves stands from the next cycle on.
+            self.measure(io, io.now() + 1);
+        }
         match self.ce.deadline() {
             _ if busy => Wake::Next,
             Some(cycle) => Wake::At(cycle.max(io.now() + 1)),

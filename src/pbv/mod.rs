@@ -10,6 +10,7 @@
 //! | [`context`] | context store: what is known of a context, its states |
 //! | [`tracking`] | tracking store: PBV and p_count, read-modify-write pipeline |
 //! | [`engine`] | packet engine in the wire: interposer, checker, output queue |
+//! | [`metrics`] | congestion metrics of an engine's queues |
 //! | [`node`] | end points with task times; the source that configures |
 //! | [`routes`] | device IDs, addresses, route tables |
 //! | [`plan`] | collectives as trees of engines: tables, records and frames that set them up |
@@ -26,6 +27,7 @@ pub mod context;
 pub mod engine;
 pub mod event;
 pub mod fault;
+pub mod metrics;
 pub mod node;
 pub mod packet;
 pub mod plan;

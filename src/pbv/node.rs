@@ -15,6 +15,8 @@
 //! node whose answer does not come asks for it, a source sends its command again; after so many times they give up, which is
 //! an outcome too (B-ERR-1). Poisoned frames are dropped.
 //!
+//! A task may fail: then a failure message goes out at its end instead of the contribution (B-PKT-6).
+//!
 //! In an [inter-group barrier](super::ce) the answer may be there before the contribution is made; then the node goes on with
 //! its contribution.
 //!
@@ -22,7 +24,7 @@
 //!
 //! Limitation: one outbox, frames in the order in which they were made.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::ce::reply_offset;
 use super::event::{Did, Event, Log};
@@ -81,6 +83,8 @@ pub struct Part {
     pub asks: u32,
     /// The context is a group of an inter-group barrier: the node goes on when the others are there, if it is.
     pub group: bool,
+    /// Runs in which its task fails: it says so instead of contributing.
+    pub fails: BTreeSet<u32>,
 }
 
 impl Part {
@@ -101,6 +105,7 @@ impl Part {
             patience: 0,
             asks: 3,
             group: false,
+            fails: BTreeSet::new(),
         }
     }
 
@@ -372,6 +377,10 @@ impl Node {
             posted: false,
             ..running.part.like
         };
+        if running.part.fails.contains(&running.run) {
+            let (message, status) = (Message::Failure, Status::Failed);
+            return Packet::bare(Header { message, status, error: true, ..header });
+        }
         Packet::of(header, running.part.operand(running.run).to_vec())
     }
 

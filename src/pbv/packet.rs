@@ -280,6 +280,8 @@ numbered! {
         Mismatch = 11, "mismatch";
         /// No register at this offset.
         BadAddress = 12, "bad-address";
+        /// The participant says that it cannot contribute.
+        Failed = 13, "failed";
     }
 }
 

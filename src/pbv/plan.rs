@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::packet::{
     Body, ConfigRecord, Groups, Header, InitRecord, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet,
 };
-use super::tables::engine_base;
+use super::tables::{METRICS, engine_base};
 use crate::arith::{DType, Mode, Op};
 
 /// An engine of a collective with everybody directly below it.
@@ -217,6 +217,7 @@ impl Collective {
             pbv_order: self.pbv_order,
             rearm: self.rearm,
             answer_source: outside && self.groups.is_none(),
+            master: branch.device == self.tree.device,
             groups: self.groups,
             down: self.bits(branch, &branch.below(), tables),
             ..InitRecord::barrier(branch.device, self.mask(branch, tables))
@@ -330,9 +331,12 @@ impl Tables {
                 write(2 * entry as u16, vec![u64::from(device) | engine << 16]);
             }
             let plain = ConfigRecord::of(device, record.entries.clone(), record.switches);
-            if *record != plain {
+            if (ConfigRecord { window: 0, ..record.clone() }) != plain {
                 let settings = u64::from(record.report_errors) | u64::from(record.validate) << 1;
                 write(0x100, vec![u64::from(record.timeout), u64::from(record.retries), settings]);
+            }
+            if record.window != 0 {
+                write(METRICS, vec![record.window.into()]);
             }
             if record.isl_ports != 0 {
                 write(0x110, vec![record.isl_ports & 0xffff_ffff, record.isl_ports >> 32]);

@@ -318,7 +318,7 @@ impl Ground {
             let mut engine = Engine::new(cfg, number as u32);
             engine.log.on = log;
             if let Some(table) = side_port.engines.get(&(cfg.device, k as u8)) {
-                engine.side_port().table.configure(table);
+                engine.side_port().configure(table);
             }
             if record {
                 engine.keep_record();

@@ -30,10 +30,16 @@
 //! | 0x208 | its p_count | r | tracking store |
 //! | 0x210 + 4 f | its PBV, field f of 4 | r | tracking store |
 //! | 0x220 + 4 f | its PBV, field f of 4 | r | context store |
+//! | 0x2f4 | window | rw | cycles of a window of the congestion metrics; 0: without end. A write begins them anew |
+//! | 0x2f8 | windows | r | complete windows |
+//! | 0x2fc | measured | r | cycles that the readings at 0x300 are of |
+//! | 0x300 + 8 q | mean of queue q, 0 to 17 | r | 24 bits and 8 behind the point; queues as numbered in [`metrics`](super::metrics) |
+//! | 0x304 + 8 q | maximum of queue q | r | |
 //!
 //! Storage: the table 128 x 17 bits; the stores are in the [collective engine](super::ce).
 
 use super::ce::{Ce, State};
+use super::metrics::{Metrics, QUEUES};
 use super::packet::{ConfigRecord, NO_DEVICE, PBV_ENTRIES, Status};
 
 /// Base address of the first packet engine of a switch.
@@ -45,6 +51,11 @@ pub const ENGINE_SPAN: u16 = 0x0400;
 pub const fn engine_base(k: u8) -> u16 {
     ENGINE_BASE + k as u16 * ENGINE_SPAN
 }
+
+/// Offset of the congestion metrics: three registers, then the readings.
+pub const METRICS: u16 = 0x2f4;
+const READINGS: u16 = 0x300;
+const READINGS_END: u16 = READINGS + 8 * QUEUES as u16;
 
 /// The PBV table and the settings of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,6 +146,8 @@ pub struct RegisterBlock {
     pub table: PbvTable,
     /// Counters.
     pub readings: Readings,
+    /// Congestion metrics.
+    pub metrics: Metrics,
     selected: u16,
 }
 
@@ -144,6 +157,14 @@ pub const fn following(offset: u16) -> u16 {
 }
 
 impl RegisterBlock {
+    /// Takes over a configuration record. Metrics go on if their window stays.
+    pub fn configure(&mut self, record: &ConfigRecord) {
+        self.table.configure(record);
+        if record.window != self.metrics.window() {
+            self.metrics.set_window(record.window);
+        }
+    }
+
     /// Writes a register.
     ///
     /// # Errors
@@ -168,6 +189,7 @@ impl RegisterBlock {
                 let at = u32::from(offset - 0x120) * 8;
                 table.switches = table.switches & !(0xffff_ffff << at) | u128::from(value) << at;
             }
+            METRICS => self.metrics.set_window(value),
             0x200 => self.selected = value as u16 & 0xfff,
             _ => return Err(Status::BadAddress),
         }
@@ -203,6 +225,15 @@ impl RegisterBlock {
             0x158 => readings.frames_in,
             0x15c => readings.frames_out,
             0x160 => readings.waited,
+            METRICS => self.metrics.window(),
+            0x2f8 => self.metrics.complete(),
+            0x2fc => self.metrics.measured() as u32,
+            READINGS..READINGS_END if offset.is_multiple_of(8) => {
+                self.metrics.mean_256ths(usize::from(offset - READINGS) / 8)
+            }
+            READINGS..READINGS_END if offset.is_multiple_of(4) => {
+                self.metrics.reading(usize::from(offset - READINGS) / 8).most
+            }
             0x180..0x1c0 if offset.is_multiple_of(4) => readings.refused[usize::from((offset - 0x180) / 4)],
             0x200 => u32::from(self.selected),
             0x204 => context.map_or(State::Absent, |context| context.state) as u32,
@@ -223,7 +254,7 @@ mod tests {
     fn every_register_that_is_written_reads_back_alone() {
         let ce = Ce::new(CeCfg::default());
         let writable: Vec<u16> = (0..0x400).filter(|&at| RegisterBlock::default().write(at, 0).is_ok()).collect();
-        assert_eq!(writable.len(), 128 + 5 + 4 + 1);
+        assert_eq!(writable.len(), 128 + 5 + 4 + 1 + 1);
         for &at in &writable {
             let mut block = RegisterBlock::default();
             let before: Vec<u32> = writable.iter().map(|&at| block.read(at, &ce).unwrap()).collect();

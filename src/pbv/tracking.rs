@@ -67,6 +67,8 @@ pub(super) struct InFlight {
 pub struct Tracker {
     hazard: Hazard,
     ram: Vec<Track>,
+    /// The first entry that was written with a PBV and a p_count that do not agree.
+    broken: Option<u16>,
     pub(super) read_q: Option<InFlight>,
     pub(super) modify_q: Option<(InFlight, Verdict)>,
 }
@@ -74,7 +76,13 @@ pub struct Tracker {
 impl Tracker {
     /// A store of so many entries.
     pub fn new(contexts: u16, hazard: Hazard) -> Tracker {
-        Tracker { hazard, ram: vec![Track::default(); usize::from(contexts)], read_q: None, modify_q: None }
+        Tracker {
+            hazard,
+            ram: vec![Track::default(); usize::from(contexts)],
+            broken: None,
+            read_q: None,
+            modify_q: None,
+        }
     }
 
     /// Whether an operation on this entry can be taken in this cycle.
@@ -101,6 +109,10 @@ impl Tracker {
         });
         if let Some((op, _)) = written {
             self.ram[usize::from(op.slot)] = op.value;
+            // An entry changes in no other place: this looks at all of them in every cycle.
+            if op.value.pbv.count_ones() != u32::from(op.value.p_count) && self.broken.is_none() {
+                self.broken = Some(op.slot);
+            }
         }
         self.modify_q = modified;
         self.read_q = read;
@@ -117,9 +129,9 @@ impl Tracker {
         self.read_q.is_none() && self.modify_q.is_none()
     }
 
-    /// An entry whose PBV and p_count do not agree, if there is one (checked runs).
+    /// The first entry whose PBV and p_count did not agree in some cycle, if there is one (checked runs).
     pub fn disagreement(&self) -> Option<u16> {
-        self.ram.iter().position(|track| track.pbv.count_ones() != u32::from(track.p_count)).map(|slot| slot as u16)
+        self.broken
     }
 }
 

@@ -33,6 +33,7 @@ fn main() {
     waves();
     tree();
     armed();
+    pbv();
     nodes();
     size();
 }
@@ -57,6 +58,46 @@ fn armed() {
             "  checks {}   {seconds:6.2} s, {} cycles, {:.0} MiB more at its peak",
             if checks { "on " } else { "off" },
             result.document.cycles,
+            (peak_mib() - before).max(0.0)
+        );
+    }
+    println!();
+}
+
+/// Barriers of the PBV family over a flattened butterfly of 32 switches with 32 nodes each, sixteen contexts with sixteen
+/// masters at a time, without and with checks.
+fn pbv() {
+    const CONTEXTS: u32 = 16;
+    const ROUNDS_EACH: u32 = 63;
+    println!(
+        "PBV barriers over 1,024 nodes of a 32 x 32 flattened butterfly, {CONTEXTS} contexts of {ROUNDS_EACH} rounds each"
+    );
+    for checks in [false, true] {
+        let mut text = format!(
+            "family = 'pbv'\nclock.frequency_mhz = 2000\ntopology = {{ kind = 'flattened-butterfly', size = [32], concentration = 32 }}\n\
+             checks = {{ monitors = {checks}, oracle = {checks} }}\npbv.setup.configuration = 'side-port'\n"
+        );
+        for context in 0..CONTEXTS {
+            text.extend([format!(
+                "[[pbv.collective]]\nkind = 'barrier'\nrounds = {ROUNDS_EACH}\nrearm = true\nblocks = false\nmaster = 's{}'\n\
+                 source = {}\ntask_cycles = {{ random_max = 500 }}\n",
+                2 * context,
+                64 * context
+            )]);
+        }
+        let loaded =
+            load_text("bench.toml", &text, Path::new("."), "bench", &[]).unwrap_or_else(|error| panic!("{error}"));
+        let before = resident_mib();
+        let begin = Stopwatch::start();
+        let result = run(&loaded, &RunOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+        let seconds = begin.seconds();
+        assert!(result.document.passed(), "the run fails its checks");
+        let frames = result.document.pbv.as_ref().map_or(0, |pbv| pbv.engines.frames_in + pbv.engines.frames_out);
+        println!(
+            "  checks {}   {seconds:6.2} s, {} cycles, {:.0} ns a frame in or out of an engine, {:.0} MiB more at its peak",
+            if checks { "on " } else { "off" },
+            result.document.cycles,
+            seconds * 1e9 / frames as f64,
             (peak_mib() - before).max(0.0)
         );
     }

@@ -31,22 +31,22 @@ prop_compose! {
 prop_compose! {
     fn config()(
         device in any::<u16>(), timeout in any::<u32>(), retries in any::<u8>(), report_errors in any::<bool>(),
-        validate in any::<bool>(), isl_ports in any::<u64>(), switches in any::<u128>(),
+        validate in any::<bool>(), window in any::<u32>(), isl_ports in any::<u64>(), switches in any::<u128>(),
         entries in proptest::collection::vec(any::<u16>(), 0..=PBV_ENTRIES),
     ) -> ConfigRecord {
         let there = if entries.len() == PBV_ENTRIES { u128::MAX } else { (1 << entries.len()) - 1 };
-        ConfigRecord { device, timeout, retries, report_errors, validate, isl_ports, switches: switches & there, entries }
+        ConfigRecord { device, timeout, retries, report_errors, validate, window, isl_ports, switches: switches & there, entries }
     }
 }
 
 prop_compose! {
     fn init()(
         device in any::<u16>(), words in any::<u16>(), initial in any::<Option<u64>>(), pbv in any::<u128>(),
-        (pbv_order, rearm, answer_source) in any::<(bool, bool, bool)>(),
+        (pbv_order, rearm, answer_source, master) in any::<(bool, bool, bool, bool)>(),
         groups in proptest::option::of((0u16..3841, 2u8..=255)), other in proptest::option::of(any::<u128>()),
     ) -> InitRecord {
         let groups = groups.map(|(first, count)| Groups { first, count });
-        InitRecord { groups, down: other.unwrap_or(pbv), words, initial, pbv_order, rearm, answer_source, ..InitRecord::barrier(device, pbv) }
+        InitRecord { groups, down: other.unwrap_or(pbv), words, initial, pbv_order, rearm, answer_source, master, ..InitRecord::barrier(device, pbv) }
     }
 }
 

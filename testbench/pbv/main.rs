@@ -1,10 +1,12 @@
 //! The PBV family: frames, stores, engines in systems, and the examples of its source.
 
 mod contexts_share_an_engine;
+mod engines_say_how_full_they_were;
 mod examples_of_the_source;
 mod faults_are_never_silent;
 mod frames_keep_every_bit;
 mod groups_wait_for_each_other;
+mod other_contexts_are_untouched;
 mod packets_on_the_command_line;
 mod reductions_are_exact;
 mod refusals_disturb_nobody;

@@ -247,3 +247,89 @@ fn other_contexts_do_not_notice() {
     };
     assert_eq!(end(false), end(true));
 }
+
+#[test]
+fn a_node_that_fails_says_so_and_the_sum_of_the_others_is_marked() {
+    for failing in [&[0x12u16][..], &[2], &[1], &[0x11, 0x12], &[1, 2, 0x11, 0x12]] {
+        let collective = sum();
+        let mut lab = lab(&collective);
+        for device in collective.tree.participants() {
+            let like = collective.like(device, &lab.tables);
+            let mut part = Part::of(like, vec![1 << (device & 0xf), 1], TaskTime::Fixed(50));
+            part.fails = failing.iter().filter(|&&fails| fails == device).map(|_| 2).collect();
+            lab.node(device).join(part);
+        }
+        lab.send(1, When::At(SET_UP), [collective.command(1)]);
+        for run in 2..=3 {
+            lab.send(1, When::Satisfied(2, run - 1), [collective.command(run)]);
+        }
+        // No watchdog runs: the failure messages alone complete the second run.
+        let system = lab.run();
+        for device in collective.tree.participants() {
+            let outcomes = node(&system, device).outcomes(2);
+            assert_eq!(outcomes.len(), 3);
+            for (run, outcome) in (1..).zip(outcomes) {
+                let fails = |device: &u16| run == 2 && failing.contains(device);
+                let there: Vec<u16> = collective.tree.participants().into_iter().filter(|d| !fails(d)).collect();
+                let total: u64 = there.iter().map(|device| 1 << (device & 0xf)).sum();
+                let error = (run == 2).then_some(Status::Failed);
+                assert_eq!(outcome.error, error, "{device:#x} in run {run}");
+                let words = if there.is_empty() { Vec::new() } else { vec![total, there.len() as u64] };
+                assert_eq!(outcome.words, words, "{device:#x} in run {run}");
+            }
+        }
+        let mut named = missing(node(&system, 1));
+        named.sort_unstable();
+        assert_eq!(named, failing);
+        let sent = |device: u16| {
+            let log = node(&system, device).log.events().iter();
+            log.filter(|event| !event.received && event.message == Message::Failure).count()
+        };
+        assert!(collective.tree.participants().into_iter().all(|d| sent(d) == usize::from(failing.contains(&d))));
+        let at = engine(&system, if failing[0] < 0x10 { 0 } else { 0x10 });
+        assert_eq!(at.read(0x144).unwrap(), u32::from(Status::Failed.number()), "the failure point's register");
+    }
+}
+
+#[test]
+fn a_failure_message_twice_or_from_a_stranger_changes_nothing() {
+    let collective = sum();
+    let mut lab = lab(&collective);
+    lab.join(&collective, |device| (vec![1 << (device & 0xf), 1], TaskTime::Fixed(400)));
+    let like = Header { message: Message::Failure, run: 1, ..collective.like(0x11, &lab.tables) };
+    let stranger = Packet::bare(Header { requester: 0x13, ..like });
+    let old = Packet::bare(Header { requester: 0x11, run: 0, ..like });
+    lab.send(0x13, When::At(SET_UP + 150), [stranger]);
+    lab.send(0x11, When::At(SET_UP + 150), [old]);
+    lab.send(1, When::At(SET_UP), [collective.command(1)]);
+    let system = lab.run();
+    let refused = |device: u16| node(&system, device).mail()[0].1.header.status;
+    assert_eq!((refused(0x13), refused(0x11)), (Status::UnknownDevice, Status::Duplicate));
+    for device in collective.tree.participants() {
+        let outcome = &node(&system, device).outcomes(2)[0];
+        assert_eq!((outcome.error, &outcome.words[..]), (None, &[12, 4][..]));
+    }
+    assert!(missing(node(&system, 1)).is_empty());
+}
+
+/// Where the source sets every engine up itself, an engine learns from its first command who is above it. The source's own
+/// contribution may be there before, and complete it.
+#[test]
+fn an_engine_whose_only_participant_is_the_source_waits_to_learn_who_is_above() {
+    let tree = Branch::leaf(0x10, [0x11, 0x12]).over([Branch::leaf(0, [1])]);
+    let collective = Collective::all_reduce(2, 1, tree, Op::Sum, DType::I64, 2);
+    let mut lab = Lab::new(Spec::regular(2, 3, 0x10, vec![(0, 1)]), std::slice::from_ref(&collective));
+    let frames = [lab.tables.frames(1), collective.initialise_each(&lab.tables)].concat();
+    lab.send(1, When::Next, frames);
+    lab.join(&collective, |device| (vec![u64::from(device), 1], TaskTime::Fixed(0)));
+    lab.send(1, When::At(SET_UP), [collective.command(1)]);
+    lab.send(1, When::Satisfied(2, 1), [collective.command(2)]);
+    let system = lab.run();
+    for device in [1, 0x11, 0x12] {
+        let outcomes = node(&system, device).outcomes(2);
+        assert_eq!(outcomes.len(), 2, "{device:#x}");
+        for outcome in outcomes {
+            assert_eq!((outcome.error, &outcome.words[..]), (None, &[1 + 0x11 + 0x12, 3][..]), "{device:#x}");
+        }
+    }
+}

@@ -87,4 +87,10 @@ fn a_count_that_is_zero_with_a_bit_set_is_an_error() {
             .filter_map(|op| tracker.tick(op).map(|step| step.3))
             .collect();
     assert_eq!(verdicts, [Verdict::Accepted, Verdict::Accepted, Verdict::CountZero]);
+    assert_eq!(tracker.disagreement(), Some(0), "PBV and p_count did not agree: it is seen");
+    // It stays seen when they agree again.
+    for op in [Some((0, load(3))), None, None] {
+        tracker.tick(op);
+    }
+    assert_eq!((tracker.entry(0).p_count, tracker.disagreement()), (2, Some(0)));
 }

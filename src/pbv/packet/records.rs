@@ -12,7 +12,7 @@ use super::{FLIT_BYTES, PBV_ENTRIES, PacketError, pbv_at, pbv_bytes, u16_at, u32
 /// | 8 | retries before a time-out is reported |
 /// | 9 | bit 0: error messages are sent; bit 1: messages are checked against the PBV table (protocol validation) |
 /// | 10 | number of entries, 2 bytes |
-/// | 12 | reserved, 4 bytes |
+/// | 12 | cycles of a window of the congestion metrics, 4 bytes; 0: without end |
 /// | 16 | physical ports of inter-switch links, one bit a port, 8 bytes |
 /// | 24 | entries that are engines and not end devices (B-PKT-5), one bit an entry, 16 bytes |
 /// | 40 | PBV entry k: device ID, at 40 + 2 k; then zeros up to a multiple of 8 |
@@ -28,6 +28,8 @@ pub struct ConfigRecord {
     pub report_errors: bool,
     /// Messages are checked against the PBV table.
     pub validate: bool,
+    /// Cycles of a window of the congestion metrics; 0: without end.
+    pub window: u32,
     /// Ports that lead to other switches.
     pub isl_ports: u64,
     /// Entries that are engines.
@@ -45,7 +47,7 @@ pub struct ConfigRecord {
 /// | 4 | words of data, 2 bytes; 0 for a barrier |
 /// | 6 | records that follow and belong to engines below this one, 2 bytes |
 /// | 8 | initial value of the accumulator, 8 bytes |
-/// | 16 | bit 0: the accumulator starts with the initial value; bit 1: PBV order; bit 2: armed again when satisfied; bit 3: the master also answers DMU_ID; bit 4: a second bit vector follows |
+/// | 16 | bit 0: the accumulator starts with the initial value; bit 1: PBV order; bit 2: armed again when satisfied; bit 3: the master also answers DMU_ID; bit 4: a second bit vector follows; bit 5: this engine is the master |
 /// | 17 | groups of an inter-group barrier, 0: it is none |
 /// | 18 | CC_ID of its first group, 2 bytes |
 /// | 20 | reserved, 4 bytes |
@@ -72,6 +74,8 @@ pub struct InitRecord {
     pub rearm: bool,
     /// The master also answers the end point that issued the collective.
     pub answer_source: bool,
+    /// The engine is the master of the context.
+    pub master: bool,
     /// The context is a group of an inter-group barrier.
     pub groups: Option<Groups>,
     /// Participants: whose answers are expected.
@@ -110,6 +114,7 @@ impl ConfigRecord {
             retries: 0,
             report_errors: true,
             validate: true,
+            window: 0,
             isl_ports: 0,
             switches,
             entries,
@@ -129,7 +134,7 @@ impl ConfigRecord {
         out.push(self.retries);
         out.push(u8::from(self.report_errors) | u8::from(self.validate) << 1);
         out.extend((self.entries.len() as u16).to_be_bytes());
-        out.extend([0; 4]);
+        out.extend(self.window.to_be_bytes());
         out.extend(self.isl_ports.to_be_bytes());
         out.extend(pbv_bytes(self.switches));
         out.extend(self.entries.iter().flat_map(|entry| entry.to_be_bytes()));
@@ -151,7 +156,7 @@ impl ConfigRecord {
             return Err(bad("its length does not fit its number of entries or the payload"));
         }
         let pad = &bytes[CONFIG_RECORD_BYTES + 2 * entries..length];
-        if bytes[9] > 3 || u32_at(bytes, 12) != 0 || pad.iter().any(|&byte| byte != 0) {
+        if bytes[9] > 3 || pad.iter().any(|&byte| byte != 0) {
             return Err(bad("reserved bits are set"));
         }
         let switches = pbv_at(bytes, 24);
@@ -164,6 +169,7 @@ impl ConfigRecord {
             retries: bytes[8],
             report_errors: bytes[9] & 1 != 0,
             validate: bytes[9] & 2 != 0,
+            window: u32_at(bytes, 12),
             isl_ports: u64_at(bytes, 16),
             switches,
             entries: (0..entries).map(|k| u16_at(bytes, CONFIG_RECORD_BYTES + 2 * k)).collect(),
@@ -188,6 +194,7 @@ impl InitRecord {
             pbv_order: false,
             rearm: false,
             answer_source: false,
+            master: false,
             groups: None,
             pbv,
             down: pbv,
@@ -205,7 +212,8 @@ impl InitRecord {
                 | u8::from(self.pbv_order) << 1
                 | u8::from(self.rearm) << 2
                 | u8::from(self.answer_source) << 3
-                | u8::from(self.down != self.pbv) << 4,
+                | u8::from(self.down != self.pbv) << 4
+                | u8::from(self.master) << 5,
         );
         let Groups { first, count } = self.groups.unwrap_or(Groups { first: 0, count: 0 });
         out.push(count);
@@ -224,7 +232,7 @@ impl InitRecord {
             return Err(bad("fewer bytes than an initialisation record has"));
         }
         let initial = u64_at(bytes, 8);
-        if bytes[16] > 31 || bytes[20..24].iter().any(|&byte| byte != 0) || bytes[16] & 1 == 0 && initial != 0 {
+        if bytes[16] > 63 || bytes[20..24].iter().any(|&byte| byte != 0) || bytes[16] & 1 == 0 && initial != 0 {
             return Err(bad("reserved bits are set"));
         }
         let (count, first) = (bytes[17], u16_at(bytes, 18));
@@ -245,6 +253,7 @@ impl InitRecord {
             pbv_order: bytes[16] & 2 != 0,
             rearm: bytes[16] & 4 != 0,
             answer_source: bytes[16] & 8 != 0,
+            master: bytes[16] & 32 != 0,
             groups: (count > 0).then_some(Groups { first, count }),
             pbv,
             down: if second { pbv_at(bytes, INIT_RECORD_BYTES) } else { pbv },

@@ -14,12 +14,13 @@ use crate::fabric::{Plan, PlanLink, SwitchCfg, Vcs, credit_round_trip};
 use crate::kernel::{Cycle, Rng};
 use crate::pbv::ce::{CeCfg, Hazard};
 use crate::pbv::engine::EngineCfg;
+use crate::pbv::metrics::QUEUES;
 use crate::pbv::node::{Node, Part, TaskTime, When};
-use crate::pbv::packet::{Groups, Message, Packet};
+use crate::pbv::packet::{Groups, Header, Message, Packet};
 use crate::pbv::plan::{self, Branch, Tables};
 use crate::pbv::routes::Directory;
 use crate::pbv::system::{Ground, System, Wires};
-use crate::pbv::tables::engine_base;
+use crate::pbv::tables::{METRICS, engine_base};
 use crate::scenario::armed::file::{ComputeFile, EffectFile};
 use crate::scenario::build::{lay_out, pipeline, policy, router};
 use crate::scenario::config::{AutoOr, Data};
@@ -145,6 +146,7 @@ impl<'a> Builder<'a> {
             self.nodes(index, collective, &tables, &operands[index], (initialise, start), &mut ends);
         }
 
+        self.congestion(collectives.len(), &mut ends);
         let mut plan = lay.plan.clone();
         if self.pbv.engine.attach == AttachFile::Own {
             for node in &mut plan.nodes[..lay.switches()] {
@@ -273,6 +275,7 @@ impl<'a> Builder<'a> {
             record.timeout = engine.timeout_cycles.saturating_mul(engine.timeout_factor.saturating_pow(levels));
             record.retries = engine.retries as u8;
             (record.report_errors, record.validate) = (engine.report_errors, engine.validate);
+            record.window = engine.metrics_window_cycles;
             let switch = u32::from(seat.0) / self.pbv.device_stride;
             let ports = self.neighbours.keys().filter(|(at, port)| *at == switch && *port < 64);
             record.isl_ports = ports.fold(0, |all, &(_, port)| all | 1 << port);
@@ -421,6 +424,18 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Reads of the congestion metrics, in lanes behind those of the collectives.
+    fn congestion(&self, lanes: usize, ends: &mut [Node]) {
+        for (index, request) in self.pbv.congestion.iter().enumerate() {
+            for (k, &switch) in request.switches.iter().enumerate() {
+                let from = self.devices[request.by as usize];
+                let frame = congestion_read(from, self.switch_device(switch), request.plane, index);
+                let when = if k == 0 { When::At(request.cycle) } else { When::Next };
+                ends[request.by as usize].then_in(lanes + 1 + index, when, frame);
+            }
+        }
+    }
+
     /// Parts of the nodes in a collective, and the script of its source.
     fn nodes(
         &self,
@@ -444,6 +459,9 @@ impl<'a> Builder<'a> {
             part.length = words;
             part.blocks = of.blocks;
             part.group = of.group.is_some();
+            for fails in of.fails.iter().filter(|fails| fails.end_point == end) {
+                part.fails.extend(fails.round.map_or(1..=of.rounds, |round| round + 1..=round + 1));
+            }
             (part.patience, part.asks) = (self.patience(index, collective), of.max_asks);
             if of.starts_on == StartFile::Initialisation {
                 part.starts_on = Message::Initialisation;
@@ -640,6 +658,13 @@ impl<'a> Builder<'a> {
         };
         at.into_iter().enumerate().map(link).collect()
     }
+}
+
+/// The frame that asks an engine for its congestion metrics; the answer has its tag, the number of the request.
+fn congestion_read(from: u16, device: u16, plane: u8, request: usize) -> Packet {
+    let mut header = Header::new(Message::Read, from, device, engine_base(plane) + METRICS);
+    (header.p_count, header.tag) = (3 + 2 * QUEUES as u16, request as u16);
+    Packet::bare(header)
 }
 
 /// Flits of a frame.

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::file::{
-    CollectiveFile, EngineFile, FaultFile, KindFile, OrderFile, PbvFile, SetupFile, StartFile, TreeFile,
+    CollectiveFile, CongestionFile, EngineFile, FailsFile, FaultFile, InitialisationFile, KindFile, OrderFile, PbvFile,
+    SetupFile, StartFile, TreeFile,
 };
 use crate::arith::{DType, Op, Round};
 use crate::pbv::packet::MAX_PAYLOAD_BYTES;
@@ -27,10 +28,26 @@ pub struct Pbv {
     pub device_stride: u32,
     /// The collectives.
     pub collectives: Vec<Collective>,
+    /// Requests for congestion metrics.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub congestion: Vec<Congestion>,
     /// Link layer of links with faults.
     pub link_layer: LinkLayerFile,
     /// Faults.
     pub faults: Vec<FaultFile>,
+}
+
+/// Requests for congestion metrics of engines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Congestion {
+    /// Switches whose engines are asked.
+    pub switches: Vec<u32>,
+    /// When.
+    pub cycle: u64,
+    /// The end point that asks.
+    pub by: u32,
+    /// Which engine of each switch.
+    pub plane: u8,
 }
 
 /// How engines are set up.
@@ -101,6 +118,9 @@ pub struct Collective {
     pub task_cycles: ComputeFile,
     /// Participants that take longer.
     pub late: Vec<LateFile>,
+    /// Participants whose tasks fail.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fails: Vec<FailsFile>,
     /// Nodes work at nothing else until they are answered.
     pub blocks: bool,
     /// Patience of nodes; 0 is without end.
@@ -202,14 +222,45 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, problems: &mut Vec<Pr
         check_fault(fault, &format!("pbv.fault[{index}]"), problems);
     }
     let setup = setup(&file.setup, &collectives, topology, problems);
+    let mut asked = Vec::new();
+    for (index, request) in file.congestion.iter().enumerate() {
+        asked.extend(congestion(request, index, file, setup.configured_by, topology, problems));
+    }
     Pbv {
         engine: file.engine.clone(),
+        congestion: asked,
         setup,
         device_stride,
         collectives,
         link_layer: file.link_layer.clone(),
         faults: file.fault.clone(),
     }
+}
+
+fn congestion(
+    file: &CongestionFile,
+    index: usize,
+    pbv: &PbvFile,
+    configures: u32,
+    topology: &Topology,
+    problems: &mut Vec<Problem>,
+) -> Option<Congestion> {
+    let path = format!("pbv.congestion[{index}]");
+    let by = file.by.unwrap_or(configures);
+    let known = file.by.is_none_or(|by| end_point(by, topology, &format!("{path}.by"), problems));
+    let switches = if file.at == "all" {
+        (0..topology.switches()).collect()
+    } else {
+        vec![switch(&file.at, topology, format!("{path}.at"), problems)?]
+    };
+    if file.plane >= pbv.engine.per_switch {
+        problems.push(
+            Problem::at(format!("{path}.plane"), format!("switches have no engine {}", file.plane))
+                .expected(format!("up to {}", pbv.engine.per_switch - 1)),
+        );
+        return None;
+    }
+    known.then_some(Congestion { switches, cycle: file.cycle, by, plane: file.plane as u8 })
 }
 
 /// Device IDs have 16 bits, and 0xffff is nobody's.
@@ -326,6 +377,12 @@ fn groups(
             problems.push(Problem::at(here, format!("end point {} takes no part", late.end_point)));
         }
     }
+    for (at, fails) in file.fails.iter().enumerate() {
+        if !seen.contains_key(&u64::from(fails.end_point)) {
+            let here = format!("{path}.fails[{at}].end_point");
+            problems.push(Problem::at(here, format!("end point {} takes no part", fails.end_point)));
+        }
+    }
     if let ComputeFile::List(rows) = &file.task_cycles
         && rows.len() != 1
         && rows.len() != members
@@ -358,6 +415,7 @@ fn groups(
         (own.participants, own.source) = (ParticipantsFile::List(members), source);
         own.cc_id = Some(first + number as u32);
         own.late.retain(|late| group.contains(&u64::from(late.end_point)));
+        own.fails.retain(|fails| group.contains(&u64::from(fails.end_point)));
         if let ComputeFile::List(rows) = &mut own.task_cycles
             && rows.len() != 1
         {
@@ -451,6 +509,15 @@ fn one(
                 .expected("`kind = \"inter-group-barrier\"` for one"),
         );
     }
+    if file.starts_on == StartFile::Initialisation && pbv.setup.initialisation == InitialisationFile::Each {
+        problems.push(
+            Problem::at(
+                format!("{path}.starts_on"),
+                "without a command, engines that the source sets up do not learn who is above",
+            )
+            .expected("\"command\", or `pbv.setup.initialisation = \"through-master\"`"),
+        );
+    }
     timing(file, path, &list, problems);
     let dtype = file.dtype.as_deref().and_then(DType::from_name).unwrap_or(DType::F64);
     let given = file.op.as_deref().and_then(Op::from_name);
@@ -496,6 +563,7 @@ fn one(
         start_cycle: file.start_cycle,
         task_cycles: file.task_cycles.clone(),
         late: file.late.clone(),
+        fails: file.fails.clone(),
         blocks: file.blocks,
         patience_cycles: file.patience_cycles,
         max_asks: file.max_asks,
@@ -576,6 +644,20 @@ fn arithmetic(file: &CollectiveFile, path: &str, op: Op, dtype: DType, problems:
 }
 
 fn timing(file: &CollectiveFile, path: &str, list: &[u32], problems: &mut Vec<Problem>) {
+    for (at, fails) in file.fails.iter().enumerate() {
+        if !list.contains(&fails.end_point) {
+            let here = format!("{path}.fails[{at}].end_point");
+            problems.push(Problem::at(here, format!("end point {} takes no part", fails.end_point)));
+        } else if file.kind == KindFile::Multicast {
+            let here = format!("{path}.fails[{at}].end_point");
+            problems.push(Problem::at(here, "nobody works at a multicast, so no task fails"));
+        } else if let Some(round) = fails.round.filter(|&round| round >= file.rounds) {
+            problems.push(
+                Problem::at(format!("{path}.fails[{at}].round"), format!("there is no round {round}"))
+                    .expected(format!("up to {}", file.rounds - 1)),
+            );
+        }
+    }
     match &file.task_cycles {
         ComputeFile::Random { least, most } if least > most => problems.push(
             Problem::at(format!("{path}.task_cycles.random_min"), "the least is above the largest")

@@ -28,6 +28,10 @@ pub struct PbvFile {
     /// The collectives that run.
     #[schemars(length(max = 4096))]
     pub collective: Vec<CollectiveFile>,
+    /// Who asks engines for their congestion metrics, and when.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 4096))]
+    pub congestion: Vec<CongestionFile>,
     /// The link layer of links on which faults happen.
     pub link_layer: LinkLayerFile,
     /// What fails: links that lose, damage, repeat or delay frames, and what is dead from some cycle on.
@@ -72,6 +76,10 @@ pub struct EngineFile {
     /// How often an engine asks those that are missing before it reports them.
     #[schemars(range(min = 0, max = 255))]
     pub retries: u32,
+    /// Cycles of a window of the congestion metrics; 0 measures without end.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub metrics_window_cycles: u32,
     /// Error messages are sent to whoever sent a frame that is refused.
     pub report_errors: bool,
     /// Senders are checked against the PBV table.
@@ -92,10 +100,38 @@ impl Default for EngineFile {
             timeout_cycles: 0,
             timeout_factor: 3,
             retries: 0,
+            metrics_window_cycles: 0,
             report_errors: true,
             validate: true,
         }
     }
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(value: &u32) -> bool {
+    *value == 0
+}
+
+/// A request for congestion metrics: reads of the registers, in band.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct CongestionFile {
+    /// The switch whose engine is asked, or "all".
+    #[schemars(length(min = 1))]
+    pub at: String,
+    /// Cycle in which the first frame is sent, at the earliest.
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
+    pub cycle: u64,
+    /// The end point that asks. Default: the one that configures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 4_194_303))]
+    pub by: Option<u32>,
+    /// Which of the packet engines of the switch.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 3))]
+    pub plane: u32,
 }
 
 /// Where packet engines join.
@@ -267,6 +303,10 @@ pub struct CollectiveFile {
     /// Participants that take longer.
     #[schemars(length(max = 65_536))]
     pub late: Vec<LateFile>,
+    /// Participants whose tasks fail: they send a failure message instead of contributing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 65_536))]
+    pub fails: Vec<FailsFile>,
     /// A node works at no other collective between its contribution and the answer. Collectives that overlap and come to
     /// nodes in different orders then wait for each other for ever.
     pub blocks: bool,
@@ -314,6 +354,7 @@ impl Default for CollectiveFile {
             start_cycle: AutoOr::Auto,
             task_cycles: ComputeFile::Same(0),
             late: Vec::new(),
+            fails: Vec::new(),
             blocks: true,
             patience_cycles: AutoOr::Auto,
             max_asks: 3,
@@ -321,6 +362,20 @@ impl Default for CollectiveFile {
             data: None,
         }
     }
+}
+
+/// A participant whose task fails.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct FailsFile {
+    /// The participant.
+    #[schemars(range(min = 0, max = 4_194_303))]
+    pub end_point: u32,
+    /// Only in this round, counted from 0. Default: in every one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 99_999))]
+    pub round: Option<u32>,
 }
 
 /// The collectives there are.

@@ -1,7 +1,7 @@
 //! The ladder of a PBV run: a column for every engine and node that sent or received something, a message for every frame.
 //!
 //! Columns: the sources of collectives, then engines, then the other nodes, each in the order of device IDs. A frame is matched with its
-//! arrival by sender, receiver, message and context, first sent first received: frames from one device to another stay in
+//! arrival by sender, receiver, message, context and run, first sent first received: frames from one device to another stay in
 //! order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -29,7 +29,7 @@ pub fn ladder(ready: &Ready) -> Ladder {
     let column: BTreeMap<u16, usize> = columns.iter().enumerate().map(|(at, &device)| (device, at)).collect();
     let name = |device: &u16| ready.names.get(device).cloned().unwrap_or_else(|| format!("{device:#06x}"));
     let mut ladder = Ladder { actors: columns.iter().map(name).collect(), ..Ladder::default() };
-    let key = |event: &Event| (event.from, event.to, event.message, event.cc_id);
+    let key = |event: &Event| (event.from, event.to, event.message, event.cc_id, event.run);
     let mut arrivals: BTreeMap<_, VecDeque<u64>> = BTreeMap::new();
     for event in log.iter().filter(|event| event.received) {
         arrivals.entry(key(event)).or_default().push_back(event.cycle);

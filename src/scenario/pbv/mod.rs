@@ -5,6 +5,7 @@
 //! | [`file`](mod@file) | the `[pbv]` table |
 //! | [`config`] | the same after checking: what a system is built from |
 //! | [`build`] | device IDs, trees of engines, frames that set them up, faults, nodes |
+//! | [`congestion`] | congestion metrics that were asked for |
 //! | [`run`](mod@run) | the run and its report |
 //! | [`golden`] | the golden check: who entered where in which order, walked by the oracle |
 //! | [`result`] | what a run says, for programs and for people |
@@ -12,6 +13,7 @@
 
 pub mod build;
 pub mod config;
+pub mod congestion;
 pub mod file;
 pub mod golden;
 pub mod ladder;

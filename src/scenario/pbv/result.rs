@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+use super::congestion::CongestionResult;
 use crate::scenario::armed::result::Outcomes;
 
 /// The PBV part of a result document.
@@ -16,6 +17,9 @@ pub struct PbvResult {
     pub outcomes: Outcomes,
     /// What all engines together counted.
     pub engines: EnginesResult,
+    /// Congestion metrics that were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub congestion: Vec<CongestionResult>,
     /// What links with faults did, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<Map<String, Json>>,
@@ -206,6 +210,14 @@ impl PbvResult {
         lines.push(("engines".into(), text));
         if !engines.failure_points.is_empty() {
             lines.push((String::new(), format!("failure points: {}", some(&engines.failure_points))));
+        }
+        let mut label = "congestion";
+        for report in self.congestion.iter().take(SHOWN) {
+            lines.push((label.into(), report.line()));
+            label = "";
+        }
+        if self.congestion.len() > SHOWN {
+            lines.push((String::new(), format!("… and {} more reports like these", self.congestion.len() - SHOWN)));
         }
         lines
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::build::{BuildOptions, Ready, build};
 use super::config::{Collective, Pbv};
+use super::congestion;
 use super::file::KindFile;
 use super::golden::{Reader, Value};
 use super::ladder::ladder;
@@ -199,6 +200,7 @@ impl<'a> Run<'a> {
             findings.extend(finding);
         }
         self.totals(&mut pbv);
+        pbv.congestion = congestion::reports(self.pbv, &self.ready);
         let system = &self.ready.system;
         let levels = system.plan().levels.clone();
         let ends = |at: usize| system.link_ends(at);
@@ -233,9 +235,10 @@ impl<'a> Run<'a> {
                     add(&mut sum.refused, status.name(), count.into());
                 }
             }
-            if let Some((device, cc_id, _)) = readings.failure {
+            if let Some((device, cc_id, status)) = readings.failure {
                 let (at, who) = (self.name(engine.cfg().device), self.name(device));
-                sum.failure_points.push(format!("{at}: {who} in context {cc_id}"));
+                let said = if status == Status::Failed { ", by its own account" } else { "" };
+                sum.failure_points.push(format!("{at}: {who} in context {cc_id}{said}"));
             }
         }
         for link in self.ready.system.bumps().iter().filter_map(Wired::fault) {

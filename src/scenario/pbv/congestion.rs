@@ -1,0 +1,103 @@
+//! Congestion metrics that were asked for in band: what the answers say.
+
+use serde::{Deserialize, Serialize};
+
+use super::build::Ready;
+use super::config::Pbv;
+use crate::pbv::engine::MOST_CHANNELS;
+use crate::pbv::metrics::{INBOX, OUTPUT};
+use crate::pbv::packet::Message;
+
+/// What an engine said of its queues.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CongestionResult {
+    /// Name of its switch.
+    pub switch: String,
+    /// Which of the engines there.
+    pub plane: u8,
+    /// Name of the end point that asked.
+    pub by: String,
+    /// Cycle in which the answer was there; null if none came.
+    pub answer_cycle: Option<u64>,
+    /// Complete windows; 0 where metrics are without end.
+    pub windows: u64,
+    /// Cycles that the metrics are of: the last complete window, or all so far.
+    pub measured_cycles: u64,
+    /// Queues in which something stood.
+    pub queues: Vec<QueueResult>,
+}
+
+/// How full a queue was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct QueueResult {
+    /// "P0.p2p0": input buffer of port 0 (from the switch), channel 0; P1 is from what lies behind; "inbox": checked frames;
+    /// "output": messages that leave.
+    pub queue: String,
+    /// "flits" or "messages".
+    pub unit: String,
+    /// Mean over the cycles measured, as the register has it: in 256ths, rounded down.
+    pub mean: f64,
+    /// Maximum.
+    pub most: u64,
+}
+
+impl CongestionResult {
+    /// A line of the summary.
+    pub fn line(&self) -> String {
+        let CongestionResult { switch, by, .. } = self;
+        let engine = if self.plane == 0 { switch.clone() } else { format!("{switch}, engine {}", self.plane) };
+        let Some(cycle) = self.answer_cycle else { return format!("{engine} did not answer {by}") };
+        let of = |queue: &QueueResult| {
+            let QueueResult { queue, mean, most, .. } = queue;
+            format!("{queue} {mean:.2} on average, at most {most}")
+        };
+        let queues: Vec<String> = self.queues.iter().map(of).collect();
+        let queues = if queues.is_empty() { "nothing in any queue".to_owned() } else { queues.join("; ") };
+        let what = if self.windows > 0 {
+            format!("window {} of {} cycles", self.windows, self.measured_cycles)
+        } else {
+            format!("{} cycles", self.measured_cycles)
+        };
+        format!("{engine} to {by} in cycle {cycle}, {what}: {queues}")
+    }
+}
+
+fn name(queue: usize) -> (String, &'static str) {
+    match queue {
+        INBOX => ("inbox".into(), "flits"),
+        OUTPUT => ("output".into(), "messages"),
+        _ => (format!("P{}.p2p{}", queue / MOST_CHANNELS, queue % MOST_CHANNELS), "flits"),
+    }
+}
+
+/// The answers to all requests, in their order.
+pub fn reports(pbv: &Pbv, ready: &Ready) -> Vec<CongestionResult> {
+    let mut all = Vec::new();
+    for (index, request) in pbv.congestion.iter().enumerate() {
+        let node = &ready.system.ends()[request.by as usize];
+        for &switch in &request.switches {
+            let device = (switch * pbv.device_stride) as u16;
+            let answer = node.mail().iter().find(|(_, packet)| {
+                let header = &packet.header;
+                (header.message, header.requester, header.tag) == (Message::ReadReply, device, index as u16)
+            });
+            let words = answer.map_or(&[][..], |(_, packet)| packet.words());
+            let (head, readings) = words.split_at(words.len().min(3));
+            let reading = |(queue, pair): (usize, &[u64])| {
+                let (queue, unit) = name(queue);
+                QueueResult { queue, unit: unit.into(), mean: pair[0] as f64 / 256.0, most: pair[1] }
+            };
+            let names = |device: u16| ready.names.get(&device).cloned().unwrap_or_default();
+            all.push(CongestionResult {
+                switch: names(device),
+                plane: request.plane,
+                by: names(node.device()),
+                answer_cycle: answer.map(|(cycle, _)| *cycle),
+                windows: head.get(1).copied().unwrap_or(0),
+                measured_cycles: head.get(2).copied().unwrap_or(0),
+                queues: readings.chunks_exact(2).enumerate().map(reading).filter(|queue| queue.most > 0).collect(),
+            });
+        }
+    }
+    all
+}
