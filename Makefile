@@ -37,7 +37,7 @@ bench: cmake ## measure what simulating costs; BOOKSIM=path runs that program be
 wave: run ## run the flagship and say how to look at its waveform
 	@echo
 	@echo "GTKWave:   gtkwave out/allreduce-die.vcd out/allreduce-die.gtkw    (states by name, signals in groups)"
-	@echo "Surfer:    surfer out/allreduce-die.vcd"
+	@echo "Surfer:    surfer -c out/allreduce-die.sucl out/allreduce-die.vcd"
 	@echo "terminal:  $(PROGRAM) wave show out/allreduce-die.vcd --signals '**.sw4.switch.ceng.*' --window 25..50"
 
 curves: program ## draw the README's curves of three networks with BookSim2's points on them

@@ -537,6 +537,9 @@ impl Block for End {
                     break;
                 }
                 self.inbox.pop_front();
+                if tables.cfg.log {
+                    self.log.push(now, Happening::Delivered, token, &frame);
+                }
                 self.deliver(now, vc, &frame, token);
             }
             self.act(now, tables);

@@ -77,6 +77,8 @@ pub struct RootRound {
     pub seqno: u16,
     /// Attempts.
     pub attempts: u32,
+    /// Sequence number and cycle of each of them.
+    pub asked: Vec<(u16, Cycle)>,
     /// Cycle of the first arming.
     pub armed: Cycle,
     /// Cycle in which the root's own contribution was ready.
@@ -219,6 +221,7 @@ impl Root {
             round,
             seqno: self.seqno,
             attempts: 1,
+            asked: vec![(self.seqno, now)],
             armed: now,
             own_ready: self.own_ready,
             end: None,
@@ -367,6 +370,7 @@ impl Root {
         }
         record_of.attempts += 1;
         self.seqno = next_seqno(self.seqno);
+        record_of.asked.push((self.seqno, now));
         let header = Header { seqno: self.seqno, arm: true, op: code_op, resno, retry: true, ..Header::default() };
         self.multicast(header, quad, token, out);
         self.begin_attempt(now);

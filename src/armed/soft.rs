@@ -245,6 +245,7 @@ impl Soft {
                 round: super::job::Round { data: Some(self.round) },
                 seqno: 0,
                 attempts: 1,
+                asked: vec![(0, self.began)],
                 armed: self.began,
                 own_ready: self.ready,
                 end: Some(now),

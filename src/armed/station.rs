@@ -104,6 +104,8 @@ pub enum Happening {
     Merged,
     /// Took it: it was for this end point.
     Received,
+    /// Handed it to its process, after what software takes.
+    Delivered,
     /// Dropped it.
     Dropped,
 }

@@ -67,7 +67,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     Replay(replay::Arguments),
     Why(why::Arguments),
     Sweep(sweep::Arguments),

@@ -12,7 +12,7 @@ use crate::scenario::expr::Expr;
 use crate::scenario::result::{Document, ResultData};
 use crate::scenario::run::{RunError, RunOptions, TriggerOptions, WaveOptions};
 use crate::scenario::summary::{self, Written};
-use crate::scenario::{Loaded, Problem, Problems, Source, data, load_file, load_text, run};
+use crate::scenario::{Loaded, Problem, Problems, Source, data, estimate, load_file, load_text, run};
 
 /// Run a scenario and check its results.
 #[derive(Debug, Args)]
@@ -47,12 +47,22 @@ pub(super) struct Arguments {
     /// Write the waveform only around the first cycle in which this holds, for example "die.tile2.sw4.switch.ceng.operands == 2"
     #[arg(long, value_name = "EXPR", requires = "wave", value_parser = condition)]
     trigger: Option<Expr>,
-    /// Cycles before the trigger that are written; they are kept in memory until it fires
+    /// Cycles before the trigger that are written; they are kept in memory until it fires, and written at the end if it does not
     #[arg(long, value_name = "CYCLES", requires = "trigger", default_value_t = 100)]
     before: u64,
     /// Cycles after the trigger that are written [default: to the end]
     #[arg(long, value_name = "CYCLES", requires = "trigger")]
     after: Option<u64>,
+    /// Write only the last so many cycles of the run; they are kept in memory until it ends or a check ends it
+    #[arg(long, value_name = "CYCLES", requires = "wave", conflicts_with = "trigger")]
+    last: Option<u64>,
+    /// Write the waveform only if a check fails or the trigger fires
+    #[arg(long, requires = "wave")]
+    only_failed: bool,
+    /// Only say how big the waveform will be, from a sample of so many cycles
+    #[arg(long, value_name = "CYCLES", requires = "wave", num_args = 0..=1, default_missing_value = "4000",
+          value_parser = clap::value_parser!(u64).range(10..))]
+    estimate_wave: Option<u64>,
     /// Write a message ladder: who sent what to whom when, as text or, for a name in .svg, as a picture
     #[arg(long, value_name = "FILE")]
     ladder: Option<PathBuf>,
@@ -74,6 +84,9 @@ pub(super) struct Arguments {
     /// Evaluate every block in every cycle, which must not change anything either
     #[arg(long)]
     no_skip: bool,
+    /// Let so many threads evaluate a large system, which must not change anything but the time; a waveform needs one
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=64))]
+    threads: usize,
     /// Leave out link monitors and the golden evaluation
     #[arg(long)]
     no_checks: bool,
@@ -213,6 +226,10 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
         fs::create_dir_all(folder).map_err(|error| write_error(folder, error))?;
     }
     let wave = wave_options(arguments, &loaded);
+    if let (Some(cycles), Some(wave)) = (arguments.estimate_wave, &wave) {
+        print(&estimate::wave(&loaded, wave, cycles)?.to_string());
+        return Ok(true);
+    }
     let meter = Meter::new();
     let hook = |progress| meter.update(progress);
     let options = RunOptions {
@@ -230,6 +247,7 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
         ladder: arguments.ladder.is_some(),
         why: None,
         timeline: false,
+        threads: arguments.threads,
         hook: Some(&hook),
     };
     let outcome = run::run(&loaded, &options);
@@ -264,7 +282,7 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
         fs::write(path, text).map_err(|error| write_error(path, error))?;
         written.push(Written::new("ladder", path.clone()));
     }
-    if let Some(wave) = &wave {
+    if let (Some(wave), Some(_)) = (&wave, &result.wave) {
         written.push(Written::new("wave", wave.path.clone()));
     }
     if arguments.json {
@@ -314,11 +332,16 @@ fn wave_options(arguments: &Arguments, loaded: &Loaded) -> Option<WaveOptions> {
         from_cycle: window.map_or(defaults.from_cycle, |window| window.from.unwrap_or(0)),
         to_cycle: window.map_or(defaults.to_cycle, |window| window.to),
         clock: defaults.clock,
-        trigger: arguments.trigger.clone().map(|condition| TriggerOptions {
-            condition,
-            before: arguments.before,
-            after: arguments.after,
-        }),
+        trigger: match (&arguments.trigger, arguments.last) {
+            (Some(condition), _) => Some(TriggerOptions {
+                condition: Some(condition.clone()),
+                before: arguments.before,
+                after: arguments.after,
+            }),
+            (None, Some(last)) => Some(TriggerOptions { condition: None, before: last, after: None }),
+            (None, None) => None,
+        },
+        only_failed: arguments.only_failed,
     })
 }
 

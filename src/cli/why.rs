@@ -1,4 +1,4 @@
-//! `watershed why`: where the cycles of a collective went.
+//! `watershed why`: where the cycles of a collective, a round or a packet went.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -9,24 +9,34 @@ use super::progress::Meter;
 use super::replay::Recorded;
 use super::run::{Window, window};
 use super::{Exit, complain, print};
+use crate::scenario::config::Family;
 use crate::scenario::run::{self, RunOptions};
 use crate::scenario::why::{Ask, Why};
 
 /// Say where the cycles of a collective's latency went.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs what the result was made from once more with a journal, and follows the last word that landed back along its critical
-path: the queues it waited in, the links, the engines and which operand came last there, the core it began at. The parts add
-up to the latency exactly. So far for collectives of the PIUMA family.
+Runs what the result was made from once more with a journal, and follows the critical path back from its end: the queues, the
+links, the engines and which operand came last there, time-outs, and the participant at which it began. The parts add up to
+the latency exactly.
+
+  PIUMA            the last word of every collective and scan, or the word that --packet names
+  armed, PBV       the slowest round of every collective that ended at every participant, or the round that --packet names
+  traffic, hosts   the packet that took longest, or the one that --packet SOURCE:NUMBER names: the end point that sent it and
+                   its number there, from 0
 
 Examples:
   watershed run allreduce-die --set collective.0.elements=1 --out out
   watershed why out/allreduce-die.json
   watershed why out/allreduce-die.json --collective sum --packet 0 --json
+  watershed run fig4-late-leaf --json > late.json
+  watershed why late.json --cycles 100..300
+  watershed run mesh-transpose --json > mesh.json
+  watershed why mesh.json --packet 5:17
 
 Exit status:
   0  the latency is explained
-  1  it is not: no collective has ended
+  1  it is not: nothing has ended that could be explained
   2  the command line is wrong, or the file is no result document that can be run again")]
 pub(super) struct Arguments {
     /// Result document, as `run --json` and `run --out` write it
@@ -35,15 +45,34 @@ pub(super) struct Arguments {
     /// Only this collective
     #[arg(long, value_name = "NAME")]
     collective: Option<String>,
-    /// The way of this word of the vector instead of the last one
-    #[arg(long, value_name = "NUMBER")]
-    packet: Option<u64>,
+    /// The way of this word or round instead of the last or slowest one, or of a packet: the end point that sent it, and its number there
+    #[arg(long, value_name = "NUMBER|SOURCE:NUMBER", value_parser = packet)]
+    packet: Option<Packet>,
     /// Only what happened from cycle A to cycle B, both included; either may be left out
     #[arg(long, value_name = "A..B", value_parser = window)]
     cycles: Option<Window>,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// What `--packet` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Packet {
+    source: Option<u32>,
+    number: u64,
+}
+
+/// Reads `NUMBER` or `SOURCE:NUMBER`.
+fn packet(text: &str) -> Result<Packet, String> {
+    let number = |text: &str| text.parse().map_err(|_| format!("\"{text}\" is not a number"));
+    Ok(match text.split_once(':') {
+        None => Packet { source: None, number: number(text)? },
+        Some((source, at)) => {
+            let source = source.parse().map_err(|_| format!("\"{source}\" is not the number of an end point"))?;
+            Packet { source: Some(source), number: number(at)? }
+        }
+    })
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
@@ -59,16 +88,35 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 
 fn execute(arguments: &Arguments) -> Result<bool, String> {
     let recorded = Recorded::read(&arguments.file)?;
+    let scenario = &recorded.loaded.scenario;
     if let Some(name) = &arguments.collective {
-        let known: Vec<&str> = recorded.loaded.scenario.collectives.iter().map(|found| found.name.as_str()).collect();
+        let mut known: Vec<&str> = scenario.collectives.iter().map(|found| found.name.as_str()).collect();
+        known.extend(scenario.armed.iter().flat_map(|armed| &armed.reductions).map(|found| found.name.as_str()));
+        known.extend(scenario.pbv.iter().flat_map(|pbv| &pbv.collectives).map(|found| found.name.as_str()));
+        if known.is_empty() {
+            return Err("error: the result has no collectives; --packet names packets".into());
+        }
         if !known.contains(&name.as_str()) {
             let list = crate::scenario::names::one_of(&known);
             return Err(format!("error: the result has no collective \"{name}\", but {list}"));
         }
     }
+    if let Some(Packet { source: Some(source), .. }) = arguments.packet {
+        let ends = scenario.topology.end_points();
+        if u64::from(source) >= u64::from(ends) {
+            return Err(format!("error: there is no end point {source}: the system has {ends}"));
+        }
+        if scenario.family == Family::Armed || scenario.family == Family::Pbv {
+            return Err("error: packets by their source are for traffic, hosts and programs; this family has rounds: --packet NUMBER".into());
+        }
+    }
     let meter = Meter::new();
     let hook = |progress| meter.update(progress);
-    let ask = Ask { collective: arguments.collective.as_deref(), packet: arguments.packet };
+    let ask = Ask {
+        collective: arguments.collective.as_deref(),
+        packet: arguments.packet.map(|packet| packet.number),
+        source: arguments.packet.and_then(|packet| packet.source),
+    };
     let outcome = run::run(&recorded.loaded, &RunOptions { hook: Some(&hook), why: Some(ask), ..recorded.options() });
     meter.finish();
     let result = outcome.map_err(|error| error.to_string())?;
@@ -76,7 +124,7 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         complain(&format_args!("note: {note}"));
     }
     if result.why.is_empty() {
-        complain(&"no collective has ended: there is no latency to explain");
+        complain(&"nothing has ended that could be explained");
         return Ok(false);
     }
     if arguments.json {
@@ -92,9 +140,12 @@ fn text(why: &Why, window: Option<Window>) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "{}: {} cycles, from {} to {}, along the way of word {} to {}",
-        why.collective, why.latency_cycles, why.start_cycle, why.end_cycle, why.word, why.landed_at
+        "{}: {} cycles, from {} to {}, along the way of {} {} to {}",
+        why.collective, why.latency_cycles, why.start_cycle, why.end_cycle, why.what, why.number, why.landed_at
     );
+    if let (Some(last), Some(cycles)) = (why.last_contribution, why.since_last_contribution()) {
+        let _ = writeln!(out, "the last contribution was ready in cycle {last}: {cycles} cycles before the end");
+    }
     let shown = |from: u64, to: u64| {
         window.is_none_or(|window| to > window.from.unwrap_or(0) && window.to.is_none_or(|last| from <= last))
     };
@@ -120,13 +171,16 @@ fn text(why: &Why, window: Option<Window>) -> String {
         let others: Vec<String> = engine
             .others
             .iter()
-            .map(|(port, early)| if *early == 0 { format!("P{port} too") } else { format!("P{port} {early} earlier") })
+            .map(|(from, early)| if *early == 0 { format!("{from} too") } else { format!("{from} {early} earlier") })
             .collect();
         let others = if others.is_empty() { "alone".to_owned() } else { others.join(", ") };
         let _ = writeln!(
             out,
-            "{}: the last operand came by P{} in cycle {} ({others})",
-            engine.switch, engine.port, engine.cycle
+            "{}: the last operand came {} {} in cycle {} ({others})",
+            engine.switch,
+            if engine.from.starts_with('P') { "by" } else { "from" },
+            engine.from,
+            engine.cycle
         );
     }
     let sums = |list: Vec<(&str, u64)>| {

@@ -151,6 +151,7 @@ fn emit<T, J: Join<Tables = T>, const W: usize>(
         cx.join.put(port, vc, flit, visible);
         cx.wake = cx.wake.or(Wake::At(visible));
     } else {
+        cx.wires.flow.comes_from(Some((cx.base + u32::from(port), vc)));
         cx.wires.send(cx.base + u32::from(out), vc, flit, cx.wires.flow.post, waited);
         cx.taken_out.insert(out);
     }

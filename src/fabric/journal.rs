@@ -1,4 +1,4 @@
-//! A journal of what set-routed flits did: when each came into a queue, left it, and was put on a link.
+//! A journal of what flits did: when each came into a queue, left it, and was put on a link.
 //!
 //! It is a test instrument like the link monitors: it observes, costs a branch where it is not kept, and changes nothing. What
 //! made a collective take as long as it did is read from it afterwards (the scenario's `why`).
@@ -17,7 +17,10 @@ pub enum Moved {
     /// It left the queue of a port.
     Left,
     /// It was put on the link of a port.
-    Sent,
+    Sent {
+        /// In a switch: the port and channel of the queue it came out of. A block between or behind links says nothing.
+        from: Option<(u32, u8)>,
+    },
 }
 
 /// One entry.
@@ -27,8 +30,10 @@ pub struct Entry {
     pub cycle: Cycle,
     /// At which port, counted over the whole system in the order of the plan's nodes.
     pub port: u32,
-    /// Of which flit.
+    /// Of which flit; its channel is that of the queue or the link.
     pub tag: Tag,
+    /// Its payload.
+    pub word: u64,
     /// What.
     pub what: Moved,
 }
@@ -38,7 +43,7 @@ pub struct Entry {
 pub struct Journal {
     /// All entries, in the order in which they happened.
     pub entries: Vec<Entry>,
-    /// Credits of every output channel before cycle 0, by port and set-routed channel.
+    /// Credits of every output channel before cycle 0, by port and channel.
     pub credits: Vec<Vec<u16>>,
     /// Cycles in front of switch allocation.
     pub front: u16,
@@ -46,32 +51,40 @@ pub struct Journal {
     pub post: u16,
     /// Cycles a switch takes to process a credit.
     pub credit_delay: u16,
+    /// Channels that are watched: all from 0 up to this one.
+    pub(super) channels: u8,
+    /// The queue out of which the next flit comes that is sent.
+    pub(super) comes_from: Option<(u32, u8)>,
 }
 
 impl Journal {
     pub(super) fn note(&mut self, cycle: Cycle, port: u32, flit: &Flit, what: Moved) {
-        self.entries.push(Entry { cycle, port, tag: flit.tag, what });
+        let what = if let Moved::Sent { .. } = what { Moved::Sent { from: self.comes_from } } else { what };
+        self.entries.push(Entry { cycle, port, tag: flit.tag, word: flit.word, what });
     }
 }
 
 impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
-    /// Keeps a journal; before the first cycle.
-    pub fn keep_journal(&mut self) {
-        let (wires, flow) = (&self.wires, &self.wires.flow);
+    /// Keeps a journal of set-routed flits, or of all; before the first cycle.
+    pub fn keep_journal(&mut self, all: bool) {
+        let (wires, flow) = (&self.first.wires, &self.first.wires.flow);
         let channel = |port: u32, vc: u8| wires.channels[wires.queue(port, vc)].credits;
-        let credits = (0..wires.links.len() as u32).map(|port| (0..flow.vcs.set).map(|vc| channel(port, vc)).collect());
+        let credits =
+            (0..wires.links.len() as u32).map(|port| (0..flow.vcs.total()).map(|vc| channel(port, vc)).collect());
         let journal = Journal {
             entries: Vec::new(),
             credits: credits.collect(),
             front: flow.front,
             post: flow.post,
             credit_delay: flow.credit_delay,
+            channels: if all { flow.vcs.total() } else { flow.vcs.set },
+            comes_from: None,
         };
-        self.wires.flow.journal = Some(Box::new(journal));
+        self.first.wires.flow.journal = Some(Box::new(journal));
     }
 
     /// The journal, if one is kept.
     pub fn journal(&self) -> Option<&Journal> {
-        self.wires.flow.journal.as_deref()
+        self.first.wires.flow.journal.as_deref()
     }
 }

@@ -343,6 +343,10 @@ fn traverse<const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16, spec
     let masks = &mut here.masks[local >> 6];
     let in_vc = (local & ((1 << shift) - 1)) as u32;
     let (entry, waited) = here.flow.unlink(queue, in_vc, &here.links[local >> shift], &mut masks.occupied, bit);
+    if here.flow.journal.is_some() {
+        here.flow.note(here.first_queue + local, entry, super::Moved::Left);
+        here.flow.comes_from(Some((here.base + (local >> shift) as u32, in_vc as u8)));
+    }
     let port = here.base + u32::from(out);
     let link = &mut here.links[o];
     let channel = &mut here.channels[o << shift | usize::from(out_vc)];

@@ -42,7 +42,7 @@
 use std::collections::VecDeque;
 
 use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, engine_tag, reply_offset};
-use super::event::{Event, Log};
+use super::event::{Did, Event, Log};
 use super::packet::{Body, Header, Message, PBV_ENTRIES, Packet, Status};
 use super::routes::{Directory, address_of, frame_flit};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable, RegisterBlock, following};
@@ -414,6 +414,7 @@ impl Engine {
             Some((packet, _)) if self.ce.ready(&packet.header) => {
                 let (packet, flits) = self.inbox.pop_front().expect("looked at");
                 self.inbox_flits -= flits;
+                self.log.step(now, Did::Took, &packet.header);
                 Some(packet)
             }
             _ => None,
@@ -430,6 +431,7 @@ impl Engine {
         };
         self.ce.tick(input, &mut cx);
         for outgoing in self.scratch.1.drain(..) {
+            self.log.step(now, Did::Queued, &outgoing.packet.header);
             self.output.push(outgoing);
         }
     }

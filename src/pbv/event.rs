@@ -1,6 +1,6 @@
 //! What was sent and received, when: the events that message ladders and the source's step lists are made of.
 
-use super::packet::{Control, Header, Message};
+use super::packet::{Control, Header, Message, Status};
 use crate::arith::Op;
 use crate::kernel::Cycle;
 
@@ -19,6 +19,8 @@ pub struct Event {
     pub message: Message,
     /// Which context.
     pub cc_id: u16,
+    /// Which run of it.
+    pub run: u32,
     /// Its operation.
     pub op: Op,
     /// Of a control packet.
@@ -27,8 +29,8 @@ pub struct Event {
 
 impl Event {
     fn of(cycle: Cycle, received: bool, from: u16, to: u16, header: &Header) -> Event {
-        let Header { message, cc_id, op, control, .. } = *header;
-        Event { cycle, from, to, received, message, cc_id, op, control }
+        let Header { message, cc_id, run, op, control, .. } = *header;
+        Event { cycle, from, to, received, message, cc_id, run, op, control }
     }
 
     /// A frame that was received by device `at`.
@@ -59,12 +61,49 @@ impl Event {
     }
 }
 
+/// What a device did beside sending and receiving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Did {
+    /// Its collective engine took a message of this device.
+    Took,
+    /// Its collective engine queued a message.
+    Queued,
+    /// It began its task.
+    Began,
+    /// It made its contribution: its task was over.
+    Made,
+    /// It made its contribution once more, because it was asked to.
+    Repeated,
+    /// It asked for an answer that had not come.
+    Asked,
+}
+
+/// A step of a device's work on a run of a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stepped {
+    /// When.
+    pub cycle: Cycle,
+    /// What.
+    pub did: Did,
+    /// Which message.
+    pub message: Message,
+    /// Of which device: the sender.
+    pub from: u16,
+    /// Which context.
+    pub cc_id: u16,
+    /// Which run of it.
+    pub run: u32,
+    /// What it says about errors.
+    pub status: Status,
+}
+
 /// The events of one device, if somebody wants them.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     /// Whether events are kept.
     pub on: bool,
     events: Vec<Event>,
+    steps: Vec<Stepped>,
 }
 
 impl Log {
@@ -74,6 +113,20 @@ impl Log {
         if self.on {
             self.events.push(event);
         }
+    }
+
+    /// Keeps a step of the work on what a header names.
+    #[inline]
+    pub fn step(&mut self, cycle: Cycle, did: Did, header: &Header) {
+        if self.on {
+            let Header { message, requester: from, cc_id, run, status, .. } = *header;
+            self.steps.push(Stepped { cycle, did, message, from, cc_id, run, status });
+        }
+    }
+
+    /// The steps that were kept, in order.
+    pub fn steps(&self) -> &[Stepped] {
+        &self.steps
     }
 
     /// What was kept, in order.

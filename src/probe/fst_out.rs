@@ -17,7 +17,7 @@ use fst_writer::{
     FstVarType,
 };
 
-use super::gtkw::SaveFile;
+use super::gtkw::{SaveFile, write_beside};
 use super::{Declarations, SignalId, Sink, SinkSummary, Value, Values};
 
 /// Bytes of collected changes after which a block is written.
@@ -133,9 +133,7 @@ impl Sink for FstSink {
         self.body = Some(writer.finish().map_err(failed)?);
         let save = SaveFile::new(&self.path, declarations);
         for (name, text) in save.files {
-            let path = self.path.with_file_name(name);
-            std::fs::write(&path, text)?;
-            self.files.push(path);
+            self.files.push(write_beside(&self.path, &name, &text)?);
         }
         Ok(())
     }
@@ -156,6 +154,6 @@ impl Sink for FstSink {
             body.finish().map_err(failed)?.flush()?;
         }
         let bytes = std::fs::metadata(&self.path)?.len();
-        Ok(SinkSummary { files: std::mem::take(&mut self.files), bytes })
+        Ok(SinkSummary { files: std::mem::take(&mut self.files), bytes, fired_ps: None })
     }
 }

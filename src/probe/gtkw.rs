@@ -1,4 +1,5 @@
-//! The GTKWave save file and the translation files of the states.
+//! What stands beside a waveform: the GTKWave save file and the translation files of the states, and a command file and
+//! mapping files for Surfer.
 //!
 //! GTKWave 3.3 does not read the tables of states in a VCD header. It does read a save file (`run.gtkw` beside
 //! `run.vcd`) that lists the signals to show, and for each state names a file with lines `value NAME`
@@ -7,6 +8,11 @@
 //! **Format.** A line `@22` sets the display of the signals after it (bit 1: hexadecimal, bit 3: binary, bit 5: right
 //! justified, bit 13: translated by file); `^1 FILE` sets the translation file; `-text` is a heading. Values in a
 //! translation file are written as GTKWave shows them: hexadecimal, with leading zeros.
+//!
+//! **Surfer** shows the states of a VCD file by name as they are, and knows none of an FST file. `surfer -c run.sucl run.fst`, started
+//! in the folder of the waveform, adds the same signals (`divider_add`, `variable_add`); and every table is a mapping
+//! (`.surfer/mappings/TABLE.txt`: `Name`, `Bits`, then a value and its name a line) that can be chosen as a signal's format. Both
+//! are in the documented formats of its manual, "Commands" and "Mapping Translators".
 //!
 //! **Paths** are bare file names: GTKWave looks for them where the save file is, because the save file names itself in
 //! `[savefile]`. The files can be moved together.
@@ -24,6 +30,21 @@ use super::{Declarations, EnumTable};
 
 /// Signals listed; a longer list makes GTKWave slow to open and helps nobody.
 pub(super) const MAX_TRACES: usize = 2000;
+
+/// Where Surfer looks for mappings, in the folder it is started in.
+const MAPPINGS: &str = ".surfer/mappings";
+
+/// Writes a file beside a waveform, with the folders in its name.
+pub(super) fn write_beside(waveform: &Path, name: &str, text: &str) -> std::io::Result<std::path::PathBuf> {
+    let path = waveform.with_file_name(name);
+    if name.contains('/')
+        && let Some(folder) = path.parent()
+    {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(&path, text)?;
+    Ok(path)
+}
 
 /// Names and contents of the files that stand beside a waveform.
 pub(super) struct SaveFile {
@@ -49,12 +70,14 @@ impl SaveFile {
             let _ = writeln!(save, "[treeopen] {}.", declarations.scopes[root as usize].name);
         }
         let mut listed = 0;
+        let mut commands = String::from("# watershed\n");
         for (scope, decl) in declarations.scopes.iter().enumerate() {
             if decl.signals.is_empty() || listed >= MAX_TRACES {
                 continue;
             }
             let path = declarations.scope_path(scope as u32);
             let _ = writeln!(save, "@200\n-{path}");
+            let _ = writeln!(commands, "divider_add {path}");
             for &signal in decl.signals.iter().take(MAX_TRACES - listed) {
                 let signal = &declarations.signals[signal as usize];
                 let range = match signal.width {
@@ -70,13 +93,15 @@ impl SaveFile {
                     _ => "@22".to_owned(),
                 };
                 let _ = writeln!(save, "{display}\n{path}.{}{range}", signal.name);
+                let _ = writeln!(commands, "variable_add {path}.{}", signal.name);
                 listed += 1;
             }
         }
         if listed < declarations.signals.len() {
             let _ = writeln!(save, "@200\n-{} more signals in the tree", declarations.signals.len() - listed);
         }
-        let mut files = vec![(save_name, save)];
+        commands.push_str("zoom_fit\n");
+        let mut files = vec![(save_name, save), (format!("{stem}.sucl"), commands)];
         files.extend(tables.files);
         SaveFile { files }
     }
@@ -107,6 +132,12 @@ impl Tables {
                 let _ = writeln!(text, "{value:0digits$X} {}", word(value_name));
             }
             self.files.push((name.clone(), text));
+            let mapping = name.trim_start_matches(&format!("{stem}.")).trim_end_matches(".names").to_owned();
+            let mut text = format!("Name = {mapping}\nBits = {}\n", table.width());
+            for (value, value_name) in table.names.iter().enumerate() {
+                let _ = writeln!(text, "{value} {}", word(value_name));
+            }
+            self.files.push((format!("{MAPPINGS}/{mapping}.txt"), text));
         }
         name
     }

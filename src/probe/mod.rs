@@ -330,6 +330,8 @@ pub struct SinkSummary {
     pub files: Vec<PathBuf>,
     /// Bytes of the waveform.
     pub bytes: u64,
+    /// The time at which a trigger's condition held first, in ps.
+    pub fired_ps: Option<u64>,
 }
 
 /// What was recorded.
@@ -343,6 +345,8 @@ pub struct TraceSummary {
     pub changes: u64,
     /// Bytes of the waveform.
     pub bytes: u64,
+    /// The cycle in which a trigger's condition held first.
+    pub fired_cycle: Option<u64>,
     /// Whether the run reached the first cycle of the window; if not, the file has no values.
     pub window_reached: bool,
     /// Globs that matched no signal (others did).
@@ -1042,6 +1046,7 @@ impl Tracer {
             signals: self.selected_signals(),
             changes: self.changes,
             bytes: summary.bytes,
+            fired_cycle: summary.fired_ps.map(|time| self.period.cycle_at(time)),
             window_reached: self.window_reached,
             unmatched_globs: self.unmatched_globs,
         })

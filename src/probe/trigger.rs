@@ -247,13 +247,14 @@ impl Sink for TriggerSink {
     }
 
     fn finish(&mut self, time_ps: u64) -> io::Result<SinkSummary> {
-        match self.phase {
+        let summary = match self.phase {
             Phase::Armed => {
                 self.write_ring()?;
                 self.inner.finish(time_ps.max(self.written))
             }
             Phase::Open(until) => self.inner.finish(time_ps.min(until).max(self.written)),
             Phase::Closed => self.inner.finish(self.written),
-        }
+        };
+        Ok(SinkSummary { fired_ps: self.fired.time_ps(), ..summary? })
     }
 }

@@ -20,7 +20,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::gtkw::SaveFile;
+use super::gtkw::{SaveFile, write_beside};
 use super::{Declarations, EnumTable, SignalId, Sink, SinkSummary, Value, Values};
 
 /// Bytes collected before they are handed to the file.
@@ -216,9 +216,7 @@ impl VcdSink {
         };
         let save = SaveFile::new(path, declarations);
         for (name, text) in save.files {
-            let path = path.with_file_name(name);
-            std::fs::write(&path, text)?;
-            self.files.push(path);
+            self.files.push(write_beside(path, &name, &text)?);
         }
         Ok(())
     }
@@ -260,7 +258,7 @@ impl Sink for VcdSink {
         self.time(time_ps);
         self.spill()?;
         self.out.flush()?;
-        Ok(SinkSummary { files: std::mem::take(&mut self.files), bytes: self.bytes })
+        Ok(SinkSummary { files: std::mem::take(&mut self.files), bytes: self.bytes, fired_ps: None })
     }
 }
 

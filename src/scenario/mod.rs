@@ -34,6 +34,7 @@
 //! | [`drawing`] | a topology as text and as a picture |
 //! | [`soundness`] | that packets arrive and cannot deadlock, shown before cycle 0 |
 //! | [`expr`] | expressions over values: filters, metrics, triggers |
+//! | [`estimate`] | how big a waveform will be |
 //! | [`cost`] | storage, units and gate equivalents of what a scenario builds |
 //! | [`units`] | exact ns, hertz and bits per second |
 //! | [`limits`] | how big a scenario may be |
@@ -54,6 +55,7 @@ pub mod cost;
 pub mod data;
 pub mod drawing;
 pub mod embedding;
+pub mod estimate;
 pub mod expr;
 pub mod file;
 pub mod golden;

@@ -18,7 +18,7 @@ use crate::oracle;
 use crate::piuma::{Job, System, Tap};
 use crate::probe::ladder::Ladder;
 use crate::probe::{
-    FstSink, Lookup, Period, Reading, Selection, Sink, TraceError, Tracer, Trigger, TriggerSink, VcdSink,
+    FstSink, Lookup, Period, Reading, Selection, Sink, TraceError, TraceSummary, Tracer, Trigger, TriggerSink, VcdSink,
 };
 use std::collections::HashMap;
 
@@ -39,14 +39,16 @@ pub struct WaveOptions {
     pub clock: bool,
     /// Write only what lies around a trigger.
     pub trigger: Option<TriggerOptions>,
+    /// Write nothing if every check passed and the trigger did not fire.
+    pub only_failed: bool,
 }
 
 /// What a waveform is written around.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TriggerOptions {
-    /// A condition on traced signals by their hierarchical names.
-    pub condition: Expr,
-    /// Cycles before it.
+    /// A condition on traced signals by their hierarchical names; without one, only the end of the run is written.
+    pub condition: Option<Expr>,
+    /// Cycles before it, or before the end.
     pub before: u64,
     /// Cycles after it; `None` is to the end.
     pub after: Option<u64>,
@@ -106,6 +108,9 @@ pub struct RunOptions<'a> {
     pub why: Option<why::Ask<'a>>,
     /// Look now and then at what is in the network.
     pub timeline: bool,
+    /// Threads that evaluate the system, each a part of it; 0 is one. Results do not change. With a waveform, `why`, a
+    /// shuffled order or idle cycles not skipped, one thread does all, and so in the armed and pbv families.
+    pub threads: usize,
     /// Called now and then, about ten times a second of real time.
     pub hook: Option<&'a dyn Fn(Progress) -> Control>,
 }
@@ -135,6 +140,10 @@ pub struct RunResult {
     pub ladder: Option<Ladder>,
     /// Where the cycles of the collectives went, if asked for.
     pub why: Vec<why::Why>,
+    /// The waveform that was written.
+    pub wave: Option<TraceSummary>,
+    /// How far it came.
+    pub progress: Progress,
     /// What was in the network when, if asked for; the armed family does not look.
     pub timeline: Vec<Sample>,
 }
@@ -220,6 +229,20 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 /// See [`RunError`].
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
     let mut result = run_family(loaded, options)?;
+    if let (Some(asked), Some(wave)) = (options.wave, &result.wave) {
+        if let Some(cycle) = wave.fired_cycle {
+            result.notes.push(format!("the trigger fired in cycle {cycle}"));
+        } else if asked.only_failed && result.document.passed() {
+            for file in &wave.files {
+                std::fs::remove_file(file).map_err(|error| RunError::Write { path: file.clone(), error })?;
+            }
+            result.wave = None;
+            result.notes.push("every check passed and no trigger fired: there is no waveform".to_owned());
+        } else if let Some(trigger) = asked.trigger.as_ref().filter(|trigger| trigger.condition.is_some()) {
+            let before = trigger.before;
+            result.notes.push(format!("the trigger did not fire: the waveform has the last {before} cycles"));
+        }
+    }
     if let Some(written) = &mut result.document.scenario {
         written.set_options(options);
     }
@@ -237,10 +260,13 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
         return Err(RunError::Usage("only the armed and pbv families make ladders".into()));
     }
     let whole = options.wave.is_some() || options.all_links || options.why.is_some();
-    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole })?;
+    // What looks at every cycle of the whole system, or walks its blocks in another order, has it in one piece.
+    let watched = options.wave.is_some() || options.why.is_some() || options.no_skip || options.order_seed.is_some();
+    let threads = if watched { 1 } else { options.threads };
+    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads })?;
     let mut run = Run::new(loaded, ready)?;
-    if options.why.is_some() {
-        run.ready.system.keep_journal();
+    if let Some(ask) = options.why {
+        run.ready.system.keep_journal(ask.source.is_some() || !loaded.scenario.collectives.iter().any(|of| !of.called));
         run.keep_times();
     }
     run.timeline = options.timeline.then(Timeline::default);
@@ -289,6 +315,7 @@ struct Run<'a> {
     window: [Option<Snapshot>; 2],
     feed: Feed,
     timeline: Option<Timeline>,
+    wave: Option<TraceSummary>,
 }
 
 /// What has happened up to a cycle.
@@ -394,6 +421,7 @@ impl<'a> Run<'a> {
             window,
             feed,
             timeline: None,
+            wave: None,
         })
     }
 
@@ -426,7 +454,8 @@ impl<'a> Run<'a> {
 
     fn close(&mut self, wave: &WaveOptions) -> Result<(), RunError> {
         let last = self.ready.system.now();
-        close_wave(wave, self.ready.system.stop_recording(), last, &mut self.notes)
+        self.wave = close_wave(wave, self.ready.system.stop_recording(), last, &mut self.notes)?;
+        Ok(())
     }
 
     // --------------------------------------------------------------------------------------------- the cycles
@@ -794,9 +823,8 @@ impl<'a> Run<'a> {
     }
 
     fn jobs(&self, collective: usize) -> impl Iterator<Item = &Job> {
-        let ends = self.ready.system.ends();
         let jobs = self.ready.collectives[collective].jobs.iter();
-        jobs.filter_map(|&(end, job)| ends[end].core.as_ref().map(|core| &core.jobs()[job]))
+        jobs.filter_map(move |&(end, job)| self.ready.system.end(end).core.as_ref().map(|core| &core.jobs()[job]))
     }
 
     fn progress(&self) -> Progress {
@@ -852,12 +880,15 @@ impl<'a> Run<'a> {
             self.document.checks.extend(checks);
             self.document.checks.extend(self.refused.take().map(|why| Check::failed("rules", why)));
         }
+        let progress = self.progress();
         RunResult {
             document: self.document,
             data,
             notes: self.notes,
             ladder: None,
             why,
+            wave: self.wave,
+            progress,
             timeline: self.timeline.map_or_else(Vec::new, |timeline| timeline.samples),
         }
     }
@@ -865,8 +896,17 @@ impl<'a> Run<'a> {
     /// The critical path of every collective that is asked for and has ended.
     fn why(&mut self, ask: why::Ask<'_>) -> Vec<why::Why> {
         let system = &self.ready.system;
-        let Some(reader) = why::Reader::new(system) else { return Vec::new() };
         let mut list = Vec::new();
+        if (ask.source.is_some() || !self.loaded.scenario.collectives.iter().any(|of| !of.called))
+            && let Some(journal) = system.journal()
+        {
+            match why::packet::explain(system.plan(), journal, system.ends().len(), ask) {
+                Ok(why) => list.push(why),
+                Err(wrong) => self.notes.push(wrong),
+            }
+            return list;
+        }
+        let Some(reader) = why::piuma::Reader::new(system) else { return list };
         let ran = (0..self.state.len()).filter(|&index| !self.loaded.scenario.collectives[index].called);
         for (index, result) in ran.zip(&self.document.collectives) {
             if ask.collective.is_some_and(|name| name != result.name) {
@@ -874,12 +914,8 @@ impl<'a> Run<'a> {
             }
             let (Some(start), Some(end)) = (result.start_cycle, result.end_cycle) else { continue };
             let jobs: Vec<(usize, &Job)> = (self.ready.collectives[index].jobs.iter())
-                .filter_map(|&(end, job)| Some((end, &system.ends()[end].core.as_ref()?.jobs()[job])))
+                .filter_map(|&(end, job)| Some((end, &system.end(end).core.as_ref()?.jobs()[job])))
                 .collect();
-            if self.loaded.scenario.collectives[index].kind == CollectiveKind::Scan {
-                self.notes.push(format!("{}: prefix scans are not explained yet", result.name));
-                continue;
-            }
             match reader.explain(&result.name, result.id as u16, &jobs, (start, end), ask.packet) {
                 Ok(why) => list.push(why),
                 Err(wrong) => self.notes.push(format!("{}: {wrong}", result.name)),
@@ -969,7 +1005,7 @@ impl<'a> Run<'a> {
     fn parting(&self, index: usize, word: usize) -> Option<String> {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
-        let again = build(self.loaded, BuildOptions { no_monitors: true, whole: false }).ok()?;
+        let again = build(self.loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() }).ok()?;
         let mut run = Run::new(self.loaded, again).ok()?;
         let (id, seq) = (collective.id as u16, word as u64);
         for (switch, engine) in self.ready.system.joins().iter().enumerate() {
@@ -1224,7 +1260,7 @@ impl Feed {
                 classes: extra.map_or(index, |first| first - 1),
                 reader,
                 next,
-                sources: ready.system.ends()[..ends as usize].iter().map(|end| fed(end).unwrap_or(0)).collect(),
+                sources: ready.system.ends().iter().take(ends as usize).map(|end| fed(end).unwrap_or(0)).collect(),
             });
         }
         Ok(feed)
@@ -1265,13 +1301,15 @@ pub(super) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, R
 /// A trigger whose condition is an expression over signals; a signal whose value is unknown makes it not hold.
 fn trigger(options: &TriggerOptions) -> Trigger {
     let condition = options.condition.clone();
-    let names = condition.names().iter().map(ToString::to_string).collect();
+    let names = condition.iter().flat_map(Expr::names).map(ToString::to_string).collect();
     let value = |reading: Reading| match reading {
         Reading::Number(number) => expr::Value::Number(number as f64),
         Reading::Name(name) => expr::Value::Word(name.to_owned()),
     };
-    let condition =
-        move |lookup: &Lookup<'_>| condition.eval(&|name| lookup(name).map(value)).is_some_and(|value| value.holds());
+    let condition = move |lookup: &Lookup<'_>| {
+        let read = |name: &str| lookup(name).map(value);
+        condition.as_ref().and_then(|condition| condition.eval(&read)).is_some_and(|value| value.holds())
+    };
     Trigger { condition: Box::new(condition), names, before: options.before, after: options.after }
 }
 
@@ -1290,8 +1328,8 @@ pub(super) fn close_wave(
     tracer: Option<Tracer>,
     last: u64,
     notes: &mut Vec<String>,
-) -> Result<(), RunError> {
-    let Some(tracer) = tracer else { return Ok(()) };
+) -> Result<Option<TraceSummary>, RunError> {
+    let Some(tracer) = tracer else { return Ok(None) };
     let summary = tracer.finish(last).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
     for glob in &summary.unmatched_globs {
         notes.push(format!("no signal matches \"{glob}\""));
@@ -1299,7 +1337,7 @@ pub(super) fn close_wave(
     if !summary.window_reached {
         notes.push(format!("the run ended before cycle {}: the waveform is empty", wave.from_cycle));
     }
-    Ok(())
+    Ok(Some(summary))
 }
 
 /// What the links did, from their loads.

@@ -34,13 +34,73 @@ fn why_prints_parts_that_add_up() {
     assert_eq!(watershed(["why", "nowhere.json"]).status, 2);
 }
 
+/// The result document of a run, in a file.
+fn result(folder: &tempfile::TempDir, arguments: &[&str]) -> String {
+    let file = folder.path().join("result.json");
+    let output = watershed([&["run", "--json"], arguments].concat());
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    fs::write(&file, output.stdout).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// The sums under the table add up to the cycles in front of them.
+fn assert_sums(text: &str) {
+    let sums: Vec<&str> = text.lines().filter(|line| line.contains(" cycles = ")).collect();
+    assert!(sums.len() >= 2, "{text}");
+    for line in sums {
+        let (total, parts) = line.split_once(" cycles = ").unwrap();
+        let sum: u64 = parts.split(" + ").map(|part| part.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+        assert_eq!(total.parse(), Ok(sum), "{line}");
+    }
+}
+
 #[test]
-fn a_family_that_is_not_explained_says_so() {
+fn rounds_of_the_other_families_are_told() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("tree.json");
-    fs::write(&file, watershed(["run", "fig2-tree", "--json"]).stdout).unwrap();
-    let output = watershed(["why", file.to_str().unwrap()]);
-    assert!(output.status == 2 && output.stderr.contains("does not know the armed family yet"), "{}", output.stderr);
+    let file = result(&folder, &["fig4-late-leaf"]);
+    let output = watershed(["why", &file]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    assert!(output.stdout.contains("75 cycles before the end"), "{}", output.stdout);
+    assert!(output.stdout.contains("compute       leaf15"), "{}", output.stdout);
+    assert_sums(&output.stdout);
+    let output = watershed(["why", &file, "--packet", "1"]);
+    assert!(output.status == 1 && output.stderr.contains("no round 1 of it"), "{}", output.stderr);
+    let output = watershed(["why", &file, "--packet", "1:2"]);
+    assert!(output.status == 2 && output.stderr.contains("this family has rounds"), "{}", output.stderr);
+    let file = result(&folder, &["fig7-barrier"]);
+    let output = watershed(["why", &file, "--collective", "collective 2"]);
+    assert!(output.stdout.contains("59 cycles before the end"), "{}{}", output.stdout, output.stderr);
+    assert_sums(&output.stdout);
+}
+
+#[test]
+fn packets_of_plain_traffic_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = result(&folder, &["mesh-transpose"]);
+    // The slowest one.
+    let output = watershed(["why", &file]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    assert!(output.stdout.starts_with("packet "), "{}", output.stdout);
+    assert_sums(&output.stdout);
+    let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let slowest: serde_json::Value = serde_json::from_str(&watershed(["why", &file, "--json"]).stdout).unwrap();
+    let most = document["traffic"][0]["latency"]["max"].as_u64().unwrap();
+    assert!(slowest[0]["latency_cycles"].as_u64().unwrap() >= most, "{slowest}");
+    // One by its name, and one that there is not.
+    let output = watershed(["why", &file, "--packet", "1:3"]);
+    assert!(output.stdout.starts_with("packet 3 of "), "{}{}", output.stdout, output.stderr);
+    assert_sums(&output.stdout);
+    for (packet, status, text) in [
+        ("1:1000000", 1, "none of them"),
+        ("16:0", 2, "there is no end point 16: the system has 16"),
+        ("a:0", 2, "not the number of an end point"),
+        ("b", 2, "is not a number"),
+    ] {
+        let output = watershed(["why", &file, "--packet", packet]);
+        assert!(output.status == status && output.stderr.contains(text), "{packet}: {}", output.stderr);
+    }
+    let output = watershed(["why", &file, "--collective", "sum"]);
+    assert!(output.status == 2 && output.stderr.contains("has no collectives"), "{}", output.stderr);
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn look(text: &str, sets: &[String], order_seed: Option<u64>, no_skip: bool) -> 
         to_cycle: None,
         clock: false,
         trigger: None,
+        only_failed: false,
     };
     let options = RunOptions { wave: Some(&wave), order_seed, no_skip, all_links: true, ..RunOptions::default() };
     let document = run_with(text, sets, &options).document;

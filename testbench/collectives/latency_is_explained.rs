@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use watershed::kernel::Rng;
-use watershed::scenario::config::{CollectiveKind, Family};
+use watershed::scenario::config::Family;
 use watershed::scenario::load_text;
 use watershed::scenario::run::{RunOptions, RunResult, run};
 use watershed::scenario::shipped::{SHIPPED, stem};
@@ -13,7 +13,7 @@ use watershed::scenario::why::{Ask, Kind, Why};
 fn explained(text: &str, packet: Option<u64>) -> RunResult {
     let loaded = load_text("test", text, Path::new(env!("CARGO_MANIFEST_DIR")), "test", &[])
         .unwrap_or_else(|p| panic!("{p}\n{text}"));
-    run(&loaded, &RunOptions { why: Some(Ask { collective: None, packet }), ..RunOptions::default() })
+    run(&loaded, &RunOptions { why: Some(Ask { packet, ..Ask::default() }), ..RunOptions::default() })
         .unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
@@ -44,10 +44,8 @@ fn shipped(most_switches: u32) -> usize {
         let base = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         let loaded = load_text(path, text, base.parent().unwrap(), stem(path), &[]).unwrap_or_else(|p| panic!("{p}"));
         let scenario = &loaded.scenario;
-        let scans = scenario.collectives.iter().any(|collective| collective.kind == CollectiveKind::Scan);
         if scenario.family != Family::Piuma
-            || scenario.collectives.is_empty()
-            || scans
+            || !scenario.collectives.iter().any(|of| !of.called)
             || scenario.topology.switches() > most_switches
         {
             continue;
@@ -192,7 +190,7 @@ fn any_word_can_be_followed() {
     for word in 0..20 {
         let result = explained(&text, Some(word));
         let why = &result.why[0];
-        assert_eq!((why.word, why.parts.iter().map(|part| part.to - part.from).sum()), (word, why.latency_cycles));
+        assert_eq!((why.number, why.parts.iter().map(|part| part.to - part.from).sum()), (word, why.latency_cycles));
         assert!(why.end_cycle > last || word == 0);
         last = why.end_cycle;
     }

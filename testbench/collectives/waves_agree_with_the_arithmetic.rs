@@ -23,6 +23,7 @@ impl Wave {
             to_cycle: None,
             clock: false,
             trigger: None,
+            only_failed: false,
         };
         let document = run_with(FLAGSHIP, sets, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).document;
         assert!(document.passed());

@@ -188,6 +188,7 @@ fn requests_and_replies_never_share_a_channel() {
         to_cycle: None,
         clock: false,
         trigger: None,
+        only_failed: false,
     };
     run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
     let mut wave = wellen::simple::read(&path).unwrap();

@@ -44,6 +44,7 @@ pub fn scenario_matches(scenario: &Path, folder: &Path, mode: Mode) -> Result<()
         to_cycle: Some(watched.cycles.1),
         clock: false,
         trigger: None,
+        only_failed: false,
     };
     let options = RunOptions { wave: Some(&wave), ladder: watched.ladder, ..RunOptions::default() };
     let result = run(&loaded, &options).map_err(|error| error.to_string())?;

@@ -182,7 +182,8 @@ pub fn watched(scenario: &Scenario) -> Watched {
         cycles,
         picture: owned(picture),
         picture_cycles,
-        ladder: small && scenario.family == Family::Armed,
+        ladder: small && matches!(scenario.family, Family::Armed | Family::Pbv)
+            || matches!(&*scenario.name, "two-groups" | "unmerged-chain"),
         embedding: nodes,
     }
 }

@@ -19,6 +19,7 @@ fn wave(path: PathBuf, window: (u64, Option<u64>)) -> Read {
         to_cycle: window.1,
         clock: true,
         trigger: None,
+        only_failed: false,
     };
     let result = run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
     assert!(result.notes.is_empty(), "{:?}", result.notes);

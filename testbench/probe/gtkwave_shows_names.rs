@@ -28,8 +28,17 @@ fn save_file_and_translations() {
     let summary = tracer.finish(3).unwrap();
 
     let names: Vec<PathBuf> = summary.files.iter().map(|file| file.file_name().unwrap().into()).collect();
-    let expected =
-        ["run.vcd", "run.gtkw", "run.Engine_State.names", "run.Engine_State_2.names", "run.EngineState.names"];
+    let expected = [
+        "run.vcd",
+        "run.gtkw",
+        "run.sucl",
+        "run.Engine_State.names",
+        "Engine_State.txt",
+        "run.Engine_State_2.names",
+        "Engine_State_2.txt",
+        "run.EngineState.names",
+        "EngineState.txt",
+    ];
     assert_eq!(names, expected.map(PathBuf::from));
     assert_eq!(summary.bytes, fs::metadata(&path).unwrap().len());
 

@@ -9,6 +9,8 @@ mod ascii_waves;
 mod fst_reads_back;
 mod gtkwave_shows_names;
 mod selection_prunes;
+mod sizes_are_estimated;
+mod surfer_finds_its_files;
 mod triggers_capture;
 mod vcd_reads_back;
 mod waves_differ;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use watershed::scenario::expr::Expr;
 use watershed::scenario::load_text;
-use watershed::scenario::run::{RunError, RunOptions, RunResult, TriggerOptions, WaveOptions, run};
+use watershed::scenario::run::{Flip, RunError, RunOptions, RunResult, TriggerOptions, WaveOptions, run};
 
 use crate::support::Read;
 
@@ -12,9 +12,21 @@ const DIE: &str =
     "family = \"piuma\"\n[topology]\nkind = \"die\"\n[[collective]]\nkind = \"allreduce\"\nelements = 20\n";
 
 fn wave(path: PathBuf, trigger: Option<(&str, u64, Option<u64>)>) -> Result<RunResult, RunError> {
+    let trigger = trigger.map(|(text, before, after)| TriggerOptions {
+        condition: (!text.is_empty()).then(|| Expr::parse(text).unwrap()),
+        before,
+        after,
+    });
+    record(path, trigger, false, None)
+}
+
+fn record(
+    path: PathBuf,
+    trigger: Option<TriggerOptions>,
+    only_failed: bool,
+    flip: Option<Flip<'_>>,
+) -> Result<RunResult, RunError> {
     let loaded = load_text("test", DIE, Path::new("."), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
-    let trigger =
-        trigger.map(|(text, before, after)| TriggerOptions { condition: Expr::parse(text).unwrap(), before, after });
     let wave = WaveOptions {
         path,
         signals: vec!["**.switch.ceng.**".into()],
@@ -23,8 +35,9 @@ fn wave(path: PathBuf, trigger: Option<(&str, u64, Option<u64>)>) -> Result<RunR
         to_cycle: None,
         clock: false,
         trigger,
+        only_failed,
     };
-    run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() })
+    run(&loaded, &RunOptions { wave: Some(&wave), flip, ..RunOptions::default() })
 }
 
 #[test]
@@ -81,4 +94,51 @@ fn a_signal_that_is_not_traced_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let error = wave(folder.path().join("x.vcd"), Some(("die.nothing > 1", 1, None))).unwrap_err();
     assert!(matches!(&error, RunError::Usage(text) if text.contains("die.nothing is not traced")), "{error}");
+}
+
+#[test]
+fn the_last_cycles_alone_can_be_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, part) = (folder.path().join("whole.vcd"), folder.path().join("part.vcd"));
+    wave(whole.clone(), None).unwrap();
+    let result = wave(part.clone(), Some(("", 20, None))).unwrap();
+    assert!(result.notes.is_empty(), "{:?}", result.notes);
+    let (mut whole, mut part) = (Read::new(std::fs::read(whole).unwrap()), Read::new(std::fs::read(part).unwrap()));
+    let times = part.times().to_vec();
+    assert_eq!(times.last(), whole.times().last());
+    assert!(times.len() > 4 && times.len() < 30 && whole.times().len() > 2 * times.len(), "{times:?}");
+    for name in whole.names().iter().step_by(17) {
+        for &time in &times {
+            assert_eq!(part.bits(name, time), whole.bits(name, time), "{name} at {time}");
+        }
+    }
+}
+
+#[test]
+fn a_waveform_can_wait_for_a_failed_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("failed.vcd");
+    let last = || Some(TriggerOptions { condition: None, before: 30, after: None });
+    // All is well: nothing is left behind, neither the waveform nor what stands beside it.
+    let result = record(path.clone(), last(), true, None).unwrap();
+    assert!(result.document.passed() && result.wave.is_none());
+    assert!(result.notes[0].contains("there is no waveform"), "{:?}", result.notes);
+    let left = |folder: &Path| -> usize {
+        std::fs::read_dir(folder).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file()).count()
+    };
+    assert_eq!(left(folder.path()), 0);
+    // A flipped bit fails the check, and the last cycles are there.
+    let flip = Flip { switch: "core0", id: 0, word: 3, mask: 1 };
+    let result = record(path.clone(), last(), true, Some(flip)).unwrap();
+    assert!(!result.document.passed());
+    assert_eq!(result.wave.unwrap().files[0], path);
+    let failed = Read::new(std::fs::read(&path).unwrap());
+    assert!(failed.times().len() > 10);
+    let operands = failed.names().into_iter().find(|name| name.ends_with("core0.switch.ceng.operands")).unwrap();
+    // A trigger that fires is reason enough, and is told.
+    let condition = Some(Expr::parse(&format!("{operands} == 5")).unwrap());
+    let trigger = TriggerOptions { condition, before: 3, after: Some(3) };
+    let result = record(folder.path().join("fired.vcd"), Some(trigger), true, None).unwrap();
+    assert!(result.notes[0].starts_with("the trigger fired in cycle "), "{:?}", result.notes);
+    assert_eq!(result.notes[0], format!("the trigger fired in cycle {}", result.wave.unwrap().fired_cycle.unwrap()));
 }

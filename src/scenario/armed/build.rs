@@ -53,6 +53,8 @@ pub struct BuildOptions {
     pub no_checks: bool,
     /// Logs frames for a ladder.
     pub log: bool,
+    /// Keeps the records for the golden check whatever else.
+    pub record: bool,
     /// What engines do in a hazard.
     pub ignore_hazards: bool,
 }
@@ -110,7 +112,7 @@ impl Builder<'_> {
             return Err(self.problems);
         }
         let engine = self.engine_cfg();
-        let record = scenario.checks.oracle && !self.options.no_checks;
+        let record = self.options.record || scenario.checks.oracle && !self.options.no_checks;
         let cfg = TablesCfg { entries: armed.table_entries as u16, engine, record, log: self.options.log };
         let names: Vec<String> = lay.switch_names().map(String::from).collect();
         let routes = Routes { routing: lay.routing.clone(), ends: lay.ends.clone() };

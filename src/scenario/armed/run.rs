@@ -17,6 +17,7 @@ use crate::oracle;
 use crate::scenario::Loaded;
 use crate::scenario::result::{Check, Document, Outcome, ResultData};
 use crate::scenario::run::{Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave};
+use crate::scenario::why;
 
 /// Rounds that are listed although they completed at once.
 const LISTED: usize = 16;
@@ -41,16 +42,17 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
-    if options.why.is_some() {
-        return Err(RunError::Usage("`why` does not know the armed family yet; --ladder shows its frames".into()));
-    }
     if options.flip.is_some() {
         let what = "--flip is for PIUMA's engines; faults of the armed family are in the scenario, [[armed.fault]]";
         return Err(RunError::Usage(what.into()));
     }
-    let ready =
-        build(loaded, BuildOptions { no_checks: options.no_checks, log: options.ladder, ignore_hazards: false })?;
-    let mut run = Run::new(loaded, ready);
+    let why = options.why.is_some();
+    let build_options =
+        BuildOptions { no_checks: options.no_checks, log: options.ladder || why, record: why, ignore_hazards: false };
+    let mut run = Run::new(loaded, build(loaded, build_options)?);
+    if why {
+        run.ready.system.keep_journal(true);
+    }
     run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
     if let Some(wave) = options.wave {
         run.ready
@@ -62,7 +64,7 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     if let Some(wave) = options.wave {
         let last = run.ready.system.now();
         let tracer = run.ready.system.stop_recording();
-        close_wave(wave, tracer, last, &mut run.notes)?;
+        run.wave = close_wave(wave, tracer, last, &mut run.notes)?;
     }
     Ok(run.result(options))
 }
@@ -75,6 +77,7 @@ struct Run<'a> {
     stuck: Option<String>,
     completions: u64,
     notes: Vec<String>,
+    wave: Option<crate::probe::TraceSummary>,
 }
 
 impl<'a> Run<'a> {
@@ -84,7 +87,7 @@ impl<'a> Run<'a> {
             document.derive(&key, value);
         }
         let armed = loaded.scenario.armed.as_ref().expect("the armed family has its table");
-        Run { loaded, armed, ready, document, stuck: None, completions: 0, notes: Vec::new() }
+        Run { loaded, armed, ready, document, stuck: None, completions: 0, notes: Vec::new(), wave: None }
     }
 
     // --------------------------------------------------------------------------------------------- the cycles
@@ -202,7 +205,12 @@ impl<'a> Run<'a> {
         self.checks(&armed, findings, monitors);
         self.document.armed = Some(armed);
         let ladder = options.ladder.then(|| ladder(&self.ready));
-        RunResult { document: self.document, data, notes: self.notes, ladder, why: Vec::new(), timeline: Vec::new() }
+        let names: Vec<(String, u32)> = self.armed.reductions.iter().map(|of| (of.name.clone(), of.root)).collect();
+        let explain = |ask| why::armed::explain(&self.ready, &names, ask, &mut self.notes);
+        let why = options.why.map(explain).unwrap_or_default();
+        let progress = self.progress();
+        let (document, notes, wave) = (self.document, self.notes, self.wave);
+        RunResult { document, data, notes, ladder, why, wave, progress, timeline: Vec::new() }
     }
 
     fn totals(&self, armed: &mut ArmedResult) {
@@ -431,7 +439,7 @@ impl<'a> Run<'a> {
     /// The rounds of a reduction, flow by flow.
     fn flows(&self, index: usize) -> Vec<(u8, &[RootRound])> {
         let reduction = &self.armed.reductions[index];
-        let end = &self.ready.system.ends()[reduction.root as usize];
+        let end = self.ready.system.end(reduction.root as usize);
         let roots = end.roots().iter().filter(|root| usize::from(root.job().number) == index);
         let softs = end.softs().iter().filter(|soft| usize::from(soft.job().number) == index);
         roots.map(|root| (root.flow(), root.rounds())).chain(softs.map(|soft| (0, soft.rounds()))).collect()

@@ -22,6 +22,7 @@ use crate::scenario::armed::result::Outcomes;
 use crate::scenario::names::Named;
 use crate::scenario::result::{Check, Document, Outcome, ResultData, hex};
 use crate::scenario::run::{Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave};
+use crate::scenario::why;
 
 /// Rounds that are listed although they completed at once.
 const LISTED: usize = 16;
@@ -44,15 +45,16 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
-    if options.why.is_some() {
-        return Err(RunError::Usage("`why` does not know the PBV family yet; --ladder shows its frames".into()));
-    }
     if options.flip.is_some() {
         let what = "--flip is for PIUMA's engines; faults of the PBV family are in the scenario, [[pbv.fault]]";
         return Err(RunError::Usage(what.into()));
     }
-    let ready = build(loaded, BuildOptions { no_checks: options.no_checks, log: options.ladder })?;
+    let why = options.why.is_some();
+    let ready = build(loaded, BuildOptions { no_checks: options.no_checks, log: options.ladder || why })?;
     let mut run = Run::new(loaded, ready);
+    if why {
+        run.ready.system.keep_journal(true);
+    }
     run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
     if let Some(wave) = options.wave {
         run.ready
@@ -64,7 +66,7 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     if let Some(wave) = options.wave {
         let last = run.ready.system.now();
         let tracer = run.ready.system.stop_recording();
-        close_wave(wave, tracer, last, &mut run.notes)?;
+        run.wave = close_wave(wave, tracer, last, &mut run.notes)?;
     }
     Ok(run.result(options))
 }
@@ -78,6 +80,7 @@ struct Run<'a> {
     /// End points that a dead link cuts off: nobody waits for them.
     excused: BTreeSet<u16>,
     notes: Vec<String>,
+    wave: Option<crate::probe::TraceSummary>,
 }
 
 impl<'a> Run<'a> {
@@ -94,7 +97,7 @@ impl<'a> Run<'a> {
             of(**device) || of(switch)
         };
         let excused = ready.devices.iter().filter(dead).copied().collect();
-        Run { loaded, pbv, ready, document, stuck: None, excused, notes: Vec::new() }
+        Run { loaded, pbv, ready, document, stuck: None, excused, notes: Vec::new(), wave: None }
     }
 
     // --------------------------------------------------------------------------------------------- the cycles
@@ -159,7 +162,7 @@ impl<'a> Run<'a> {
     }
 
     fn node(&self, end: u32) -> &Node {
-        &self.ready.system.ends()[end as usize]
+        self.ready.system.end(end as usize)
     }
 
     fn name(&self, device: u16) -> String {
@@ -169,7 +172,7 @@ impl<'a> Run<'a> {
     /// End points that are not done, the first of them.
     fn open(&self) -> Vec<String> {
         let mut open: Vec<String> = Vec::new();
-        let ends = self.ready.system.ends()[..self.ready.devices.len()].iter();
+        let ends = self.ready.system.ends().iter().take(self.ready.devices.len());
         for node in ends.filter(|node| !self.excused.contains(&node.device())) {
             let waits = self.pbv.collectives.iter().any(|of| node.waits(of.cc_id));
             if waits || node.unsent() > 0 {
@@ -204,7 +207,12 @@ impl<'a> Run<'a> {
         self.checks(findings, monitors);
         self.document.pbv = Some(pbv);
         let ladder = options.ladder.then(|| ladder(&self.ready));
-        RunResult { document: self.document, data, notes: self.notes, ladder, why: Vec::new(), timeline: Vec::new() }
+        let runs = self.pbv.collectives.iter().map(|of| self.ended(of)).collect::<Vec<_>>();
+        let explain = |ask| why::pbv::explain(&self.ready, &runs, ask, &mut self.notes);
+        let why = options.why.map(explain).unwrap_or_default();
+        let progress = self.progress();
+        let (document, notes, wave) = (self.document, self.notes, self.wave);
+        RunResult { document, data, notes, ladder, why, wave, progress, timeline: Vec::new() }
     }
 
     fn totals(&self, pbv: &mut PbvResult) {
@@ -266,6 +274,43 @@ impl<'a> Run<'a> {
         runs
     }
 
+    /// When the last member of the other groups of an inter-group barrier arrived.
+    fn others_met(&self, of: &Collective, run: u32) -> Option<u64> {
+        let group = of.group?;
+        let others = self
+            .pbv
+            .collectives
+            .iter()
+            .filter(|other| other.group.is_some_and(|at| at.first == group.first && at.number != group.number));
+        let members = others.flat_map(|other| other.participants.iter().map(move |&end| (end, other.cc_id)));
+        let outcomes = members.flat_map(|(end, cc_id)| self.node(end).outcomes(cc_id));
+        outcomes.filter(|outcome| outcome.run == run).map(|outcome| outcome.met).max()
+    }
+
+    /// A member of a group that went on before the last of the other groups had arrived.
+    fn too_early(&self, of: &Collective, others: u64, answers: &[Answer]) -> Option<String> {
+        let early = answers.iter().find(|answer| answer.cycle <= others)?;
+        let (who, name) = (self.name(early.device), &of.name);
+        Some(format!("{who} of {name} went on in cycle {}, the last of the others met in {others}", early.cycle))
+    }
+
+    /// The runs of a collective that every participant has the answer of, without an error.
+    fn ended(&self, of: &Collective) -> why::pbv::Runs {
+        let multicast = of.kind == KindFile::Multicast;
+        let receivers = of.participants.iter().filter(|&&end| !(multicast && end == of.source)).count();
+        let whole = self
+            .answers(of)
+            .into_iter()
+            .filter(|(_, answers)| answers.len() == receivers && answers.iter().all(|answer| answer.error.is_none()));
+        let ended = whole.filter_map(|(run, answers)| {
+            let last = answers.iter().max_by_key(|answer| (answer.cycle, std::cmp::Reverse(answer.device)))?;
+            let met = answers.iter().map(|answer| answer.met).max()?;
+            Some(why::pbv::Ended { run, device: last.device, cycle: last.cycle, met })
+        });
+        let source = self.ready.devices[of.source as usize];
+        why::pbv::Runs { name: of.name.clone(), cc_id: of.cc_id, source, ended: ended.collect() }
+    }
+
     /// When the first copy of a multicast arrived anywhere, by run.
     fn cast_cycles(&self, of: &Collective) -> BTreeMap<u32, u64> {
         let mut first: BTreeMap<u32, u64> = BTreeMap::new();
@@ -323,12 +368,15 @@ impl<'a> Run<'a> {
             kind: match of.kind {
                 KindFile::Allreduce => "allreduce",
                 KindFile::Barrier => "barrier",
+                KindFile::InterGroupBarrier => "inter-group-barrier",
                 KindFile::Multicast => "multicast",
             }
             .into(),
             op: Named::name(of.op).into(),
             dtype: Named::name(of.dtype).into(),
             cc_id: of.cc_id,
+            group: of.group.map(|group| group.number),
+            groups: of.group.map(|group| group.count),
             source: self.name(plan.source),
             master: self.name(plan.tree.device),
             engines: plan.tree.preorder().len() as u64,
@@ -359,6 +407,7 @@ impl<'a> Run<'a> {
                 let device = self.ready.devices[end as usize];
                 self.excused.contains(&device) && !answers.iter().any(|answer| answer.device == device)
             });
+            let others = self.others_met(of, run);
             let everybody = !answers.is_empty() && answers.len() + lost.count() >= wanted;
             let error = answers.iter().any(|answer| answer.error.is_some());
             let mut missing = self.missing(of, run);
@@ -382,6 +431,9 @@ impl<'a> Run<'a> {
                 if fault.is_none() && complete && !multicast {
                     fault = reader.not_once(value);
                 }
+                if fault.is_none() && !error {
+                    fault = others.and_then(|others| self.too_early(of, others, &answers));
+                }
                 if fault.is_none() && answers.len() > wanted {
                     fault = Some(format!("{} answers for {wanted} nodes", answers.len()));
                 }
@@ -398,7 +450,11 @@ impl<'a> Run<'a> {
             if let Some(fault) = &fault {
                 wrong.get_or_insert_with(|| format!("round {run}: {fault}"));
             }
-            let latency = end.zip(met).map(|(end, met)| end.saturating_sub(met));
+            // Who goes on when others have arrived waits for them, and for nobody of his own group.
+            let latency = match others {
+                Some(others) => answers.iter().map(|answer| answer.cycle.saturating_sub(answer.met.max(others))).max(),
+                None => end.zip(met).map(|(end, met)| end.saturating_sub(met)),
+            };
             if complete {
                 latencies.extend(latency);
                 if let Some(answer) = first {
@@ -513,7 +569,7 @@ fn different(of: &Collective, value: &Value, answers: &[Answer]) -> Option<Strin
         if answer.error.is_some() && answer.words.is_empty() {
             continue;
         }
-        if of.kind != KindFile::Barrier && answer.words != expected {
+        if !of.kind.is_barrier() && answer.words != expected {
             let (got, right) = (elements(of, &answer.words), elements(of, expected));
             let at = got.iter().zip(&right).position(|(a, b)| a != b).unwrap_or(got.len().min(right.len()));
             let text = |list: &[u64]| list.get(at).map_or("nothing".into(), |&bits| hex(of.dtype, &[bits]).concat());

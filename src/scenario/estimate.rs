@@ -1,0 +1,139 @@
+//! How big a waveform will be, from a short sample of the run.
+//!
+//! The scenario is run twice from its beginning, for the sample and for half of it, with the waveform that was asked for.
+//! The difference of the two sizes is what a cycle costs; the rest is the header. How many cycles the whole run has follows
+//! from how far it came between the two ends (elements that landed, rounds that ended), from the window of the measurement, or
+//! from the limit of endless traffic. Where nothing of this is known, only the cost of a cycle is told.
+//!
+//! The estimate takes the second half of the sample for the whole run. For runs much longer than the sample that do the same all
+//! the time it is within a factor of [`FACTOR`] (tested); a run that ends within the sample is told exactly.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Loaded;
+use super::run::{RunError, RunOptions, WaveOptions, run};
+use crate::scenario::result::Outcome;
+
+/// How far an estimate may be from what comes out, for runs that do the same all the time.
+pub const FACTOR: f64 = 1.5;
+
+/// What a waveform will take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Bytes in front of the first value change.
+    pub header_bytes: f64,
+    /// Bytes a cycle.
+    pub bytes_a_cycle: f64,
+    /// Cycles that were sampled.
+    pub sampled_cycles: u64,
+    /// Cycles of the whole run, as far as that can be told.
+    pub cycles: Option<u64>,
+    /// The run ended within the sample: all of this is exact.
+    pub whole: bool,
+}
+
+impl Estimate {
+    /// Bytes of the whole waveform.
+    pub fn bytes(&self) -> Option<f64> {
+        Some(self.header_bytes + self.bytes_a_cycle * self.cycles? as f64)
+    }
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Estimate { bytes_a_cycle, sampled_cycles, header_bytes, .. } = self;
+        let header = size(*header_bytes);
+        match (self.bytes(), self.cycles) {
+            (Some(bytes), Some(cycles)) if self.whole => {
+                write!(
+                    f,
+                    "waveform       {} for {cycles} cycles, exactly: the run ended within the sample",
+                    size(bytes)
+                )
+            }
+            (Some(bytes), Some(cycles)) => write!(
+                f,
+                "waveform       about {} for about {cycles} cycles\n\
+                 \x20              {header} and {bytes_a_cycle:.1} bytes a cycle, from {sampled_cycles} cycles",
+                size(bytes)
+            ),
+            _ => write!(
+                f,
+                "waveform       {header} and {bytes_a_cycle:.1} bytes a cycle, from {sampled_cycles} cycles; how many the run \
+                 will have cannot be told from them"
+            ),
+        }
+    }
+}
+
+/// Bytes in words.
+fn size(bytes: f64) -> String {
+    match bytes {
+        b if b < 1e4 => format!("{b:.0} bytes"),
+        b if b < 1e7 => format!("{:.1} kB", b / 1e3),
+        b if b < 1e10 => format!("{:.1} MB", b / 1e6),
+        b => format!("{:.1} GB", b / 1e9),
+    }
+}
+
+/// A file of a sample, which goes when it is no longer needed.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Estimates the waveform of a run from a sample of so many cycles.
+///
+/// # Errors
+/// Those of a run.
+pub fn wave(loaded: &Loaded, wave: &WaveOptions, sample: u64) -> Result<Estimate, RunError> {
+    static SAMPLES: AtomicU64 = AtomicU64::new(0);
+    let number = SAMPLES.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("watershed-estimate-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|error| RunError::Write { path: folder.clone(), error })?;
+    let scratch = Scratch(folder);
+    let name = wave.path.file_name().map_or_else(|| "sample.vcd".into(), PathBuf::from);
+    let path = scratch.0.join(name);
+    let options = WaveOptions { path: path.clone(), trigger: None, only_failed: false, ..wave.clone() };
+    let size_of = |cycles: u64| -> Result<_, RunError> {
+        let mut short = loaded.clone();
+        let limit = short.scenario.limits.max_cycles;
+        short.scenario.limits.max_cycles = cycles.min(limit);
+        let result = run(&short, &RunOptions { wave: Some(&options), no_checks: true, ..RunOptions::default() })?;
+        let bytes = std::fs::metadata(&path).map_err(|error| RunError::Write { path: path.clone(), error })?.len();
+        let ended = result.document.outcome != Outcome::MaxCycles && result.document.cycles < cycles || limit <= cycles;
+        Ok((result.document.cycles, bytes as f64, result.progress, ended))
+    };
+    let (last, bytes, progress, whole) = size_of(sample)?;
+    if whole {
+        let cycles = Some(last);
+        let estimate = Estimate { header_bytes: bytes, bytes_a_cycle: 0.0, sampled_cycles: last, cycles, whole };
+        return Ok(estimate);
+    }
+    let (half, half_bytes, before, _) = size_of((sample / 2).max(1))?;
+    let bytes_a_cycle = (bytes - half_bytes) / (last.saturating_sub(half)).max(1) as f64;
+    let header_bytes = (bytes - bytes_a_cycle * last as f64).max(0.0);
+    let scenario = &loaded.scenario;
+    let moved = progress.done.saturating_sub(before.done);
+    let cycles = if moved > 0 {
+        let left = progress.total.saturating_sub(progress.done);
+        Some(last + (u128::from(left) * u128::from(last - half) / u128::from(moved)) as u64)
+    } else if let Some(measure) = scenario.measure.filter(|_| progress.total == 0) {
+        Some(measure.warmup_cycles + measure.measure_cycles)
+    } else if progress.total == 0
+        && !scenario.traffic.is_empty()
+        && scenario.traffic.iter().all(super::config::Traffic::is_endless)
+    {
+        Some(scenario.limits.max_cycles)
+    } else {
+        None
+    };
+    let within = wave.to_cycle.map_or(u64::MAX, |to| to.saturating_add(1));
+    let cycles = cycles.map(|cycles| cycles.min(within).max(last.min(within)));
+    Ok(Estimate { header_bytes, bytes_a_cycle, sampled_cycles: last, cycles, whole })
+}

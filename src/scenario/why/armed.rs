@@ -1,0 +1,508 @@
+//! The critical path of a round of the armed family: from the last participant that had the result back to the arming.
+//!
+//! Frames are followed flit by flit ([`hops`](super::hops)); what stations made of them is read from their logs and records: an engine sent
+//! because its last contribution came or its time was up; the root completed a round because its own contribution was ready or
+//! the last partial result came, and asked again because its time was up; a leaf contributed because it was done with its
+//! work or was armed again.
+
+use std::collections::BTreeMap;
+
+use super::hops::{Bumps, Hops, Origin};
+use super::{Ask, Kind, LastOperand, Path, Phase, Why};
+use crate::armed::root::RootRound;
+use crate::armed::station::{Happening, Logged, Made};
+use crate::armed::{CHANNELS, DOWN, End, Engine, Job, System, UP, Wired};
+use crate::fabric::NodeKind;
+use crate::scenario::armed::build::Ready;
+
+/// The engines, links with faults and adapters of a system.
+struct Wires<'a> {
+    system: &'a System,
+    switches: u32,
+}
+
+impl<'a> Wires<'a> {
+    fn bump(&self, node: u32) -> Option<&'a Wired> {
+        self.system.bumps().get(node.checked_sub(self.switches)? as usize)
+    }
+
+    fn engine(&self, node: u32) -> Option<&'a Engine> {
+        match self.bump(node) {
+            Some(Wired::Engine(engine)) => Some(engine),
+            _ => None,
+        }
+    }
+}
+
+impl Bumps for Wires<'_> {
+    fn passes(&self, node: u32, port: u16, vc: u8, same_cycle: bool) -> bool {
+        match self.bump(node) {
+            // What climbs is taken in whole; everything else passes at once.
+            Some(Wired::Engine(_)) => (port, vc) != (1, UP) && same_cycle,
+            _ => true,
+        }
+    }
+
+    fn waits(&self, node: u32) -> Kind {
+        match self.bump(node) {
+            Some(Wired::Fault(_)) => Kind::HeldUp,
+            _ => Kind::Arbitration,
+        }
+    }
+}
+
+/// When the last participant of a round had its result, and when its last contribution was ready.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    got: u64,
+    entered: u64,
+    end: u32,
+    token: u64,
+    leaves: u32,
+}
+
+struct Reader<'a> {
+    system: &'a System,
+    hops: Hops<'a>,
+    wires: Wires<'a>,
+    logs: BTreeMap<u32, &'a [Logged]>,
+    first_end: u32,
+    job: &'a Job,
+    root: u32,
+    flow: u8,
+    rounds: &'a [RootRound],
+}
+
+/// Explains the slowest round of every reduction that is asked for, or the round that is asked for.
+pub fn explain(ready: &Ready, names: &[(String, u32)], ask: Ask<'_>, notes: &mut Vec<String>) -> Vec<Why> {
+    let mut list = Vec::new();
+    for ((name, root), laid) in names.iter().zip(&ready.reductions) {
+        if ask.collective.is_some_and(|asked| asked != name) {
+            continue;
+        }
+        match reduction(ready, name, *root, &laid.job, ask) {
+            Ok(why) => list.push(why),
+            Err(wrong) => notes.push(format!("{name}: {wrong}")),
+        }
+    }
+    list
+}
+
+fn reduction(ready: &Ready, name: &str, root: u32, job: &Job, ask: Ask<'_>) -> Result<Why, String> {
+    let system = &ready.system;
+    let end = &system.ends()[root as usize];
+    let roots = end.roots().iter().filter(|found| found.job().number == job.number);
+    let softs = end.softs().iter().filter(|found| found.job().number == job.number);
+    let flows: Vec<(u8, &[RootRound])> =
+        roots.map(|root| (root.flow(), root.rounds())).chain(softs.map(|soft| (0, soft.rounds()))).collect();
+    // The slowest of all rounds of all flows that everybody has the result of.
+    let mut best: Option<(u64, usize, usize, Told)> = None;
+    for (at, (flow, rounds)) in flows.iter().enumerate() {
+        for (index, round) in rounds.iter().enumerate() {
+            let Some(data) = round.round.data else { continue };
+            if round.token.is_none() || ask.packet.is_some_and(|asked| asked != u64::from(data)) {
+                continue;
+            }
+            let Some(told) = told(system, job, *flow, data).filter(|told| told.leaves == job.leaves) else { continue };
+            let latency = told.got.saturating_sub(told.entered.max(round.own_ready));
+            if best.as_ref().is_none_or(|(most, ..)| latency > *most) {
+                best = Some((latency, at, index, told));
+            }
+        }
+    }
+    let which = ask.packet.map_or("no round".to_owned(), |asked| format!("no round {asked}"));
+    let (_, at, index, told) = best.ok_or_else(|| format!("{which} of it has ended at every participant"))?;
+    let (flow, rounds) = flows[at];
+    let round = &rounds[index];
+    let journal = system.journal().ok_or("no journal was kept")?;
+    let plan = system.plan();
+    let switches = plan.count(NodeKind::Switch) as u32;
+    let first_end = (plan.nodes.len() - plan.count(NodeKind::End)) as u32;
+    let engines = system.bumps().iter().enumerate().filter_map(|(at, bump)| match bump {
+        Wired::Engine(engine) => Some((switches + at as u32, engine.log().entries())),
+        _ => None,
+    });
+    let ends = system.ends().iter().enumerate().map(|(at, end)| (first_end + at as u32, end.log().entries()));
+    let reader = Reader {
+        system,
+        hops: Hops::new(plan, journal),
+        wires: Wires { system, switches },
+        logs: engines.chain(ends).collect(),
+        first_end,
+        job,
+        root,
+        flow,
+        rounds,
+    };
+    let mut path = Path::new(round.armed, told.got, Phase::Eject);
+    let node = first_end + told.end;
+    if told.end == root {
+        // Software: the root was the last to have the result.
+        reader.complete(index, &mut path)?;
+    } else {
+        reader.receive(node, told.token, &mut path)?;
+    }
+    let last = told.entered.max(round.own_ready);
+    let data = u64::from(round.round.data.unwrap_or(0));
+    path.finish((name, "round", data), reader.hops.name(node).to_owned(), told.got, Some(last))
+}
+
+/// Who had the result of a round last.
+fn told(system: &System, job: &Job, flow: u8, data: u32) -> Option<Told> {
+    let mut told: Option<Told> = None;
+    let mut take = |end: u32, got: u64, entered: u64, token: u64, leaf: bool| {
+        let told = told.get_or_insert(Told { got, entered, end, token, leaves: 0 });
+        told.entered = told.entered.max(entered);
+        told.leaves += u32::from(leaf);
+        if got > told.got {
+            (told.got, told.end, told.token) = (got, end, token);
+        }
+    };
+    for (end, at) in system.ends().iter().enumerate() {
+        for leaf in at.leaves().iter().filter(|leaf| leaf.job().number == job.number && leaf.flow() == flow) {
+            for result in leaf.results().iter().filter(|result| result.round.data == Some(data)) {
+                take(end as u32, result.got, result.entered, result.token, true);
+            }
+        }
+        for soft in at.softs().iter().filter(|soft| soft.job().number == job.number && soft.rank() > 0) {
+            for result in soft.results().iter().filter(|result| result.round == data) {
+                take(end as u32, result.got, result.entered, result.token, true);
+            }
+        }
+    }
+    told
+}
+
+impl<'a> Reader<'a> {
+    fn log(&self, node: u32) -> &'a [Logged] {
+        self.logs.get(&node).copied().unwrap_or(&[])
+    }
+
+    /// The last entry of a station by a cycle that fits.
+    fn last(&self, node: u32, until: u64, fits: impl Fn(&Logged) -> bool) -> Option<&'a Logged> {
+        self.log(node).iter().rev().find(|entry| entry.cycle <= until && fits(entry))
+    }
+
+    fn end(&self, node: u32) -> &'a End {
+        self.system.end((node - self.first_end) as usize)
+    }
+
+    /// A process had a frame in cycle `path.at`: back over what software took and the way of the frame to who sent it.
+    fn receive(&self, node: u32, token: u64, path: &mut Path) -> Result<(), String> {
+        let got = |entry: &Logged| entry.token == token && entry.what == Happening::Received;
+        let arrived = self.last(node, path.at, got).ok_or("a frame that was delivered never came")?;
+        path.back(arrived.cycle, Kind::Software, self.hops.name(node));
+        let whole = |tag: crate::fabric::Tag| tag.tail() && tag.seq() == token;
+        let port = self.hops.base(node);
+        let (queued, _) = self.hops.taken(port, path.at, whole).ok_or("a frame that came stood in no queue")?;
+        path.phase = match queued.vc {
+            UP => Phase::Climb,
+            DOWN if path.phase == Phase::Eject => Phase::Broadcast,
+            DOWN => Phase::Command,
+            _ if arrived.frame.header.arm && path.phase == Phase::Eject => Phase::Broadcast,
+            _ if arrived.frame.header.arm => path.phase,
+            _ => Phase::Climb,
+        };
+        let origin = self.hops.follow(queued, Kind::Software, &self.wires, path)?;
+        self.sender(&origin, path)
+    }
+
+    /// The sender of a frame whose first flit left in cycle `path.at`.
+    fn sender(&self, origin: &Origin, path: &mut Path) -> Result<(), String> {
+        if path.is_done() {
+            return Ok(());
+        }
+        if let Some(engine) = self.wires.engine(origin.node) {
+            return self.engine(engine, origin, path);
+        }
+        match origin.vc {
+            UP => self.leaf(origin, path),
+            DOWN => self.multicast(origin, path),
+            vc if vc >= CHANNELS => self.soft(origin, path),
+            _ => Err("a stranger sent it".into()),
+        }
+    }
+
+    // --------------------------------------------------------------------------------------------------- engines
+
+    /// A climbing frame left an engine.
+    fn engine(&self, engine: &Engine, origin: &Origin, path: &mut Path) -> Result<(), String> {
+        let (node, token) = (origin.node, origin.tag.seq());
+        let name = self.hops.name(node);
+        path.phase = Phase::Reduce;
+        let made = |entry: &Logged| entry.token == token && matches!(entry.what, Happening::Sent | Happening::Passed);
+        let entry = self.last(node, path.at, made).ok_or("an engine sent a frame that it did not have")?;
+        path.back(entry.cycle + 1, Kind::Queue, name);
+        path.back(entry.cycle, Kind::Engine, name);
+        if entry.what == Happening::Passed {
+            return self.entrance(node, token, path);
+        }
+        let Some(Made::From(from)) = engine.merges().of(token) else {
+            return Err("an engine made a frame from nothing".into());
+        };
+        let merged =
+            |token: u64| self.last(node, entry.cycle, |entry| entry.token == token && entry.what == Happening::Merged);
+        let last = *from.last().ok_or("an engine made a frame from nothing")?;
+        let cfg = &self.system.tables.cfg.engine;
+        let issued = merged(last).ok_or("an engine merged what it did not have")?;
+        let who = |token: u64| self.maker(token);
+        if issued.cycle + u64::from(cfg.stages) == entry.cycle {
+            let times = |token: u64| merged(token).map_or(0, |entry| entry.cycle);
+            let others =
+                from[..from.len() - 1].iter().map(|&token| (who(token), issued.cycle - times(token))).collect();
+            path.engines.push(LastOperand { switch: name.into(), from: who(last), cycle: issued.cycle, others });
+            path.back(issued.cycle, Kind::Reduce, name);
+            return self.entrance(node, last, path);
+        }
+        // Its time was up.
+        let header = &entry.frame.header;
+        let armed = self.last(node, entry.cycle, |found| {
+            found.what == Happening::Armed
+                && found.frame.address == entry.frame.address
+                && found.frame.header.seqno == header.seqno
+        });
+        let armed = armed.ok_or("an engine timed out that was never armed")?;
+        let (switch, _) = engine.place();
+        let wait_count =
+            self.system.tables.entry(switch, entry.frame.address.multicast_id).map_or(0, |entry| entry.wait_count);
+        let deadline = armed.cycle + cfg.timeout_cycles(wait_count);
+        path.back(deadline.min(entry.cycle), Kind::EngineWait, name);
+        path.back(armed.cycle, Kind::TimeOut, name);
+        if path.is_done() {
+            return Ok(());
+        }
+        path.phase = Phase::Command;
+        let token = armed.token;
+        let whole = |tag: crate::fabric::Tag| tag.tail() && tag.seq() == token;
+        let port = self.hops.base(node) + 1;
+        let (queued, _) = self.hops.taken(port, path.at, whole).ok_or("an arm frame stood in no queue")?;
+        let origin = self.hops.follow(queued, Kind::Arbitration, &self.wires, path)?;
+        self.sender(&origin, path)
+    }
+
+    /// A climbing frame was matched in cycle `path.at`: back through the entrance of the engine.
+    fn entrance(&self, node: u32, token: u64, path: &mut Path) -> Result<(), String> {
+        let name = self.hops.name(node);
+        let whole = |tag: crate::fabric::Tag| tag.tail() && tag.seq() == token;
+        let before = path.at.saturating_sub(1);
+        let (queued, taken) =
+            self.hops.taken(self.hops.base(node), before, whole).ok_or("a merged frame stood in no queue")?;
+        path.back(taken + 1, Kind::EngineWait, name);
+        path.back(taken, Kind::Engine, name);
+        path.phase = Phase::Climb;
+        let origin = self.hops.follow(queued, Kind::EngineWait, &self.wires, path)?;
+        self.sender(&origin, path)
+    }
+
+    /// Who made a frame, by its token.
+    fn maker(&self, token: u64) -> String {
+        let sent = |entry: &&Logged| entry.token == token && entry.what == Happening::Sent;
+        let found = self.logs.iter().find(|(_, log)| log.iter().any(|entry| sent(&entry)));
+        found.map_or_else(|| "somebody".into(), |(node, _)| self.hops.name(*node).to_owned())
+    }
+
+    // ----------------------------------------------------------------------------------------------------- leaves
+
+    /// What an end point took to send a frame that it had decided on in cycle `decided`.
+    fn outbox(&self, node: u32, decided: u64, path: &mut Path) {
+        let name = self.hops.name(node);
+        let send = self.job.overheads.send;
+        path.back((decided + send).min(path.at), Kind::Queue, name);
+        path.back(decided, Kind::Software, name);
+    }
+
+    /// A contribution left a leaf.
+    fn leaf(&self, origin: &Origin, path: &mut Path) -> Result<(), String> {
+        let (node, token) = (origin.node, origin.tag.seq());
+        let name = self.hops.name(node);
+        let end = self.end(node);
+        let sent = self.last(node, path.at, |entry| entry.token == token && entry.what == Happening::Sent);
+        let sent = sent.ok_or("a contribution was not logged")?;
+        let Some(Made::Contribution { rank, round, .. }) = end.merges().of(token) else {
+            return Err("a leaf sent what is no contribution".into());
+        };
+        let mine = |leaf: &&crate::armed::Leaf| leaf.job().number == self.job.number && leaf.flow() == self.flow;
+        let leaf = end.leaves().iter().find(mine).ok_or("a stranger sent it")?;
+        path.phase = Phase::Inject;
+        let result = leaf.results().iter().find(|result| result.round.data == *round);
+        let ready = result.map_or(path.at, |result| result.entered);
+        let (address, seqno) = (sent.frame.address, sent.frame.header.seqno);
+        let armed = self.last(node, path.at, |entry| {
+            entry.what == Happening::Delivered
+                && entry.frame.address == address
+                && entry.frame.header.arm
+                && entry.frame.header.seqno == seqno
+        });
+        if let Some(armed) = armed.filter(|armed| armed.cycle > ready) {
+            // It was ready, and armed again.
+            self.outbox(node, armed.cycle, path);
+            path.phase = Phase::Command;
+            return self.receive(node, armed.token, path);
+        }
+        self.outbox(node, ready, path);
+        let computed = self.job.compute_cycles(*rank, crate::armed::job::Round { data: *round });
+        path.back(ready.saturating_sub(computed), Kind::Compute, name);
+        if path.is_done() {
+            return Ok(());
+        }
+        // It began when the frame came that armed it or brought the result before.
+        let began = self.last(node, path.at, |entry| {
+            entry.what == Happening::Delivered
+                && self.job.find(entry.frame.address).is_some_and(|(_, flow)| flow == self.flow)
+        });
+        let began = began.ok_or("a leaf began with nothing")?;
+        path.back(began.cycle, Kind::LateStart, name);
+        path.phase = Phase::Command;
+        self.receive(node, began.token, path)
+    }
+
+    // ------------------------------------------------------------------------------------------------------- root
+
+    /// A multicast left the root.
+    fn multicast(&self, origin: &Origin, path: &mut Path) -> Result<(), String> {
+        let (node, token) = (origin.node, origin.tag.seq());
+        let sent = self.last(node, path.at, |entry| entry.token == token && entry.what == Happening::Sent);
+        let header = sent.ok_or("a multicast was not logged")?.frame.header;
+        if !header.arm {
+            // The release after the last round, or after one that was given up.
+            let last = self.rounds.len().checked_sub(1).ok_or("a root without rounds")?;
+            let end = self.rounds[last].end.ok_or("a release of a round that has no end")?;
+            self.outbox(node, end, path);
+            return match self.rounds[last].token {
+                Some(_) => self.complete(last, path),
+                None => self.attempt(last, self.rounds[last].asked.len(), path),
+            };
+        }
+        let limit = path.at.saturating_sub(self.job.overheads.send);
+        let all = self.rounds.iter().enumerate().flat_map(|(round, of)| {
+            of.asked.iter().enumerate().map(move |(attempt, &(seqno, cycle))| (cycle, round, attempt, seqno))
+        });
+        let found = all.filter(|&(cycle, _, _, seqno)| seqno == header.seqno && cycle <= limit).max();
+        let (cycle, round, attempt, _) = found.ok_or("a root sent what it had not decided on")?;
+        self.outbox(node, cycle, path);
+        self.attempt(round, attempt, path)
+    }
+
+    /// An attempt began in cycle `path.at`: because the one before ran out of time, or the round before was complete.
+    fn attempt(&self, round: usize, mut attempt: usize, path: &mut Path) -> Result<(), String> {
+        let name = self.hops.name(self.first_end + self.root);
+        while attempt > 0 && !path.is_done() {
+            attempt -= 1;
+            path.back(self.rounds[round].asked[attempt].1, Kind::TimeOut, name);
+        }
+        if path.is_done() {
+            return Ok(());
+        }
+        match round.checked_sub(1) {
+            Some(before) => self.complete(before, path),
+            None => Err("a reduction began before its first round".into()),
+        }
+    }
+
+    /// A round was complete in cycle `path.at`: its last partial result, or the root's own contribution.
+    fn complete(&self, round: usize, path: &mut Path) -> Result<(), String> {
+        if path.is_done() {
+            return Ok(());
+        }
+        let of = &self.rounds[round];
+        let node = self.first_end + self.root;
+        path.phase = Phase::Reduce;
+        if let Some(soft) = self.end(node).softs().iter().find(|soft| soft.job().number == self.job.number) {
+            let token = soft.results().iter().find(|result| Some(result.round) == of.round.data);
+            let token = token.ok_or("a round ended without a result")?.token;
+            return self.gathered(node, token, of.own_ready, path);
+        }
+        let partials = of.partials.iter().filter_map(|&token| {
+            self.last(node, path.at, |entry| entry.token == token && entry.what == Happening::Delivered)
+        });
+        let last = partials.max_by_key(|entry| entry.cycle).ok_or("a round was complete without a partial result")?;
+        if of.own_ready > last.cycle {
+            path.phase = Phase::Inject;
+            path.back(of.own_ready, Kind::Software, self.hops.name(node));
+            path.back(of.armed, Kind::Compute, self.hops.name(node));
+            return self.attempt(round, 0, path);
+        }
+        path.back(last.cycle, Kind::Software, self.hops.name(node));
+        self.receive(node, last.token, path)
+    }
+
+    // --------------------------------------------------------------------------------------------------- software
+
+    /// A message left a rank of a software reduction.
+    fn soft(&self, origin: &Origin, path: &mut Path) -> Result<(), String> {
+        let (node, token) = (origin.node, origin.tag.seq());
+        let soft = self.end(node).softs().iter().find(|soft| soft.job().number == self.job.number);
+        let soft = soft.ok_or("a stranger sent it")?;
+        if let Some(result) = soft.results().iter().find(|result| result.token == token) {
+            // The result, on its way down.
+            self.outbox(node, result.got, path);
+            if path.is_done() {
+                return Ok(());
+            }
+            if soft.rank() == 0 {
+                let round = self.rounds.iter().position(|round| round.round.data == Some(result.round));
+                return self.complete(round.ok_or("a result of no round")?, path);
+            }
+            return self.receive(node, token, path);
+        }
+        let ready = self.began_and_ready(node, token).map_or(path.at, |(_, ready)| ready);
+        let children = self.children(node, token, path.at);
+        let decided = children.iter().map(|child| child.cycle).max().unwrap_or(0).max(ready);
+        self.outbox(node, decided, path);
+        self.gathered(node, token, ready, path)
+    }
+
+    /// When the round began at a rank and its own contribution was ready, by the token of what it made of it.
+    fn began_and_ready(&self, node: u32, token: u64) -> Option<(u64, u64)> {
+        let end = self.end(node);
+        let own = match end.merges().of(token)? {
+            Made::From(from) => *from.first()?,
+            _ => token,
+        };
+        let Made::Contribution { round, rank, .. } = end.merges().of(own)? else { return None };
+        let soft = end.softs().iter().find(|soft| soft.job().number == self.job.number)?;
+        let result = soft.results().iter().find(|result| Some(result.round) == *round)?;
+        let computed = self.job.compute_cycles(*rank, crate::armed::job::Round { data: *round });
+        Some((result.entered - computed, result.entered))
+    }
+
+    /// The messages of children that a frame was made from.
+    fn children(&self, node: u32, token: u64, until: u64) -> Vec<&'a Logged> {
+        let Some(Made::From(from)) = self.end(node).merges().of(token) else { return Vec::new() };
+        let delivered =
+            |token: u64| self.last(node, until, |entry| entry.token == token && entry.what == Happening::Delivered);
+        from[1..].iter().filter_map(|&token| delivered(token)).collect()
+    }
+
+    /// A rank had everything in cycle `path.at`: the last message, or its own contribution.
+    fn gathered(&self, node: u32, token: u64, ready: u64, path: &mut Path) -> Result<(), String> {
+        let name = self.hops.name(node);
+        path.phase = Phase::Reduce;
+        let last = self.children(node, token, path.at).into_iter().max_by_key(|child| child.cycle);
+        if let Some(last) = last.filter(|last| last.cycle >= ready) {
+            path.back(last.cycle, Kind::Software, name);
+            return self.receive(node, last.token, path);
+        }
+        path.phase = Phase::Inject;
+        path.back(ready, Kind::Software, name);
+        let (began, _) = self.began_and_ready(node, token).ok_or("a rank contributed without having begun")?;
+        path.back(began, Kind::Compute, name);
+        if path.is_done() {
+            return Ok(());
+        }
+        // It began when it had the result before.
+        let before = self.end(node).softs().iter().flat_map(crate::armed::Soft::results);
+        let before = before.filter(|result| result.got <= path.at).max_by_key(|result| result.got);
+        let before = before.ok_or("a rank began with nothing")?;
+        path.back(before.got, Kind::LateStart, name);
+        if path.is_done() {
+            return Ok(());
+        }
+        if node == self.first_end + self.root {
+            let round = self.rounds.iter().position(|round| round.round.data == Some(before.round));
+            return self.complete(round.ok_or("a result of no round")?, path);
+        }
+        path.phase = Phase::Command;
+        self.receive(node, before.token, path)
+    }
+}

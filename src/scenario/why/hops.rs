@@ -1,0 +1,331 @@
+//! The way of a packet through queues, switches, wires and what sits in them, followed back from its last flit.
+//!
+//! Queues and links keep the order of flits: the k-th flit that was sent on a channel of a link is the k-th that came into
+//! the queue at its far end, and the k-th that left it. So nothing is guessed from contents but inside a bump in the wire,
+//! where a flit that was taken is looked for under the same tag.
+
+use std::collections::HashMap;
+
+use super::{Kind, Path};
+use crate::fabric::{Journal, Moved, NodeKind, Plan, Tag};
+
+/// A flit that came into a queue.
+#[derive(Clone, Copy, Debug)]
+struct Came {
+    cycle: u64,
+    /// It may leave from this cycle on.
+    ready: u64,
+    tag: Tag,
+    word: u64,
+}
+
+/// A flit that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    cycle: u64,
+    from: Option<(u32, u8)>,
+    tag: Tag,
+    word: u64,
+}
+
+/// What happened at one channel of one port: flits that came in, the cycles in which they left, flits sent on it.
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    came: Vec<Came>,
+    left: Vec<u64>,
+    sent: Vec<Sent>,
+}
+
+/// A flit in a queue: port and channel, and which one of all that came there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queued {
+    /// Port, counted over the whole system.
+    pub port: u32,
+    /// Channel.
+    pub vc: u8,
+    /// Its number among all flits of the queue.
+    pub index: usize,
+}
+
+/// Where a packet began: a block that put it on a link.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    /// The node.
+    pub node: u32,
+    /// Its port that it left by, counted over the whole system.
+    pub port: u32,
+    /// Channel.
+    pub vc: u8,
+    /// The cycle in which its first flit was sent.
+    pub head: u64,
+    /// Tag of its last flit.
+    pub tag: Tag,
+}
+
+/// A journal as ways of packets.
+pub struct Hops<'a> {
+    plan: &'a Plan,
+    journal: &'a Journal,
+    bases: Vec<u32>,
+    nodes: Vec<u32>,
+    peers: Vec<Option<(u32, u64, u64)>>,
+    lanes: HashMap<(u32, u8), Lane>,
+}
+
+/// Without the channel, which changes from hop to hop.
+fn bare(tag: Tag) -> u64 {
+    tag.0 & !(0x1f << 2)
+}
+
+/// What a bump in the wire does with flits.
+pub trait Bumps {
+    /// Whether a flit that a bump sent by its port (0 or 1) was passed on; it may have been taken in the same cycle or before.
+    fn passes(&self, node: u32, port: u16, vc: u8, same_cycle: bool) -> bool;
+    /// What a flit waits for in it, if not for credits.
+    fn waits(&self, node: u32) -> Kind;
+}
+
+/// Plain wires.
+pub struct NoBumps;
+
+impl Bumps for NoBumps {
+    fn passes(&self, _: u32, _: u16, _: u8, _: bool) -> bool {
+        false
+    }
+    fn waits(&self, _: u32) -> Kind {
+        Kind::Arbitration
+    }
+}
+
+impl<'a> Hops<'a> {
+    /// Reads a journal.
+    pub fn new(plan: &'a Plan, journal: &'a Journal) -> Self {
+        let (mut bases, mut nodes) = (Vec::new(), Vec::new());
+        for (number, node) in plan.nodes.iter().enumerate() {
+            bases.push(nodes.len() as u32);
+            nodes.extend((0..node.ports).map(|_| number as u32));
+        }
+        let mut peers = vec![None; nodes.len()];
+        for link in &plan.links {
+            let [a, b] = [link.a, link.b].map(|(node, port)| bases[node as usize] + u32::from(port));
+            let (latency, flit) = (u64::from(link.latency), u64::from(link.cycles_per_flit));
+            peers[a as usize] = Some((b, latency, flit));
+            peers[b as usize] = Some((a, latency, flit));
+        }
+        let mut lanes: HashMap<(u32, u8), Lane> = HashMap::new();
+        for entry in &journal.entries {
+            let (cycle, tag, word) = (entry.cycle, entry.tag, entry.word);
+            // A flit that leaves a queue bears the channel it came in on.
+            let lane = lanes.entry((entry.port, tag.vc())).or_default();
+            match entry.what {
+                Moved::Entered { ready } => lane.came.push(Came { cycle, ready, tag, word }),
+                Moved::Left => lane.left.push(cycle),
+                Moved::Sent { from } => lane.sent.push(Sent { cycle, from, tag, word }),
+            }
+        }
+        Self { plan, journal, bases, nodes, peers, lanes }
+    }
+
+    /// Port 0 of a node.
+    pub fn base(&self, node: u32) -> u32 {
+        self.bases[node as usize]
+    }
+
+    /// Name of a node.
+    pub fn name(&self, node: u32) -> &'a str {
+        &self.plan.nodes[node as usize].name
+    }
+
+    fn kind(&self, node: u32) -> NodeKind {
+        self.plan.nodes[node as usize].kind
+    }
+
+    fn place(&self, port: u32) -> String {
+        let node = self.nodes[port as usize];
+        let name = self.name(node);
+        match self.kind(node) {
+            NodeKind::Switch => format!("{name}.P{}", port - self.base(node)),
+            _ => name.to_owned(),
+        }
+    }
+
+    fn lane(&self, port: u32, vc: u8) -> Option<&Lane> {
+        self.lanes.get(&(port, vc))
+    }
+
+    /// The last flit that left a queue of a port by cycle `until` and whose tag fits.
+    pub fn taken(&self, port: u32, until: u64, fits: impl Fn(Tag) -> bool) -> Option<(Queued, u64)> {
+        let mut best: Option<(Queued, u64)> = None;
+        for vc in 0..self.plan.vcs.total() {
+            let Some(lane) = self.lane(port, vc) else { continue };
+            let end = lane.left.partition_point(|&cycle| cycle <= until);
+            let found = (0..end).rev().find(|&index| fits(lane.came[index].tag));
+            if let Some(index) = found
+                && best.is_none_or(|(_, cycle)| lane.left[index] > cycle)
+            {
+                best = Some((Queued { port, vc, index }, lane.left[index]));
+            }
+        }
+        best
+    }
+
+    /// All packets that arrived whole at a port by their last flits, with the cycle in which that was taken.
+    pub fn arrivals(&self, port: u32) -> Vec<(Queued, u64)> {
+        let lanes = (0..self.plan.vcs.total()).filter_map(|vc| Some((vc, self.lane(port, vc)?)));
+        let mut list: Vec<(Queued, u64)> = lanes
+            .flat_map(|(vc, lane)| {
+                let whole = lane.left.iter().enumerate().filter(|(index, _)| lane.came[*index].tag.tail());
+                whole.map(move |(index, &left)| (Queued { port, vc, index }, left))
+            })
+            .collect();
+        list.sort_by_key(|(_, left)| *left);
+        list
+    }
+
+    /// Tag of a flit in a queue, and the payload of the first flit of its packet.
+    pub fn packet(&self, at: Queued) -> (Tag, u64) {
+        let came = &self.lanes[&(at.port, at.vc)].came;
+        let head = (0..=at.index).rev().find(|&index| came[index].tag.head()).unwrap_or(at.index);
+        (came[at.index].tag, came[head].word)
+    }
+
+    /// Packets that the same port sent before this one, on any channel.
+    pub fn sent_before(&self, origin: &Origin) -> u64 {
+        let lanes = (0..self.plan.vcs.total()).filter(|&vc| !self.plan.vcs.is_set(vc));
+        let heads = lanes.filter_map(|vc| self.lane(origin.port, vc)).flat_map(|lane| &lane.sent);
+        heads.filter(|sent| sent.tag.head() && sent.cycle < origin.head).count() as u64
+    }
+
+    /// Credits of an output channel in a cycle.
+    fn credits(&self, port: u32, vc: u8, cycle: u64) -> u64 {
+        let Some((peer, latency, _)) = self.peers[port as usize] else { return u64::MAX };
+        let switch = self.kind(self.nodes[port as usize]) == NodeKind::Switch;
+        let delay = if switch { u64::from(self.journal.credit_delay) } else { 0 };
+        let limit = (cycle + 1).saturating_sub(latency + 1 + delay);
+        let returned = self.lane(peer, vc).map_or(0, |lane| lane.left.partition_point(|&at| at < limit)) as u64;
+        let sent = self.lane(port, vc).map_or(0, |lane| lane.sent.partition_point(|sent| sent.cycle < cycle)) as u64;
+        let initial = u64::from(self.journal.credits[port as usize][usize::from(vc)]);
+        (initial + returned).saturating_sub(sent)
+    }
+
+    /// What a flit that left its queue in cycle `path.at` did there: waited for those before, for the output, and went
+    /// through the stages in front of allocation.
+    fn waited(&self, at: Queued, out: Option<(u32, u8)>, blocked: Kind, path: &mut Path) -> Result<(), String> {
+        let lane = &self.lanes[&(at.port, at.vc)];
+        let Came { cycle: came, ready, tag, .. } = lane.came[at.index];
+        let left = path.at;
+        let mut head_from = at.index.checked_sub(1).map_or(0, |before| lane.left.get(before).map_or(0, |at| at + 1));
+        // A head of a point-to-point packet passes its stages at the head of the queue.
+        let node = self.nodes[at.port as usize];
+        let staged = self.kind(node) == NodeKind::Switch && tag.head() && !self.plan.vcs.is_set(at.vc);
+        let stages = if staged { u64::from(self.journal.front) } else { 0 };
+        // Copies of a multicast read on before its flits have left.
+        head_from = head_from.min(left).max(ready);
+        let place = self.place(at.port);
+        let through = (head_from + stages).min(left);
+        for cycle in (through..left).rev() {
+            match out.filter(|(port, vc)| self.credits(*port, *vc, cycle) == 0) {
+                Some((port, _)) => path.back(cycle, Kind::CreditWait, self.place(port)),
+                None => path.back(cycle, blocked, out.map_or_else(|| place.clone(), |(port, _)| self.place(port))),
+            }
+        }
+        path.back(head_from, Kind::Switch, place.clone());
+        path.back(ready.min(left), Kind::Behind, place.clone());
+        path.back(came, Kind::Switch, place);
+        if came > left { Err("a flit left before it came".into()) } else { Ok(()) }
+    }
+
+    /// The index of the flit of a queue that was sent in a cycle.
+    fn source_index(&self, (port, vc): (u32, u8), sent: &Sent) -> Option<usize> {
+        let lane = self.lane(port, vc)?;
+        let same = |index: usize| {
+            lane.came.get(index).is_some_and(|came| bare(came.tag) == bare(sent.tag) && came.word == sent.word)
+        };
+        let left = lane.left.binary_search(&sent.cycle).ok().filter(|&index| same(index));
+        // A copy of a multicast may be ahead of what has left.
+        left.or_else(|| {
+            let end = lane.came.partition_point(|came| came.cycle <= sent.cycle);
+            (0..end).rev().find(|&index| same(index))
+        })
+    }
+
+    /// The flit that a bump took before it sent this one.
+    fn passed(&self, node: u32, out: u32, vc: u8, sent: &Sent, bumps: &impl Bumps) -> Option<(Queued, u64)> {
+        let port = (out - self.base(node)) as u16;
+        let other = self.base(node) + u32::from(1 - port);
+        let lane = self.lane(other, vc)?;
+        let same_cycle = lane.left.binary_search(&sent.cycle).ok().filter(|&index| {
+            let came = &lane.came[index];
+            bare(came.tag) == bare(sent.tag)
+        });
+        if let Some(index) = same_cycle
+            && bumps.passes(node, port, vc, true)
+        {
+            return Some((Queued { port: other, vc, index }, sent.cycle));
+        }
+        if !bumps.passes(node, port, vc, false) {
+            return None;
+        }
+        let end = lane.left.partition_point(|&cycle| cycle <= sent.cycle);
+        let same = |index: &usize| bare(lane.came[*index].tag) == bare(sent.tag);
+        // An adapter between two forms of a frame keeps the number and the end of a packet only.
+        let alike = |index: &usize| {
+            let tag = lane.came[*index].tag;
+            (tag.seq(), tag.tail()) == (sent.tag.seq(), sent.tag.tail())
+        };
+        let index = (0..end).rev().find(same).or_else(|| (0..end).rev().find(alike))?;
+        Some((Queued { port: other, vc, index }, lane.left[index]))
+    }
+
+    /// Follows the flit that left a queue in cycle `path.at` back to the block that sent it, and to the first flit of its packet.
+    /// `blocked`: what it waited for in this queue, if not for those before it.
+    ///
+    /// # Errors
+    /// The journal lacks a part of the way.
+    pub(super) fn follow(
+        &self,
+        from: Queued,
+        blocked: Kind,
+        bumps: &impl Bumps,
+        path: &mut Path,
+    ) -> Result<Origin, String> {
+        let mut at = from;
+        self.waited(at, None, blocked, path)?;
+        loop {
+            let (peer, ..) = self.peers[at.port as usize].ok_or("a queue without a link")?;
+            let lane = self.lane(peer, at.vc).ok_or("nothing was sent on a link that carried a flit")?;
+            let sent = *lane.sent.get(at.index).ok_or("a flit came that was not sent")?;
+            let node = self.nodes[peer as usize];
+            let link = format!("{} -> {}", self.place(peer), self.place(at.port));
+            match self.kind(node) {
+                NodeKind::Switch => {
+                    let post = u64::from(self.journal.post);
+                    path.back(sent.cycle + post + 1, Kind::Link, link);
+                    path.back(sent.cycle, Kind::Switch, self.place(peer));
+                    let queue = sent.from.ok_or("a switch sent what it did not have")?;
+                    let index = self.source_index(queue, &sent).ok_or("a switch sent what it did not have")?;
+                    let out = (peer, at.vc);
+                    at = Queued { port: queue.0, vc: queue.1, index };
+                    self.waited(at, Some(out), Kind::Arbitration, path)?;
+                }
+                kind => {
+                    path.back(sent.cycle + 1, Kind::Link, link);
+                    let passed =
+                        if kind == NodeKind::Bump { self.passed(node, peer, at.vc, &sent, bumps) } else { None };
+                    if let Some((queued, left)) = passed {
+                        path.back(left, Kind::Switch, self.name(node));
+                        let out = (peer, at.vc);
+                        at = queued;
+                        self.waited(at, Some(out), bumps.waits(node), path)?;
+                        continue;
+                    }
+                    path.back(sent.cycle, Kind::Inject, self.name(node));
+                    let head = (0..=at.index).rev().find(|&index| lane.sent[index].tag.head()).unwrap_or(at.index);
+                    let first = lane.sent[head];
+                    path.back(first.cycle, Kind::Frame, self.name(node));
+                    return Ok(Origin { node, port: peer, vc: at.vc, head: first.cycle, tag: sent.tag });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Where the cycles of a collective's latency went.
+//!
+//! The latency of a collective is explained from its end to its start, along the critical path: the last word or answer that
+//! arrived, the queues it waited in, the links it came by, the engine that made it, of that engine's operands the one that came
+//! last, and so on to the participant whose contribution that was. Each interval between two events of the
+//! [journal](crate::fabric::Journal) and of the blocks' logs is cut into [`Part`]s; they follow each other without a gap, so
+//! they add up to the latency exactly.
+//!
+//! | family | what is explained | number | from | to |
+//! |---|---|---|---|---|
+//! | PIUMA ([`piuma`]) | a word of a collective or scan | word of the vector | the collective's start | the word landed, the last participant was done |
+//! | armed ([`armed`]) | a round | data round | the root armed it | the last participant had the result |
+//! | PBV ([`pbv`]) | a round | run, from 1 | the source sent the command | the last participant had the answer |
+//! | any with traffic ([`packet`]) | a point-to-point packet | `SOURCE:NUMBER` | it was created | its tail arrived |
+//!
+//! The latencies that results of the armed and PBV families name begin later, with the last contribution: [`Why`] has that
+//! cycle, no part crosses it, and the parts behind it add up to that latency.
+//!
+//! | kind | the cycles in which |
+//! |---|---|
+//! | late start | the participant at the beginning of the path had not been called yet, or its task waited for another one |
+//! | compute | it worked on its contribution |
+//! | memory read | its memory had not granted or delivered the word: its words before came first |
+//! | software | a process received, merged or sent a frame, or its processor was busy with another |
+//! | queue | messages that were made before had to leave first |
+//! | credit wait | the next buffer had no place for the flit |
+//! | inject | the block put the flit on its link |
+//! | frame | the flits of the frame before its last one went ahead |
+//! | link | the flit was on a link |
+//! | switch | it went through the stages of a switch or of a bump in the wire, granted at once |
+//! | behind | an earlier flit of the same queue had to leave first |
+//! | arbitration | it could have gone, but another flit or packet had the output, its channel or the input |
+//! | held up | a link with faults kept it |
+//! | engine | checks, look-up, tracking: the stages of an engine other than its arithmetic |
+//! | operand slot | the engine's slot still held the operand before: that one waited for others |
+//! | engine wait | all operands were there, but the engine served others or had no place for a result |
+//! | reduce | the arithmetic |
+//! | time-out | a timer had to run out before somebody went on without what was missing, or asked again |
+//! | memory write | the result stood before the receiver's memory |
+//! | landing | the write itself, and what its core did after it |
+
+use serde::Serialize;
+
+pub mod armed;
+mod hops;
+pub mod packet;
+pub mod pbv;
+pub mod piuma;
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ask<'a> {
+    /// This collective only.
+    pub collective: Option<&'a str>,
+    /// The way of this word, round or run instead of the last or slowest one.
+    pub packet: Option<u64>,
+    /// Of a point-to-point packet: the end point that sent it; `packet` is its number there.
+    pub source: Option<u32>,
+}
+
+/// Where the cycles of one collective went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Why {
+    /// The collective.
+    pub collective: String,
+    /// What `number` counts: "word", "round", "run" or "packet".
+    pub what: String,
+    /// The word, round, run or packet whose way is shown.
+    pub number: u64,
+    /// The end point at which it arrived.
+    pub landed_at: String,
+    /// First cycle.
+    pub start_cycle: u64,
+    /// Last cycle.
+    pub end_cycle: u64,
+    /// From first to last: the sum of all parts.
+    pub latency_cycles: u64,
+    /// The cycle in which the last contribution was ready, where results count from there; no part crosses it.
+    pub last_contribution: Option<u64>,
+    /// The parts, in the order of time.
+    pub parts: Vec<Part>,
+    /// Which operand came last at which engine.
+    pub engines: Vec<LastOperand>,
+}
+
+/// An interval of the critical path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// First cycle.
+    pub from: u64,
+    /// First cycle after it.
+    pub to: u64,
+    /// What happened.
+    pub kind: Kind,
+    /// On the way of what.
+    pub phase: Phase,
+    /// Where.
+    pub place: String,
+}
+
+/// What a part of the latency was spent with; see the module's table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Not called yet.
+    LateStart,
+    /// A participant worked.
+    Compute,
+    /// The core's memory.
+    MemoryRead,
+    /// Processes that receive, merge, send.
+    Software,
+    /// Messages before it.
+    Queue,
+    /// No place in the next buffer.
+    CreditWait,
+    /// Onto the block's link.
+    Inject,
+    /// The frame before its last flit.
+    Frame,
+    /// On a link.
+    Link,
+    /// Stages of a switch.
+    Switch,
+    /// Earlier flits of the queue.
+    Behind,
+    /// Lost to another flit.
+    Arbitration,
+    /// A link with faults.
+    HeldUp,
+    /// Stages of an engine around its arithmetic.
+    Engine,
+    /// The engine's slot was taken.
+    OperandSlot,
+    /// The engine served others.
+    EngineWait,
+    /// The arithmetic.
+    Reduce,
+    /// A timer had to run out.
+    TimeOut,
+    /// The receiver's memory.
+    MemoryWrite,
+    /// The write itself.
+    Landing,
+}
+
+impl Kind {
+    /// All of them, in the order of a packet's way.
+    pub const ALL: [Kind; 20] = [
+        Kind::LateStart,
+        Kind::Compute,
+        Kind::MemoryRead,
+        Kind::Software,
+        Kind::Queue,
+        Kind::CreditWait,
+        Kind::Inject,
+        Kind::Frame,
+        Kind::Link,
+        Kind::Switch,
+        Kind::Behind,
+        Kind::Arbitration,
+        Kind::HeldUp,
+        Kind::Engine,
+        Kind::OperandSlot,
+        Kind::EngineWait,
+        Kind::Reduce,
+        Kind::TimeOut,
+        Kind::MemoryWrite,
+        Kind::Landing,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::LateStart => "late start",
+            Kind::Compute => "compute",
+            Kind::MemoryRead => "memory read",
+            Kind::Software => "software",
+            Kind::Queue => "queue",
+            Kind::CreditWait => "credit wait",
+            Kind::Inject => "inject",
+            Kind::Frame => "frame",
+            Kind::Link => "link",
+            Kind::Switch => "switch",
+            Kind::Behind => "behind",
+            Kind::Arbitration => "arbitration",
+            Kind::HeldUp => "held up",
+            Kind::Engine => "engine",
+            Kind::OperandSlot => "operand slot",
+            Kind::EngineWait => "engine wait",
+            Kind::Reduce => "reduce",
+            Kind::TimeOut => "time-out",
+            Kind::MemoryWrite => "memory write",
+            Kind::Landing => "landing",
+        }
+    }
+}
+
+/// The leg of the way a part belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// Commands and armings on their way to the participants.
+    Command,
+    /// In the participant, until its word is on the link.
+    Inject,
+    /// Towards the root.
+    Climb,
+    /// In engines and where software reduces.
+    Reduce,
+    /// From the root to the receivers.
+    Broadcast,
+    /// In the receiving participant.
+    Eject,
+    /// A point-to-point packet on its way.
+    Transit,
+}
+
+impl Phase {
+    /// All of them, in order.
+    pub const ALL: [Phase; 7] =
+        [Phase::Command, Phase::Inject, Phase::Climb, Phase::Reduce, Phase::Broadcast, Phase::Eject, Phase::Transit];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Command => "command",
+            Phase::Inject => "inject",
+            Phase::Climb => "climb",
+            Phase::Reduce => "reduce",
+            Phase::Broadcast => "broadcast",
+            Phase::Eject => "eject",
+            Phase::Transit => "transit",
+        }
+    }
+}
+
+/// The operand that an engine waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LastOperand {
+    /// The switch or engine.
+    pub switch: String,
+    /// The port by which it came, or who sent it.
+    pub from: String,
+    /// The cycle in which it was there.
+    pub cycle: u64,
+    /// The others, and how many cycles earlier they were there.
+    pub others: Vec<(String, u64)>,
+}
+
+impl Why {
+    /// Cycles behind the last contribution.
+    pub fn since_last_contribution(&self) -> Option<u64> {
+        self.last_contribution.map(|cycle| self.end_cycle - cycle)
+    }
+
+    /// Cycles by kind; kinds without any are left out.
+    pub fn by_kind(&self) -> Vec<(Kind, u64)> {
+        let sum = |kind: Kind| self.parts.iter().filter(|part| part.kind == kind).map(|part| part.to - part.from).sum();
+        Kind::ALL.into_iter().map(|kind| (kind, sum(kind))).filter(|(_, cycles)| *cycles > 0).collect()
+    }
+
+    /// Cycles by phase; all of them.
+    pub fn by_phase(&self) -> Vec<(Phase, u64)> {
+        let sum =
+            |phase: Phase| self.parts.iter().filter(|part| part.phase == phase).map(|part| part.to - part.from).sum();
+        Phase::ALL.into_iter().map(|phase| (phase, sum(phase))).collect()
+    }
+}
+
+/// A path under construction, from its end to its start.
+#[derive(Clone, Debug)]
+pub(super) struct Path {
+    parts: Vec<Part>,
+    engines: Vec<LastOperand>,
+    phase: Phase,
+    /// The first cycle that is explained.
+    at: u64,
+    /// Nothing before this cycle is asked for.
+    start: u64,
+    /// Where the last push did not meet the one before.
+    gap: Option<(u64, u64)>,
+}
+
+impl Path {
+    fn new(start: u64, end: u64, phase: Phase) -> Path {
+        Path { parts: Vec::new(), engines: Vec::new(), phase, at: end, start, gap: None }
+    }
+
+    /// Whether everything is explained.
+    fn is_done(&self) -> bool {
+        self.at <= self.start
+    }
+
+    /// Adds what came before everything that is there, from a cycle on.
+    fn back(&mut self, from: u64, kind: Kind, place: impl Into<String>) {
+        if from < self.at {
+            self.push(from, self.at, kind, place.into());
+        }
+    }
+
+    /// The same between two cycles; the second one is the first that is explained.
+    fn push(&mut self, from: u64, to: u64, kind: Kind, place: String) {
+        if to != self.at {
+            self.gap.get_or_insert((to, self.at));
+        }
+        let from = from.max(self.start);
+        if from >= to {
+            return;
+        }
+        self.at = from;
+        if let Some(last) = self.parts.last_mut()
+            && (last.kind, last.phase, &last.place, last.from) == (kind, self.phase, &place, to)
+        {
+            last.from = from;
+            return;
+        }
+        self.parts.push(Part { from, to, kind, phase: self.phase, place });
+    }
+
+    /// The finished account. A part that crosses the last contribution is cut in two.
+    fn finish(
+        mut self,
+        (collective, what, number): (&str, &str, u64),
+        landed_at: String,
+        end: u64,
+        last_contribution: Option<u64>,
+    ) -> Result<Why, String> {
+        self.parts.reverse();
+        self.engines.reverse();
+        if let Some((to, at)) = self.gap {
+            return Err(format!("cycles {to} to {at} are not explained"));
+        }
+        if self.at > self.start {
+            return Err(format!("cycles {} to {} are not explained", self.start, self.at));
+        }
+        let mut parts = Vec::with_capacity(self.parts.len() + 1);
+        for mut part in self.parts {
+            if let Some(cut) = last_contribution.filter(|cut| part.from < *cut && *cut < part.to) {
+                parts.push(Part { to: cut, ..part.clone() });
+                part.from = cut;
+            }
+            parts.push(part);
+        }
+        let start = self.start.min(end);
+        let sum: u64 = parts.iter().map(|part| part.to - part.from).sum();
+        debug_assert_eq!(sum, end - start, "the parts of {collective} add up");
+        Ok(Why {
+            collective: collective.to_owned(),
+            what: what.to_owned(),
+            number,
+            landed_at,
+            start_cycle: start,
+            end_cycle: end,
+            latency_cycles: sum,
+            last_contribution,
+            parts,
+            engines: self.engines,
+        })
+    }
+}

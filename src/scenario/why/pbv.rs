@@ -1,0 +1,355 @@
+//! The critical path of a run of the PBV family: from the last participant that had the answer back to the command.
+//!
+//! Frames are followed flit by flit ([`hops`](super::hops)); what engines and nodes made of them is read from their logs: an
+//! engine answered because the last message came, was tracked and reduced, or because its watchdog fired; it passed on what it
+//! had taken in the same cycle; a node contributed because its task was over or because it was asked again.
+
+use super::hops::{Bumps, Hops, Origin, Queued};
+use super::{Ask, Kind, LastOperand, Path, Phase, Why};
+use crate::fabric::NodeKind;
+use crate::pbv::event::{Did, Event, Log, Stepped};
+use crate::pbv::packet::{Message, Status};
+use crate::pbv::system::{System, Wired};
+use crate::scenario::pbv::build::Ready;
+
+/// Cycles from taking a message to its verdict.
+const TRACKING: u64 = 2;
+
+/// A run that everybody has the answer of.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Which run.
+    pub run: u32,
+    /// Device that had the answer last.
+    pub device: u16,
+    /// When.
+    pub cycle: u64,
+    /// When the last contribution was made.
+    pub met: u64,
+}
+
+/// What is to be explained of a collective.
+#[derive(Clone, Debug)]
+pub struct Runs {
+    /// Its name.
+    pub name: String,
+    /// Its context.
+    pub cc_id: u16,
+    /// Device that issues it.
+    pub source: u16,
+    /// Its runs.
+    pub ended: Vec<Ended>,
+}
+
+struct Wires<'a> {
+    system: &'a System,
+    switches: u32,
+}
+
+impl<'a> Wires<'a> {
+    fn bump(&self, node: u32) -> Option<&'a Wired> {
+        self.system.bumps().get(node.checked_sub(self.switches)? as usize)
+    }
+}
+
+impl Bumps for Wires<'_> {
+    fn passes(&self, node: u32, _: u16, _: u8, same_cycle: bool) -> bool {
+        // What an engine lets pass is taken and sent in one cycle; a frame of its own is not taken at all.
+        same_cycle || self.bump(node).is_some_and(|bump| bump.fault().is_some())
+    }
+
+    fn waits(&self, node: u32) -> Kind {
+        if self.bump(node).is_some_and(|bump| bump.fault().is_some()) { Kind::HeldUp } else { Kind::Arbitration }
+    }
+}
+
+struct Reader<'a> {
+    ready: &'a Ready,
+    system: &'a System,
+    hops: Hops<'a>,
+    wires: Wires<'a>,
+    first_end: u32,
+    cc_id: u16,
+    run: u32,
+}
+
+/// Explains the slowest run of every collective that is asked for, or the run that is asked for.
+pub fn explain(ready: &Ready, collectives: &[Runs], ask: Ask<'_>, notes: &mut Vec<String>) -> Vec<Why> {
+    let mut list = Vec::new();
+    for of in collectives.iter().filter(|of| ask.collective.is_none_or(|asked| asked == of.name)) {
+        match collective(ready, of, ask) {
+            Ok(why) => list.push(why),
+            Err(wrong) => notes.push(format!("{}: {wrong}", of.name)),
+        }
+    }
+    list
+}
+
+fn collective(ready: &Ready, of: &Runs, ask: Ask<'_>) -> Result<Why, String> {
+    let wanted = of.ended.iter().filter(|ended| ask.packet.is_none_or(|asked| asked == u64::from(ended.run)));
+    let slowest = wanted.max_by_key(|ended| (ended.cycle - ended.met, std::cmp::Reverse(ended.run)));
+    let which = ask.packet.map_or("no run".to_owned(), |asked| format!("no run {asked}"));
+    let ended = *slowest.ok_or_else(|| format!("{which} of it has ended at every participant"))?;
+    let system = &ready.system;
+    let plan = system.plan();
+    let journal = system.journal().ok_or("no journal was kept")?;
+    let reader = Reader {
+        ready,
+        system,
+        hops: Hops::new(plan, journal),
+        wires: Wires { system, switches: plan.count(NodeKind::Switch) as u32 },
+        first_end: (plan.nodes.len() - plan.count(NodeKind::End)) as u32,
+        cc_id: of.cc_id,
+        run: ended.run,
+    };
+    let node = reader.end_of(ended.device).ok_or("a participant that does not exist")?;
+    let start = reader.start(of.source).ok_or("a run that nobody began")?.min(ended.cycle);
+    let mut path = Path::new(start, ended.cycle, Phase::Broadcast);
+    reader.arrived(node, &mut path)?;
+    let landed = reader.hops.name(node).to_owned();
+    path.finish((&of.name, "run", u64::from(ended.run)), landed, ended.cycle, Some(ended.met))
+}
+
+/// On which leg of the way a message is.
+fn phase(message: Message) -> Phase {
+    match message {
+        Message::Contribution | Message::Partial | Message::Failure => Phase::Climb,
+        Message::Satisfied | Message::Multicast => Phase::Broadcast,
+        _ => Phase::Command,
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn end_of(&self, device: u16) -> Option<u32> {
+        let at = self.ready.devices.iter().position(|&found| found == device)?;
+        Some(self.first_end + at as u32)
+    }
+
+    /// The first cycle of the run: its source sent the command, or the first task began.
+    fn start(&self, source: u16) -> Option<u64> {
+        let node = self.end_of(source)?;
+        let begins = |event: &&Event| {
+            !event.received && self.is_ours(event) && matches!(event.message, Message::Command | Message::Multicast)
+        };
+        let commanded = self.log(node).events().iter().find(begins).map(|event| event.cycle);
+        commanded.or_else(|| {
+            let steps = self.system.ends().iter().flat_map(|end| end.log.steps());
+            steps.filter(|step| step.did == Did::Began && self.is_step(step)).map(|step| step.cycle).min()
+        })
+    }
+
+    fn is_ours(&self, event: &Event) -> bool {
+        event.cc_id == self.cc_id && event.run == self.run
+    }
+
+    fn is_step(&self, step: &Stepped) -> bool {
+        step.cc_id == self.cc_id && step.run == self.run
+    }
+
+    fn log(&self, node: u32) -> &'a Log {
+        match self.wires.bump(node) {
+            Some(Wired::Engine(engine)) if node < self.first_end => &engine.log,
+            _ => &self.system.end(node.saturating_sub(self.first_end) as usize).log,
+        }
+    }
+
+    fn device(&self, node: u32) -> u16 {
+        match self.wires.bump(node) {
+            Some(Wired::Engine(engine)) if node < self.first_end => engine.cfg().device,
+            _ => self.system.ends()[node.saturating_sub(self.first_end) as usize].device(),
+        }
+    }
+
+    fn step(&self, node: u32, until: u64, fits: impl Fn(&Stepped) -> bool) -> Option<&'a Stepped> {
+        self.log(node).steps().iter().rev().find(|step| step.cycle <= until && fits(step))
+    }
+
+    fn event(&self, node: u32, until: u64, fits: impl Fn(&Event) -> bool) -> Option<&'a Event> {
+        self.log(node).events().iter().rev().find(|event| event.cycle <= until && fits(event))
+    }
+
+    /// A node took the last flit of a frame in cycle `path.at`.
+    fn arrived(&self, node: u32, path: &mut Path) -> Result<(), String> {
+        if path.is_done() {
+            return Ok(());
+        }
+        let found = self.hops.taken(self.hops.base(node), path.at, |tag| tag.tail());
+        let (queued, _) = found.filter(|(_, left)| *left == path.at).ok_or("a frame that came stood in no queue")?;
+        if let Some(event) = self.event(node, path.at, |event| event.received) {
+            path.phase = phase(event.message);
+        }
+        let origin = self.hops.follow(queued, Kind::Landing, &self.wires, path)?;
+        self.sender(&origin, path)
+    }
+
+    /// The sender of a frame whose first flit left in cycle `path.at`.
+    fn sender(&self, origin: &Origin, path: &mut Path) -> Result<(), String> {
+        if path.is_done() {
+            return Ok(());
+        }
+        let node = origin.node;
+        let sent = self.event(node, origin.head, |event| !event.received && event.cycle == origin.head);
+        let sent = *sent.ok_or("a frame was not logged")?;
+        if node >= self.first_end {
+            return self.node_sent(node, &sent, path);
+        }
+        let queued = self.step(node, path.at, |step| {
+            step.did == Did::Queued && step.message == sent.message && step.cc_id == sent.cc_id && step.run == sent.run
+        });
+        let queued = queued.ok_or_else(|| format!("{} sent {sent:?} that it had not queued", self.hops.name(node)))?;
+        path.back(queued.cycle, Kind::Queue, self.hops.name(node));
+        self.engine(node, queued, path)
+    }
+
+    // --------------------------------------------------------------------------------------------------- engines
+
+    /// A message was queued in cycle `path.at`.
+    fn engine(&self, node: u32, queued: &Stepped, path: &mut Path) -> Result<(), String> {
+        if path.is_done() {
+            return Ok(());
+        }
+        let name = self.hops.name(node);
+        let ours = |step: &Stepped| step.cc_id == queued.cc_id && step.run == queued.run;
+        let is_answer = |message| matches!(message, Message::Contribution | Message::Partial | Message::Failure);
+        let at_once = self.step(node, queued.cycle, |step| {
+            step.did == Did::Took
+                && step.cycle == queued.cycle
+                && step.cc_id == queued.cc_id
+                && !is_answer(step.message)
+                && step.message != Message::Error
+                && (ours(step) || step.message == Message::Control)
+        });
+        if let Some(took) = at_once {
+            return self.took(node, took, path);
+        }
+        path.phase = Phase::Reduce;
+        let answers = |step: &Stepped| step.did == Did::Took && ours(step) && is_answer(step.message);
+        let last = self.step(node, queued.cycle.saturating_sub(TRACKING), answers);
+        let told = last.is_some_and(|last| last.status == queued.status);
+        if queued.message == Message::Retry || queued.status == Status::TimedOut && !told {
+            // Its watchdog fired: since it was set, nothing that helped has come.
+            let guard = self.step(node, queued.cycle - 1, |step| {
+                ours(step)
+                    && match step.did {
+                        Did::Took => !is_answer(step.message) && step.message != Message::Error,
+                        Did::Queued => matches!(step.message, Message::Retry | Message::Partial),
+                        _ => false,
+                    }
+            });
+            let guard = guard.or_else(|| self.log(node).steps().iter().find(|step| answers(step)));
+            let guard = guard.ok_or("a watchdog fired that was never set")?;
+            path.back(guard.cycle, Kind::TimeOut, name);
+            return match guard.did {
+                Did::Took => self.took(node, guard, path),
+                _ => self.engine(node, guard, path),
+            };
+        }
+        let last = last.ok_or("an engine answered before anybody had")?;
+        let others: Vec<&Stepped> =
+            self.log(node).steps().iter().filter(|step| answers(step) && step.cycle < last.cycle).collect();
+        let who = |device: u16| self.ready.names.get(&device).cloned().unwrap_or_else(|| format!("{device:#06x}"));
+        path.engines.push(LastOperand {
+            switch: name.into(),
+            from: who(last.from),
+            cycle: last.cycle,
+            others: others.iter().map(|step| (who(step.from), last.cycle - step.cycle)).collect(),
+        });
+        path.back(last.cycle + TRACKING, Kind::Reduce, name);
+        self.took(node, last, path)
+    }
+
+    /// The collective engine took a message: back through the inbox and the way of its frame.
+    fn took(&self, node: u32, took: &Stepped, path: &mut Path) -> Result<(), String> {
+        let name = self.hops.name(node);
+        path.back(took.cycle, Kind::Engine, name);
+        if path.is_done() {
+            return Ok(());
+        }
+        let received = self.event(node, took.cycle.saturating_sub(1), |event| {
+            event.received
+                && event.from == took.from
+                && event.message == took.message
+                && event.cc_id == took.cc_id
+                && event.run == took.run
+        });
+        let received = received.ok_or("an engine took what had not come")?;
+        path.back(received.cycle + 1, Kind::EngineWait, name);
+        path.back(received.cycle, Kind::Engine, name);
+        if path.is_done() {
+            return Ok(());
+        }
+        path.phase = phase(took.message);
+        // Frames may have come in on both sides in one cycle.
+        let sides = [0, 1].map(|port| self.hops.taken(self.hops.base(node) + port, received.cycle, |tag| tag.tail()));
+        let sides: Vec<Queued> =
+            sides.into_iter().flatten().filter(|(_, left)| *left == received.cycle).map(|(queued, _)| queued).collect();
+        let mut ways: Vec<(Path, Origin)> = Vec::new();
+        for queued in sides {
+            let mut way = path.clone();
+            let origin = self.hops.follow(queued, Kind::EngineWait, &self.wires, &mut way)?;
+            ways.push((way, origin));
+        }
+        let right = ways.iter().position(|(_, origin)| self.device(origin.node) == took.from).unwrap_or(0);
+        if ways.is_empty() {
+            return Err("a frame that came stood in no queue".into());
+        }
+        let (way, origin) = ways.swap_remove(right);
+        *path = way;
+        self.sender(&origin, path)
+    }
+
+    // ------------------------------------------------------------------------------------------------------ nodes
+
+    /// A frame's first flit left a node in cycle `path.at`.
+    fn node_sent(&self, node: u32, sent: &Event, path: &mut Path) -> Result<(), String> {
+        let name = self.hops.name(node);
+        path.phase = if sent.message == Message::Contribution { Phase::Inject } else { Phase::Command };
+        let ours = |step: &Stepped| step.cc_id == sent.cc_id && step.run == sent.run;
+        let made =
+            self.step(node, path.at, |step| ours(step) && step.message == sent.message && step.did != Did::Began);
+        if let Some(made) = made {
+            path.back(made.cycle, Kind::Queue, name);
+            return self.made(node, made, path);
+        }
+        // The first command of a source: nothing was before it.
+        path.back(path.start, Kind::LateStart, name);
+        Ok(())
+    }
+
+    /// A node made a frame in cycle `path.at`.
+    fn made(&self, node: u32, made: &Stepped, path: &mut Path) -> Result<(), String> {
+        if path.is_done() {
+            return Ok(());
+        }
+        let name = self.hops.name(node);
+        let ours = |step: &Stepped| step.cc_id == made.cc_id && step.run == made.run;
+        match made.did {
+            Did::Repeated => return self.arrived(node, path),
+            Did::Asked => {
+                let before =
+                    self.step(node, made.cycle - 1, |step| ours(step) && matches!(step.did, Did::Made | Did::Asked));
+                path.back(before.map_or(path.start, |step| step.cycle), Kind::TimeOut, name);
+                return before.map_or(Ok(()), |before| self.made(node, before, path));
+            }
+            _ => {}
+        }
+        let began = self.step(node, made.cycle, |step| ours(step) && step.did == Did::Began);
+        let began = began.ok_or("a node contributed without a task")?;
+        path.back(began.cycle, Kind::Compute, name);
+        if path.is_done() {
+            return Ok(());
+        }
+        let cause = self.event(node, began.cycle, |event| {
+            event.cc_id == made.cc_id
+                && match event.message {
+                    Message::Command | Message::Initialisation => event.run == made.run,
+                    Message::Retry => event.received && event.run == made.run,
+                    Message::Satisfied => event.received && event.run.wrapping_add(1) == made.run,
+                    _ => false,
+                }
+        });
+        let cause = cause.ok_or("a node began its task without a cause")?;
+        path.back(cause.cycle, Kind::LateStart, name);
+        if cause.received { self.arrived(node, path) } else { self.node_sent(node, cause, path) }
+    }
+}

@@ -1,0 +1,340 @@
+//! The critical path of a collective of the PIUMA family: from the last word that landed back to the core whose word it waited
+//! for.
+
+use std::collections::HashMap;
+
+use super::{Kind, LastOperand, Path, Phase, Why};
+use crate::fabric::{Journal, Moved, NodeKind, Plan};
+use crate::piuma::{Job, REQUEST, RESPONSE, Registers, System, scan};
+
+/// Id, channel and number of a word.
+type Word = (u16, u8, u64);
+
+/// A journal, by what is asked of it.
+pub struct Reader<'a> {
+    plan: &'a Plan,
+    journal: &'a Journal,
+    registers: &'a Registers,
+    /// Latency of the engines.
+    tree: u64,
+    /// Stages of their units.
+    stages: u64,
+    /// Port 0 of every node.
+    bases: Vec<u32>,
+    /// Node of every port.
+    nodes: Vec<u32>,
+    /// The other end of every port's link, its latency and the cycles a flit takes.
+    peers: Vec<Option<(u32, u64, u64)>>,
+    entered: HashMap<(u32, Word), Vec<(u64, u64)>>,
+    left: HashMap<(u32, Word), Vec<u64>>,
+    /// Ports of a node whose queue a word left in a cycle.
+    left_node: HashMap<(u32, u64, Word), u32>,
+    /// Ports of a node by which a word was sent in a cycle.
+    sent_node: HashMap<(u32, u64, Word), Vec<u32>>,
+    /// All cycles in which something left the queue of a port and channel.
+    departures: HashMap<(u32, u8), Vec<u64>>,
+    /// All cycles in which something was sent on a port and channel.
+    sends: HashMap<(u32, u8), Vec<u64>>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads the journal of a system; `None` if it kept none.
+    pub fn new(system: &'a System) -> Option<Self> {
+        let (plan, journal) = (system.plan(), system.journal()?);
+        let (mut bases, mut nodes) = (Vec::new(), Vec::new());
+        for (number, node) in plan.nodes.iter().enumerate() {
+            bases.push(nodes.len() as u32);
+            nodes.extend((0..node.ports).map(|_| number as u32));
+        }
+        let mut peers = vec![None; nodes.len()];
+        for link in &plan.links {
+            let [a, b] = [link.a, link.b].map(|(node, port)| bases[node as usize] + u32::from(port));
+            let (latency, flit) = (u64::from(link.latency), u64::from(link.cycles_per_flit));
+            peers[a as usize] = Some((b, latency, flit));
+            peers[b as usize] = Some((a, latency, flit));
+        }
+        let cfg = system.joins().first().map(|ceng| ceng.cfg().tree);
+        let tree = cfg.map_or(0, |tree| tree.latency_cycles());
+        let stages = cfg.map_or(0, |tree| u64::from(tree.unit_stages));
+        let mut reader = Self {
+            plan,
+            journal,
+            registers: &system.tables,
+            tree,
+            stages,
+            bases,
+            nodes,
+            peers,
+            entered: HashMap::new(),
+            left: HashMap::new(),
+            left_node: HashMap::new(),
+            sent_node: HashMap::new(),
+            departures: HashMap::new(),
+            sends: HashMap::new(),
+        };
+        for entry in &journal.entries {
+            let word = (entry.tag.id(), entry.tag.vc(), entry.tag.seq());
+            let (port, node) = (entry.port, reader.nodes[entry.port as usize]);
+            match entry.what {
+                Moved::Entered { ready } => reader.entered.entry((port, word)).or_default().push((entry.cycle, ready)),
+                Moved::Left => {
+                    reader.left.entry((port, word)).or_default().push(entry.cycle);
+                    reader.left_node.insert((node, entry.cycle, word), port);
+                    reader.departures.entry((port, word.1)).or_default().push(entry.cycle);
+                }
+                Moved::Sent { .. } => {
+                    reader.sent_node.entry((node, entry.cycle, word)).or_default().push(port);
+                    reader.sends.entry((port, word.1)).or_default().push(entry.cycle);
+                }
+            }
+        }
+        Some(reader)
+    }
+
+    fn is_switch(&self, node: u32) -> bool {
+        self.plan.nodes[node as usize].kind == NodeKind::Switch
+    }
+
+    fn place(&self, port: u32) -> String {
+        let node = self.nodes[port as usize];
+        let name = &self.plan.nodes[node as usize].name;
+        if self.is_switch(node) { format!("{name}.P{}", port - self.bases[node as usize]) } else { name.clone() }
+    }
+
+    /// Credits of an output channel in a cycle.
+    fn credits(&self, port: u32, vc: u8, cycle: u64) -> u64 {
+        let before =
+            |list: Option<&Vec<u64>>, limit: u64| list.map_or(0, |list| list.partition_point(|at| *at < limit)) as u64;
+        let Some((peer, latency, _)) = self.peers[port as usize] else { return u64::MAX };
+        let delay = if self.is_switch(self.nodes[port as usize]) { u64::from(self.journal.credit_delay) } else { 0 };
+        let returned = before(self.departures.get(&(peer, vc)), (cycle + 1).saturating_sub(latency + 1 + delay));
+        let initial = u64::from(self.journal.credits[port as usize][usize::from(vc)]);
+        (initial + returned).saturating_sub(before(self.sends.get(&(port, vc)), cycle))
+    }
+
+    /// The way of the last word of a collective, or of word `packet`, from its end back to its start. `jobs` are the parts of
+    /// the participants with their end points, `times` its first and last cycle.
+    ///
+    /// # Errors
+    /// There is no such word, or an event of its way is missing from the journal.
+    pub fn explain(
+        &self,
+        name: &str,
+        id: u16,
+        jobs: &[(usize, &Job)],
+        times: (u64, u64),
+        packet: Option<u64>,
+    ) -> Result<Why, String> {
+        let last = |job: &Job| if job.kind().receives { job.landed_at().last().copied() } else { None };
+        let Some(&(end, job)) = jobs.iter().max_by_key(|(end, job)| (job.end(), last(job), std::cmp::Reverse(*end)))
+        else {
+            return Err("nobody takes part".into());
+        };
+        let words = job.landed_at().len() as u64;
+        let seq = packet.unwrap_or(words.saturating_sub(1));
+        let end_base = self.plan.count(NodeKind::Switch) + self.plan.count(NodeKind::Bump);
+        let node = (end_base + end) as u32;
+        let port = self.bases[node as usize];
+        let (start, mut until) = (times.0, job.end().unwrap_or(times.1));
+
+        // In the receiving core.
+        let mut lands = None;
+        if job.kind().receives {
+            let found = job.landed_at().get(seq as usize).copied();
+            let cycle = found.ok_or_else(|| format!("there is no word {seq}; it has {words}"))?;
+            if packet.is_some() {
+                until = cycle;
+            }
+            lands = Some(cycle);
+        }
+        let finish = until;
+        let mut path = Path::new(start, finish, Phase::Eject);
+        if let Some(lands) = lands {
+            let taken = [RESPONSE, REQUEST].into_iter().filter_map(|vc| self.taken(port, (id, vc, seq), lands));
+            let (taken, word) = taken.max().ok_or("the last word never left its queue")?;
+            path.push(taken, until, Kind::Landing, self.place(port));
+            let (arrived, _) = self.entry(port, word, taken)?;
+            path.push(arrived, taken, Kind::MemoryWrite, self.place(port));
+            self.climb(word, port, arrived, start, jobs, &mut path)?;
+        } else {
+            self.source(id, seq, until, start, (end, job), &mut path)?;
+        }
+        path.finish((name, "word", seq), self.place(port), finish, None)
+    }
+
+    /// When a word last left a queue by cycle `until`, and as what: responses of scans name more than their element.
+    fn taken(&self, port: u32, (id, vc, seq): Word, until: u64) -> Option<(u64, Word)> {
+        let tags = (0..if vc == RESPONSE { 32 } else { 1 }).map(|more| seq | more << 30);
+        let cycles = tags.filter_map(|seq| {
+            let list = self.left.get(&(port, (id, vc, seq)))?;
+            list.iter().copied().rfind(|cycle| *cycle <= until).map(|cycle| (cycle, (id, vc, seq)))
+        });
+        cycles.max()
+    }
+
+    /// When a word that left a queue by `until` had come into it, and from when on it could have left.
+    fn entry(&self, port: u32, word: Word, until: u64) -> Result<(u64, u64), String> {
+        let list = self.entered.get(&(port, word)).map_or(&[][..], Vec::as_slice);
+        let found = list.iter().rfind(|(cycle, _)| *cycle <= until);
+        found.copied().ok_or_else(|| format!("word {} never came to {}", word.2, self.place(port)))
+    }
+
+    /// Follows a word that came into the queue of `port` in cycle `arrived` back to where it was made.
+    fn climb(
+        &self,
+        mut word: Word,
+        mut port: u32,
+        mut arrived: u64,
+        start: u64,
+        jobs: &[(usize, &Job)],
+        path: &mut Path,
+    ) -> Result<(), String> {
+        let post = u64::from(self.journal.post);
+        let id = word.0;
+        loop {
+            // Over the link.
+            let (peer, latency, flit) = self.peers[port as usize].ok_or("a queue without a link")?;
+            let node = self.nodes[peer as usize];
+            let from_switch = self.is_switch(node);
+            let sent = arrived - latency - flit - if from_switch { post } else { 0 };
+            path.phase = if word.1 == RESPONSE { Phase::Broadcast } else { Phase::Climb };
+            let link = format!("{} -> {}", self.place(peer), self.place(port));
+            if !from_switch {
+                path.push(sent + 1, arrived, Kind::Link, link);
+                path.phase = Phase::Inject;
+                path.push(sent, sent + 1, Kind::Inject, self.place(peer));
+                let end = node as usize - self.plan.count(NodeKind::Switch) - self.plan.count(NodeKind::Bump);
+                let job = jobs.iter().find(|(at, job)| *at == end && job.id() == id).ok_or("a stranger sent it")?;
+                return self.source(id, word.2, sent, start, *job, path);
+            }
+            path.push(sent + post + 1, arrived, Kind::Link, link);
+            path.push(sent, sent + post + 1, Kind::Switch, self.place(peer));
+
+            // Out of a queue of this switch.
+            let mut queue = *self
+                .left_node
+                .get(&(node, sent, word))
+                .ok_or_else(|| format!("word {} left no queue of {}", word.2, self.place(peer)))?;
+            let mut left = sent;
+            let engine = self.bases[node as usize] + u32::from(self.registers.engine_port());
+            loop {
+                let (came, ready) = self.entry(queue, word, left)?;
+                self.waited(node, queue, word, ready, left, path);
+                path.push(came, ready, Kind::Switch, self.place(queue));
+                if queue != engine {
+                    (port, arrived) = (queue, came);
+                    break;
+                }
+                // Out of the engine: what it waited for.
+                (word, queue, left) = self.made(node, word, came, path)?;
+                let visible = left + post + 1;
+                path.phase = if word.1 == RESPONSE { Phase::Broadcast } else { Phase::Climb };
+                path.push(left, visible, Kind::Switch, self.place(queue));
+            }
+        }
+    }
+
+    /// What an engine made a word from, that came into its queue in cycle `came`: its last operand, or the response from
+    /// above; with the queue that it left and when.
+    fn made(&self, node: u32, word: Word, came: u64, path: &mut Path) -> Result<(Word, u32, u64), String> {
+        let post = u64::from(self.journal.post);
+        let (id, vc, seq) = word;
+        let name = self.plan.nodes[node as usize].name.clone();
+        let base = self.bases[node as usize];
+        let order = self.registers.order(node, id);
+        let (element, mut cycles) = (if order == 0 { seq } else { scan::element(seq) }, self.tree);
+        path.phase = Phase::Reduce;
+        if order != 0 {
+            let inputs: Vec<u16> = scan::ports(order).collect();
+            let down = || self.stages + inputs.iter().position(|&port| port == scan::target(seq)).unwrap_or(0) as u64;
+            if vc == RESPONSE && !self.registers.is_root(node, id) {
+                let ports =
+                    (0..self.plan.nodes[node as usize].ports).filter(|&port| port != self.registers.engine_port());
+                let above = ports.filter_map(|port| {
+                    let queue = base + u32::from(port);
+                    let (left, word) = self.taken(queue, (id, RESPONSE, element), came)?;
+                    Some((left, queue, word))
+                });
+                let (left, queue, word) =
+                    above.max().ok_or_else(|| format!("no response from above came to {name}"))?;
+                let met = came.saturating_sub(down()).max(left + post + 1);
+                path.push(met, came, Kind::Reduce, format!("{name}.ceng"));
+                path.push(left + post + 1, met, Kind::EngineWait, format!("{name}.ceng"));
+                return Ok((word, queue, left));
+            }
+            cycles = (self.stages * (inputs.len() as u64 - 1)).max(1) + if vc == RESPONSE { down() } else { 0 };
+        }
+        let gathered = came - cycles;
+        path.push(gathered, came, Kind::Reduce, format!("{name}.ceng"));
+        let mut operands: Vec<(u64, u16, u64)> = Vec::new();
+        for input in 0..64u16 {
+            if self.registers.engine_inputs(node, id) >> input & 1 == 0 {
+                continue;
+            }
+            let at = base + u32::from(input);
+            let list = self.left.get(&(at, (id, REQUEST, element))).map_or(&[][..], Vec::as_slice);
+            let left = list.iter().copied().rfind(|cycle| cycle + post < gathered);
+            let left = left.ok_or_else(|| format!("an operand of {name} is missing on port {input}"))?;
+            operands.push((left + post + 1, input, left));
+        }
+        let &(visible, input, left) = operands
+            .iter()
+            .max_by_key(|(visible, input, _)| (*visible, std::cmp::Reverse(*input)))
+            .ok_or("an engine without operands")?;
+        path.push(visible, gathered, Kind::EngineWait, format!("{name}.ceng"));
+        let others = operands
+            .iter()
+            .filter(|(_, port, _)| *port != input)
+            .map(|(there, port, _)| (format!("P{port}"), visible - there))
+            .collect();
+        path.engines.push(LastOperand { switch: name, from: format!("P{input}"), cycle: visible, others });
+        Ok(((id, REQUEST, element), base + u32::from(input), left))
+    }
+
+    /// Says for each cycle of a wait in a queue what it was for.
+    fn waited(&self, node: u32, queue: u32, word: Word, ready: u64, left: u64, path: &mut Path) {
+        let vc = word.1;
+        let departures = self.departures.get(&(queue, vc)).map_or(&[][..], Vec::as_slice);
+        let before = departures.partition_point(|cycle| *cycle < left);
+        // The queue's head leaves in a cycle; the next one can leave in the cycle after it.
+        let head_from = before.checked_sub(1).map_or(0, |at| departures[at] + 1);
+        let outputs = self.sent_node.get(&(node, left, word)).map_or(&[][..], Vec::as_slice);
+        for cycle in (ready..left).rev() {
+            let (kind, place) = if cycle < head_from {
+                (Kind::Behind, self.place(queue))
+            } else if outputs.is_empty() {
+                (Kind::OperandSlot, self.place(queue))
+            } else if let Some(out) = outputs.iter().find(|out| self.credits(**out, vc, cycle) == 0) {
+                (Kind::CreditWait, self.place(*out))
+            } else {
+                (Kind::Arbitration, self.place(outputs[0]))
+            };
+            path.push(cycle, cycle + 1, kind, place);
+        }
+    }
+
+    /// What the core did from the start of the collective until it sent a word.
+    fn source(
+        &self,
+        id: u16,
+        seq: u64,
+        sent: u64,
+        start: u64,
+        (end, job): (usize, &Job),
+        path: &mut Path,
+    ) -> Result<(), String> {
+        let _ = (id, seq);
+        let node = self.plan.count(NodeKind::Switch) + self.plan.count(NodeKind::Bump) + end;
+        let port = self.bases[node];
+        path.phase = Phase::Inject;
+        if job.start() > sent {
+            return Err("a word left before its core had started".into());
+        }
+        for cycle in (job.start()..sent).rev() {
+            let kind = if self.credits(port, REQUEST, cycle) == 0 { Kind::CreditWait } else { Kind::MemoryRead };
+            path.push(cycle, cycle + 1, kind, self.place(port));
+        }
+        path.push(start, job.start(), Kind::LateStart, self.place(port));
+        Ok(())
+    }
+}

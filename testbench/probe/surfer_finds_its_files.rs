@@ -1,0 +1,63 @@
+//! The command file and the mappings for Surfer: in the formats of its manual, and about signals that are there.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use watershed::scenario::load_text;
+use watershed::scenario::run::{RunOptions, WaveOptions, run};
+
+use crate::support::Read;
+
+#[test]
+fn commands_and_mappings_name_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let die = "family = \"piuma\"\n[topology]\nkind = \"die\"\n[[collective]]\nkind = \"allreduce\"\nelements = 3\n";
+    let loaded = load_text("test", die, Path::new("."), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    for name in ["run.vcd", "run.fst"] {
+        let wave = WaveOptions {
+            path: folder.path().join(name),
+            signals: vec!["**.sw4.**".into()],
+            depth: None,
+            from_cycle: 0,
+            to_cycle: None,
+            clock: false,
+            trigger: None,
+            only_failed: false,
+        };
+        let result = run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
+        let names = Read::new(std::fs::read(&wave.path).unwrap()).names();
+        let commands = std::fs::read_to_string(folder.path().join("run.sucl")).unwrap();
+        let mut added = Vec::new();
+        for line in commands.lines().filter(|line| !line.starts_with('#')) {
+            match line.split_once(' ') {
+                Some(("variable_add", signal)) => added.push(signal.to_owned()),
+                Some(("divider_add", scope)) => assert!(names.iter().any(|name| name.starts_with(scope)), "{scope}"),
+                _ => assert_eq!(line, "zoom_fit"),
+            }
+        }
+        // Every signal once, and no other.
+        let sorted = |mut list: Vec<String>| {
+            list.sort();
+            list
+        };
+        assert_eq!(sorted(added), sorted(names), "{name}");
+        let mut mappings = 0;
+        for file in result.wave.unwrap().files.iter().filter(|file| file.extension().is_some_and(|end| end == "txt")) {
+            assert!(file.parent().unwrap().ends_with(".surfer/mappings"), "{}", file.display());
+            let text = std::fs::read_to_string(file).unwrap();
+            let mut lines = text.lines();
+            let title = lines.next().unwrap().strip_prefix("Name = ").unwrap();
+            assert_eq!(Some(title), file.file_stem().unwrap().to_str());
+            let bits: u32 = lines.next().unwrap().strip_prefix("Bits = ").unwrap().parse().unwrap();
+            let values: BTreeMap<u64, &str> = lines
+                .map(|line| line.split_once(' ').map(|(value, name)| (value.parse().unwrap(), name)).unwrap())
+                .collect();
+            assert!(values.keys().all(|value| value >> bits == 0), "{text}");
+            if title == "ceng" {
+                assert_eq!(values.into_values().collect::<Vec<_>>(), ["IDLE", "GATHER", "REDUCE", "SCAN"]);
+            }
+            mappings += 1;
+        }
+        assert!(mappings >= 1);
+    }
+}
