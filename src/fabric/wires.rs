@@ -124,7 +124,7 @@ pub(super) struct Slot {
 }
 
 /// The sending side of a link. Links are pairs, so the peer of an output is also the upstream of the input of the
-/// same port. 56 bytes with what it has carried.
+/// same port. 64 bytes with what it has carried.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     pub to_port: u32,
