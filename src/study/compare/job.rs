@@ -356,7 +356,6 @@ fn task(loaded: &Loaded, part: Part) -> (Task, String) {
                 KindFile::Barrier => "barrier",
                 KindFile::InterGroupBarrier => "inter-group barrier",
                 KindFile::Multicast => "broadcast",
-                KindFile::InterGroupBarrier => "inter-group barrier",
             };
             let operation =
                 (of.kind == KindFile::Allreduce).then(|| operation(of.op, of.round, of.flush_to_zero)).flatten();
