@@ -333,7 +333,8 @@ mod tests {
         // Three points each, and one in the legend; the second series has squares.
         assert_eq!((html.matches("<polyline").count(), html.matches("class=\"mark").count()), (2, 8));
         assert_eq!((html.matches("<circle").count(), html.matches("<rect").count()), (4, 4));
-        for part in html.split("cx=\"").skip(1) {
+        let plot = html.split("role=\"img\"").nth(1).unwrap();
+        for part in plot.split("cx=\"").skip(1) {
             let x: f64 = part.split('"').next().unwrap().parse().unwrap();
             assert!((LEFT..=WIDTH - RIGHT).contains(&x));
         }
