@@ -16,13 +16,14 @@ cut into frames, a round each, in the armed and PBV families.
 
 Latency is from the first contribution to the last participant having the whole result. Every contestant runs again with its
 participant of the highest number late (--late-ns), with that one dead, and with everybody up to --spread-ns late in other
-orders of arrival (--orders), which shows whether the bits stay. What came of that is in the table; --json has the --set
+orders of arrival (--orders), which shows whether the bits stay. Where a family has no word for a dead participant, it
+starts after the run has been given up (limits.max_cycles). What came of that is in the table; --json has the --set
 arguments of every run. Storage of software is that of switches without engines.
 
 Examples:
   watershed compare face-off-piuma face-off-armed face-off-pbv face-off-hosts -o face-off.html
   watershed compare hosts-die:network hosts-die:ring hosts-die:rabenseifner
-  watershed compare face-off-piuma face-off-hosts:ring --set topology.size=[8,8] --orders 0 --no-dead
+  watershed compare face-off-piuma face-off-hosts:ring --set 'topology.size=[8,8]' --orders 0 --no-dead
   watershed compare barrier-die barrier-tree --anyway
 
 Exit status:

@@ -127,7 +127,11 @@ fn how(disturb: &Disturb, out: &mut String) {
          configuration; that of software is that of switches without engines.",
     );
     if disturb.late_ns > 0.0 {
-        let _ = write!(out, " The late participant comes {} ns late.", plain(disturb.late_ns));
+        let _ = write!(
+            out,
+            " The late participant comes {} ns late; where the latency rises by less, the others went on meanwhile.",
+            plain(disturb.late_ns)
+        );
     }
     if disturb.dead {
         out.push_str(
