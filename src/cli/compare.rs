@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Exit, complain, print, progress};
+use super::progress::{self, Counter};
+use super::{Exit, complain, print};
 use crate::study::compare::{self, Contestant, Disturb, Stopped, page, table};
 
 /// Compare scenarios that do the same job: latency, traffic, storage, and what happens when one is late or dead.
@@ -95,8 +96,10 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         spread_ns: arguments.spread_ns,
         seed: arguments.seed,
     };
-    progress::listen();
-    let outcome = compare::compare(&contestants, &disturb, threads(arguments.jobs), &progress::stopped, &|_, _| {});
+    let counter = Counter::new("contestants");
+    let show = |done, of| counter.show(done, of);
+    let outcome = compare::compare(&contestants, &disturb, threads(arguments.jobs), &progress::stopped, &show);
+    counter.finish();
     let comparison = match outcome {
         Ok(comparison) => comparison,
         Err(stopped) => return refuse(&stopped),
