@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Exit, complain, print, progress};
+use super::progress::{self, Counter};
+use super::{Exit, complain, print};
 use crate::study::compare::{self, Contestant, Disturb, Stopped, page, table};
 
 /// Compare scenarios that do the same job: latency, traffic, storage, and what happens when one is late or dead.
@@ -16,13 +17,14 @@ cut into frames, a round each, in the armed and PBV families.
 
 Latency is from the first contribution to the last participant having the whole result. Every contestant runs again with its
 participant of the highest number late (--late-ns), with that one dead, and with everybody up to --spread-ns late in other
-orders of arrival (--orders), which shows whether the bits stay. What came of that is in the table; --json has the --set
+orders of arrival (--orders), which shows whether the bits stay. Where a family has no word for a dead participant, it
+starts after the run has been given up (limits.max_cycles). What came of that is in the table; --json has the --set
 arguments of every run. Storage of software is that of switches without engines.
 
 Examples:
   watershed compare face-off-piuma face-off-armed face-off-pbv face-off-hosts -o face-off.html
   watershed compare hosts-die:network hosts-die:ring hosts-die:rabenseifner
-  watershed compare face-off-piuma face-off-hosts:ring --set topology.size=[8,8] --orders 0 --no-dead
+  watershed compare face-off-piuma face-off-hosts:ring --set 'topology.size=[8,8]' --orders 0 --no-dead
   watershed compare barrier-die barrier-tree --anyway
 
 Exit status:
@@ -94,8 +96,10 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         spread_ns: arguments.spread_ns,
         seed: arguments.seed,
     };
-    progress::listen();
-    let outcome = compare::compare(&contestants, &disturb, threads(arguments.jobs), &progress::stopped, &|_, _| {});
+    let counter = Counter::new("contestants");
+    let show = |done, of| counter.show(done, of);
+    let outcome = compare::compare(&contestants, &disturb, threads(arguments.jobs), &progress::stopped, &show);
+    counter.finish();
     let comparison = match outcome {
         Ok(comparison) => comparison,
         Err(stopped) => return refuse(&stopped),

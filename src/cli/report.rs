@@ -18,7 +18,8 @@ use crate::study::sweep::{self, Store};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A result is run once more, from the scenario it carries, to draw what its document does not hold: the load of every link,
-what was in the network over time, and where the latency of collectives went. The page loads nothing from anywhere.
+what was in the network over time, and where the latency of collectives went (of the armed and PBV families: of the
+slowest round). The page loads nothing from anywhere.
 
 Examples:
   watershed report out/allreduce-die.json
@@ -69,14 +70,14 @@ fn subject(source: &Path) -> Result<Subject, String> {
     }
     let recorded = Recorded::read(source)?;
     let scenario = &recorded.loaded.scenario;
-    let piuma = scenario.family == Family::Piuma;
+    let collective = !scenario.collectives.is_empty() || matches!(scenario.family, Family::Armed | Family::Pbv);
     let meter = Meter::new();
     let hook = |progress| meter.update(progress);
     let options = RunOptions {
         hook: Some(&hook),
         all_links: true,
         timeline: true,
-        why: (piuma && !scenario.collectives.is_empty()).then(Ask::default),
+        why: collective.then(Ask::default),
         ..recorded.options()
     };
     let outcome = run::run(&recorded.loaded, &options);
@@ -86,10 +87,8 @@ fn subject(source: &Path) -> Result<Subject, String> {
     if result.document.cycles != recorded.document.cycles {
         notes.push("Run again, something else came out; `watershed replay` shows the first difference. This page shows what came out now.".into());
     }
-    if !scenario.collectives.is_empty() && result.why.is_empty()
-        || matches!(scenario.family, Family::Armed | Family::Pbv)
-    {
-        notes.push("Where the latency went is known for collectives of the PIUMA family only.".into());
+    if collective && result.why.is_empty() && notes.is_empty() {
+        notes.push("Where the latency went is not known: nothing has ended that could be explained.".into());
     }
     let mut document = result.document;
     document.stamp = recorded.document.stamp;

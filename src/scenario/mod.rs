@@ -79,6 +79,7 @@ pub mod shipped;
 pub mod soundness;
 pub mod source;
 pub mod summary;
+mod timeline;
 pub mod trace;
 pub mod units;
 pub mod why;

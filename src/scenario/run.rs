@@ -10,6 +10,7 @@ use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
     hex,
 };
+use super::timeline::Timeline;
 use super::{Loaded, Problem, Problems, armed, golden, hosts, pbv, programs, trace, why};
 use crate::arith::{self, Flags};
 use crate::fabric::traffic::{Created, Received, Traffic};
@@ -144,7 +145,7 @@ pub struct RunResult {
     pub wave: Option<TraceSummary>,
     /// How far it came.
     pub progress: Progress,
-    /// What was in the network when, if asked for; the armed family does not look.
+    /// What was in the network when, if asked for.
     pub timeline: Vec<Sample>,
 }
 
@@ -157,36 +158,6 @@ pub struct Sample {
     pub live: u64,
     /// Flits that have left a queue since cycle 0.
     pub moved: u64,
-}
-
-/// Looks at the network, at most so many times: when they are more, every second one goes and the pace halves.
-#[derive(Debug, Default)]
-struct Timeline {
-    samples: Vec<Sample>,
-    pace: u64,
-    next: u64,
-}
-
-impl Timeline {
-    const MOST: usize = 512;
-
-    fn look(&mut self, system: &System) {
-        let now = system.now();
-        if now < self.next {
-            return;
-        }
-        self.samples.push(Sample { cycle: now, live: system.live_flits() as u64, moved: system.moves() });
-        self.pace = self.pace.max(1);
-        if self.samples.len() > Self::MOST {
-            let mut keep = false;
-            self.samples.retain(|_| {
-                keep = !keep;
-                keep
-            });
-            self.pace *= 2;
-        }
-        self.next = now + self.pace;
-    }
 }
 
 /// Why there is no result at all. A run that fails a check has a result.
@@ -488,7 +459,8 @@ impl<'a> Run<'a> {
                 break;
             }
             if let Some(timeline) = &mut self.timeline {
-                timeline.look(&self.ready.system);
+                let system = &self.ready.system;
+                timeline.look(system.now(), || system.live_flits(), system.moves());
             }
             if self.ready.system.completions() != self.seen {
                 self.seen = self.ready.system.completions();
@@ -889,7 +861,7 @@ impl<'a> Run<'a> {
             why,
             wave: self.wave,
             progress,
-            timeline: self.timeline.map_or_else(Vec::new, |timeline| timeline.samples),
+            timeline: self.timeline.map_or_else(Vec::new, Timeline::samples),
         }
     }
 

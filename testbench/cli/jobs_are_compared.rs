@@ -113,17 +113,18 @@ fn every_number_can_be_run_again() {
 #[test]
 fn the_table_is_the_same_on_any_number_of_threads() {
     let run = |jobs: &str, format: &[&str]| {
-        let output = watershed([&["compare"], &FACE_OFF[..], &SMALL, &["-j", jobs, "--orders", "1"], format].concat());
+        let who = ["face-off-piuma", "face-off-armed", "face-off-hosts:ring"];
+        let output = watershed([&["compare"], &who[..], &SMALL, &["-j", jobs, "--orders", "1"], format].concat());
         assert_eq!(output.status, 0, "{}", output.stderr);
         output.stdout
     };
-    for format in [&["--json"][..], &["--csv"], &[]] {
+    for format in [&["--json"][..], &[]] {
         assert_eq!(run("1", format), run("5", format));
     }
     let csv = run("2", &["--csv"]);
     let mut lines = csv.lines();
     let columns = lines.next().unwrap().split(',').count();
-    assert!(columns > 40 && csv.lines().count() == 7, "{csv}");
+    assert!(columns > 40 && csv.lines().count() == 4, "{csv}");
     assert!(lines.all(|line| line.split(',').count() == columns), "{csv}");
 }
 

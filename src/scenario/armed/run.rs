@@ -17,6 +17,7 @@ use crate::oracle;
 use crate::scenario::Loaded;
 use crate::scenario::result::{Check, Document, Outcome, ResultData};
 use crate::scenario::run::{Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave};
+use crate::scenario::timeline::Timeline;
 use crate::scenario::why;
 
 /// Rounds that are listed although they completed at once.
@@ -60,6 +61,7 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
             .record(open_wave(loaded, wave)?)
             .map_err(|error| crate::scenario::run::trace_error(wave, error))?;
     }
+    run.timeline = options.timeline.then(Timeline::default);
     run.drive(options);
     if let Some(wave) = options.wave {
         let last = run.ready.system.now();
@@ -78,6 +80,7 @@ struct Run<'a> {
     completions: u64,
     notes: Vec<String>,
     wave: Option<crate::probe::TraceSummary>,
+    timeline: Option<Timeline>,
 }
 
 impl<'a> Run<'a> {
@@ -87,7 +90,17 @@ impl<'a> Run<'a> {
             document.derive(&key, value);
         }
         let armed = loaded.scenario.armed.as_ref().expect("the armed family has its table");
-        Run { loaded, armed, ready, document, stuck: None, completions: 0, notes: Vec::new(), wave: None }
+        Run {
+            loaded,
+            armed,
+            ready,
+            document,
+            stuck: None,
+            completions: 0,
+            notes: Vec::new(),
+            wave: None,
+            timeline: None,
+        }
     }
 
     // --------------------------------------------------------------------------------------------- the cycles
@@ -128,6 +141,10 @@ impl<'a> Run<'a> {
                 moves = self.ready.system.moves();
                 self.completions = self.ready.system.completions();
                 moved = self.ready.system.now();
+            }
+            if let Some(timeline) = &mut self.timeline {
+                let system = &self.ready.system;
+                timeline.look(system.now(), || system.live_flits(), system.moves());
             }
             if self.ready.system.fault().is_some() {
                 break;
@@ -209,8 +226,9 @@ impl<'a> Run<'a> {
         let explain = |ask| why::armed::explain(&self.ready, &names, ask, &mut self.notes);
         let why = options.why.map(explain).unwrap_or_default();
         let progress = self.progress();
+        let timeline = self.timeline.map_or_else(Vec::new, Timeline::samples);
         let (document, notes, wave) = (self.document, self.notes, self.wave);
-        RunResult { document, data, notes, ladder, why, wave, progress, timeline: Vec::new() }
+        RunResult { document, data, notes, ladder, why, wave, progress, timeline }
     }
 
     fn totals(&self, armed: &mut ArmedResult) {

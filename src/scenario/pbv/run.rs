@@ -23,6 +23,7 @@ use crate::scenario::armed::result::Outcomes;
 use crate::scenario::names::Named;
 use crate::scenario::result::{Check, Document, Outcome, ResultData, hex};
 use crate::scenario::run::{Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave};
+use crate::scenario::timeline::Timeline;
 use crate::scenario::why;
 
 /// Rounds that are listed although they completed at once.
@@ -63,6 +64,7 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
             .record(open_wave(loaded, wave)?)
             .map_err(|error| crate::scenario::run::trace_error(wave, error))?;
     }
+    run.timeline = options.timeline.then(Timeline::default);
     run.drive(options);
     if let Some(wave) = options.wave {
         let last = run.ready.system.now();
@@ -82,6 +84,7 @@ struct Run<'a> {
     excused: BTreeSet<u16>,
     notes: Vec<String>,
     wave: Option<crate::probe::TraceSummary>,
+    timeline: Option<Timeline>,
 }
 
 impl<'a> Run<'a> {
@@ -98,7 +101,7 @@ impl<'a> Run<'a> {
             of(**device) || of(switch)
         };
         let excused = ready.devices.iter().filter(dead).copied().collect();
-        Run { loaded, pbv, ready, document, stuck: None, excused, notes: Vec::new(), wave: None }
+        Run { loaded, pbv, ready, document, stuck: None, excused, notes: Vec::new(), wave: None, timeline: None }
     }
 
     // --------------------------------------------------------------------------------------------- the cycles
@@ -132,6 +135,10 @@ impl<'a> Run<'a> {
                     }
                     break;
                 }
+            }
+            if let Some(timeline) = &mut self.timeline {
+                let system = &self.ready.system;
+                timeline.look(system.now(), || system.live_flits(), system.moves());
             }
             if self.ready.system.fault().is_some() {
                 break;
@@ -213,8 +220,9 @@ impl<'a> Run<'a> {
         let explain = |ask| why::pbv::explain(&self.ready, &runs, ask, &mut self.notes);
         let why = options.why.map(explain).unwrap_or_default();
         let progress = self.progress();
+        let timeline = self.timeline.map_or_else(Vec::new, Timeline::samples);
         let (document, notes, wave) = (self.document, self.notes, self.wave);
-        RunResult { document, data, notes, ladder, why, wave, progress, timeline: Vec::new() }
+        RunResult { document, data, notes, ladder, why, wave, progress, timeline }
     }
 
     fn totals(&self, pbv: &mut PbvResult) {

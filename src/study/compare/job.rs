@@ -317,7 +317,7 @@ fn task(loaded: &Loaded, part: Part) -> (Task, String) {
     let link_gbps =
         f64::from(link.flit_bits) * scenario.clock.frequency_mhz / 1000.0 / f64::from(link.cycles_per_flit.max(1));
     let task = |kind: &str, operation: Option<String>, dtype: String, elements: u64, end_points: usize| {
-        let dtype = (kind != "barrier").then_some(dtype);
+        let dtype = (!kind.ends_with("barrier")).then_some(dtype);
         Task { kind: kind.into(), operation, dtype, elements, end_points: end_points as u64, link_gbps }
     };
     match part {
@@ -354,8 +354,8 @@ fn task(loaded: &Loaded, part: Part) -> (Task, String) {
             let kind = match of.kind {
                 KindFile::Allreduce => "allreduce",
                 KindFile::Barrier => "barrier",
-                KindFile::Multicast => "broadcast",
                 KindFile::InterGroupBarrier => "inter-group barrier",
+                KindFile::Multicast => "broadcast",
             };
             let operation =
                 (of.kind == KindFile::Allreduce).then(|| operation(of.op, of.round, of.flush_to_zero)).flatten();

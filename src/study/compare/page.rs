@@ -78,9 +78,10 @@ pub fn of_study(outcome: &Outcome) -> String {
             plain(first.task.link_gbps)
         );
         body.push_str("<div class=\"grid2\">\n");
+        // What only depends on the schedule or the switch is often equal.
         let charts: [(&str, &str, bool, Value); 4] = [
-            ("Latency: lower is better", "latency (ns)", true, |entry| entry.run.latency_ns),
-            ("Throughput: higher is better", "bits of the vector over latency (Gb/s)", true, |entry| {
+            ("Latency: lower is better", "latency (ns)", false, |entry| entry.run.latency_ns),
+            ("Throughput: higher is better", "bits of the vector over latency (Gb/s)", false, |entry| {
                 entry.run.vector_gbps
             }),
             ("Traffic of all links: lower is better", "bytes, set-up included", true, |entry| {
@@ -90,8 +91,8 @@ pub fn of_study(outcome: &Outcome) -> String {
                 Some(entry.storage.bits_per_switch as f64)
             }),
         ];
-        for (title, y, log_y, value) in charts {
-            body += &over_length(outcome, &cells, (title, y, log_y), value).html();
+        for (title, y, beside, value) in charts {
+            body += &over_length(outcome, &cells, (title, y, beside), value).html();
         }
         body.push_str("</div>\n");
         for cell in cells.iter().filter(|cell| cell.disturbed) {
@@ -126,7 +127,11 @@ fn how(disturb: &Disturb, out: &mut String) {
          configuration; that of software is that of switches without engines.",
     );
     if disturb.late_ns > 0.0 {
-        let _ = write!(out, " The late participant comes {} ns late.", plain(disturb.late_ns));
+        let _ = write!(
+            out,
+            " The late participant comes {} ns late; where the latency rises by less, the others went on meanwhile.",
+            plain(disturb.late_ns)
+        );
     }
     if disturb.dead {
         out.push_str(
@@ -169,7 +174,12 @@ fn grouped(value: f64) -> String {
     out + &rest
 }
 
-fn over_length(outcome: &Outcome, cells: &[&Cell], (title, y, log_y): (&str, &str, bool), value: Value) -> Chart {
+fn over_length(
+    outcome: &Outcome,
+    cells: &[&Cell],
+    (title, y, side_by_side): (&str, &str, bool),
+    value: Value,
+) -> Chart {
     let series = outcome.contestants.iter().enumerate().map(|(at, name)| {
         let points = cells.iter().enumerate().filter_map(|(x, cell)| Some((x as f64, value(cell.entries.get(at)?)?)));
         let points: Vec<(f64, f64)> = points.collect();
@@ -182,8 +192,8 @@ fn over_length(outcome: &Outcome, cells: &[&Cell], (title, y, log_y): (&str, &st
         x: "elements of the vector".into(),
         y: y.into(),
         levels: cells.iter().map(|cell| cell.elements.to_string()).collect(),
-        log_y,
-        side_by_side: true,
+        log_y: true,
+        side_by_side,
         series: series.collect(),
     }
 }
@@ -210,8 +220,8 @@ fn growth(outcome: &Outcome, out: &mut String) {
             y: "latency (ns)".into(),
             levels: systems.iter().map(ToString::to_string).collect(),
             log_y: true,
-            side_by_side: true,
             series: series.collect(),
+            ..Chart::default()
         };
         out.push_str(&chart.html());
     }

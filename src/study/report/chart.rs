@@ -174,7 +174,7 @@ impl Chart {
         let at_x = |x: f64| LEFT + x_axis.place(x) * width;
         // Series that coincide on an axis of levels stand side by side.
         let beside = |series: usize| {
-            let room = (0.5 * width / self.levels.len().max(1) as f64 / self.series.len().max(1) as f64).min(9.0);
+            let room = (0.5 * width / self.levels.len().max(1) as f64 / self.series.len().max(1) as f64).min(5.0);
             if self.side_by_side { (series as f64 - (self.series.len() as f64 - 1.0) / 2.0) * room } else { 0.0 }
         };
         let at_y = |y: f64| TOP + height - y_axis.place(y) * height;
@@ -205,6 +205,9 @@ impl Chart {
                 bottom + 18.0,
                 short(value)
             );
+        }
+        for number in 0..self.levels.len() {
+            let _ = writeln!(out, "<path class=\"grid\" d=\"M{:.1} {TOP}V{bottom}\"/>", at_x(number as f64));
         }
         // Only as many levels are named as have room.
         let longest = self.levels.iter().map(|level| level.chars().count()).max().unwrap_or(1).max(2);
@@ -330,7 +333,8 @@ mod tests {
         // Three points each, and one in the legend; the second series has squares.
         assert_eq!((html.matches("<polyline").count(), html.matches("class=\"mark").count()), (2, 8));
         assert_eq!((html.matches("<circle").count(), html.matches("<rect").count()), (4, 4));
-        for part in html.split("cx=\"").skip(1) {
+        let plot = html.split("role=\"img\"").nth(1).unwrap();
+        for part in plot.split("cx=\"").skip(1) {
             let x: f64 = part.split('"').next().unwrap().parse().unwrap();
             assert!((LEFT..=WIDTH - RIGHT).contains(&x));
         }

@@ -4,6 +4,7 @@
 //! | part | made from |
 //! |---|---|
 //! | stamp, summary, checks | the result document |
+//! | rounds, who merged what, what engines counted | the parts of the document that the armed and PBV families fill |
 //! | where the latency went, by phase and by cause | [`crate::scenario::why`] |
 //! | load of the links on the drawn topology, stalls | all links of the run |
 //! | what is in the network, and flits moved, over time | samples of the run |
@@ -13,6 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 pub mod chart;
+mod families;
 
 use self::chart::{Chart, Series, bars, short, stack};
 use super::sweep::{Row, Sweep, pareto};
@@ -126,16 +128,13 @@ fn together(subjects: &[Subject], out: &mut String) {
     out.push_str("</table></div></section>\n");
 }
 
+/// The longest latency of what ran: of a collective, or the mean over the rounds of one.
 fn latency(document: &Document) -> Option<f64> {
-    let collectives =
-        document.collectives.iter().filter_map(|found| found.latency_cycles).max().map(|cycles| cycles as f64);
-    let armed = || {
-        let reductions = serde_json::to_value(&document.armed).ok()?;
-        let list =
-            reductions.get("reductions")?.as_array()?.iter().filter_map(|found| found["latency_mean_cycles"].as_f64());
-        list.reduce(f64::max)
-    };
-    collectives.or_else(armed)
+    let collectives = document.collectives.iter().filter_map(|found| Some(found.latency_cycles? as f64));
+    let hosts = document.hosts.iter().filter_map(|found| Some(found.latency_cycles? as f64));
+    let armed = document.armed.iter().flat_map(|armed| &armed.reductions).filter_map(|found| found.latency_mean_cycles);
+    let pbv = document.pbv.iter().flat_map(|pbv| &pbv.collectives).filter_map(|found| found.latency_mean_cycles);
+    collectives.chain(hosts).chain(armed).chain(pbv).reduce(f64::max)
 }
 
 fn run_section(number: usize, run: &RunSubject, out: &mut String) {
@@ -168,6 +167,7 @@ fn run_section(number: usize, run: &RunSubject, out: &mut String) {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
     }
     collectives(document, out);
+    families::results(document, out);
     traffic(document, out);
     breakdown(run, out);
     if let Some(layout) = &run.layout {
@@ -237,13 +237,17 @@ fn breakdown(run: &RunSubject, out: &mut String) {
     if run.why.is_empty() {
         return;
     }
-    out.push_str("<h3>Where the latency went</h3><p>Along the critical path of the word that landed last; the parts add up to the latency exactly.</p>\n");
+    out.push_str("<h3>Where the latency went</h3><p>Along the critical path of the word that landed last, or of the slowest round; the parts add up to the latency exactly.</p>\n");
     for why in &run.why {
         let phases: Vec<(&str, u64)> =
             why.by_phase().into_iter().map(|(phase, cycles)| (phase.name(), cycles)).collect();
         let kinds: Vec<(&str, u64)> = why.by_kind().into_iter().map(|(kind, cycles)| (kind.name(), cycles)).collect();
-        out.push_str(&stack(&format!("{} by phase", why.collective), "cycles", &phases));
-        out.push_str(&stack(&format!("{} by cause", why.collective), "cycles", &kinds));
+        let name = match why.what.as_str() {
+            "word" => why.collective.clone(),
+            what => format!("{}, {what} {}", why.collective, why.number),
+        };
+        out.push_str(&stack(&format!("{name} by phase"), "cycles", &phases));
+        out.push_str(&stack(&format!("{name} by cause"), "cycles", &kinds));
     }
 }
 
@@ -354,13 +358,15 @@ fn stalls(document: &Document, out: &mut String) {
 }
 
 fn timeline(run: &RunSubject, out: &mut String) {
-    if run.timeline.len() < 2 {
+    // Alarms of processes that have ended may come long after the last thing that happened.
+    let there = run.timeline.partition_point(|sample| sample.cycle <= run.document.cycles);
+    let samples = &run.timeline[..there];
+    if samples.len() < 2 {
         return;
     }
     let clock = "time (cycles)".to_owned();
-    let queued = run.timeline.iter().map(|sample| (sample.cycle as f64, sample.live as f64)).collect();
-    let rate = run
-        .timeline
+    let queued = samples.iter().map(|sample| (sample.cycle as f64, sample.live as f64)).collect();
+    let rate = samples
         .windows(2)
         .filter(|pair| pair[1].cycle > pair[0].cycle)
         .map(|pair| {
