@@ -580,6 +580,14 @@ impl Flow {
         }
     }
 
+    /// Writes down that a flit went into an engine's slot, if somebody wants to know.
+    #[inline]
+    pub fn note_put(&mut self, port: u32, flit: &Flit, visible: Cycle) {
+        if let Some(journal) = &mut self.journal {
+            journal.note(self.now, port, flit, super::Moved::Put { visible });
+        }
+    }
+
     /// For the journal: out of which queue of a switch the flits come that are sent from now on.
     #[inline]
     pub fn comes_from(&mut self, queue: Option<(u32, u8)>) {
