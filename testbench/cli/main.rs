@@ -9,12 +9,15 @@ mod input_never_panics;
 mod latency_is_told;
 mod long_runs_can_be_stopped;
 mod overrides_reach_every_value;
+#[cfg(unix)]
+mod progress_is_shown;
 mod reports_are_readable;
 mod results_are_replayed;
 mod results_are_stamped;
 mod schema_describes_scenarios;
 mod shipped_scenarios_are_sound;
 mod support;
+mod sweeps_are_exported;
 mod sweeps_survive;
 mod topologies_are_shown;
 mod usage_and_exit_statuses;
