@@ -13,6 +13,7 @@ use clap::{Parser, Subcommand};
 
 mod alu;
 mod check;
+mod compare;
 mod completions;
 mod contributions;
 mod cost;
@@ -71,6 +72,7 @@ enum Command {
     Why(why::Arguments),
     Sweep(sweep::Arguments),
     Report(report::Arguments),
+    Compare(compare::Arguments),
     Curve(curve::Arguments),
     Cost(cost::Arguments),
     Check(check::Arguments),
@@ -123,6 +125,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::main(&arguments),
         Command::Why(arguments) => why::main(&arguments),
         Command::Replay(arguments) => replay::main(&arguments),
+        Command::Compare(arguments) => compare::main(&arguments),
         Command::Report(arguments) => report::main(&arguments),
         Command::Sweep(arguments) => sweep::main(&arguments),
         Command::Curve(arguments) => curve::main(&arguments),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::frame::bytes_of;
 use super::{Exit, complain, print};
 use crate::arith::{DType, Op, Round};
-use crate::pbv::packet::{Body, ConfigRecord, Control, Header, InitRecord, Message, NO_DEVICE, Packet, Status};
+use crate::pbv::packet::{Body, ConfigRecord, Control, Groups, Header, InitRecord, Message, NO_DEVICE, Packet, Status};
 
 /// Take a packet of the PBV family apart, or put one together.
 #[derive(Debug, Args)]
@@ -112,9 +112,15 @@ struct Encode {
     /// initialisation: participants, one bit an entry
     #[arg(long, value_name = "BITS", default_value = "0", value_parser = wide)]
     pbv: u128,
+    /// initialisation: entries that messages go down to, if not those of --pbv
+    #[arg(long, value_name = "BITS", value_parser = wide)]
+    down: Option<u128>,
     /// initialisation: 64-bit words of data
     #[arg(long, value_name = "N", default_value_t = 0)]
     data_words: u16,
+    /// initialisation: groups of an inter-group barrier, the CC_ID of the first and how many
+    #[arg(long, value_names = ["CC_ID", "COUNT"], num_args = 2, value_parser = number)]
+    groups: Vec<u64>,
     /// Print the fields as well
     #[arg(long)]
     table: bool,
@@ -184,7 +190,18 @@ fn encode(arguments: &Encode) -> Result<String, String> {
         }
         Message::Initialisation => {
             let record = InitRecord::barrier(device, arguments.pbv);
-            Body::Initialisation(vec![InitRecord { words: arguments.data_words, ..record }])
+            let groups = match arguments.groups[..] {
+                [first, count] => {
+                    Some(Groups { first: fits("CC_ID", first, 12)?, count: fits("number of groups", count, 8)? })
+                }
+                _ => None,
+            };
+            Body::Initialisation(vec![InitRecord {
+                words: arguments.data_words,
+                groups,
+                down: arguments.down.unwrap_or(arguments.pbv),
+                ..record
+            }])
         }
         _ => Body::Words(arguments.words.clone()),
     };
@@ -261,6 +278,12 @@ fn rows(packet: &Packet) -> Vec<Row> {
                 let meaning = format!("{p_count} participants, {words} words, {below} records below");
                 row("", "record", format!("{device:#06x}"), &meaning);
                 row("", "pbv", format!("{:#x}", record.pbv), "");
+                if record.down != record.pbv {
+                    row("", "down", format!("{:#x}", record.down), "messages go down to these");
+                }
+                if let Some(Groups { first, count }) = record.groups {
+                    row("", "groups", count.to_string(), &format!("contexts from {first:#05x} on"));
+                }
             }
         }
         Body::Missing { pbv, devices } => {
@@ -331,6 +354,8 @@ fn json_of(packet: &Packet) -> String {
                     "words": record.words,
                     "below": record.below,
                     "pbv": format!("{:x}", record.pbv),
+                    "down": format!("{:x}", record.down),
+                    "groups": record.groups.map(|groups| json!({ "first": groups.first, "count": groups.count })),
                 })
             };
             put("records", records.iter().map(record).collect());

@@ -76,3 +76,43 @@ impl Meter {
         self.bar.finish_and_clear();
     }
 }
+
+/// The progress of many runs, which threads may report.
+pub(super) struct Counter {
+    bar: ProgressBar,
+    what: &'static str,
+    started: std::time::Instant,
+}
+
+impl Counter {
+    /// Starts listening for Ctrl-C.
+    pub fn new(what: &'static str) -> Self {
+        listen();
+        Self { bar: ProgressBar::hidden(), what, started: std::time::Instant::now() }
+    }
+
+    /// So many are done, of so many.
+    pub fn show(&self, done: usize, of: usize) {
+        if !super::watched() || self.started.elapsed() < QUIET {
+            return;
+        }
+        if self.bar.is_hidden() {
+            let template =
+                format!("{{bar:30}} {{percent:>3}} %  {{pos}}/{{len}} {}, {{rate}}/s, {{eta}} left", self.what);
+            if let Ok(style) = ProgressStyle::with_template(&template) {
+                let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                    let _ = write!(out, "{:.1}", state.per_sec());
+                };
+                self.bar.set_style(style.with_key("rate", rate));
+            }
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.bar.set_length(of as u64);
+        self.bar.set_position(done as u64);
+    }
+
+    /// Takes it from the screen.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

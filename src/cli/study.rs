@@ -1,39 +1,97 @@
-//! `watershed study`: simulations whose results stand beside a source's values.
+//! `watershed study`: simulations whose results stand beside a source's values, or beside each other.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::compare::{refuse, threads};
+use super::progress::{self, Counter};
 use super::{Exit, complain, print};
-use crate::scenario::names;
+use crate::scenario::{names, shipped};
+use crate::study::compare::study::{SHIPPED, Study, study_schema};
+use crate::study::compare::{page, table};
 use crate::study::named::{self, Report};
 
-/// Run a study: simulations whose results stand beside the values of a source.
+/// Run a study: simulations whose results stand beside the values of a source, or beside each other.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+A study by name lays what it finds beside the values of a source; a study file compares contestants that do the same job at
+several vector lengths and in several systems (see `watershed compare`). face-off is such a file and comes with the program.
+
 Examples:
   watershed study
   watershed study pbv-table1
   watershed study piuma-paper -o paper.html --svg pictures   (minutes, 8 GiB of memory)
+  watershed study face-off -o face-off.html
+  watershed study mine.toml --csv
+  watershed study --schema
 
 Exit status:
-  0  every value is near enough
+  0  every value is near enough; every undisturbed run of a study file ended with its checks passed
   1  one is not, or a simulation failed
-  2  the command line is wrong")]
+  2  the command line or a study file is wrong")]
 pub(super) struct Arguments {
-    /// Which study; without it all are listed
-    #[arg(value_name = "NAME")]
+    /// Which study, or a study file; without it all are listed
+    #[arg(value_name = "NAME|FILE.toml")]
     name: Option<String>,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "csv")]
     json: bool,
+    /// Print CSV, a line a run (study files only)
+    #[arg(long)]
+    csv: bool,
     /// Write table and pictures as one HTML page that needs nothing else
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
-    /// Write each picture as an SVG file into this folder
+    /// Write each picture as an SVG file into this folder (studies by name only)
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
+    /// Threads; 0 is one for each processor (study files only)
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    jobs: usize,
+    /// Print the JSON Schema of study files
+    #[arg(long, exclusive = true)]
+    schema: bool,
+}
+
+pub(super) fn main(arguments: &Arguments) -> Exit {
+    if arguments.schema {
+        print(&serde_json::to_string_pretty(study_schema()).unwrap_or_default());
+        return Exit::Fine;
+    }
+    let Some(name) = &arguments.name else {
+        print(&list());
+        return Exit::Fine;
+    };
+    if let Some(study) = named::find(name) {
+        if arguments.csv {
+            complain(&"error: --csv is for study files");
+            return Exit::Bad;
+        }
+        return beside_a_source(study, arguments);
+    }
+    let known = |(path, _): &(&str, &str)| shipped::stem(path) == name;
+    let file = Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
+    if file || SHIPPED.iter().any(known) {
+        return beside_each_other(name, arguments);
+    }
+    let all = named::ALL.iter().map(|study| study.name).chain(SHIPPED.iter().map(|(path, _)| shipped::stem(path)));
+    complain(&format_args!("error: there is no study \"{name}\"; there is {}, or a FILE.toml", names::one_of(all)));
+    Exit::Bad
+}
+
+/// All studies, a line each.
+fn list() -> String {
+    let mut entries: Vec<(&str, String)> =
+        named::ALL.iter().map(|study| (study.name, study.about.to_owned())).collect();
+    for (path, text) in SHIPPED {
+        let about = toml::from_str::<toml::Table>(text).ok();
+        let about = about.and_then(|table| table.get("about")?.as_str().map(str::to_owned)).unwrap_or_default();
+        entries.push((shipped::stem(path), about));
+    }
+    let width = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    entries.iter().map(|(name, about)| format!("{name:width$}  {about}")).collect::<Vec<_>>().join("\n")
 }
 
 fn write_pictures(arguments: &Arguments, report: &Report) -> Result<(), String> {
@@ -50,19 +108,7 @@ fn write_pictures(arguments: &Arguments, report: &Report) -> Result<(), String> 
     Ok(())
 }
 
-pub(super) fn main(arguments: &Arguments) -> Exit {
-    let Some(name) = &arguments.name else {
-        let width = named::ALL.iter().map(|study| study.name.len()).max().unwrap_or(0);
-        let lines: Vec<String> =
-            named::ALL.iter().map(|study| format!("{:width$}  {}", study.name, study.about)).collect();
-        print(&lines.join("\n"));
-        return Exit::Fine;
-    };
-    let Some(study) = named::find(name) else {
-        let all: Vec<&str> = named::ALL.iter().map(|study| study.name).collect();
-        complain(&format_args!("error: there is no study \"{name}\"; there is {}", names::one_of(all)));
-        return Exit::Bad;
-    };
+fn beside_a_source(study: &named::Study, arguments: &Arguments) -> Exit {
     if let Some(folder) = &arguments.svg
         && let Err(error) = std::fs::create_dir_all(folder)
     {
@@ -96,4 +142,39 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             Exit::Failed
         }
     }
+}
+
+fn beside_each_other(name: &str, arguments: &Arguments) -> Exit {
+    if arguments.svg.is_some() {
+        complain(&"error: --svg is for studies by name; --output makes a page of a study file");
+        return Exit::Bad;
+    }
+    let study = match Study::load(name) {
+        Ok(study) => study,
+        Err(problems) => {
+            complain(&problems);
+            return Exit::Bad;
+        }
+    };
+    let counter = Counter::new("contestants");
+    let outcome = study.run(threads(arguments.jobs), &progress::stopped, &|done, of| counter.show(done, of));
+    counter.finish();
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(stopped) => return refuse(&stopped),
+    };
+    if let Some(path) = &arguments.output
+        && let Err(error) = std::fs::write(path, page::of_study(&outcome))
+    {
+        complain(&format_args!("error: cannot write {}: {error}", path.display()));
+        return Exit::Bad;
+    }
+    if arguments.json {
+        print(&serde_json::to_string_pretty(&outcome).unwrap_or_default());
+    } else if arguments.csv {
+        print(&table::study_csv(&outcome));
+    } else {
+        print(&table::study(&outcome));
+    }
+    if outcome.passed() { Exit::Fine } else { Exit::Failed }
 }

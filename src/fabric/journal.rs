@@ -72,7 +72,7 @@ impl Journal {
 impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
     /// Keeps a journal of set-routed flits, or of all; before the first cycle.
     pub fn keep_journal(&mut self, all: bool) {
-        let (wires, flow) = (&self.wires, &self.wires.flow);
+        let (wires, flow) = (&self.first.wires, &self.first.wires.flow);
         let channel = |port: u32, vc: u8| wires.channels[wires.queue(port, vc)].credits;
         let credits =
             (0..wires.links.len() as u32).map(|port| (0..flow.vcs.total()).map(|vc| channel(port, vc)).collect());
@@ -85,11 +85,11 @@ impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
             channels: if all { flow.vcs.total() } else { flow.vcs.set },
             comes_from: None,
         };
-        self.wires.flow.journal = Some(Box::new(journal));
+        self.first.wires.flow.journal = Some(Box::new(journal));
     }
 
     /// The journal, if one is kept.
     pub fn journal(&self) -> Option<&Journal> {
-        self.wires.flow.journal.as_deref()
+        self.first.wires.flow.journal.as_deref()
     }
 }

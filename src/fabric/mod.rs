@@ -21,6 +21,8 @@
 //! | [`traffic`] | point-to-point sources and sinks |
 
 pub mod arbiter;
+mod arena;
+mod division;
 pub mod fault;
 mod flit;
 mod forward;
@@ -42,6 +44,7 @@ mod vc_alloc;
 mod waves;
 mod wires;
 
+pub use arena::Across;
 pub use flit::{Flit, MAX_ENDS, MAX_IDS, Tag};
 pub use frames::{ShortBuffer, check_buffers};
 pub use join::{Block, Join, JoinCx, JoinOut, NoBump, NoJoin, pass_through};

@@ -10,6 +10,7 @@
 //! the results are the same.
 
 use super::Flit;
+use super::arena::Arena;
 use super::wires::{Channel, Link};
 
 /// What is known of one output channel: 8 bytes.
@@ -24,20 +25,21 @@ struct Watch {
 /// Counters of every output channel, indexed like the channels.
 #[derive(Clone, Debug)]
 pub(super) struct Monitor {
-    watches: Vec<Watch>,
+    watches: Arena<Watch>,
 }
 
 impl Monitor {
-    pub fn new(channels: &[Channel]) -> Monitor {
+    pub fn new(channels: &Arena<Channel>) -> Monitor {
         let watch =
             |out: &Channel| Watch { depth: out.credits, flits_under_way: 0, credits_under_way: 0, in_packet: false };
-        Monitor { watches: channels.iter().map(watch).collect() }
+        Monitor { watches: Arena::new(channels.range().start, channels.items().iter().map(watch).collect()) }
     }
 
+    /// `here`: the far end belongs to the same part of the system. What goes to other parts is only counted there.
     #[inline]
-    pub fn flit_sent(&mut self, channel: usize, flit: &Flit) {
+    pub fn flit_sent(&mut self, channel: usize, flit: &Flit, here: bool) {
         let watch = &mut self.watches[channel];
-        watch.flits_under_way += 1;
+        watch.flits_under_way += u16::from(here);
         assert!(
             flit.tag.head() != watch.in_packet,
             "channel {channel}: {} (seq {}) while {}",
@@ -59,7 +61,7 @@ impl Monitor {
     }
 
     #[inline]
-    pub fn credit_arrived(&mut self, channel: usize, channels: &[Channel], links: &[Link], vc_shift: u32) {
+    pub fn credit_arrived(&mut self, channel: usize, channels: &Arena<Channel>, links: &Arena<Link>, vc_shift: u32) {
         let watch = &mut self.watches[channel];
         watch.credits_under_way -= 1;
         let far = (links[channel >> vc_shift].to_port as usize) << vc_shift | channel & ((1 << vc_shift) - 1);
@@ -73,9 +75,16 @@ impl Monitor {
         );
     }
 
+    /// A credit of a link between two parts of the system: nobody sees both ends of it in one cycle, so only the third
+    /// rule is checked, and at the end of the run that all credits are back.
+    pub fn credit_crossed(&self, channel: usize, channels: &Arena<Channel>) {
+        let (held, depth) = (channels[channel].credits, self.watches[channel].depth);
+        assert!(held <= depth, "channel {channel}: {held} credits held are more than the depth {depth}");
+    }
+
     /// Every channel at rest: all credits are back where they began.
-    pub fn at_rest(&self, channels: &[Channel]) -> bool {
-        self.watches.iter().zip(channels).all(|(watch, out)| {
+    pub fn at_rest(&self, channels: &Arena<Channel>) -> bool {
+        self.watches.items().iter().zip(channels.items()).all(|(watch, out)| {
             watch.flits_under_way == 0 && watch.credits_under_way == 0 && out.credits == watch.depth
         })
     }
@@ -89,12 +98,12 @@ mod tests {
     /// Two ports that face each other, one channel of depth 4 each way.
     struct Pair {
         monitor: Monitor,
-        channels: [Channel; 2],
-        links: [Link; 2],
+        channels: Arena<Channel>,
+        links: Arena<Link>,
     }
 
     fn pair() -> Pair {
-        let channels = [Channel { credits: 4, ..Channel::IDLE }; 2];
+        let channels = Arena::new(0, vec![Channel { credits: 4, ..Channel::IDLE }; 2]);
         let link = |to| Link {
             to_port: to,
             to_node: to,
@@ -105,13 +114,13 @@ mod tests {
             wants: 0,
             count: LinkCount::default(),
         };
-        Pair { monitor: Monitor::new(&channels), channels, links: [link(1), link(0)] }
+        Pair { monitor: Monitor::new(&channels), channels, links: Arena::new(0, vec![link(1), link(0)]) }
     }
 
     impl Pair {
         fn send(&mut self, flit: &Flit) {
             self.channels[0].credits -= 1;
-            self.monitor.flit_sent(0, flit);
+            self.monitor.flit_sent(0, flit, true);
         }
 
         fn credit_back(&mut self) {

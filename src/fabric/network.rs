@@ -10,6 +10,8 @@
 //! evaluated in every cycle. The results and the waveform are the same byte for byte, and so they are in any order of
 //! evaluation (K-CLK-1, K-CLK-2; [`Evaluation`]).
 
+use super::arena::{Across, Arena};
+use super::division::Division;
 use super::frames::check_buffers;
 use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::waves::Waves;
@@ -181,26 +183,49 @@ pub struct LinkLoad {
 /// `E` the end point, `W` the words of a port set.
 pub struct Network<T, J, B, E, const W: usize> {
     pub(super) plan: Plan,
-    pub(super) wires: Wires,
-    arbiters: Arbiters<W>,
-    forks: Forks,
-    scratch: Scratch<W>,
+    /// The whole system, or the first part of one that is divided; recording and the journal need it whole.
+    pub(super) first: Part<J, B, E, W>,
+    /// The other parts.
+    pub(super) others: Vec<Part<J, B, E, W>>,
     cfg: SwitchCfg,
     evaluation: Evaluation,
     order: Option<Rng>,
     /// The family's tables; constant while a cycle runs.
     pub tables: T,
-    pub(super) joins: Vec<J>,
-    idle_join: J,
-    pub(super) bumps: Vec<B>,
-    pub(super) ends: Vec<E>,
     pub(super) switches: u32,
-    pub(super) awake: Vec<u32>,
     pub(super) waves: Option<Waves>,
     vc_names: Vec<String>,
     alive_until: Cycle,
     /// Knows the names of nodes that have none in the plan.
     shape: Option<Shape>,
+}
+
+/// Nodes awake in the other parts from which on a cycle is given to threads: below, starting them takes longer than the work.
+const WORTH_A_THREAD: usize = 256;
+
+/// What one thread evaluates: wires, switches with their engines, end points.
+pub(super) struct Part<J, B, E, const W: usize> {
+    pub(super) wires: Wires,
+    arbiters: Arbiters<W>,
+    forks: Forks,
+    scratch: Scratch<W>,
+    pub(super) joins: Arena<J>,
+    idle_join: J,
+    pub(super) bumps: Vec<B>,
+    pub(super) ends: Arena<E>,
+    pub(super) awake: Vec<u32>,
+}
+
+/// What all parts look at while a cycle runs.
+struct Common<'a, T> {
+    tables: &'a T,
+    cfg: SwitchCfg,
+    switches: u32,
+}
+
+/// As many items as are left behind the first `at`.
+fn tail<X>(items: &mut Vec<X>, at: usize) -> Vec<X> {
+    if at == 0 { std::mem::take(items) } else { items.split_off(at) }
 }
 
 /// The blocks of a system that are not switches.
@@ -218,10 +243,10 @@ pub struct Blocks<J, B, E> {
 
 impl<T, J, B, E, const W: usize> Network<T, J, B, E, W>
 where
-    T: Tables<W>,
-    J: Join<Tables = T>,
-    B: Block<Tables = T>,
-    E: Block<Tables = T>,
+    T: Tables<W> + Sync,
+    J: Join<Tables = T> + Clone + Send,
+    B: Block<Tables = T> + Send,
+    E: Block<Tables = T> + Send,
 {
     /// Builds the arenas of a plan. `depths` gives the buffer depth of a link and channel, `vc_names` the channels'
     /// names in waves and reports.
@@ -237,44 +262,107 @@ where
         depths: Depths<'_>,
         vc_names: Vec<String>,
     ) -> Self {
+        Self::in_parts(1, plan, tables, blocks, cfg, depths, vc_names)
+    }
+
+    /// As [`Network::new`], divided into at most so many parts, each of which a thread of its own evaluates; the results
+    /// are the same. A system with engines in the wire stays whole, and one that is divided cannot be recorded.
+    ///
+    /// # Panics
+    /// As [`Network::new`].
+    pub fn in_parts(
+        parts: usize,
+        plan: Plan,
+        tables: T,
+        blocks: Blocks<J, B, E>,
+        cfg: SwitchCfg,
+        depths: Depths<'_>,
+        vc_names: Vec<String>,
+    ) -> Self {
         if let Err(short) = check_buffers::<T, W>(&plan, &tables, depths) {
             panic!("{short}");
         }
-        let wires = Wires::new(&plan, depths, &cfg);
+        let division = Division::new(&plan, parts);
+        let wires = Wires::new(&plan, depths, &cfg, &division);
         let switches = plan.count(NodeKind::Switch);
         let widest = plan.nodes.iter().map(|node| usize::from(node.ports)).max().unwrap_or(1);
         assert_eq!(vc_names.len(), usize::from(plan.vcs.total()), "one name for every channel");
         assert_eq!(blocks.bumps.len(), plan.count(NodeKind::Bump), "one block for every bump of the plan");
         assert_eq!(blocks.ends.len(), plan.count(NodeKind::End), "one block for every end point of the plan");
         assert!(blocks.joins.is_empty() || blocks.joins.len() == switches, "an engine for every switch or for none");
-        let arbiters = Arbiters::new(&cfg, switches, widest, plan.vcs, &wires.links, wires.flow.vc_shift);
-        let nodes = plan.nodes.len();
+        let ports = plan.nodes.iter().map(|node| usize::from(node.ports)).sum();
+        let (mut joins, mut bumps, mut ends) = (blocks.joins, blocks.bumps, blocks.ends);
+        let mut parts = Vec::with_capacity(division.len());
+        // From the last part on, so that each takes the end of what is left.
+        for (part, wires) in wires.into_iter().enumerate().rev() {
+            let (first_switch, first_end) =
+                (division.switches(part).start as usize, division.ends(part).start as usize);
+            let from = if joins.is_empty() { 0 } else { first_switch };
+            parts.push(Part {
+                arbiters: Arbiters::new(&cfg, switches, widest, plan.vcs, ports, wires.flow.vc_shift),
+                forks: Forks::default(),
+                scratch: Scratch::new(widest, wires.flow.vc_shift, usize::from(cfg.router.input_speedup)),
+                joins: Arena::new(from, tail(&mut joins, from)),
+                idle_join: blocks.no_join.clone(),
+                bumps: std::mem::take(&mut bumps),
+                ends: Arena::new(first_end, tail(&mut ends, first_end)),
+                awake: Vec::new(),
+                wires,
+            });
+        }
         let mut network = Network {
-            arbiters,
-            forks: Forks::default(),
-            scratch: Scratch::new(widest, wires.flow.vc_shift, usize::from(cfg.router.input_speedup)),
+            first: parts.pop().expect("a system has at least one part"),
+            others: parts.into_iter().rev().collect(),
             cfg,
             evaluation: Evaluation::default(),
             order: None,
             tables,
-            joins: blocks.joins,
-            idle_join: blocks.no_join,
-            bumps: blocks.bumps,
-            ends: blocks.ends,
             switches: switches as u32,
-            awake: Vec::new(),
             waves: None,
             vc_names,
             alive_until: 0,
             shape: None,
-            wires,
             plan,
         };
         // Every block but the switches is asked once at the start; switches wait for their first flit.
-        for node in switches..nodes {
-            network.wires.wake.insert(node as u32);
+        for part in 0..division.len() {
+            for node in division.nodes(part).filter(|node| *node >= switches as u32) {
+                network.part_mut(part).wires.wake.insert(node);
+            }
         }
         network
+    }
+
+    /// The number of parts it is evaluated in.
+    pub fn parts(&self) -> usize {
+        1 + self.others.len()
+    }
+
+    fn each_part(&self) -> impl Iterator<Item = &Part<J, B, E, W>> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    fn each_part_mut(&mut self) -> impl Iterator<Item = &mut Part<J, B, E, W>> {
+        std::iter::once(&mut self.first).chain(&mut self.others)
+    }
+
+    fn part_mut(&mut self, part: usize) -> &mut Part<J, B, E, W> {
+        if part == 0 { &mut self.first } else { &mut self.others[part - 1] }
+    }
+
+    /// The part with this system-wide port.
+    fn with_port(&self, port: u32) -> &Part<J, B, E, W> {
+        self.others.iter().find(|part| part.wires.flow.home.contains(&port)).unwrap_or(&self.first)
+    }
+
+    /// The wires of the part to which a node belongs.
+    fn wires_of(&self, node: u32) -> &Wires {
+        &self.with_port(self.first.wires.nodes[node as usize].port_base).wires
+    }
+
+    /// The engine of a switch.
+    fn join_of(&self, switch: u32) -> Option<&J> {
+        self.each_part().find_map(|part| part.joins.get(switch as usize))
     }
 
     /// Chooses how blocks are evaluated; before the first cycle.
@@ -302,37 +390,38 @@ where
 
     /// The present cycle: the one the next [`Network::step`] simulates.
     pub fn now(&self) -> Cycle {
-        self.wires.flow.now
+        self.first.wires.flow.now
     }
 
     /// Completions that end points have reported.
     pub fn completions(&self) -> u64 {
-        self.wires.completions
+        self.each_part().map(|part| part.wires.completions).sum()
     }
 
     /// Flits moved so far, by anybody.
     pub fn moves(&self) -> u64 {
-        self.wires.flow.moves
+        self.each_part().map(|part| part.wires.flow.moves).sum()
     }
 
     /// Set-routed and point-to-point flits that end points and bumps took or sent so far.
     pub fn served(&self) -> [u64; 2] {
-        self.wires.served
+        self.each_part()
+            .fold([0; 2], |[set, unicast], part| [set + part.wires.served[0], unicast + part.wires.served[1]])
     }
 
     /// The first breach of a rule that showed while running.
     pub fn fault(&self) -> Option<&str> {
-        self.wires.fault.as_deref()
+        self.each_part().find_map(|part| part.wires.fault.as_deref())
     }
 
     /// Flits that are queued or under way.
     pub fn live_flits(&self) -> usize {
-        self.wires.live_flits()
+        self.each_part().map(|part| part.wires.live_flits()).sum()
     }
 
     /// Flits on links, at most as many as are anywhere; costs nothing to ask.
     pub fn flits_on_links(&self) -> usize {
-        self.wires.flow.arrivals.under_way()
+        self.each_part().map(|part| part.wires.flow.arrivals.under_way()).sum()
     }
 
     /// The plan the system was built from.
@@ -341,57 +430,74 @@ where
     }
 
     /// The end points.
-    pub fn ends(&self) -> &[E] {
-        &self.ends
+    pub fn ends(&self) -> Across<'_, E> {
+        Across::new(self.each_part().map(|part| &part.ends))
+    }
+
+    /// One end point.
+    ///
+    /// # Panics
+    /// If there is none with this number.
+    pub fn end(&self, end: usize) -> &E {
+        self.each_part().find_map(|part| part.ends.get(end)).expect("the system has that many end points")
     }
 
     /// One end point, to change what it is to do; it is asked again in the next cycle.
+    ///
+    /// # Panics
+    /// If there is none with this number.
     pub fn end_mut(&mut self, end: usize) -> &mut E {
-        let node = self.plan.nodes.len() - self.ends.len() + end;
-        self.wires.wake.insert(node as u32);
-        &mut self.ends[end]
+        let node = self.plan.nodes.len() - self.ends().len() + end;
+        let part = self.each_part_mut().find(|part| part.ends.range().contains(&end));
+        let part = part.expect("the system has that many end points");
+        part.wires.wake.insert(node as u32);
+        &mut part.ends[end]
     }
 
     /// All end points, to take from them what they have written down; nobody is woken.
-    pub fn each_end(&mut self, take: impl FnMut(&mut E)) {
-        self.ends.iter_mut().for_each(take);
+    pub fn each_end(&mut self, mut take: impl FnMut(&mut E)) {
+        self.each_part_mut().for_each(|part| part.ends.items_mut().iter_mut().for_each(&mut take));
     }
 
     /// The engines in the wire.
     pub fn bumps(&self) -> &[B] {
-        &self.bumps
+        &self.first.bumps
     }
 
     /// The engines behind internal ports.
-    pub fn joins(&self) -> &[J] {
-        &self.joins
+    pub fn joins(&self) -> Across<'_, J> {
+        Across::new(self.each_part().map(|part| &part.joins))
     }
 
     /// One engine behind an internal port, to change what it is to do before the run.
     pub fn join_mut(&mut self, switch: u32) -> Option<&mut J> {
-        self.joins.get_mut(switch as usize)
+        self.each_part_mut().find_map(|part| part.joins.get_mut(switch as usize))
     }
 
     /// Whether any flit is queued, under way, or in an engine behind an internal port; with `set_only`, only set-routed
     /// ones count. Looks at every node.
     pub fn has_flits(&self, set_only: bool) -> bool {
         let last = if set_only { self.plan.vcs.set } else { self.plan.vcs.total() };
-        let wires = &self.wires;
-        wires
-            .flow
-            .arrivals
-            .iter(wires.flow.now)
-            .any(|(_, arrival)| wires.flow.pool[arrival.entry as usize].flit.tag.vc() < last)
-            || self.joins.iter().any(|join| !join.is_idle())
-            || wires
-                .channels
-                .chunks(1 << wires.flow.vc_shift)
-                .any(|port| port[..usize::from(last)].iter().any(|q| q.len > 0))
+        self.each_part().any(|part| {
+            let flow = &part.wires.flow;
+            let mut arrivals = flow.arrivals.iter(flow.now);
+            arrivals.any(|(_, arrival)| flow.pool[arrival.entry as usize].flit.tag.vc() < last)
+                || part.joins.items().iter().any(|join| !join.is_idle())
+                || part
+                    .wires
+                    .channels
+                    .items()
+                    .chunks(1 << flow.vc_shift)
+                    .any(|port| port[..usize::from(last)].iter().any(|q| q.len > 0))
+        })
     }
 
     /// Whether every credit is back where it began and nothing is under way (checked runs; true otherwise).
     pub fn at_rest(&self) -> bool {
-        self.wires.flow.monitor.as_ref().is_none_or(|monitor| monitor.at_rest(&self.wires.channels))
+        self.each_part().all(|part| {
+            let monitor = part.wires.flow.monitor.as_ref();
+            monitor.is_none_or(|monitor| monitor.at_rest(&part.wires.channels))
+        })
     }
 
     /// Simulates one cycle, or jumps to the next one in which something happens and simulates that.
@@ -401,91 +507,125 @@ where
 
     /// As [`Network::step`], but simulates no cycle from `end` on: a jump over idle cycles ends there.
     pub fn step_before(&mut self, end: Cycle) -> Step {
+        if !self.others.is_empty() {
+            return self.step_parts(end);
+        }
         let recording = self.waves.as_ref().is_some_and(Waves::is_due);
-        let mut next = self.wires.flow.now;
-        if !self.evaluation.no_skip && !recording && self.wires.wake.is_empty() {
-            match self.wires.next_event() {
+        let mut next = self.first.wires.flow.now;
+        if !self.evaluation.no_skip && !recording && self.first.wires.wake.is_empty() {
+            match self.first.wires.next_event() {
                 Some(cycle) => next = cycle.max(next),
                 None => return self.quiet(),
             }
         }
         if next >= end {
-            self.wires.flow.now = self.wires.flow.now.max(end);
+            self.first.wires.flow.now = self.first.wires.flow.now.max(end);
             return Step::End;
         }
-        self.wires.flow.now = next;
-        self.awake.clear();
-        let before = (self.wires.flow.arrivals.under_way(), self.wires.flow.returns.under_way(), self.wires.flow.moves);
-        self.wires.commit(&mut self.awake, self.order.as_mut());
-        let any_awake = !self.awake.is_empty();
+        self.first.wires.flow.now = next;
+        self.first.awake.clear();
+        let before = (
+            self.first.wires.flow.arrivals.under_way(),
+            self.first.wires.flow.returns.under_way(),
+            self.first.wires.flow.moves,
+        );
+        self.first.wires.commit(&mut self.first.awake, self.order.as_mut());
+        let any_awake = !self.first.awake.is_empty();
         if self.evaluation.no_skip {
-            self.awake.clear();
-            self.awake.extend(0..self.plan.nodes.len() as u32);
+            self.first.awake.clear();
+            self.first.awake.extend(0..self.plan.nodes.len() as u32);
         }
         if let Some(rng) = &mut self.order {
-            rng.shuffle(&mut self.awake);
+            rng.shuffle(&mut self.first.awake);
         }
         self.sample();
-        let awake = std::mem::take(&mut self.awake);
+        let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches };
+        let awake = std::mem::take(&mut self.first.awake);
         for &node in &awake {
-            self.tick(node);
+            self.first.tick(&common, node);
         }
-        self.awake = awake;
-        self.wires.flow.now += 1;
-        let alive = any_awake || before != (0, 0, self.wires.flow.moves) || !self.wires.wake.is_empty();
+        self.first.awake = awake;
+        self.first.wires.flow.now += 1;
+        let alive = any_awake || before != (0, 0, self.first.wires.flow.moves) || !self.first.wires.wake.is_empty();
         if alive {
-            self.alive_until = self.wires.flow.now;
+            self.alive_until = self.first.wires.flow.now;
         }
-        if self.evaluation.no_skip && !alive && self.wires.next_event().is_none() { self.quiet() } else { Step::Ran }
+        if self.evaluation.no_skip && !alive && self.first.wires.next_event().is_none() {
+            self.quiet()
+        } else {
+            Step::Ran
+        }
+    }
+
+    /// A cycle of a divided system: each part on a thread of its own where that is worth a thread, then what crosses.
+    fn step_parts(&mut self, end: Cycle) -> Step {
+        let mut next = self.first.wires.flow.now;
+        if self.each_part().all(|part| part.wires.wake.is_empty()) {
+            match self.each_part().filter_map(|part| part.wires.next_event()).min() {
+                Some(cycle) => next = cycle.max(next),
+                None => return self.quiet(),
+            }
+        }
+        if next >= end {
+            let now = self.first.wires.flow.now.max(end);
+            self.each_part_mut().for_each(|part| part.wires.flow.now = now);
+            return Step::End;
+        }
+        self.each_part_mut().for_each(|part| part.wires.flow.now = next);
+        let pulse = |network: &Self| -> [usize; 3] {
+            let sum = |count: fn(&Flow) -> usize| network.each_part().map(|part| count(&part.wires.flow)).sum();
+            [
+                sum(|flow| flow.arrivals.under_way()),
+                sum(|flow| flow.returns.under_way()),
+                sum(|flow| flow.moves as usize),
+            ]
+        };
+        let before = pulse(self);
+        let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches };
+        let (first, others) = (&mut self.first, &mut self.others);
+        // How much there was to do a cycle ago says how much there is now.
+        if others.iter().map(|part| part.awake.len()).sum::<usize>() < WORTH_A_THREAD {
+            first.cycle(&common);
+            for part in others.iter_mut() {
+                part.cycle(&common);
+            }
+        } else {
+            std::thread::scope(|scope| {
+                for part in others {
+                    scope.spawn(|| part.cycle(&common));
+                }
+                first.cycle(&common);
+            });
+        }
+        for from in 0..self.parts() {
+            let mut crossings = std::mem::take(&mut self.part_mut(from).wires.flow.crossings);
+            for crossing in crossings.drain(..) {
+                let port = crossing.queue() >> self.first.wires.flow.vc_shift;
+                let to = self.each_part().position(|part| part.wires.flow.home.contains(&port));
+                self.part_mut(to.expect("every port belongs to a part")).wires.flow.cross(crossing);
+            }
+            self.part_mut(from).wires.flow.crossings = crossings;
+        }
+        self.each_part_mut().for_each(|part| part.wires.flow.now += 1);
+        let any_awake = self.each_part().any(|part| !part.awake.is_empty());
+        let alive =
+            any_awake || before != [0, 0, pulse(self)[2]] || self.each_part().any(|part| !part.wires.wake.is_empty());
+        if alive {
+            self.alive_until = self.first.wires.flow.now;
+        }
+        Step::Ran
     }
 
     /// However the cycles were walked, with waves or without, a system that fell silent stands at the same one.
     fn quiet(&mut self) -> Step {
-        self.wires.flow.now = self.wires.flow.now.max(self.alive_until + 2);
+        let now = self.first.wires.flow.now.max(self.alive_until + 2);
+        self.each_part_mut().for_each(|part| part.wires.flow.now = now);
         Step::Quiet
     }
 
     /// The cycle after the last one in which anything happened.
     pub fn alive_until(&self) -> Cycle {
         self.alive_until
-    }
-
-    #[inline]
-    fn tick(&mut self, node: u32) {
-        let wake = if node < self.switches {
-            let info = self.wires.nodes[node as usize];
-            let shift = self.wires.flow.vc_shift;
-            let join = if info.engine { &mut self.joins[node as usize] } else { &mut self.idle_join };
-            super::switch::tick(Cx {
-                wires: &mut self.wires,
-                arbiters: &mut self.arbiters,
-                forks: &mut self.forks,
-                scratch: &mut self.scratch,
-                join,
-                tables: &self.tables,
-                node,
-                base: info.port_base,
-                first_queue: (info.port_base as usize) << shift,
-                mask_base: info.mask_base as usize,
-                words: usize::from(info.words),
-                engine: if info.engine { info.ports - 1 } else { u16::MAX },
-                pipeline: self.cfg.pipeline,
-                router: self.cfg.router,
-                taken_in: PortSet::EMPTY,
-                taken_out: PortSet::EMPTY,
-                changed: false,
-                wake: crate::kernel::Wake::OnInput,
-            })
-        } else {
-            let mut io = Io { wires: &mut self.wires, node, sent: 0 };
-            let block = (node - self.switches) as usize;
-            if block < self.bumps.len() {
-                self.bumps[block].tick(&mut io, &self.tables)
-            } else {
-                self.ends[block - self.bumps.len()].tick(&mut io, &self.tables)
-            }
-        };
-        self.wires.book(node, wake);
     }
 
     /// Traffic of every direction of every link, in the order of the plan.
@@ -501,7 +641,8 @@ where
     pub fn link_counts(&self) -> impl Iterator<Item = (u8, LinkCount, u16)> + '_ {
         self.plan.links.iter().flat_map(move |link| {
             [link.a, link.b].map(|(node, port)| {
-                (link.level, self.wires.links[self.wires.port(node, port) as usize].count, link.cycles_per_flit)
+                let wires = self.wires_of(node);
+                (link.level, wires.links[wires.port(node, port) as usize].count, link.cycles_per_flit)
             })
         })
     }
@@ -520,18 +661,18 @@ where
 
     /// Bytes of state per switch, idle, all arenas together (engines without what they allocate when they work).
     pub fn idle_bytes_per_switch(&self) -> usize {
-        let Some(info) = self.wires.nodes.iter().find(|node| node.ports > 0) else { return 0 };
+        let Some(info) = self.first.wires.nodes.iter().find(|node| node.ports > 0) else { return 0 };
         let ports = usize::from(info.ports);
-        let queues = ports << self.wires.flow.vc_shift;
+        let queues = ports << self.first.wires.flow.vc_shift;
         let per_port = size_of::<super::wires::Link>() + 2;
         let masks = usize::from(info.words) * size_of::<super::wires::Masks>();
-        let arbiters = ports * (self.arbiters.input.bytes_each() + self.arbiters.output.bytes_each());
+        let arbiters = ports * (self.first.arbiters.input.bytes_each() + self.first.arbiters.output.bytes_each());
         queues * size_of::<Channel>()
             + ports * per_port
             + arbiters
             + size_of::<super::wires::NodeInfo>()
             + masks
-            + if self.joins.is_empty() { 0 } else { size_of::<J>() }
+            + if self.first.joins.len() == 0 { 0 } else { size_of::<J>() }
     }
 
     // ------------------------------------------------------------------------------------------------- watchdog
@@ -567,30 +708,33 @@ where
 
     /// The queue at the far end of a port, or a name for its absence.
     fn far_queue_name(&self, node: u32, port: u16, vc: u8) -> String {
-        let link = self.wires.links[self.wires.port(node, port) as usize];
+        let wires = self.wires_of(node);
+        let link = wires.links[wires.port(node, port) as usize];
         if link.to_port == NONE {
             return format!("nothing (port {port} of {} has no link)", self.node_name(node));
         }
-        let base = self.wires.nodes[link.to_node as usize].port_base;
+        let base = wires.nodes[link.to_node as usize].port_base;
         self.queue_name(link.to_node, (link.to_port - base) as u16, vc)
     }
 
     /// Where the next flit of a channel comes from: the queue upstream that holds the channel, or the block there.
     fn upstream_name(&self, node: u32, port: u16, vc: u8) -> String {
-        let link = self.wires.links[self.wires.port(node, port) as usize];
+        let wires = self.wires_of(node);
+        let link = wires.links[wires.port(node, port) as usize];
         if link.to_port == NONE {
             return format!("{} engine", self.node_name(node));
         }
-        let owner = self.wires.channels[self.wires.queue(link.to_port, vc)].owner;
+        let far_wires = self.wires_of(link.to_node);
+        let owner = far_wires.channels[far_wires.queue(link.to_port, vc)].owner;
         if owner != 0 {
             let local = owner - 1;
-            let holder = (local >> self.wires.flow.vc_shift, (local & ((1 << self.wires.flow.vc_shift) - 1)) as u8);
+            let holder = (local >> far_wires.flow.vc_shift, (local & ((1 << far_wires.flow.vc_shift) - 1)) as u8);
             return self.queue_name(link.to_node, holder.0, holder.1);
         }
         let far = &self.plan.nodes[link.to_node as usize];
-        let other = 1 - (link.to_port - self.wires.nodes[link.to_node as usize].port_base).min(1) as u16;
+        let other = 1 - (link.to_port - far_wires.nodes[link.to_node as usize].port_base).min(1) as u16;
         if far.kind == NodeKind::Bump
-            && self.wires.channels[self.wires.queue(self.wires.port(link.to_node, other), vc)].len > 0
+            && far_wires.channels[far_wires.queue(far_wires.port(link.to_node, other), vc)].len > 0
         {
             return self.queue_name(link.to_node, other, vc);
         }
@@ -601,15 +745,16 @@ where
     }
 
     fn switch_waits(&self, node: u32, waits: &mut Vec<WaitFor>) {
-        let info = self.wires.nodes[node as usize];
+        let wires = self.wires_of(node);
+        let info = wires.nodes[node as usize];
         let name = self.node_name(node);
         let engine_name = format!("{name} engine");
         for port in 0..info.ports {
             for vc in 0..self.plan.vcs.total() {
-                let q = self.wires.queue(info.port_base + u32::from(port), vc);
-                let queue = &self.wires.channels[q];
+                let q = wires.queue(info.port_base + u32::from(port), vc);
+                let queue = &wires.channels[q];
                 let who = || self.queue_name(node, port, vc);
-                let Some((flit, _)) = self.wires.head(q) else {
+                let Some((flit, _)) = wires.head(q) else {
                     // An empty queue in the middle of a packet holds its output for flits that are still upstream.
                     if matches!(queue.phase, Phase::Active | Phase::Fork) {
                         let whom = self.upstream_name(node, port, vc);
@@ -622,30 +767,35 @@ where
                         (self.tables.outputs(node, port, &flit).iter().collect(), vc)
                     }
                     Phase::Idle => {
-                        let first = (info.port_base as usize) << self.wires.flow.vc_shift;
-                        let at = At::new(&self.wires.channels[first..], &self.wires.flow, node, port, vc);
+                        let first = (info.port_base as usize) << wires.flow.vc_shift;
+                        let at = At::new(
+                            &wires.channels[first..first + (usize::from(info.ports) << wires.flow.vc_shift)],
+                            &wires.flow,
+                            node,
+                            port,
+                            vc,
+                        );
                         (vec![self.tables.unicast(&at, &flit).port], self.plan.vcs.set)
                     }
                     Phase::Routed => (vec![queue.out_port], self.plan.vcs.set),
                     Phase::Active => (vec![queue.out_port], if self.plan.vcs.is_set(vc) { vc } else { queue.out_vc }),
                     Phase::Fork => {
-                        let fork = self.forks.get(queue.out_port);
+                        let fork = self.with_port(info.port_base).forks.get(queue.out_port);
                         (fork.branches.iter().filter(|branch| !branch.done).map(|branch| branch.port).collect(), vc)
                     }
                 };
                 for out in outs {
-                    let at = self.wires.port(node, out);
-                    let channel = self.wires.channels[self.wires.queue(at, out_vc)];
-                    let me = (port << self.wires.flow.vc_shift | u16::from(vc)) + 1;
+                    let at = wires.port(node, out);
+                    let channel = wires.channels[wires.queue(at, out_vc)];
+                    let me = (port << wires.flow.vc_shift | u16::from(vc)) + 1;
                     let (whom, why) = if info.engine && out + 1 == info.ports {
-                        if self.joins[node as usize].room(port, vc) {
+                        if self.join_of(node).is_some_and(|join| join.room(port, vc)) {
                             continue;
                         }
                         (engine_name.clone(), format!("the operand slot of port {port} is full"))
                     } else if channel.owner != 0 && channel.owner != me {
                         let local = channel.owner - 1;
-                        let holder =
-                            (local >> self.wires.flow.vc_shift, (local & ((1 << self.wires.flow.vc_shift) - 1)) as u8);
+                        let holder = (local >> wires.flow.vc_shift, (local & ((1 << wires.flow.vc_shift) - 1)) as u8);
                         (self.queue_name(node, holder.0, holder.1), format!("its packet holds output P{out}"))
                     } else if channel.credits == 0 {
                         (self.far_queue_name(node, out, out_vc), format!("no credit on output P{out}"))
@@ -657,12 +807,12 @@ where
             }
         }
         if info.engine {
-            for (port, vc, why) in self.joins[node as usize].waits_for(&self.tables, node) {
-                let q = self.wires.queue(info.port_base + u32::from(port), vc);
-                let whom = if self.wires.channels[q].len > 0 || port + 1 == info.ports {
+            for (port, vc, why) in self.join_of(node).map_or_else(Vec::new, |join| join.waits_for(&self.tables, node)) {
+                let q = wires.queue(info.port_base + u32::from(port), vc);
+                let whom = if wires.channels[q].len > 0 || port + 1 == info.ports {
                     self.queue_name(node, port, vc)
                 } else {
-                    let link = self.wires.links[(info.port_base + u32::from(port)) as usize];
+                    let link = wires.links[(info.port_base + u32::from(port)) as usize];
                     match self.plan.nodes.get(link.to_node as usize) {
                         Some(peer) if peer.kind == NodeKind::End => self.sender_name(link.to_node, vc),
                         Some(_) => format!("{} to send over P{port}", self.node_name(link.to_node)),
@@ -675,22 +825,22 @@ where
     }
 
     fn block_waits(&self, node: u32, waits: &mut Vec<WaitFor>) {
-        let info = self.wires.nodes[node as usize];
+        let wires = self.wires_of(node);
+        let info = wires.nodes[node as usize];
         let name = self.node_name(node);
         let block = (node - self.switches) as usize;
-        let open = if block < self.bumps.len() {
-            self.bumps[block].open()
-        } else {
-            self.ends[block - self.bumps.len()].open()
+        let open = match block.checked_sub(self.first.bumps.len()) {
+            None => self.first.bumps[block].open(),
+            Some(end) => self.ends()[end].open(),
         };
         for port in 0..info.ports {
             for vc in 0..self.plan.vcs.total() {
-                let q = self.wires.queue(info.port_base + u32::from(port), vc);
-                if self.wires.channels[q].len > 0 {
+                let q = wires.queue(info.port_base + u32::from(port), vc);
+                if wires.channels[q].len > 0 {
                     let who = self.queue_name(node, port, vc);
                     // A bump that passes things on waits for the credits of its other side.
                     if info.ports == 2
-                        && self.wires.channels[self.wires.queue(info.port_base + 1 - u32::from(port), vc)].credits == 0
+                        && wires.channels[wires.queue(info.port_base + 1 - u32::from(port), vc)].credits == 0
                     {
                         let whom = self.far_queue_name(node, 1 - port, vc);
                         waits.push(WaitFor { who, whom, why: "no credit on the other side".into() });
@@ -700,8 +850,8 @@ where
                     }
                 }
                 if open.is_some()
-                    && self.wires.links[(info.port_base + u32::from(port)) as usize].to_port != NONE
-                    && self.wires.channels[q].credits == 0
+                    && wires.links[(info.port_base + u32::from(port)) as usize].to_port != NONE
+                    && wires.channels[q].credits == 0
                 {
                     let whom = self.far_queue_name(node, port, vc);
                     let who = if self.plan.nodes[node as usize].kind == NodeKind::End {
@@ -713,5 +863,68 @@ where
                 }
             }
         }
+    }
+}
+
+impl<J, B, E, const W: usize> Part<J, B, E, W> {
+    /// A cycle of a part of a divided system.
+    fn cycle<T>(&mut self, common: &Common<'_, T>)
+    where
+        T: Tables<W>,
+        J: Join<Tables = T>,
+        B: Block<Tables = T>,
+        E: Block<Tables = T>,
+    {
+        let mut awake = std::mem::take(&mut self.awake);
+        awake.clear();
+        self.wires.commit(&mut awake, None);
+        for &node in &awake {
+            self.tick(common, node);
+        }
+        self.awake = awake;
+    }
+
+    #[inline]
+    fn tick<T>(&mut self, common: &Common<'_, T>, node: u32)
+    where
+        T: Tables<W>,
+        J: Join<Tables = T>,
+        B: Block<Tables = T>,
+        E: Block<Tables = T>,
+    {
+        let wake = if node < common.switches {
+            let info = self.wires.nodes[node as usize];
+            let shift = self.wires.flow.vc_shift;
+            let join = if info.engine { &mut self.joins[node as usize] } else { &mut self.idle_join };
+            super::switch::tick(Cx {
+                wires: &mut self.wires,
+                arbiters: &mut self.arbiters,
+                forks: &mut self.forks,
+                scratch: &mut self.scratch,
+                join,
+                tables: common.tables,
+                node,
+                base: info.port_base,
+                first_queue: (info.port_base as usize) << shift,
+                mask_base: info.mask_base as usize,
+                words: usize::from(info.words),
+                engine: if info.engine { info.ports - 1 } else { u16::MAX },
+                pipeline: common.cfg.pipeline,
+                router: common.cfg.router,
+                taken_in: PortSet::EMPTY,
+                taken_out: PortSet::EMPTY,
+                changed: false,
+                wake: crate::kernel::Wake::OnInput,
+            })
+        } else {
+            let mut io = Io { wires: &mut self.wires, node, sent: 0 };
+            let block = (node - common.switches) as usize;
+            if block < self.bumps.len() {
+                self.bumps[block].tick(&mut io, common.tables)
+            } else {
+                self.ends[block - self.bumps.len()].tick(&mut io, common.tables)
+            }
+        };
+        self.wires.book(node, wake);
     }
 }

@@ -27,7 +27,7 @@
 use super::arbiter::{Bank, Policy};
 use super::network::{SwitchCfg, Tables};
 use super::router::{RouterCfg, SwitchAllocator, VcAllocator};
-use super::wires::{Link, NONE, Wires};
+use super::wires::{NONE, Wires};
 use super::{Join, JoinCx, PortSet, Vcs, forward, unicast};
 use crate::kernel::Wake;
 
@@ -111,9 +111,9 @@ pub(super) struct Arbiters<const W: usize> {
 }
 
 impl<const W: usize> Arbiters<W> {
-    pub fn new(cfg: &SwitchCfg, switches: usize, widest: usize, vcs: Vcs, links: &[Link], vc_shift: u32) -> Self {
+    pub fn new(cfg: &SwitchCfg, switches: usize, widest: usize, vcs: Vcs, ports: usize, vc_shift: u32) -> Self {
         let router = &cfg.router;
-        let (ports, queues) = (links.len(), links.len() << vc_shift);
+        let queues = ports << vc_shift;
         let speedup = usize::from(router.input_speedup);
         let some = |wanted: bool, count: usize| vec![0; if wanted { count } else { 0 }];
         let islip = router.switch_allocator == SwitchAllocator::Islip;

@@ -72,9 +72,10 @@ where
     /// # Errors
     /// Whatever the tracer says when it starts: nothing selected, or the file cannot be written.
     pub fn record(&mut self, tracer: Tracer) -> Result<(), TraceError> {
-        let (ports, queues, nodes) = (self.wires.links.len(), self.wires.channels.len(), self.plan.nodes.len());
+        let (ports, queues, nodes) =
+            (self.first.wires.links.len(), self.first.wires.channels.len(), self.plan.nodes.len());
         let none = (Cycle::MAX, Flit::default());
-        self.wires.flow.seen = Some(Box::new(Seen {
+        self.first.wires.flow.seen = Some(Box::new(Seen {
             traced: vec![false; ports],
             channels: Vec::new(),
             sent: Vec::new(),
@@ -89,7 +90,7 @@ where
             channels: vec![NO_VIEW; queues],
             blocks: vec![NO_VIEW; nodes],
             traced: vec![false; nodes],
-            occupied_before: vec![0; self.wires.masks.len()],
+            occupied_before: vec![0; self.first.wires.masks.len()],
             due: Vec::new(),
             last_awake: Vec::new(),
             sent: false,
@@ -104,17 +105,17 @@ where
 
     fn declare(&mut self, waves: &mut Waves, node: u32) {
         let path = self.plan.nodes[node as usize].path.clone();
-        let info = self.wires.nodes[node as usize];
-        let end = node as usize >= self.switches as usize + self.bumps.len();
+        let info = self.first.wires.nodes[node as usize];
+        let end = node as usize >= self.switches as usize + self.first.bumps.len();
         let mut traced = false;
         let vcs = self.plan.vcs.total();
         for port in 0..if end { 0 } else { info.ports } {
             let gp = info.port_base + u32::from(port);
             let engine = info.engine && port + 1 == info.ports;
-            let linked = self.wires.links[gp as usize].to_port != NONE;
+            let linked = self.first.wires.links[gp as usize].to_port != NONE;
             let mut seen = false;
             for vc in 0..if linked || engine { vcs } else { 0 } {
-                let q = self.wires.queue(gp, vc);
+                let q = self.first.wires.queue(gp, vc);
                 let view = View::Queue(q as u32);
                 waves.queues[q] = self.view(waves, &format!("{path}.in{port}.vc{vc}"), view);
                 traced |= waves.queues[q] != NO_VIEW;
@@ -123,13 +124,13 @@ where
                 waves.ports[gp as usize] = self.view(waves, &format!("{path}.out{port}"), View::Port(gp));
                 seen |= waves.ports[gp as usize] != NO_VIEW;
                 for vc in 0..vcs {
-                    let q = self.wires.queue(gp, vc);
+                    let q = self.first.wires.queue(gp, vc);
                     let view = View::Channel(q as u32);
                     waves.channels[q] = self.view(waves, &format!("{path}.out{port}.credits{vc}"), view);
                     seen |= waves.channels[q] != NO_VIEW;
                 }
             }
-            if let Some(all) = &mut self.wires.flow.seen {
+            if let Some(all) = &mut self.first.wires.flow.seen {
                 all.traced[gp as usize] = seen;
             }
         }
@@ -151,9 +152,9 @@ where
     /// Ends the recording and hands the tracer back.
     pub fn stop_recording(&mut self) -> Option<Tracer> {
         // The registers as the last edge left them.
-        self.awake.clear();
+        self.first.awake.clear();
         self.sample();
-        self.wires.flow.seen = None;
+        self.first.wires.flow.seen = None;
         self.waves.take().map(|waves| waves.tracer)
     }
 
@@ -173,22 +174,22 @@ where
                 due.push(view);
             }
         };
-        for &node in self.awake.iter().chain(&waves.last_awake) {
+        for &node in self.first.awake.iter().chain(&waves.last_awake) {
             if !waves.traced[node as usize] {
                 continue;
             }
             add(waves.blocks[node as usize]);
-            let info = &self.wires.nodes[node as usize];
-            let first = (info.port_base as usize) << self.wires.flow.vc_shift;
+            let info = &self.first.wires.nodes[node as usize];
+            let first = (info.port_base as usize) << self.first.wires.flow.vc_shift;
             for w in 0..usize::from(info.words) {
                 let at = info.mask_base as usize + w;
-                let occupied = self.wires.masks[at].occupied;
+                let occupied = self.first.wires.masks[at].occupied;
                 for bit in super::unicast::each(occupied | waves.occupied_before[at]) {
                     add(waves.queues[first + (w << 6 | bit)]);
                 }
             }
         }
-        if let Some(seen) = &mut self.wires.flow.seen {
+        if let Some(seen) = &mut self.first.wires.flow.seen {
             for channel in seen.channels.drain(..) {
                 add(waves.channels[channel as usize]);
             }
@@ -201,23 +202,23 @@ where
         }
         due.sort_unstable();
         due.dedup();
-        let now = self.wires.flow.now;
+        let now = self.first.wires.flow.now;
         for &view in &due {
             let (handle, view) = waves.views[view as usize];
             waves.tracer.sample(handle, now, |scope| self.probe(view, scope));
         }
         due.clear();
         waves.due = due;
-        for &node in self.awake.iter().chain(&waves.last_awake) {
+        for &node in self.first.awake.iter().chain(&waves.last_awake) {
             if waves.traced[node as usize] {
-                let info = &self.wires.nodes[node as usize];
+                let info = &self.first.wires.nodes[node as usize];
                 for at in info.mask_base as usize..info.mask_base as usize + usize::from(info.words) {
-                    waves.occupied_before[at] = self.wires.masks[at].occupied;
+                    waves.occupied_before[at] = self.first.wires.masks[at].occupied;
                 }
             }
         }
         waves.last_awake.clear();
-        waves.last_awake.extend_from_slice(&self.awake);
+        waves.last_awake.extend_from_slice(&self.first.awake);
         self.waves = Some(waves);
     }
 
@@ -226,24 +227,24 @@ where
             View::Queue(q) => self.probe_queue(q as usize, scope),
             View::Port(port) => self.probe_port(port as usize, scope),
             View::Channel(channel) => {
-                let out = &self.wires.channels[channel as usize];
+                let out = &self.first.wires.channels[channel as usize];
                 scope.bits("count", 16, u64::from(out.credits));
                 scope.bit("held", out.owner != 0);
             }
-            View::Block(node) if node < self.switches => self.joins[node as usize].probe(scope),
+            View::Block(node) if node < self.switches => self.first.joins[node as usize].probe(scope),
             View::Block(node) => {
                 let block = (node - self.switches) as usize;
-                match block.checked_sub(self.bumps.len()) {
-                    None => self.bumps[block].probe(scope),
-                    Some(end) => self.ends[end].probe(scope),
+                match block.checked_sub(self.first.bumps.len()) {
+                    None => self.first.bumps[block].probe(scope),
+                    Some(end) => self.first.ends[end].probe(scope),
                 }
             }
         }
     }
 
     fn probe_queue(&self, q: usize, scope: &mut Scope<'_>) {
-        let queue = &self.wires.channels[q];
-        let head = self.wires.head(q).map(|(flit, _)| flit);
+        let queue = &self.first.wires.channels[q];
+        let head = self.first.wires.head(q).map(|(flit, _)| flit);
         scope.bits("flits", 16, u64::from(queue.len));
         scope.state("phase", &PHASES, queue.phase as u64);
         scope.valid("head_id", 12, head.map(|flit| u64::from(flit.tag.id())));
@@ -252,9 +253,9 @@ where
     }
 
     fn probe_port(&self, port: usize, scope: &mut Scope<'_>) {
-        let last = self.wires.flow.seen.as_ref().map(|seen| seen.last[port]);
+        let last = self.first.wires.flow.seen.as_ref().map(|seen| seen.last[port]);
         // The output register holds the flit in the cycle after it was granted and left the pipeline.
-        let flit = last.filter(|(cycle, _)| self.wires.flow.now.checked_sub(1) == Some(*cycle));
+        let flit = last.filter(|(cycle, _)| self.first.wires.flow.now.checked_sub(1) == Some(*cycle));
         let flit = flit.map(|(_, flit)| flit);
         scope.bit("valid", flit.is_some());
         scope.valid("vc", 5, flit.map(|flit| u64::from(flit.tag.vc())));

@@ -16,6 +16,8 @@
 //! same way back. From the send to the cycle in which the returned credit can be spent again, a switch that takes the
 //! flit at once needs [`credit_round_trip`] cycles.
 
+use super::arena::Arena;
+use super::division::Division;
 use super::{Flit, NodeKind, Plan, PortSet, Vcs};
 use crate::kernel::{Alarms, Cycle, Wake, WakeSet, Wheel};
 
@@ -122,7 +124,7 @@ pub(super) struct Slot {
 }
 
 /// The sending side of a link. Links are pairs, so the peer of an output is also the upstream of the input of the
-/// same port. 56 bytes with what it has carried.
+/// same port. 64 bytes with what it has carried.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     pub to_port: u32,
@@ -175,6 +177,8 @@ pub struct LinkCount {
     pub unicast: u64,
     /// Cycles that flits stood at the head of a queue before they could leave over this link.
     pub waited: u64,
+    /// Packets: head flits of all channels.
+    pub packets: u64,
 }
 
 /// Buffer depths: one function of the link and the channel, given when the arenas are made.
@@ -198,8 +202,8 @@ pub(super) struct Seen {
 #[derive(Clone, Debug)]
 pub struct Wires {
     pub(super) nodes: Vec<NodeInfo>,
-    pub(super) channels: Vec<Channel>,
-    pub(super) links: Vec<Link>,
+    pub(super) channels: Arena<Channel>,
+    pub(super) links: Arena<Link>,
     pub(super) masks: Vec<Masks>,
     pub(super) flow: Flow,
     /// The bits of point-to-point queues in a word of queue bits.
@@ -242,29 +246,65 @@ pub(super) struct Flow {
     /// Buffer depths, if a point-to-point channel stays with its packet until the tail's credit is back; empty if not.
     depth: Vec<u16>,
     pub first_switchless_node: u32,
+    /// The ports of this part of the system: all, unless it is divided.
+    pub(super) home: std::ops::Range<u32>,
+    /// What goes to other parts, until the end of the cycle.
+    pub(super) crossings: Vec<Crossing>,
+}
+
+/// What goes from one part of a system into another.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Crossing {
+    /// A flit that arrives after so many cycles.
+    Flit(u64, Arrival, Flit),
+    /// A credit that arrives after so many cycles.
+    Credit(u64, Return),
+}
+
+impl Crossing {
+    /// The queue or channel it goes to.
+    pub fn queue(&self) -> u32 {
+        match self {
+            Self::Flit(_, arrival, _) => arrival.queue,
+            Self::Credit(_, back) => back.queue,
+        }
+    }
 }
 
 /// The owner of a channel whose packet has left, and whose tail's credit has not come back yet.
 const DRAINING: u16 = u16::MAX;
 
 impl Wires {
-    pub(super) fn new(plan: &Plan, depths: Depths<'_>, cfg: &super::SwitchCfg) -> Wires {
+    /// The arenas of each part of a system.
+    pub(super) fn new(plan: &Plan, depths: Depths<'_>, cfg: &super::SwitchCfg, division: &Division) -> Vec<Wires> {
         let (front, post) = (cfg.pipeline.front(), cfg.pipeline.post());
         if let Some(fault) = plan.fault() {
             panic!("unsound plan: {fault}");
         }
         let vc_shift = u32::from(plan.vcs.total()).next_power_of_two().trailing_zeros();
-        let mut nodes = Vec::with_capacity(plan.nodes.len());
-        let (mut port_base, mut mask_base) = (0u32, 0u32);
+        let mut nodes: Vec<NodeInfo> = Vec::with_capacity(plan.nodes.len());
         for node in &plan.nodes {
             let words = (u32::from(node.ports) << vc_shift).div_ceil(64) as u16;
             let heeds = node.kind != NodeKind::Switch;
-            nodes.push(NodeInfo { port_base, mask_base, ports: node.ports, words, engine: node.engine, heeds });
-            port_base += u32::from(node.ports);
-            mask_base += u32::from(words);
+            nodes.push(NodeInfo { port_base: 0, mask_base: 0, ports: node.ports, words, engine: node.engine, heeds });
         }
+        // Ports are numbered part by part.
+        let (mut port_base, mut mask_base) = (0u32, 0u32);
+        let mut homes = Vec::with_capacity(division.len());
+        for part in 0..division.len() {
+            let from = port_base;
+            for node in division.nodes(part) {
+                let info = &mut nodes[node as usize];
+                (info.port_base, info.mask_base) = (port_base, mask_base);
+                port_base += u32::from(info.ports);
+                mask_base += u32::from(info.words);
+            }
+            homes.push(from..port_base);
+        }
+        let longest = plan.links.iter().map(|link| u64::from(link.latency) + u64::from(link.cycles_per_flit)).max();
+        let longest = longest.unwrap_or(0) + u64::from(post) + 2;
+        let narrow = plan.links.iter().any(|link| link.cycles_per_flit > 1);
         let unicast = (1u64 << plan.vcs.unicast) - 1;
-        let ports = port_base as usize;
         let unlinked = Link {
             to_port: NONE,
             to_node: NONE,
@@ -275,43 +315,51 @@ impl Wires {
             wants: 0,
             count: LinkCount::default(),
         };
-        let flow = Flow {
-            now: 0,
-            vcs: plan.vcs,
-            vc_shift,
-            pool: Vec::new(),
-            free: NONE,
-            arrivals: Wheel::new(0),
-            returns: Wheel::new(0),
-            busy_until: Vec::new(),
-            monitor: None,
-            seen: None,
-            journal: None,
-            moves: 0,
-            front,
-            post,
-            credit_delay: cfg.router.credit_delay,
-            depth: Vec::new(),
-            first_switchless_node: plan.count(NodeKind::Switch) as u32,
+        let part = |home: &std::ops::Range<u32>| {
+            let (from, ports) = (home.start as usize, home.len());
+            let flow = Flow {
+                now: 0,
+                vcs: plan.vcs,
+                vc_shift,
+                pool: Vec::new(),
+                free: NONE,
+                arrivals: Wheel::new(longest),
+                returns: Wheel::new(longest + u64::from(cfg.router.credit_delay)),
+                busy_until: vec![0; if narrow { port_base as usize } else { 0 }],
+                monitor: None,
+                seen: None,
+                journal: None,
+                moves: 0,
+                front,
+                post,
+                credit_delay: cfg.router.credit_delay,
+                depth: Vec::new(),
+                first_switchless_node: plan.count(NodeKind::Switch) as u32,
+                home: home.clone(),
+                crossings: Vec::new(),
+            };
+            Wires {
+                nodes: nodes.clone(),
+                channels: Arena::new(from << vc_shift, vec![Channel::IDLE; ports << vc_shift]),
+                links: Arena::new(from, vec![unlinked; ports]),
+                masks: vec![Masks::default(); mask_base as usize],
+                flow,
+                unicast_bits: channel_mask(vc_shift).wrapping_mul(unicast << plan.vcs.set),
+                alarms: Alarms::default(),
+                wake: WakeSet::new(plan.nodes.len()),
+                served: [0; 2],
+                completions: 0,
+                fault: None,
+            }
         };
-        let mut wires = Wires {
-            nodes,
-            channels: vec![Channel::IDLE; ports << vc_shift],
-            links: vec![unlinked; ports],
-            masks: vec![Masks::default(); mask_base as usize],
-            flow,
-            unicast_bits: channel_mask(vc_shift).wrapping_mul(unicast << plan.vcs.set),
-            alarms: Alarms::default(),
-            wake: WakeSet::new(plan.nodes.len()),
-            served: [0; 2],
-            completions: 0,
-            fault: None,
-        };
-        let mut longest = 1;
+        let mut parts: Vec<Wires> = homes.iter().map(part).collect();
         for link in &plan.links {
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
-                let (from, to_port) = (wires.port(from.0, from.1), wires.port(to.0, to.1));
+                let port = |(node, port): (u32, u16)| nodes[node as usize].port_base + u32::from(port);
+                let (from, to_port) = (port(from), port(to));
                 let (latency, cycles_per_flit) = (link.latency, link.cycles_per_flit);
+                let at = homes.iter().position(|home| home.contains(&from)).unwrap_or(0);
+                let wires = &mut parts[at];
                 wires.links[from as usize] = Link { to_port, to_node: to.0, latency, cycles_per_flit, ..unlinked };
                 for vc in 0..plan.vcs.total() {
                     let queue = wires.queue(from, vc);
@@ -319,21 +367,22 @@ impl Wires {
                     wires.channels[queue].credits = depth;
                     wires.links[from as usize].credit |= u32::from(depth > 0) << vc;
                 }
-                longest = longest.max(u64::from(link.latency) + u64::from(link.cycles_per_flit) + u64::from(post) + 2);
-                if link.cycles_per_flit > 1 {
-                    wires.flow.busy_until.resize(ports, 0);
-                }
             }
         }
-        wires.flow.arrivals = Wheel::new(longest);
-        wires.flow.returns = Wheel::new(longest + u64::from(cfg.router.credit_delay));
         if cfg.router.wait_for_tail_credit {
-            wires.flow.depth = wires.channels.iter().map(|out| out.credits).collect();
+            // Indexed by the system-wide number of the channel.
+            let all = parts.iter().flat_map(|wires| wires.channels.items());
+            let depth: Vec<u16> = all.map(|out| out.credits).collect();
+            for wires in &mut parts {
+                wires.flow.depth.clone_from(&depth);
+            }
         }
         if cfg.monitors {
-            wires.flow.monitor = Some(Box::new(super::monitor::Monitor::new(&wires.channels)));
+            for wires in &mut parts {
+                wires.flow.monitor = Some(Box::new(super::monitor::Monitor::new(&wires.channels)));
+            }
         }
-        wires
+        parts
     }
 
     /// The system-wide number of a node's port.
@@ -487,7 +536,9 @@ impl Wires {
             let front = if set && node < self.flow.first_switchless_node { u64::from(self.flow.front) } else { 0 };
             if let Some(monitor) = &mut self.flow.monitor {
                 let link = &self.links[(queue >> shift) as usize];
-                monitor.flit_arrived((link.to_port << shift | queue & channel_bits) as usize);
+                if self.flow.home.contains(&link.to_port) {
+                    monitor.flit_arrived((link.to_port << shift | queue & channel_bits) as usize);
+                }
             }
             self.append(node, queue as usize, entry, now + front);
             self.wake.insert(node);
@@ -503,7 +554,11 @@ impl Wires {
                 link.free |= 1 << vc;
             }
             if let Some(monitor) = &mut self.flow.monitor {
-                monitor.credit_arrived(back.queue as usize, &self.channels, &self.links, shift);
+                if self.flow.home.contains(&link.to_port) {
+                    monitor.credit_arrived(back.queue as usize, &self.channels, &self.links, shift);
+                } else {
+                    monitor.credit_crossed(back.queue as usize, &self.channels);
+                }
             }
             if self.nodes[back.node as usize].heeds {
                 self.wake.insert(back.node);
@@ -588,6 +643,17 @@ impl Flow {
         }
     }
 
+    /// Takes over what another part sent in this cycle.
+    pub fn cross(&mut self, crossing: Crossing) {
+        match crossing {
+            Crossing::Flit(delay, arrival, flit) => {
+                let entry = self.store(flit);
+                self.arrivals.push(self.now, delay, Arrival { entry, ..arrival });
+            }
+            Crossing::Credit(delay, back) => self.returns.push(self.now, delay, back),
+        }
+    }
+
     /// For the journal: out of which queue of a switch the flits come that are sent from now on.
     #[inline]
     pub fn comes_from(&mut self, queue: Option<(u32, u8)>) {
@@ -641,9 +707,14 @@ impl Flow {
             let upstream = (link.to_port << self.vc_shift) + vc;
             let processing = if link.to_node < self.first_switchless_node { self.credit_delay } else { 0 };
             let back = Return { queue: upstream, node: link.to_node };
-            self.returns.push(self.now, u64::from(link.latency) + 1 + u64::from(processing), back);
-            if let Some(monitor) = &mut self.monitor {
-                monitor.credit_sent(upstream as usize);
+            let delay = u64::from(link.latency) + 1 + u64::from(processing);
+            if self.home.contains(&link.to_port) {
+                self.returns.push(self.now, delay, back);
+                if let Some(monitor) = &mut self.monitor {
+                    monitor.credit_sent(upstream as usize);
+                }
+            } else {
+                self.crossings.push(Crossing::Credit(delay, back));
             }
         }
         self.moves += 1;
@@ -674,15 +745,22 @@ impl Flow {
             link.count.unicast += 1;
         }
         link.count.waited += u64::from(waited);
+        link.count.packets += u64::from(flit.tag.head());
         self.note((port << self.vc_shift | u32::from(vc)) as usize, entry, super::Moved::Sent { from: None });
         let delay = u64::from(pipeline) + u64::from(link.latency) + u64::from(link.cycles_per_flit);
         let queue = (link.to_port << self.vc_shift) + u32::from(vc);
-        self.arrivals.push(self.now, delay, Arrival { queue, node: link.to_node, entry });
+        let here = self.home.contains(&link.to_port);
+        if here {
+            self.arrivals.push(self.now, delay, Arrival { queue, node: link.to_node, entry });
+        } else {
+            self.discard(entry);
+            self.crossings.push(Crossing::Flit(delay, Arrival { queue, node: link.to_node, entry: NONE }, flit));
+        }
         if link.cycles_per_flit > 1 {
             self.busy_until[port as usize] = self.now + u64::from(link.cycles_per_flit);
         }
         if let Some(monitor) = &mut self.monitor {
-            monitor.flit_sent((port as usize) << self.vc_shift | usize::from(vc), &flit);
+            monitor.flit_sent((port as usize) << self.vc_shift | usize::from(vc), &flit, here);
         }
         if let Some(seen) = &mut self.seen
             && seen.traced[port as usize]

@@ -1,4 +1,4 @@
-//! The collective engine: contexts, who has answered, and the reduction (B-CE-1 to B-CE-8).
+//! The collective engine: contexts, who has answered, and the reduction (B-CE-1 to B-CE-9).
 //!
 //! ```text
 //!              ┌───────────────────────── collective engine ──────────────────────────┐
@@ -29,7 +29,7 @@
 //! | inactive | inactivate, stop | `inactive` |
 //! | active | initialise, activate, start, reset, command; satisfied if armed again | tracked |
 //! | paused | pause (from active); restart leads back | tracked, but the context is not satisfied before restart |
-//! | waiting | a subservient engine has sent its partial response upstream | `duplicate` |
+//! | waiting | a subservient engine has sent its partial response upstream; at the master of an inter-group barrier: the group is complete and waits for the others | `duplicate` |
 //! | done | satisfied was sent down | `duplicate` |
 //!
 //! A message is *refused* with the first of these that holds: EP set (`poisoned`), no such context, not active, P_ID not
@@ -45,27 +45,23 @@
 //! participants are kept until everybody has answered (128 times the storage) *\[chosen\]*. An accumulator starts with
 //! the initial value, or, without one, with the first operand as it is *\[chosen\]*.
 //!
-//! Requirements: B-CE-1 to B-CE-8, B-ERR-1 to B-ERR-4 (`pbv.md`); paragraphs 96, 97, 141 to 147.
+//! Requirements: B-CE-1 to B-CE-9, B-ERR-1 to B-ERR-4 (`pbv.md`); paragraphs 96, 97, 141 to 147.
+
+mod forward;
+mod groups;
+mod recovery;
 
 use std::collections::VecDeque;
 
+pub use super::context::{Context, State};
+pub use super::tracking::{Hazard, Track, TrackOp, Tracker, Verdict};
+
+use super::context::STATES;
 use super::packet::{Body, Control, Header, InitRecord, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable};
 use crate::arith::{Flags, Op, Operands, Tree, TreeCfg, TreeIn};
 use crate::kernel::Cycle;
-use crate::probe::{EnumTable, Scope};
-
-/// How two messages for one context in the pipeline are kept apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Hazard {
-    /// What is about to be written is used in place of what was read.
-    #[default]
-    Forward,
-    /// The second message waits.
-    Interlock,
-    /// Neither: updates are lost. Exists so that the hazard test can be seen to fail.
-    Ignore,
-}
+use crate::probe::Scope;
 
 /// Parameters of a collective engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,215 +77,6 @@ pub struct CeCfg {
 impl Default for CeCfg {
     fn default() -> Self {
         CeCfg { contexts: 64, hazard: Hazard::Forward, unit_stages: 4 }
-    }
-}
-
-/// State of a context; see the module's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum State {
-    /// Not in the store.
-    Absent,
-    /// Stored, not tracked.
-    Inactive,
-    /// Tracked.
-    Active,
-    /// Tracked, not completed.
-    Paused,
-    /// The partial response is under way upstream.
-    Waiting,
-    /// Satisfied was sent down.
-    Done,
-}
-
-static STATES: EnumTable =
-    EnumTable { name: "context", names: &["ABSENT", "INACTIVE", "ACTIVE", "PAUSED", "WAITING", "DONE"] };
-
-/// An entry of the tracking store.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Track {
-    /// Participants that have not answered.
-    pub pbv: u128,
-    /// How many they are.
-    pub p_count: u16,
-}
-
-// ------------------------------------------------------------------------------------------------ tracking pipeline
-
-/// What is done to an entry of the tracking store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrackOp {
-    /// Loads the stored values.
-    Load(Track),
-    /// Clears a participant's bit and decrements p_count.
-    Clear(u8),
-    /// Loads the stored values and clears a participant's bit in them.
-    Begin(Track, u8),
-}
-
-/// What came of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Done; others are missing.
-    Accepted,
-    /// Done, and it was the last one.
-    Satisfied,
-    /// The bit was clear already.
-    Duplicate,
-    /// p_count was zero already.
-    CountZero,
-}
-
-/// An operation in the tracking pipeline.
-#[derive(Clone, Copy, Debug)]
-struct InFlight {
-    slot: u16,
-    op: TrackOp,
-    value: Track,
-}
-
-/// The read-modify-write pipeline over the tracking store.
-#[derive(Clone, Debug)]
-pub struct Tracker {
-    hazard: Hazard,
-    ram: Vec<Track>,
-    read_q: Option<InFlight>,
-    modify_q: Option<(InFlight, Verdict)>,
-}
-
-impl Tracker {
-    /// A store of so many entries.
-    pub fn new(contexts: u16, hazard: Hazard) -> Tracker {
-        Tracker { hazard, ram: vec![Track::default(); usize::from(contexts)], read_q: None, modify_q: None }
-    }
-
-    /// Whether an operation on this entry can be taken in this cycle.
-    pub fn ready(&self, slot: u16) -> bool {
-        self.hazard != Hazard::Interlock
-            || (self.read_q.is_none_or(|op| op.slot != slot) && self.modify_q.is_none_or(|(op, _)| op.slot != slot))
-    }
-
-    /// One clock: an operation in, the verdict of the one that was taken two cycles ago out.
-    pub fn tick(&mut self, input: Option<(u16, TrackOp)>) -> Option<(u16, TrackOp, Track, Verdict)> {
-        let forward = self.hazard == Hazard::Forward;
-        let written = self.modify_q;
-        let modified = self.read_q.map(|op| {
-            // What the operation ahead is writing in this cycle is newer than what was read.
-            let ahead = written.filter(|(ahead, _)| forward && ahead.slot == op.slot);
-            let value = ahead.map_or(op.value, |(ahead, _)| ahead.value);
-            let (value, verdict) = modify(op.op, value);
-            (InFlight { value, ..op }, verdict)
-        });
-        let read = input.map(|(slot, op)| {
-            let through = written.filter(|(ahead, _)| forward && ahead.slot == slot);
-            let value = through.map_or(self.ram[usize::from(slot)], |(ahead, _)| ahead.value);
-            InFlight { slot, op, value }
-        });
-        if let Some((op, _)) = written {
-            self.ram[usize::from(op.slot)] = op.value;
-        }
-        self.modify_q = modified;
-        self.read_q = read;
-        written.map(|(op, verdict)| (op.slot, op.op, op.value, verdict))
-    }
-
-    /// An entry as it is stored.
-    pub fn entry(&self, slot: u16) -> Track {
-        self.ram[usize::from(slot)]
-    }
-
-    /// Whether nothing is in the pipeline.
-    pub fn is_idle(&self) -> bool {
-        self.read_q.is_none() && self.modify_q.is_none()
-    }
-
-    /// An entry whose PBV and p_count do not agree, if there is one (checked runs).
-    pub fn disagreement(&self) -> Option<u16> {
-        self.ram.iter().position(|track| track.pbv.count_ones() != u32::from(track.p_count)).map(|slot| slot as u16)
-    }
-}
-
-fn modify(op: TrackOp, old: Track) -> (Track, Verdict) {
-    match op {
-        TrackOp::Begin(track, entry) => modify(TrackOp::Clear(entry), track),
-        TrackOp::Load(track) => (track, if track.pbv == 0 { Verdict::Satisfied } else { Verdict::Accepted }),
-        TrackOp::Clear(entry) => {
-            let bit = 1 << entry;
-            if old.pbv & bit == 0 {
-                (old, Verdict::Duplicate)
-            } else if old.p_count == 0 {
-                (old, Verdict::CountZero)
-            } else {
-                let track = Track { pbv: old.pbv & !bit, p_count: old.p_count - 1 };
-                (track, if track == Track::default() { Verdict::Satisfied } else { Verdict::Accepted })
-            }
-        }
-    }
-}
-
-// ---------------------------------------------------------------------------------------------------------- context
-
-/// A context: what is stored of it and what is tracked.
-#[derive(Clone, Debug)]
-pub struct Context {
-    /// Its number.
-    pub cc_id: u16,
-    /// State.
-    pub state: State,
-    /// What initialisation stored.
-    pub stored: InitRecord,
-    /// The tracking store's entry, as of the last message whose verdict is known.
-    pub track: Track,
-    /// Who sent the command or the initialisation: answers go there.
-    pub requester: u16,
-    /// Offset in its address space.
-    requester_offset: u16,
-    /// P_ID of this engine at its requester.
-    p_id: u8,
-    /// End point that issued the collective.
-    dmu_id: u16,
-    /// Header of what it computes: operation, type, mode, run.
-    like: Header,
-    flags: Flags,
-    error: Status,
-    missing: Vec<u16>,
-    accumulators: Vec<Option<u64>>,
-    kept: Vec<Option<Vec<u64>>>,
-    /// The result that came from upstream, for those who ask for it again.
-    result: Option<Vec<u64>>,
-    /// Everybody has answered.
-    satisfied: bool,
-    /// The source's contribution was here before the command of this run.
-    early: bool,
-    /// The command of this run has come.
-    commanded: bool,
-    /// Words of this context that wait for or are in the reduction unit.
-    under_way: u32,
-    deadline: Option<Cycle>,
-    retries: u8,
-}
-
-impl Context {
-    fn is_master(&self) -> bool {
-        self.requester == self.dmu_id
-    }
-
-    /// Whether nobody has entered since it was initialised.
-    fn is_untouched(&self) -> bool {
-        (self.track.pbv, self.track.p_count) == (self.stored.pbv, self.stored.p_count)
-    }
-
-    fn clear(&mut self) {
-        self.flags = Flags::NONE;
-        self.error = Status::Ok;
-        self.missing.clear();
-        self.accumulators.fill(self.stored.initial);
-        self.kept.fill(None);
-        self.result = None;
-        self.satisfied = false;
-        (self.early, self.commanded) = (false, false);
-        self.retries = 0;
-        self.deadline = None;
     }
 }
 
@@ -479,17 +266,6 @@ impl Ce {
         (self.alarm != Cycle::MAX).then_some(self.alarm)
     }
 
-    /// Sets the watchdog of a context.
-    fn guard(&mut self, slot: u16, cx: &CeCx<'_>) {
-        if cx.table.timeout > 0 {
-            let waiting = self.at(slot).state == State::Waiting;
-            let times = if waiting { WAITING_TIMES } else { 1 };
-            let deadline = cx.now + times * u64::from(cx.table.timeout);
-            self.at(slot).deadline = Some(deadline);
-            self.alarm = self.alarm.min(deadline);
-        }
-    }
-
     /// Forgets the words of a context that wait for the reduction unit.
     fn drop_words(&mut self, slot: u16) {
         self.feeds.retain(|feed| feed.slot != slot);
@@ -561,7 +337,12 @@ impl Ce {
             }
             Message::Error => {
                 // From below: who is missing there. It does not answer for the engine that sends it.
-                let Body::Missing { devices, .. } = packet.body else { return None };
+                let Body::Missing { devices, .. } = &packet.body else { return None };
+                let devices = devices.clone();
+                if self.handed_on(slot, cx) >> header.p_id & 1 != 0 && self.expected_of(slot, &header, cx).is_none() {
+                    self.hand_on(slot, packet, cx);
+                    return None;
+                }
                 let context = self.at(slot);
                 context.error = header.status;
                 context.missing.extend(devices);
@@ -590,13 +371,18 @@ impl Ce {
             return None;
         };
         let record = records[own];
-        let unknown = (0..PBV_ENTRIES as u8).any(|k| record.pbv >> k & 1 != 0 && cx.table.device(k).is_none());
+        let unknown =
+            (0..PBV_ENTRIES as u8).any(|k| (record.pbv | record.down) >> k & 1 != 0 && cx.table.device(k).is_none());
         if unknown {
             self.refuse(&header, Status::UnknownDevice, cx);
             return None;
         }
         if header.op != Op::Barrier && record.words == 0 {
             self.refuse(&header, Status::BadLength, cx);
+            return None;
+        }
+        if record.groups.is_some_and(|groups| header.op != Op::Barrier || !groups.contexts().contains(&header.cc_id)) {
+            self.refuse(&header, Status::Mismatch, cx);
             return None;
         }
         let free = || self.contexts.iter().position(Option::is_none).map(|free| free as u16);
@@ -625,6 +411,8 @@ impl Ce {
             satisfied: false,
             early: false,
             commanded: false,
+            arrived: None,
+            release: None,
             under_way: 0,
             deadline: None,
             retries: 0,
@@ -634,7 +422,7 @@ impl Ce {
         self.drop_words(slot);
         self.contexts[usize::from(slot)] = Some(context);
         // Every receiver below gets its own record; an engine also those of the engines below it.
-        let children: Vec<(u8, u16)> = cx.table.entries().filter(|&(k, _)| record.pbv >> k & 1 != 0).collect();
+        let children: Vec<(u8, u16)> = cx.table.entries().filter(|&(k, _)| record.down >> k & 1 != 0).collect();
         for (entry, device) in children {
             let slice = if cx.table.is_switch(entry) {
                 let below = &records[own + 1..own + 1 + usize::from(record.below)];
@@ -643,7 +431,7 @@ impl Ce {
             } else if device == header.dmu_id {
                 continue;
             } else {
-                vec![InitRecord { device, p_count: 0, below: 0, pbv: 0, ..record }]
+                vec![InitRecord { device, p_count: 0, below: 0, pbv: 0, down: 0, ..record }]
             };
             let mut copy = header;
             copy.p_count = slice[0].p_count;
@@ -684,7 +472,7 @@ impl Ce {
         }
         let (stored, cc_id) = (context.stored, context.cc_id);
         let packet = Packet::bare(copy);
-        cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.pbv, skip: header.dmu_id } });
+        cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.down, skip: header.dmu_id } });
         if header.control == Control::Remove {
             self.index[usize::from(cc_id)] = 0;
             self.contexts[usize::from(slot)] = None;
@@ -692,6 +480,7 @@ impl Ce {
         }
         if header.control == Control::Restart {
             self.finish(slot, cx);
+            self.release(slot, cx);
         }
         load.then_some((slot, TrackOp::Load(Track { pbv: stored.pbv, p_count: stored.p_count }), None))
     }
@@ -746,7 +535,8 @@ impl Ce {
             load = Some((slot, TrackOp::Load(Track { pbv, p_count: pbv.count_ones() as u16 }), None));
         }
         let packet = Packet { header: self.down(header), body: packet.body };
-        cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.pbv, skip: header.dmu_id } });
+        cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.down, skip: header.dmu_id } });
+        self.release(slot, cx);
         load
     }
 
@@ -756,7 +546,13 @@ impl Ce {
         packet: Packet,
         cx: &mut CeCx<'_>,
     ) -> Option<(u16, TrackOp, Option<Awaited>)> {
-        let header = packet.header;
+        let mut header = packet.header;
+        if let Some(entry) = self.expected_of(slot, &header, cx) {
+            header.p_id = entry;
+        } else if self.handed_on(slot, cx) >> header.p_id & 1 != 0 {
+            self.hand_on(slot, packet, cx);
+            return None;
+        }
         let Body::Words(words) = packet.body else { unreachable!("decoding gives words") };
         let context = self.at(slot);
         let like = context.like;
@@ -815,7 +611,8 @@ impl Ce {
         context.track = track;
         let (TrackOp::Clear(entry) | TrackOp::Begin(_, entry)) = op else {
             // A multicast whose only receiver would be its source is over at once.
-            if verdict == Verdict::Satisfied && matches!(context.like.message, Message::Multicast) {
+            let answers = context.stored.pbv != 0 || context.is_master();
+            if verdict == Verdict::Satisfied && answers && matches!(context.like.message, Message::Multicast) {
                 context.satisfied = true;
                 self.finish(slot, cx);
             }
@@ -931,7 +728,9 @@ impl Ce {
             let body = Body::Missing { pbv: context.track.pbv, devices: context.missing.clone() };
             cx.out.push(Outgoing { packet: Packet { header, body }, target: Target::Header });
         }
-        if master {
+        if master && context.stored.groups.is_some() {
+            self.arrive(slot, cx);
+        } else if master {
             let stored = context.stored;
             let mut packet = context.response(Message::Satisfied, me);
             packet.header.p_count = stored.p_count;
@@ -940,10 +739,14 @@ impl Ce {
             self.distribute(slot, packet, source, stored.answer_source, cx);
         } else {
             let packet = context.response(Message::Partial, me);
-            context.state = State::Waiting;
             context.retries = 0;
             cx.out.push(Outgoing { packet, target: Target::Header });
-            self.guard(slot, cx);
+            if context.release.is_some() {
+                context.state = State::Done;
+            } else {
+                context.state = State::Waiting;
+                self.guard(slot, cx);
+            }
         }
     }
 
@@ -959,7 +762,7 @@ impl Ce {
         }
         // A multicast is over when it was received: its receivers wait for nothing.
         if !multicast {
-            cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.pbv, skip: NO_DEVICE } });
+            cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.down, skip: NO_DEVICE } });
         }
         if stored.rearm {
             let context = self.at(slot);
@@ -979,147 +782,30 @@ impl Ce {
         if context.requester != header.requester {
             return self.refuse(&header, Status::UnknownDevice, cx);
         }
-        if context.state != State::Waiting || context.like.run != header.run {
+        if context.stored.groups.is_some() && context.is_answered() && context.like.run == header.run {
+            // Once more, behind a retry.
+            return;
+        }
+        // A group may go on before all of it are there.
+        let waits = context.state == State::Waiting
+            || (context.stored.groups.is_some() || context.stored.pbv == 0)
+                && matches!(context.state, State::Active | State::Paused);
+        if !waits || context.like.run != header.run {
             return self.refuse(&header, Status::Duplicate, cx);
         }
-        context.state = State::Done;
-        context.deadline = None;
-        (context.flags, context.error) = (header.flags, header.status);
+        if context.state == State::Waiting || context.stored.pbv == 0 {
+            context.state = State::Done;
+            context.deadline = None;
+        }
+        if context.stored.groups.is_some() {
+            context.release = Some(header.status);
+        } else {
+            (context.flags, context.error) = (header.flags, header.status);
+        }
         context.result = Some(packet.words().to_vec());
         let mut copy = Packet { header: self.down(header), body: packet.body.clone() };
         copy.header.p_count = self.at(slot).stored.p_count;
         self.distribute(slot, copy, NO_DEVICE, false, cx);
-    }
-
-    /// Somebody asks again. Upstream: the response is sent again if there is one, and a command that was lost is made up for.
-    /// Below: the answer is sent again if there is one.
-    fn repeat(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) -> Option<(u16, TrackOp, Option<Awaited>)> {
-        let me = self.me;
-        let context = self.at(slot);
-        let below =
-            cx.table.device(header.p_id) == Some(header.requester) && context.stored.pbv >> header.p_id & 1 != 0;
-        if below && context.requester != header.requester {
-            self.answer_again(slot, header, cx);
-            return None;
-        }
-        if context.requester != header.requester {
-            return None;
-        }
-        let ahead = header.run.wrapping_sub(context.like.run) as i32;
-        if ahead == 0 && context.state == State::Waiting {
-            let packet = context.response(Message::Partial, me);
-            cx.out.push(Outgoing { packet, target: Target::Header });
-        } else if ahead > 0 || ahead == 0 && !context.commanded {
-            let header = Header { message: Message::Command, status: Status::Ok, ..*header };
-            return self.command(slot, Packet::bare(header), cx);
-        }
-        None
-    }
-
-    /// Sends the answer of a run that is over to one who has not got it.
-    fn answer_again(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) {
-        let me = self.me;
-        let context = self.at(slot);
-        if context.state != State::Done || context.like.run != header.run {
-            return;
-        }
-        let mut packet = context.response(Message::Satisfied, me);
-        packet.header.p_count = context.stored.p_count;
-        if let Some(result) = &context.result {
-            packet.body = Body::Words(result.clone());
-        }
-        let entry = cx
-            .table
-            .entries()
-            .find(|&(entry, device)| device == header.requester && context.stored.pbv >> entry & 1 != 0);
-        let target = if let Some((entry, _)) = entry {
-            Target::Entries { pbv: 1 << entry, skip: NO_DEVICE }
-        } else {
-            (packet.header.device, packet.header.offset) = (header.requester, reply_offset(header));
-            Target::Header
-        };
-        cx.out.push(Outgoing { packet, target });
-    }
-
-    /// Watchdogs (B-ERR-1, B-ERR-2): first those that are missing are asked again, then they are reported.
-    fn watch(&mut self, cx: &mut CeCx<'_>) {
-        if cx.now < self.alarm {
-            return;
-        }
-        let (me, tag) = (self.me.0, self.tag());
-        for slot in 0..self.contexts.len() {
-            let Some(context) = self.contexts[slot].as_mut() else { continue };
-            if context.deadline.is_none_or(|deadline| deadline > cx.now) {
-                continue;
-            }
-            if context.state == State::Waiting {
-                self.watch_waiting(slot as u16, cx);
-                continue;
-            }
-            if context.state != State::Active {
-                context.deadline = None;
-                continue;
-            }
-            let pbv = context.track.pbv;
-            if context.retries < cx.table.retries {
-                context.retries += 1;
-                if self.record.is_some() {
-                    self.asked.push((context.cc_id, context.like.run));
-                }
-                context.deadline = Some(cx.now + u64::from(cx.table.timeout));
-                let mut header = context.like;
-                (header.message, header.requester, header.tag) = (Message::Retry, me, tag);
-                header.status = Status::TimedOut;
-                let packet = Packet::bare(header);
-                cx.out.push(Outgoing { packet, target: Target::Entries { pbv, skip: NO_DEVICE } });
-                continue;
-            }
-            context.deadline = None;
-            context.error = Status::TimedOut;
-            for (entry, device) in cx.table.entries() {
-                if pbv >> entry & 1 != 0 {
-                    context.missing.push(device);
-                    (cx.missing)(context.cc_id, device, Status::TimedOut);
-                    if self.record.is_some() {
-                        self.reported.push((context.cc_id, context.like.run, device));
-                    }
-                }
-            }
-            context.satisfied = true;
-            if context.stored.pbv_order {
-                let kept: Vec<Vec<u64>> = context.kept.iter_mut().filter_map(Option::take).collect();
-                context.under_way += kept.iter().map(|words| words.len() as u32).sum::<u32>();
-                let slot = slot as u16;
-                self.feeds.extend(kept.into_iter().map(|words| Feed { slot, words, next: 0 }));
-            }
-            self.finish(slot as u16, cx);
-        }
-        self.alarm = self.contexts().filter_map(|context| context.deadline).min().unwrap_or(Cycle::MAX);
-    }
-
-    /// The answer from upstream does not come: it is asked for, and in the end everybody below is told that there is none.
-    fn watch_waiting(&mut self, slot: u16, cx: &mut CeCx<'_>) {
-        let me = self.me;
-        let context = self.at(slot);
-        context.deadline = None;
-        if context.retries <= cx.table.retries {
-            context.retries += 1;
-            let mut packet = context.response(Message::Retry, me);
-            (packet.body, packet.header.status) = (Body::Words(Vec::new()), Status::TimedOut);
-            cx.out.push(Outgoing { packet, target: Target::Header });
-            return self.guard(slot, cx);
-        }
-        (context.error, context.state) = (Status::TimedOut, State::Done);
-        context.result = Some(Vec::new());
-        let (cc_id, above, run) = (context.cc_id, context.requester, context.like.run);
-        let mut packet = context.response(Message::Satisfied, me);
-        packet.body = Body::Words(Vec::new());
-        packet.header.p_count = context.stored.p_count;
-        (cx.missing)(cc_id, above, Status::TimedOut);
-        if self.record.is_some() {
-            self.reported.push((cc_id, run, above));
-        }
-        self.distribute(slot, packet, NO_DEVICE, false, cx);
     }
 
     /// Describes the engine's registers to a wave: the pipelines and the first contexts of the store.
@@ -1150,9 +836,6 @@ impl Ce {
     }
 }
 
-/// An engine that waits for the final result waits for everybody's tasks: so many time-outs *\[chosen\]*.
-const WAITING_TIMES: u64 = 32;
-
 /// Contexts that waves show.
 const PROBED_CONTEXTS: usize = 8;
 
@@ -1165,20 +848,4 @@ pub const fn engine_tag(base: u16) -> u16 {
 /// itself in the tag's top bit *\[chosen\]*.
 pub fn reply_offset(header: &Header) -> u16 {
     if header.tag >> 13 & 1 != 0 { ENGINE_BASE + (header.tag >> 8 & 0xf) * ENGINE_SPAN } else { 0 }
-}
-
-impl Context {
-    /// A response with the data of this context, addressed to its requester.
-    fn response(&self, message: Message, me: (u16, u16)) -> Packet {
-        let mut header = Header { message, requester: me.0, tag: engine_tag(me.1), posted: false, ..self.like };
-        (header.device, header.offset) = (self.requester, self.requester_offset);
-        (header.p_id, header.dmu_id) = (self.p_id, self.dmu_id);
-        header.flags = self.flags;
-        header.error = self.error != Status::Ok;
-        header.status = self.error;
-        header.p_count = self.stored.p_count;
-        let barrier = self.like.op == Op::Barrier || self.like.message == Message::Multicast;
-        let whole: Option<Vec<u64>> = self.accumulators.iter().copied().collect();
-        Packet::of(header, if barrier { Vec::new() } else { whole.unwrap_or_default() })
-    }
 }

@@ -6,7 +6,9 @@
 //! |---|---|
 //! | [`packet`] | frames, bit by bit |
 //! | [`tables`] | PBV table, settings and counters; register map at 0xC000 |
-//! | [`ce`] | collective engine: context store, tracking store, reduction |
+//! | [`ce`] | collective engine: messages in and out, reduction, watchdogs and retries |
+//! | [`context`] | context store: what is known of a context, its states |
+//! | [`tracking`] | tracking store: PBV and p_count, read-modify-write pipeline |
 //! | [`engine`] | packet engine in the wire: interposer, checker, output queue |
 //! | [`node`] | end points with task times; the source that configures |
 //! | [`routes`] | device IDs, addresses, route tables |
@@ -20,6 +22,7 @@
 //! flit is eight bytes of a frame (see [`packet`]).
 
 pub mod ce;
+pub mod context;
 pub mod engine;
 pub mod event;
 pub mod fault;
@@ -30,6 +33,7 @@ pub mod reduce;
 pub mod routes;
 pub mod system;
 pub mod tables;
+pub mod tracking;
 
 pub use engine::Engine;
 pub use node::Node;

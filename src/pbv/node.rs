@@ -15,6 +15,9 @@
 //! node whose answer does not come asks for it, a source sends its command again; after so many times they give up, which is
 //! an outcome too (B-ERR-1). Poisoned frames are dropped.
 //!
+//! In an [inter-group barrier](super::ce) the answer may be there before the contribution is made; then the node goes on with
+//! its contribution.
+//!
 //! A source works through a script: frames with the condition on which each is sent.
 //!
 //! Limitation: one outbox, frames in the order in which they were made.
@@ -23,7 +26,7 @@ use std::collections::VecDeque;
 
 use super::ce::reply_offset;
 use super::event::{Did, Event, Log};
-use super::packet::{Body, Header, Message, Packet, Status};
+use super::packet::{Body, Groups, Header, Message, Packet, Status};
 use super::routes::{Directory, frame_flit};
 use crate::arith::Flags;
 use crate::fabric::{Block, Io};
@@ -76,6 +79,8 @@ pub struct Part {
     pub patience: u64,
     /// How often it asks before it gives up: its outcome is an error then.
     pub asks: u32,
+    /// The context is a group of an inter-group barrier: the node goes on when the others are there, if it is.
+    pub group: bool,
 }
 
 impl Part {
@@ -95,6 +100,7 @@ impl Part {
             watches: false,
             patience: 0,
             asks: 3,
+            group: false,
         }
     }
 
@@ -115,6 +121,8 @@ pub enum When {
     At(Cycle),
     /// When so many runs of a context were satisfied here.
     Satisfied(u16, u32),
+    /// When all groups of an inter-group barrier have arrived in a run, and this node has gone on.
+    Arrived(Groups, u32),
     /// When so many frames that are no satisfied message were received here (read replies, errors, multicasts).
     Received(usize),
 }
@@ -163,6 +171,10 @@ struct Running {
     outcomes: Vec<Outcome>,
     /// The command it sent as a source.
     command: Option<Packet>,
+    /// The run, and with which status, in which the other groups were there before this node was.
+    released: Option<(u32, Option<Status>)>,
+    /// As the source of a group: the last run in which all of the group have arrived.
+    arrived: Option<u32>,
     /// When its patience ends, and how often it has asked.
     alarm: Option<Cycle>,
     asked: u32,
@@ -184,8 +196,26 @@ impl Running {
     fn give_up(&mut self, now: Cycle) {
         let met = self.until.min(now);
         let (words, flags, error) = (Vec::new(), Flags::NONE, Some(Status::TimedOut));
-        self.outcomes.push(Outcome { run: self.run, met, cycle: now, words, flags, error });
+        if self.is_news(self.run) {
+            self.outcomes.push(Outcome { run: self.run, met, cycle: now, words, flags, error });
+        }
+        if self.command.is_some() {
+            self.arrived = Some(self.run);
+        }
         (self.state, self.alarm, self.command) = (PartState::Idle, None, None);
+    }
+
+    /// A run ends with an answer.
+    fn end(&mut self, outcome: Outcome) {
+        self.outcomes.push(outcome);
+        self.state = PartState::Idle;
+        if !self.part.group {
+            self.command = None;
+        }
+        // The source of a group waits to hear that all of it are there.
+        if self.command.is_none() {
+            self.alarm = None;
+        }
     }
 }
 
@@ -240,6 +270,8 @@ impl Node {
             started: 0,
             outcomes: Vec::new(),
             command: None,
+            released: None,
+            arrived: None,
             alarm: None,
             asked: 0,
         });
@@ -272,6 +304,14 @@ impl Node {
     pub fn waits(&self, cc_id: u16) -> bool {
         let running = self.parts.iter().find(|running| running.part.cc_id == cc_id);
         running.is_some_and(|running| running.state != PartState::Idle || running.command.is_some())
+    }
+
+    /// Whether all of a group have arrived in a run, and this node has gone on.
+    fn has_arrived(&self, cc_id: u16, run: u32) -> bool {
+        let running = self.parts.iter().find(|running| running.part.cc_id == cc_id);
+        running.is_some_and(|running| {
+            running.arrived.is_some_and(|arrived| arrived.wrapping_sub(run) as i32 >= 0) && !running.is_news(run)
+        })
     }
 
     /// State of its part in a context.
@@ -373,10 +413,14 @@ impl Node {
                 }
                 let words = packet.words().to_vec();
                 let error = header.error.then_some(header.status);
+                if running.part.group && running.state != PartState::Met {
+                    // The others are there; this node is not yet, and maybe its command is lost.
+                    running.released = Some((header.run, error));
+                    return;
+                }
                 let met = if running.part.watches { now } else { running.until };
                 let (run, flags) = (header.run, header.flags);
-                running.outcomes.push(Outcome { run, met, cycle: now, words, flags, error });
-                (running.state, running.alarm, running.command) = (PartState::Idle, None, None);
+                running.end(Outcome { run, met, cycle: now, words, flags, error });
                 if running.part.again > 0 {
                     running.part.again -= 1;
                     let run = header.run.wrapping_add(1);
@@ -385,8 +429,22 @@ impl Node {
                 self.start(now);
                 io.complete();
             }
+            (Message::Partial, Some(at)) if self.parts[at].part.group => {
+                let running = &mut self.parts[at];
+                running.arrived = Some(header.run);
+                running.command = None;
+                if running.part.watches && running.is_news(header.run) {
+                    let (words, flags, error) = (Vec::new(), header.flags, header.error.then_some(header.status));
+                    running.outcomes.push(Outcome { run: header.run, met: now, cycle: now, words, flags, error });
+                }
+                if running.state == PartState::Idle {
+                    running.alarm = None;
+                }
+            }
             (Message::Retry, Some(at)) => {
-                if self.parts[at].state == PartState::Met && self.parts[at].run == header.run {
+                let running = &self.parts[at];
+                let gone_on = running.part.group && !running.is_news(header.run);
+                if running.run == header.run && (running.state == PartState::Met || gone_on) {
                     let packet = self.contribution(at);
                     self.log.step(now, Did::Repeated, &packet.header);
                     self.outbox.push_back(packet);
@@ -454,14 +512,21 @@ impl Node {
         }
     }
 
-    fn work(&mut self, now: Cycle) {
+    fn work(&mut self, now: Cycle, io: &mut Io<'_>) {
         for at in 0..self.parts.len() {
             if self.parts[at].state == PartState::Working && self.parts[at].until <= now {
-                self.parts[at].state = PartState::Met;
-                self.parts[at].wait(now);
+                let running = &mut self.parts[at];
+                running.state = PartState::Met;
+                running.wait(now);
+                if let Some((run, error)) = running.released.take().filter(|&(run, _)| run == running.run) {
+                    let (met, words, flags) = (running.until, Vec::new(), Flags::NONE);
+                    running.end(Outcome { run, met, cycle: now, words, flags, error });
+                    io.complete();
+                }
                 let packet = self.contribution(at);
                 self.log.step(now, Did::Made, &packet.header);
                 self.outbox.push_back(packet);
+                self.start(now);
             }
         }
     }
@@ -473,6 +538,7 @@ impl Node {
             Some((When::Next, _)) => true,
             Some((When::At(cycle), _)) => *cycle <= now,
             Some((When::Satisfied(cc_id, runs), _)) => self.outcomes(*cc_id).len() as u32 >= *runs,
+            Some((When::Arrived(groups, run), _)) => groups.contexts().all(|cc_id| self.has_arrived(cc_id, *run)),
             Some((When::Received(count), _)) => self.mail.len() >= *count,
         })
     }
@@ -541,7 +607,7 @@ impl Block for Node {
                 self.receive(&words, now, io);
             }
         }
-        self.work(now);
+        self.work(now, io);
         self.watch(now);
         self.send(io);
         let mut wake = Wake::OnInput;

@@ -63,7 +63,11 @@
 //!
 //! Requirements: B-PKT-1 to B-PKT-6 (`pbv.md`).
 
+mod records;
+
 use bitfield::bitfield;
+
+pub use records::{CONFIG_RECORD_BYTES, ConfigRecord, Groups, INIT_RECORD_BYTES, InitRecord};
 
 use crate::arith::{DType, Flags, Mode, Op, Round};
 
@@ -459,79 +463,6 @@ pub enum Body {
     },
 }
 
-/// Configuration of one engine (FIG. 4, B-PKT-2).
-///
-/// | byte | field |
-/// |---|---|
-/// | 0 | device ID of the switch |
-/// | 2 | bytes of the record |
-/// | 4 | watchdog time-out in cycles, 4 bytes; 0: never |
-/// | 8 | retries before a time-out is reported |
-/// | 9 | bit 0: error messages are sent; bit 1: messages are checked against the PBV table (protocol validation) |
-/// | 10 | number of entries, 2 bytes |
-/// | 12 | reserved, 4 bytes |
-/// | 16 | physical ports of inter-switch links, one bit a port, 8 bytes |
-/// | 24 | entries that are engines and not end devices (B-PKT-5), one bit an entry, 16 bytes |
-/// | 40 | PBV entry k: device ID, at 40 + 2 k; then zeros up to a multiple of 8 |
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigRecord {
-    /// The switch it is for.
-    pub device: u16,
-    /// Watchdog time-out in cycles; 0: never.
-    pub timeout: u32,
-    /// Retries before a time-out is reported.
-    pub retries: u8,
-    /// Error messages are sent.
-    pub report_errors: bool,
-    /// Messages are checked against the PBV table.
-    pub validate: bool,
-    /// Ports that lead to other switches.
-    pub isl_ports: u64,
-    /// Entries that are engines.
-    pub switches: u128,
-    /// Device ID of every entry.
-    pub entries: Vec<u16>,
-}
-
-/// Participants of a context at one engine (FIG. 5, B-PKT-3).
-///
-/// | byte | field |
-/// |---|---|
-/// | 0 | device ID of the switch |
-/// | 2 | P_count: participants in the PBV, 2 bytes |
-/// | 4 | words of data, 2 bytes; 0 for a barrier |
-/// | 6 | records that follow and belong to engines below this one, 2 bytes |
-/// | 8 | initial value of the accumulator, 8 bytes |
-/// | 16 | bit 0: the accumulator starts with the initial value; bit 1: PBV order; bit 2: armed again when satisfied; bit 3: the master also answers DMU_ID |
-/// | 17 | reserved, 7 bytes |
-/// | 24 | the PBV: four fields of four bytes, entries 0 to 31 first, entry k of a field in bit k |
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InitRecord {
-    /// The switch it is for.
-    pub device: u16,
-    /// Participants in the PBV.
-    pub p_count: u16,
-    /// Words of data.
-    pub words: u16,
-    /// Following records that belong below this one.
-    pub below: u16,
-    /// Initial value of every accumulator word.
-    pub initial: Option<u64>,
-    /// Reduction in the order of PBV entries instead of that of arrival.
-    pub pbv_order: bool,
-    /// Armed again as soon as it is satisfied.
-    pub rearm: bool,
-    /// The master also answers the end point that issued the collective.
-    pub answer_source: bool,
-    /// Participants.
-    pub pbv: u128,
-}
-
-/// Bytes of an initialisation record.
-pub const INIT_RECORD_BYTES: usize = 40;
-/// Bytes of a configuration record before its entries.
-pub const CONFIG_RECORD_BYTES: usize = 40;
-
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
@@ -555,136 +486,6 @@ fn pbv_bytes(pbv: u128) -> [u8; 16] {
 
 fn pbv_at(bytes: &[u8], at: usize) -> u128 {
     (0..4).fold(0, |pbv, field| pbv | u128::from(u32_at(bytes, at + 4 * field)) << (32 * field))
-}
-
-impl ConfigRecord {
-    /// A record that says nothing but the table.
-    pub fn of(device: u16, entries: Vec<u16>, switches: u128) -> ConfigRecord {
-        ConfigRecord {
-            device,
-            timeout: 0,
-            retries: 0,
-            report_errors: true,
-            validate: true,
-            isl_ports: 0,
-            switches,
-            entries,
-        }
-    }
-
-    /// Bytes of the record in a payload.
-    pub fn bytes(&self) -> usize {
-        (CONFIG_RECORD_BYTES + 2 * self.entries.len()).next_multiple_of(FLIT_BYTES)
-    }
-
-    fn put(&self, out: &mut Vec<u8>) {
-        let from = out.len();
-        out.extend(self.device.to_be_bytes());
-        out.extend((self.bytes() as u16).to_be_bytes());
-        out.extend(self.timeout.to_be_bytes());
-        out.push(self.retries);
-        out.push(u8::from(self.report_errors) | u8::from(self.validate) << 1);
-        out.extend((self.entries.len() as u16).to_be_bytes());
-        out.extend([0; 4]);
-        out.extend(self.isl_ports.to_be_bytes());
-        out.extend(pbv_bytes(self.switches));
-        out.extend(self.entries.iter().flat_map(|entry| entry.to_be_bytes()));
-        out.resize(from + self.bytes(), 0);
-    }
-
-    fn take(payload: &[u8], at: usize) -> Result<ConfigRecord, PacketError> {
-        let bad = |what| PacketError::Record { at, what };
-        let bytes = &payload[at..];
-        if bytes.len() < CONFIG_RECORD_BYTES {
-            return Err(bad("fewer bytes than a configuration record has"));
-        }
-        let entries = usize::from(u16_at(bytes, 10));
-        if entries > PBV_ENTRIES {
-            return Err(bad("more than 128 entries"));
-        }
-        let length = (CONFIG_RECORD_BYTES + 2 * entries).next_multiple_of(FLIT_BYTES);
-        if usize::from(u16_at(bytes, 2)) != length || bytes.len() < length {
-            return Err(bad("its length does not fit its number of entries or the payload"));
-        }
-        let pad = &bytes[CONFIG_RECORD_BYTES + 2 * entries..length];
-        if bytes[9] > 3 || u32_at(bytes, 12) != 0 || pad.iter().any(|&byte| byte != 0) {
-            return Err(bad("reserved bits are set"));
-        }
-        let switches = pbv_at(bytes, 24);
-        if entries < PBV_ENTRIES && switches >> entries != 0 {
-            return Err(bad("an entry that is not there is marked as an engine"));
-        }
-        Ok(ConfigRecord {
-            device: u16_at(bytes, 0),
-            timeout: u32_at(bytes, 4),
-            retries: bytes[8],
-            report_errors: bytes[9] & 1 != 0,
-            validate: bytes[9] & 2 != 0,
-            isl_ports: u64_at(bytes, 16),
-            switches,
-            entries: (0..entries).map(|k| u16_at(bytes, CONFIG_RECORD_BYTES + 2 * k)).collect(),
-        })
-    }
-}
-
-impl InitRecord {
-    /// A record for these participants of a barrier.
-    pub const fn barrier(device: u16, pbv: u128) -> InitRecord {
-        InitRecord {
-            device,
-            p_count: pbv.count_ones() as u16,
-            words: 0,
-            below: 0,
-            initial: None,
-            pbv_order: false,
-            rearm: false,
-            answer_source: false,
-            pbv,
-        }
-    }
-
-    fn put(&self, out: &mut Vec<u8>) {
-        out.extend(self.device.to_be_bytes());
-        out.extend(self.p_count.to_be_bytes());
-        out.extend(self.words.to_be_bytes());
-        out.extend(self.below.to_be_bytes());
-        out.extend(self.initial.unwrap_or(0).to_be_bytes());
-        out.push(
-            u8::from(self.initial.is_some())
-                | u8::from(self.pbv_order) << 1
-                | u8::from(self.rearm) << 2
-                | u8::from(self.answer_source) << 3,
-        );
-        out.extend([0; 7]);
-        out.extend(pbv_bytes(self.pbv));
-    }
-
-    fn take(payload: &[u8], at: usize) -> Result<InitRecord, PacketError> {
-        let bad = |what| PacketError::Record { at, what };
-        let bytes = &payload[at..];
-        if bytes.len() < INIT_RECORD_BYTES {
-            return Err(bad("fewer bytes than an initialisation record has"));
-        }
-        let initial = u64_at(bytes, 8);
-        if bytes[16] > 15 || bytes[17..24].iter().any(|&byte| byte != 0) || bytes[16] & 1 == 0 && initial != 0 {
-            return Err(bad("reserved bits are set"));
-        }
-        let record = InitRecord {
-            device: u16_at(bytes, 0),
-            p_count: u16_at(bytes, 2),
-            words: u16_at(bytes, 4),
-            below: u16_at(bytes, 6),
-            initial: (bytes[16] & 1 != 0).then_some(initial),
-            pbv_order: bytes[16] & 2 != 0,
-            rearm: bytes[16] & 4 != 0,
-            answer_source: bytes[16] & 8 != 0,
-            pbv: pbv_at(bytes, 24),
-        };
-        if u32::from(record.p_count) != record.pbv.count_ones() {
-            return Err(bad("P_count is not the number of participants in the PBV"));
-        }
-        Ok(record)
-    }
 }
 
 /// The Type field of a message.
@@ -884,14 +685,16 @@ impl Body {
             Message::Initialisation => {
                 let mut records: Vec<InitRecord> = Vec::new();
                 while at < payload.len() {
-                    records.push(InitRecord::take(payload, at)?);
-                    at += INIT_RECORD_BYTES;
+                    let record = InitRecord::take(payload, at)?;
+                    at += record.bytes();
+                    records.push(record);
                 }
+                let mut at = 0;
                 for (k, record) in records.iter().enumerate() {
                     if usize::from(record.below) > records.len() - k - 1 {
-                        let what = "more records below it than follow";
-                        return Err(PacketError::Record { at: k * INIT_RECORD_BYTES, what });
+                        return Err(PacketError::Record { at, what: "more records below it than follow" });
                     }
+                    at += record.bytes();
                 }
                 Ok(Body::Initialisation(records))
             }

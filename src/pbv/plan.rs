@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::packet::{
-    Body, ConfigRecord, Header, InitRecord, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet,
+    Body, ConfigRecord, Groups, Header, InitRecord, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet,
 };
 use super::tables::engine_base;
 use crate::arith::{DType, Mode, Op};
@@ -49,6 +49,11 @@ impl Branch {
             all.extend(engine.preorder());
         }
         all
+    }
+
+    /// Everybody directly below: engines, then nodes.
+    fn below(&self) -> Vec<u16> {
+        self.engines.iter().map(|engine| engine.device).chain(self.nodes.iter().copied()).collect()
     }
 
     /// Levels of engines below it.
@@ -89,6 +94,10 @@ pub struct Collective {
     pub mode: Mode,
     /// The source sends its data to everybody and nobody reduces.
     pub multicast: bool,
+    /// It is a group of an inter-group barrier.
+    pub groups: Option<Groups>,
+    /// Device IDs of the switches whose engines hand responses of engines below them on, unmerged.
+    pub forwards: BTreeSet<u16>,
 }
 
 /// Why collectives do not fit the tables.
@@ -126,12 +135,26 @@ impl Collective {
             plane: 0,
             mode: Mode::default(),
             multicast: false,
+            groups: None,
+            forwards: BTreeSet::new(),
         }
     }
 
     /// An all-reduce of so many words.
     pub fn all_reduce(cc_id: u16, source: u16, tree: Branch, op: Op, dtype: DType, words: u16) -> Collective {
         Collective { op, dtype, words, ..Collective::barrier(cc_id, source, tree) }
+    }
+
+    /// An inter-group barrier (B-CE-9): one context for each group, numbered from `cc_id` on.
+    ///
+    /// # Panics
+    /// If there are fewer than two groups or more than 255, or the trees have different masters.
+    pub fn inter_group_barrier(cc_id: u16, source: u16, trees: Vec<Branch>) -> Vec<Collective> {
+        let count = u8::try_from(trees.len()).ok().filter(|&count| count >= 2).expect("2 to 255 groups");
+        assert!(trees.iter().all(|tree| tree.device == trees[0].device), "groups have one master engine");
+        let groups = Some(Groups { first: cc_id, count });
+        let group = |(tree, cc_id)| Collective { groups, ..Collective::barrier(cc_id, source, tree) };
+        trees.into_iter().zip(cc_id..).map(group).collect()
     }
 
     /// Header of a frame of this collective from its source to an engine.
@@ -156,10 +179,30 @@ impl Collective {
         Packet::of(header, words)
     }
 
+    /// Engines whose responses an engine is sent from the way below another one: itself if it has anything to say, and those
+    /// that it hands on.
+    fn responders(&self, branch: &Branch) -> Vec<u16> {
+        if !self.forwards.contains(&branch.device) {
+            return vec![branch.device];
+        }
+        let own = (!branch.nodes.is_empty()).then_some(branch.device);
+        own.into_iter().chain(branch.engines.iter().flat_map(|below| self.responders(below))).collect()
+    }
+
+    /// Engines and nodes whose answers an engine of its tree expects.
+    fn expected(&self, branch: &Branch) -> Vec<u16> {
+        let merges = !self.forwards.contains(&branch.device);
+        let engines = branch.engines.iter().filter(|_| merges).flat_map(|below| self.responders(below));
+        engines.chain(branch.nodes.iter().copied()).collect()
+    }
+
     /// The PBV of its participants at an engine of its tree.
     pub fn mask(&self, branch: &Branch, tables: &Tables) -> u128 {
-        let all = branch.engines.iter().map(|engine| engine.device).chain(branch.nodes.iter().copied());
-        all.fold(0, |mask, device| {
+        self.bits(branch, &self.expected(branch), tables)
+    }
+
+    fn bits(&self, branch: &Branch, devices: &[u16], tables: &Tables) -> u128 {
+        devices.iter().fold(0, |mask, &device| {
             mask | 1 << tables.entry((branch.device, self.plane), device).expect("planned from this collective")
         })
     }
@@ -173,7 +216,9 @@ impl Collective {
             initial: self.initial,
             pbv_order: self.pbv_order,
             rearm: self.rearm,
-            answer_source: outside,
+            answer_source: outside && self.groups.is_none(),
+            groups: self.groups,
+            down: self.bits(branch, &branch.below(), tables),
             ..InitRecord::barrier(branch.device, self.mask(branch, tables))
         }
     }
@@ -234,9 +279,11 @@ pub fn tables(collectives: &[Collective]) -> Result<Tables, PlanError> {
         }
         for branch in collective.tree.preorder() {
             let (engines, nodes) = below.entry((branch.device, collective.plane)).or_default();
-            for engine in &branch.engines {
-                if !engines.contains(&engine.device) {
-                    engines.push(engine.device);
+            let expected = collective.expected(branch);
+            let answering = expected.iter().filter(|device| !branch.nodes.contains(device));
+            for &engine in branch.engines.iter().map(|engine| &engine.device).chain(answering) {
+                if !engines.contains(&engine) {
+                    engines.push(engine);
                 }
             }
             for node in &branch.nodes {

@@ -88,6 +88,8 @@ pub struct BuildOptions {
     pub no_monitors: bool,
     /// Builds every switch and link of a system of nodes, not only those that its collectives use.
     pub whole: bool,
+    /// Divides the system into as many parts, each evaluated by a thread of its own; 0 and 1: one. Nothing else changes.
+    pub threads: usize,
 }
 
 /// Builds the system of a scenario.
@@ -355,7 +357,8 @@ impl<'a> Builder<'a> {
         let blocks = Blocks { joins, no_join: Ceng::new(ceng), bumps: Vec::<NoBump<Registers>>::new(), ends };
         let mut vc_names: Vec<String> = if engine { vec!["request".into(), "response".into()] } else { Vec::new() };
         vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
-        let mut system = Network::new(layout.plan, registers, blocks, switch, &depths, vc_names);
+        let parts = options.threads.max(1);
+        let mut system = Network::in_parts(parts, layout.plan, registers, blocks, switch, &depths, vc_names);
         if sparse.is_some() {
             system.name_by(layout.shape);
         }

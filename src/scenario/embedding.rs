@@ -63,7 +63,7 @@ struct Link {
 /// # Errors
 /// What is wrong with the scenario, or with an embedding.
 pub fn all(loaded: &Loaded) -> Result<Vec<Embedding>, Problems> {
-    let ready = build(loaded, BuildOptions { no_monitors: true, whole: false })?;
+    let ready = build(loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() })?;
     let plan = ready.system.plan();
     let mut links: Vec<Link> = (plan.links.iter())
         .flat_map(|link| [(link.a, link.b), (link.b, link.a)].map(|ends| (ends, link)))

@@ -22,7 +22,7 @@ use super::source::{Node, Value};
 #[schemars(title = "watershed scenario")]
 pub struct ScenarioFile {
     /// Another scenario file, relative to this one: all its values hold but those that this one gives. Tables are joined
-    /// key by key, arrays are replaced; `collective.0.elements = 64` changes one element of an inherited array.
+    /// key by key, arrays are replaced, its name is left out; `collective.0.elements = 64` changes one element of an inherited array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub extends: Option<String>,

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! A key of which only one of several may be given (`link.latency_ns`, `link.latency_cycles`) takes the place of the
-//! others. Files that a base names stay relative to that base. Every value keeps the place where it was written, so that
+//! others. The base's `name` is its own: a scenario that extends it is named by its file unless it names itself. Files that a
+//! base names stay relative to that base. Every value keeps the place where it was written, so that
 //! an error points into the right file.
 
 use std::path::{Component, Path, PathBuf};
@@ -57,6 +58,10 @@ fn lay_over(source: &mut Source, node: &mut Node, base: &Path, chain: &mut Vec<P
     })?;
     let mut parent = source.add_parent(shown(&path), text)?;
     lay_over(source, &mut parent, path.parent().unwrap_or(Path::new("")), chain)?;
+    // Another file is another scenario: what it is called is not inherited.
+    if let Value::Table(table) = &mut parent.value {
+        table.remove("name");
+    }
     if let Some(folder) = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty()) {
         relocate(&mut parent, folder);
     }
@@ -169,6 +174,9 @@ pub fn word(path: &str, table: &toml::Table, key: &str) -> Option<String> {
     if let Some(word) = table.get(key) {
         return word.as_str().map(str::to_owned);
     }
+    if key == "name" {
+        return None;
+    }
     let base = tidy(&Path::new(path).parent()?.join(table.get("extends")?.as_str()?));
     let (path, text) = shipped::find(&shown(&base))?;
     word(path, &toml::from_str(text).ok()?, key)
@@ -202,6 +210,20 @@ mod tests {
         assert_eq!((scenario.seed, scenario.switch.ceng.stages, scenario.link.latency.cycles), (4, 4, 9));
         assert_eq!((scenario.collectives[0].elements, scenario.collectives[1].start_cycle), (16, 7));
         assert_eq!(scenario.name, "top");
+    }
+
+    #[test]
+    fn a_scenario_is_named_by_its_own_file_or_itself() {
+        let named = format!("name = \"the base\"\n{BASE}");
+        let folder = folder(&[
+            ("base.toml", &named),
+            ("top.toml", "extends = \"base.toml\"\n"),
+            ("own.toml", "extends = \"top.toml\"\nname = \"its own\"\n"),
+        ]);
+        for (file, name) in [("base.toml", "the base"), ("top.toml", "top"), ("own.toml", "its own")] {
+            let loaded = super::super::load_file(&folder.path().join(file), &[]).unwrap_or_else(|p| panic!("{p}"));
+            assert_eq!(loaded.scenario.name, name);
+        }
     }
 
     #[test]

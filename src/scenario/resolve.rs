@@ -93,7 +93,7 @@ impl Resolver<'_> {
             super::armed::config::resolve(&table, &topology, file.seed, &mut self.problems)
         });
         let programs = self.programs(file, &topology);
-        let hosts = super::hosts::config::resolve(&file.host, &collectives, &topology, &mut self.problems);
+        let hosts = super::hosts::config::resolve(&file.host, &collectives, &topology, file.seed, &mut self.problems);
         let pbv = (file.family == Family::Pbv).then(|| {
             let table = file.pbv.clone().unwrap_or_default();
             super::pbv::config::resolve(&table, &topology, &mut self.problems)

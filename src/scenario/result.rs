@@ -196,6 +196,9 @@ pub struct LinkResult {
     pub stalls: u64,
     /// Share of cycles in which it carried a flit.
     pub utilisation: f64,
+    /// Packets it carried, where all links are reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
 }
 
 /// What came of one traffic, or of the replies or one class of one. With `[measure]` all but `packets` is about its window.

@@ -111,6 +111,9 @@ pub struct RunOptions<'a> {
     pub why: Option<why::Ask<'a>>,
     /// Look now and then at what is in the network.
     pub timeline: bool,
+    /// Threads that evaluate the system, each a part of it; 0 is one. Results do not change. With a waveform, `why`, a
+    /// shuffled order or idle cycles not skipped, one thread does all, and so in the armed and pbv families.
+    pub threads: usize,
     /// Called now and then, about ten times a second of real time.
     pub hook: Option<&'a dyn Fn(Progress) -> Control>,
 }
@@ -132,7 +135,7 @@ impl std::fmt::Debug for RunOptions<'_> {
 pub struct RunResult {
     /// The result document.
     pub document: Document,
-    /// The result vectors of every collective, in the order of the scenario, for `--save-npy`.
+    /// The result vectors of every collective, in the order of the scenario, for `--save-npy`; after them those of every host.
     pub data: Vec<ResultData>,
     /// What the caller should know and no check is about: globs that selected nothing, a window that was not reached.
     pub notes: Vec<String>,
@@ -260,7 +263,10 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
     }
     let journal = options.why.is_some() || options.ladder || options.record.is_some();
     let whole = options.wave.is_some() || options.all_links || journal;
-    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole })?;
+    // What looks at every cycle of the whole system, or walks its blocks in another order, has it in one piece.
+    let watched = options.wave.is_some() || journal || options.no_skip || options.order_seed.is_some();
+    let threads = if watched { 1 } else { options.threads };
+    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads })?;
     let mut run = Run::new(loaded, ready)?;
     if let Some(name) = options.record {
         record::check(run.ready.system.plan(), name).map_err(RunError::Usage)?;
@@ -596,7 +602,8 @@ impl<'a> Run<'a> {
         for &end in &host.ranks {
             for rank in &mut self.ready.system.end_mut(end as usize).hosts {
                 if rank.job().class == class {
-                    rank.release(start);
+                    let delay = host.delays.get(rank.rank() as usize).copied().unwrap_or(0);
+                    rank.release(start + delay);
                 }
             }
         }
@@ -824,9 +831,8 @@ impl<'a> Run<'a> {
     }
 
     fn jobs(&self, collective: usize) -> impl Iterator<Item = &Job> {
-        let ends = self.ready.system.ends();
         let jobs = self.ready.collectives[collective].jobs.iter();
-        jobs.filter_map(|&(end, job)| ends[end].core.as_ref().map(|core| &core.jobs()[job]))
+        jobs.filter_map(move |&(end, job)| self.ready.system.end(end).core.as_ref().map(|core| &core.jobs()[job]))
     }
 
     fn progress(&self) -> Progress {
@@ -873,6 +879,7 @@ impl<'a> Run<'a> {
             let (results, checks) = hosts::result::report(self.loaded, &self.ready, &self.host_starts, check);
             self.document.hosts = results;
             self.document.checks.extend(checks);
+            data.extend(hosts::result::data(self.loaded, &self.ready));
         }
         if scenario.programs.is_some() {
             let (system, built) = (&self.ready.system, &self.ready.collectives);
@@ -930,7 +937,7 @@ impl<'a> Run<'a> {
             }
             let (Some(start), Some(end)) = (result.start_cycle, result.end_cycle) else { continue };
             let jobs: Vec<(usize, &Job)> = (self.ready.collectives[index].jobs.iter())
-                .filter_map(|&(end, job)| Some((end, &system.ends()[end].core.as_ref()?.jobs()[job])))
+                .filter_map(|&(end, job)| Some((end, &system.end(end).core.as_ref()?.jobs()[job])))
                 .collect();
             match reader.explain(&result.name, result.id as u16, &jobs, (start, end), ask.packet) {
                 Ok(why) => list.push(why),
@@ -1021,7 +1028,7 @@ impl<'a> Run<'a> {
     fn parting(&self, index: usize, word: usize) -> Option<String> {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
-        let again = build(self.loaded, BuildOptions { no_monitors: true, whole: false }).ok()?;
+        let again = build(self.loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() }).ok()?;
         let mut run = Run::new(self.loaded, again).ok()?;
         let (id, seq) = (collective.id as u16, word as u64);
         for (switch, engine) in self.ready.system.joins().iter().enumerate() {
@@ -1064,6 +1071,7 @@ impl<'a> Run<'a> {
                     set: to.set - from.set,
                     unicast: to.unicast - from.unicast,
                     waited: to.waited - from.waited,
+                    packets: to.packets - from.packets,
                 };
             }
             (level, count, cycles_per_flit)
@@ -1275,7 +1283,7 @@ impl Feed {
                 classes: extra.map_or(index, |first| first - 1),
                 reader,
                 next,
-                sources: ready.system.ends()[..ends as usize].iter().map(|end| fed(end).unwrap_or(0)).collect(),
+                sources: ready.system.ends().iter().take(ends as usize).map(|end| fed(end).unwrap_or(0)).collect(),
             });
         }
         Ok(feed)
@@ -1425,8 +1433,10 @@ pub(super) fn link_report(
             flits,
             stalls: count.waited,
             utilisation: (flits * u64::from(cycles_per_flit)).min(cycles) as f64 / cycles as f64,
+            packets: None,
         }
     };
+    let counted = |load: &(usize, (u8, LinkCount, u16))| LinkResult { packets: Some(load.1.1.packets), ..result(load) };
     // Names are made of those only that can be among the busiest.
     let flits = |&(_, (_, count, _)): &(usize, (u8, LinkCount, u16))| count.set + count.unicast;
     let mut counts: Vec<u64> = list.iter().map(flits).filter(|&flits| flits > 0).collect();
@@ -1435,7 +1445,7 @@ pub(super) fn link_report(
     busiest.extend(list.iter().filter(|load| flits(load) == least).take(NAMED).map(result));
     busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
     busiest.truncate(BUSIEST);
-    Links { levels: by_level, busiest, all: all.then(|| list.iter().map(result).collect()) }
+    Links { levels: by_level, busiest, all: all.then(|| list.iter().map(counted).collect()) }
 }
 
 fn listed(names: &[String]) -> String {

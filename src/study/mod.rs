@@ -3,6 +3,7 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | [`compare`] | jobs of several scenarios side by side |
 //! | [`curve`] | latency and accepted throughput over offered load, saturation |
 //! | [`named`] | studies by name, and their reports |
 //! | [`pbv_table1`] | Table 1 of the PBV source |
@@ -11,6 +12,7 @@
 //! | [`report`] | results and sweeps as one HTML page |
 //! | [`sweep`] | many points over the parameters of scenarios, in a store |
 
+pub mod compare;
 pub mod curve;
 pub mod named;
 pub mod pbv_table1;

@@ -89,7 +89,9 @@ impl Plot {
         let y_step = step(y_most);
         let y_max = (y_most / y_step).ceil() * y_step;
         let (width, height) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
-        let at_x = |x: f64| LEFT + x / x_max * width;
+        // Levels stand in the middle of their shares of the axis.
+        let (margin, shares) = if self.levels.is_empty() { (0.0, x_max) } else { (0.5, x_max + 1.0) };
+        let at_x = |x: f64| LEFT + (x + margin) / shares * width;
         let at_y = |y: f64| TOP + height - y / y_max * height;
 
         let mut out = String::new();
@@ -242,7 +244,7 @@ mod tests {
             ..Plot::default()
         };
         let svg = plot.svg();
-        for (x, name) in [("70.00", "1"), ("385.00", "16"), ("700.00", "256")] {
+        for (x, name) in [("175.00", "1"), ("385.00", "16"), ("595.00", "256")] {
             assert!(svg.contains(&format!("<text x=\"{x}\" y=\"400\">{name}</text>")), "{svg}");
         }
     }

@@ -133,7 +133,7 @@ fn machine() -> String {
 
 fn system(text: &str, monitors: bool) -> System {
     let loaded = load_text("bench.toml", text, Path::new("."), "bench", &[]).unwrap_or_else(|error| panic!("{error}"));
-    let options = BuildOptions { no_monitors: !monitors, whole: false };
+    let options = BuildOptions { no_monitors: !monitors, ..BuildOptions::default() };
     build(&loaded, options).unwrap_or_else(|error| panic!("{error}")).system
 }
 

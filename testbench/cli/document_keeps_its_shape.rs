@@ -38,6 +38,7 @@ fn full() -> (watershed::scenario::Loaded, Document) {
         flits: 1024,
         stalls: 3,
         utilisation: 0.391,
+        packets: None,
     };
     document.links.levels.push(LinkLevel {
         level: "inter-tile".into(),
@@ -47,7 +48,7 @@ fn full() -> (watershed::scenario::Loaded, Document) {
         utilisation_max: 0.391,
     });
     document.links.busiest.push(link.clone());
-    document.links.all = Some(vec![link]);
+    document.links.all = Some(vec![LinkResult { packets: Some(1024), ..link }]);
     document.traffic.push(TrafficResult {
         name: "others".into(),
         offered: 0.95,
@@ -163,6 +164,7 @@ fn keys_and_types_are_those_of_the_version() {
     links.all[].flits: integer
     links.all[].stalls: integer
     links.all[].utilisation: number
+    links.all[].packets: integer
     traffic: array
     traffic[]: object
     traffic[].name: string

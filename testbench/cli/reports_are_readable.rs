@@ -96,31 +96,37 @@ fn browser() -> Option<&'static str> {
         .find(|name| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success()))
 }
 
-/// Issue 8: in a headless browser: no script errors, elements exist, nothing is wider than the screen; screenshots are left in
-/// the output folder of the tests.
-#[test]
-fn a_browser_opens_it_without_an_error() {
-    let Some(browser) = browser() else {
-        println!("SKIPPED: no chromium or chrome is installed here, so no page was opened (apt install chromium)");
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let page = page(folder.path());
-    let shots = root().join("target/tmp/report");
-    fs::create_dir_all(&shots).unwrap();
-    // Errors of scripts and elements that stick out are written where --dump-dom shows them.
-    let probe = "<script>addEventListener('error', event => document.body.dataset.errors = event.message);\
-        addEventListener('load', () => { const wide = [...document.querySelectorAll('main *')].filter(element => \
-        !element.closest('.scroll') && element.getBoundingClientRect().right > innerWidth + 1); \
-        document.body.dataset.probe = `charts ${document.querySelectorAll('figure.chart svg').length} stacks ${document.querySelectorAll('figure.stack .bar i').length} \
-loads ${document.querySelectorAll('path.load').length} rows ${document.querySelectorAll('#front tr').length} wide ${wide.length} ${wide.slice(0, 3).map(element => element.tagName + '.' + element.className)}`; });</script>";
-    let html = fs::read_to_string(&page).unwrap();
-    let probed = folder.path().join("probed.html");
-    fs::write(&probed, html.replacen("<style>", &format!("{probe}<style>"), 1)).unwrap();
-    let run = |size: &str, more: &[&str], page: &Path| {
-        let output = Command::new(browser)
+/// What is written into a page so that `--dump-dom` shows errors of scripts, elements that stick out, and how much there is.
+const PROBE: &str = "<script>addEventListener('error', event => document.body.dataset.errors = event.message);\
+    addEventListener('load', () => { const wide = [...document.querySelectorAll('main *')].filter(element => \
+    !element.closest('.scroll') && element.getBoundingClientRect().right > innerWidth + 1); \
+    const count = name => document.querySelectorAll(name).length; const texts = [...document.querySelectorAll('figure.chart svg')]\
+    .flatMap(svg => { const all = [...svg.querySelectorAll('text')].map(text => text.getBoundingClientRect()); \
+    return all.filter((a, i) => all.some((b, k) => k > i && a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2)); }); \
+    document.body.dataset.probe = `charts ${count('figure.chart svg[role]')} stacks ${count('figure.stack .bar i')} \
+loads ${count('path.load')} rows ${count('#front tr')} lines ${count('polyline.line')} keys ${count('.legend svg.key')} disturbed ${count('.disturbed tr')} \
+commands ${count('.cmd code')} covered ${texts.length} wide ${wide.length} ${wide.slice(0, 3).map(element => element.tagName + '.' + element.className)}`; });</script>";
+
+/// A page in a headless browser.
+struct Browser {
+    program: &'static str,
+    folder: tempfile::TempDir,
+}
+
+impl Browser {
+    /// The first there is.
+    fn find() -> Option<Self> {
+        let Some(program) = browser() else {
+            println!("SKIPPED: no chromium or chrome is installed here, so no page was opened (apt install chromium)");
+            return None;
+        };
+        Some(Self { program, folder: tempfile::tempdir().unwrap() })
+    }
+
+    fn open(&self, size: &str, more: &[&str], page: &Path) -> String {
+        let output = Command::new(self.program)
             .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage"])
-            .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+            .arg(format!("--user-data-dir={}", self.folder.path().join("profile").display()))
             .arg(format!("--window-size={size}"))
             .args(more)
             .arg(format!("file://{}", page.display()))
@@ -128,36 +134,92 @@ loads ${document.querySelectorAll('path.load').length} rows ${document.querySele
             .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    for size in ["1280,1000", "500,1000"] {
-        let dom = run(size, &["--dump-dom"], &probed);
+    }
+
+    /// How much of everything the page has at a size; no script may fail and nothing be wider than the screen.
+    fn counts(&self, size: &str, page: &Path) -> impl Fn(&str) -> u32 {
+        let probed = self.folder.path().join("probed.html");
+        let html = fs::read_to_string(page).unwrap();
+        fs::write(&probed, html.replacen("<style>", &format!("{PROBE}<style>"), 1)).unwrap();
+        let dom = self.open(size, &["--dump-dom"], &probed);
         assert!(!dom.contains("data-errors"), "{size}: a script failed");
-        let probe = dom
-            .split("data-probe=\"")
-            .nth(1)
-            .unwrap_or_else(|| panic!("{size}: the probe did not run"))
-            .split('"')
-            .next()
-            .unwrap();
-        let count = |name: &str| -> u32 {
+        let probe = dom.split("data-probe=\"").nth(1).unwrap_or_else(|| panic!("{size}: the probe did not run"));
+        let probe = probe.split('"').next().unwrap().to_owned();
+        println!("{size}: {probe}");
+        let count = move |name: &str| -> u32 {
             probe.split(&format!("{name} ")).nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
         };
-        assert!(
-            count("charts") >= 6 && count("stacks") >= 8 && count("loads") >= 100 && count("rows") >= 4,
-            "{size}: {probe}"
-        );
-        assert_eq!(count("wide"), 0, "{size}: {probe}");
+        assert_eq!((count("wide"), count("covered")), (0, 0), "{size}: nothing sticks out, no text covers another");
+        count
     }
-    for (name, size, more) in [
-        ("wide", "1280,6000", None),
-        ("narrow", "420,9000", None),
-        ("dark", "1280,6000", Some("--blink-settings=preferredColorScheme=0")),
-    ] {
-        let shot = shots.join(format!("{name}.png"));
-        let _ = fs::remove_file(&shot);
-        let screenshot = format!("--screenshot={}", shot.display());
-        let arguments: Vec<&str> = std::iter::once(screenshot.as_str()).chain(more).collect();
-        run(size, &arguments, &page);
-        assert!(fs::metadata(&shot).unwrap().len() > 20_000, "{name}");
+
+    /// Screenshots: wide, narrow, dark.
+    fn shots(&self, page: &Path, name: &str, heights: [u32; 2]) {
+        let shots = root().join("target/tmp/report");
+        fs::create_dir_all(&shots).unwrap();
+        let [wide, narrow] = [format!("1280,{}", heights[0]), format!("420,{}", heights[1])];
+        for (kind, size, more) in [
+            ("wide", &wide, None),
+            ("narrow", &narrow, None),
+            ("dark", &wide, Some("--blink-settings=preferredColorScheme=0")),
+        ] {
+            let shot = shots.join(format!("{name}{kind}.png"));
+            let _ = fs::remove_file(&shot);
+            let screenshot = format!("--screenshot={}", shot.display());
+            let arguments: Vec<&str> = std::iter::once(screenshot.as_str()).chain(more).collect();
+            self.open(size, &arguments, page);
+            assert!(fs::metadata(&shot).unwrap().len() > 20_000, "{kind}");
+        }
     }
+}
+
+/// Issue 8: in a headless browser: no script errors, elements exist, nothing is wider than the screen; screenshots are left in
+/// the output folder of the tests.
+#[test]
+fn a_browser_opens_it_without_an_error() {
+    let Some(browser) = Browser::find() else { return };
+    let page = page(browser.folder.path());
+    for size in ["1280,1000", "500,1000"] {
+        let count = browser.counts(size, &page);
+        assert!(count("charts") >= 6 && count("stacks") >= 8 && count("loads") >= 100 && count("rows") >= 4, "{size}");
+    }
+    browser.shots(&page, "", [6000, 9000]);
+}
+
+/// The same for the pages of a study and of a comparison.
+#[test]
+fn a_browser_opens_the_face_off_without_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("study.toml");
+    // The shipped study on smaller meshes.
+    let text = fs::read_to_string(root().join("testbench/studies/face-off.toml")).unwrap();
+    let text = text.replace("[4, 16, 64, 256, 1024]", "[4, 16, 64]").replace("size=[4, 4]", "size=[2, 3]");
+    let text = text.replace("size=[8, 8]", "size=[3, 3]").replace("orders = 3", "orders = 1");
+    let text = text.replace("source=27", "source=4").replace("root=27", "root=4").replace("s3_3", "s1_1");
+    fs::write(&file, text).unwrap();
+    let (page, other) = (folder.path().join("study.html"), folder.path().join("compare.html"));
+    let output = watershed(["study", file.to_str().unwrap(), "-o", page.to_str().unwrap()]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let jobs = ["face-off-piuma", "face-off-armed", "face-off-pbv", "face-off-hosts"];
+    let small = ["--set", "topology.size=[3, 3]", "--orders", "1", "-o", other.to_str().unwrap()];
+    assert_eq!(watershed([&["compare"], &jobs[..], &small].concat()).status, 0);
+    let html = fs::read_to_string(&page).unwrap();
+    for outside in ["http://", "https://", "src=", "<link", "@import", "url("] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    // Latency, throughput, traffic and storage of two systems, and two from system to system: eight lines each.
+    assert_eq!(html.matches("<polyline").count(), (4 * 2 + 2) * 8);
+    // A command of the page runs.
+    let command =
+        html.split("<code>watershed ").nth(1).unwrap().split("</code>").next().unwrap().replace("&quot;", "\"");
+    assert!(command.contains("--set") && command.contains("face-off-piuma"), "{command}");
+    let Some(browser) = Browser::find() else { return };
+    for size in ["1280,1000", "500,1000"] {
+        let count = browser.counts(size, &page);
+        assert_eq!((count("charts"), count("lines")), (10, 10 * 8), "{size}");
+        assert_eq!((count("keys"), count("disturbed"), count("commands")), (80, 2 * 9, 2 * 3 * 8), "{size}");
+        let count = browser.counts(size, &other);
+        assert_eq!((count("charts"), count("disturbed"), count("commands")), (0, 7, 6), "{size}");
+    }
+    browser.shots(&page, "face-off-", [4200, 6000]);
 }

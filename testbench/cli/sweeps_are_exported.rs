@@ -59,7 +59,7 @@ fn a_parquet_file_has_the_cells_of_the_table() {
     }
     assert_eq!(rows, 6);
     // Nine stages are refused: those points have failed and have no cycles.
-    assert_eq!(csv.matches(",failed,").count() + csv.matches(",error,").count(), 2, "{csv}");
+    assert_eq!(csv.lines().skip(1).filter(|line| !line.contains(",ok,")).count(), 2, "{csv}");
     assert!(kinds.contains(&("stages".to_owned(), true)) && kinds.contains(&("cycles".to_owned(), true)), "{kinds:?}");
     let output = watershed(["sweep", "export", folder.path().to_str().unwrap(), "--parquet", "x.parquet"]);
     assert!(output.status == 2 && output.stderr.contains("holds no results of a sweep"), "{}", output.stderr);

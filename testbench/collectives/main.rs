@@ -19,6 +19,7 @@ mod registers_are_all_there_is;
 mod scans_are_serial_scans;
 mod streams_at_the_rate_of_the_narrowest_part;
 mod support;
+mod threads_change_nothing;
 mod waves_agree_with_the_arithmetic;
 mod what_stands_is_named;
 mod wider_accumulation_rounds_once;

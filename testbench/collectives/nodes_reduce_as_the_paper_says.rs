@@ -243,7 +243,8 @@ fn building_only_what_is_used_changes_nothing() {
         let (some, _) = text.rsplit_once("[[collective]]").unwrap();
         let loaded = load(some, &[]);
         let ports = |whole: bool| -> u64 {
-            let ready = build(&loaded, BuildOptions { no_monitors: false, whole }).unwrap_or_else(|e| panic!("{e}"));
+            let ready =
+                build(&loaded, BuildOptions { whole, ..BuildOptions::default() }).unwrap_or_else(|e| panic!("{e}"));
             ready.system.plan().nodes.iter().map(|node| u64::from(node.ports)).sum()
         };
         assert!(ports(false) < ports(true));

@@ -88,7 +88,7 @@ pub fn ready(text: &str, sets: &[String]) -> Ready {
 /// The job of a participant of a collective.
 pub fn job(ready: &Ready, collective: usize, participant: usize) -> &Job {
     let (end, job) = ready.collectives[collective].jobs[participant];
-    &ready.system.ends()[end].core.as_ref().expect("a core").jobs()[job]
+    &ready.system.end(end).core.as_ref().expect("a core").jobs()[job]
 }
 
 /// Clocks a system until all jobs are complete.

@@ -65,7 +65,7 @@ fn least_recently_served_is_fair_for_each_output() {
         let mut net = lab.build::<1>();
         until(&mut net, 4 + 80);
         for output in [4, 5] {
-            let landed = &net.ends()[output].landed;
+            let landed = &net.end(output).landed;
             assert_eq!(landed.len(), 80, "the output never pauses");
             let first = landed[0].1.tag.seq() / 1000 / 2 * 2;
             let low = landed.iter().filter(|(_, flit)| flit.tag.seq() / 1000 == first).count();
@@ -92,7 +92,7 @@ fn set_routed_goes_before_point_to_point_to_the_last_flit() {
             lab.players[0].send(Packet::new(0, 2, seq, 1).at(20));
         }
         let net = lab.run::<1>();
-        let landed = &net.ends()[2].landed;
+        let landed = &net.end(2).landed;
         // The set-routed stream lands as if it were alone, and nothing of the other class lands within it.
         let first = 20 + 2 + u64::from(stages) + 1;
         let set: Vec<u64> = landed.iter().filter(|(_, flit)| flit.tag.vc() == 0).map(|(cycle, _)| *cycle).collect();
@@ -113,7 +113,7 @@ fn a_higher_set_channel_goes_before_a_lower_one() {
             }
         }
         let net = lab.run::<1>();
-        let channels: Vec<u8> = net.ends()[3].landed.iter().map(|(_, flit)| flit.tag.vc()).collect();
+        let channels: Vec<u8> = net.end(3).landed.iter().map(|(_, flit)| flit.tag.vc()).collect();
         let expected: Vec<u8> = [2, 1, 0].into_iter().flat_map(|vc| [vc; 66]).collect();
         assert_eq!(channels, expected, "{flits} flits");
     }
@@ -127,6 +127,6 @@ fn a_worm_of_a_lower_channel_gives_way_in_the_middle() {
     lab.players[0].send(Packet::new(0, 2, 0, 33));
     lab.players[1].send(Packet::new(1, 2, 0, 1).at(10));
     let net = lab.run::<1>();
-    assert_eq!(net.ends()[2].packets(1, false), [(14, 14, 2, 0, 1)]);
-    assert_eq!(net.ends()[2].packets(0, false), [(4, 4 + 33, 2, 0, 33)], "one cycle later than alone");
+    assert_eq!(net.end(2).packets(1, false), [(14, 14, 2, 0, 1)]);
+    assert_eq!(net.end(2).packets(0, false), [(4, 4 + 33, 2, 0, 33)], "one cycle later than alone");
 }

@@ -27,7 +27,7 @@ fn a_pass_through_costs_two_crossings_and_its_own_latency() {
                     let net = lab.run::<2>();
                     let head = 2 * 2 + 2 * u64::from(stages) + latency + 1;
                     assert_eq!(
-                        net.ends()[1].packets(0, false),
+                        net.end(1).packets(0, false),
                         [(head, head + u64::from(flits) - 1, 0, 5, flits)],
                         "{ports} ports, {stages} stages, latency {latency}"
                     );
@@ -47,7 +47,7 @@ fn packets_of_many_inputs_pass_whole() {
             }
         }
         let net = lab.run::<2>();
-        let mut seqs: Vec<u64> = net.ends()[1].packets(0, false).iter().map(|packet| packet.3).collect();
+        let mut seqs: Vec<u64> = net.end(1).packets(0, false).iter().map(|packet| packet.3).collect();
         seqs.sort_unstable();
         assert_eq!(seqs, (0..u64::from(ports) * 2).collect::<Vec<_>>());
     }
@@ -65,7 +65,7 @@ fn an_absorber_swallows_at_full_rate_and_returns_credits() {
                     lab.players[0].send(Packet::new(0, 0, seq, flits));
                 }
                 let net = lab.run::<2>();
-                let cycles: Vec<u64> = net.ends()[0].sent.iter().map(|(cycle, _)| *cycle).collect();
+                let cycles: Vec<u64> = net.end(0).sent.iter().map(|(cycle, _)| *cycle).collect();
                 assert_eq!(cycles, (0..4 * u64::from(flits)).collect::<Vec<_>>(), "{stages} stages: a flit a cycle");
                 assert_eq!(net.joins()[0].taken, 4 * u64::from(flits));
                 assert!(net.ends().iter().all(|end| end.landed.is_empty()));
@@ -90,10 +90,10 @@ fn a_join_waits_for_a_packet_of_every_port() {
                 let mut net = lab.build::<2>();
                 let sink = usize::from(ports) - 1;
                 let head = late + 2 * 2 + 2 * u64::from(stages) + 1;
-                earliest(&mut net, head, |net| net.ends()[sink].landed.len() == 1);
+                earliest(&mut net, head, |net| net.end(sink).landed.len() == 1);
                 quiet(&mut net, 10_000);
                 clean(&net);
-                let got = &net.ends()[sink].landed;
+                let got = &net.end(sink).landed;
                 assert_eq!(got.len(), flits as usize, "one result packet of {joined}");
                 for (index, (cycle, flit)) in got.iter().enumerate() {
                     let index = index as u32;
@@ -121,13 +121,13 @@ fn full_slots_push_back_to_the_source() {
             }
             let mut net = lab.build::<1>();
             until(&mut net, 500);
-            assert_eq!(net.ends()[0].sent.len(), 2 + 5, "slots and buffer, {stages} stages, {flits} flits");
-            assert_eq!(net.ends()[3].landed.len(), 0);
+            assert_eq!(net.end(0).sent.len(), 2 + 5, "slots and buffer, {stages} stages, {flits} flits");
+            assert_eq!(net.end(3).landed.len(), 0);
             quiet(&mut net, 10_000);
             clean(&net);
             let first = 500 + 2 * 2 + 2 * u64::from(stages) + 1;
-            assert_eq!(net.ends()[3].landed[0].0, first, "earliest result");
-            assert_eq!(net.ends()[3].landed.len() as u64, packets * u64::from(flits));
+            assert_eq!(net.end(3).landed[0].0, first, "earliest result");
+            assert_eq!(net.end(3).landed.len() as u64, packets * u64::from(flits));
         }
     }
 }
@@ -141,9 +141,9 @@ fn a_multicast_may_have_the_engine_among_its_outputs() {
         let net = lab.run::<1>();
         let last = u64::from(flits) - 1;
         for end in [2, 3] {
-            assert_eq!(net.ends()[end].packets(0, false), [(7, 7 + last, 0, 1, flits)]);
+            assert_eq!(net.end(end).packets(0, false), [(7, 7 + last, 0, 1, flits)]);
         }
-        assert_eq!(net.ends()[1].packets(0, false), [(10, 10 + last, 0, 1, flits)]);
+        assert_eq!(net.end(1).packets(0, false), [(10, 10 + last, 0, 1, flits)]);
     }
 }
 
@@ -158,7 +158,7 @@ fn an_engine_may_answer_point_to_point() {
             lab.players[0].send(Packet::new(0, 0, 7 + seq, 1).at(100));
         }
         let net = lab.run::<1>();
-        let landed = &net.ends()[2].landed;
+        let landed = &net.end(2).landed;
         assert_eq!((landed.len(), landed[0].0), (21, 2 * 2 + 2 * u64::from(stages) + 1), "{stages} stages");
         assert_eq!(landed[1].0, 100 + landed[0].0);
     }

@@ -19,8 +19,8 @@ fn a_pass_through_adds_its_half_link_and_one_edge() {
                     let net = lab.run::<1>();
                     let head = 3 * 3 + 2 * u64::from(stages) + 1 + u64::from(inner) + 1;
                     let last = head + u64::from(flits) - 1;
-                    assert_eq!(net.ends()[1].packets(vc, vc == 1), [(head, last, 0, 2, flits)], "inner {inner}");
-                    assert_eq!(net.ends()[0].packets(vc, vc == 1), [(head, last, 1, 4, flits)], "the other direction");
+                    assert_eq!(net.end(1).packets(vc, vc == 1), [(head, last, 0, 2, flits)], "inner {inner}");
+                    assert_eq!(net.end(0).packets(vc, vc == 1), [(head, last, 1, 4, flits)], "the other direction");
                 }
             }
         }
@@ -45,7 +45,7 @@ fn bumps_stand_next_to_each_other_on_every_link_and_side() {
             }
         }
         let net = lab.run::<1>();
-        let whole = |end: usize, vc: u8| net.ends()[end].packets(vc, vc == 1);
+        let whole = |end: usize, vc: u8| net.end(end).packets(vc, vc == 1);
         let first = 4 * 2 + 3 * 3 + 1 + extra;
         for vc in [0, 1] {
             for (end, id) in [(0, 1), (1, 0)] {
@@ -82,7 +82,7 @@ fn an_absorber_ends_the_credit_loop_and_the_switch_keeps_its_rate() {
                 clean(&net);
                 assert!(matches!(net.bumps()[bump], Wire::Absorb { taken } if taken == 6 * u64::from(flits)));
                 // Nothing waited anywhere: the last flit left the source at one a cycle, and was gone a round trip on.
-                assert_eq!(net.ends()[0].sent.last().unwrap().0, 6 * u64::from(flits) - 1);
+                assert_eq!(net.end(0).sent.last().unwrap().0, 6 * u64::from(flits) - 1);
                 assert!(net.link_loads().all(|load| load.count.waited == 0), "the switch sends at full rate");
             }
         }
@@ -115,13 +115,13 @@ fn an_injecting_bump_adds_whole_packets_of_its_own() {
             lab.players[1].send(Packet::new(0, 1, seq, flits));
         }
         let net = lab.run::<1>();
-        let packets = net.ends()[1].packets(0, false);
+        let packets = net.end(1).packets(0, false);
         for id in [0, 3] {
             let seqs: Vec<u64> = packets.iter().filter(|p| p.2 == id).map(|p| p.3).collect();
             assert_eq!(seqs, [0, 1, 2, 3], "id {id}, {flits} flits");
         }
-        assert_eq!((packets.len(), net.ends()[1].packets(1, true).len()), (8, 4));
-        assert_eq!(net.ends()[0].packets(0, false).len(), 4, "the other direction is not disturbed");
+        assert_eq!((packets.len(), net.end(1).packets(1, true).len()), (8, 4));
+        assert_eq!(net.end(0).packets(0, false).len(), 4, "the other direction is not disturbed");
         // The first one of the bump leaves it in cycle 0: two links and a switch to go.
         assert_eq!(packets[0], (2 + 1 + 2 + 1, 5 + u64::from(flits), 3, 0, flits));
     }
@@ -147,12 +147,12 @@ fn a_holding_bump_is_all_the_switch_sees_of_flow_control() {
                     net.link_loads().find(|l| l.from == "s0.P1").map(|l| l.count.set + l.count.unicast)
                 };
                 assert_eq!(sent(&net), Some(u64::from(depth)), "the switch sends what the bump grants, and no more");
-                assert_eq!(net.ends()[1].landed.len(), 0);
-                assert_eq!(net.ends()[0].landed.len(), 44, "the other direction is not held");
+                assert_eq!(net.end(1).landed.len(), 0);
+                assert_eq!(net.end(0).landed.len(), 44, "the other direction is not held");
                 quiet(&mut net, 10_000);
                 clean(&net);
-                assert_eq!(net.ends()[1].landed[0].0, 600 + 1 + 1, "earliest: the bump lets go in cycle 600");
-                assert_eq!(net.ends()[1].packets(vc, vc == 1).len(), 4);
+                assert_eq!(net.end(1).landed[0].0, 600 + 1 + 1, "earliest: the bump lets go in cycle 600");
+                assert_eq!(net.end(1).packets(vc, vc == 1).len(), 4);
             }
         }
     }
@@ -187,7 +187,7 @@ fn no_point_to_point_channel_starves_in_a_bump() {
         lab.players[1].send(Packet::new(1, 2, seq, 1).to(2));
     }
     let net = lab.run::<1>();
-    let first: Vec<u8> = net.ends()[2].landed.iter().take(80).map(|(_, flit)| flit.tag.vc()).collect();
+    let first: Vec<u8> = net.end(2).landed.iter().take(80).map(|(_, flit)| flit.tag.vc()).collect();
     let ones: u32 = first.iter().map(|&vc| u32::from(vc)).sum();
     assert!((30..=50).contains(&ones), "{ones} of 80 are of channel 1");
 }

@@ -18,7 +18,7 @@ fn every_fan_out_gets_the_frame_at_once() {
             lab.depth = 132;
             lab.players[0].send(Packet::new(0, 0, 3, flits));
             let net = lab.run::<2>();
-            for end in &net.ends()[1..] {
+            for end in net.ends().iter().skip(1) {
                 assert_eq!(end.packets(0, false), [(6, 5 + u64::from(flits), 0, 3, flits)], "fan-out {fan_out}");
             }
         }
@@ -41,7 +41,7 @@ fn frames_back_to_back_leave_no_gap() {
             let at = |seq: u64| (first + seq * u64::from(flits), first + (seq + 1) * u64::from(flits) - 1);
             for (end, seqs) in [(1, vec![0, 2, 4]), (2, vec![0, 1, 2, 3, 4]), (3, vec![1, 3]), (4, vec![1, 3])] {
                 let expected: Vec<_> = seqs.into_iter().map(|s| (at(s).0, at(s).1, (s % 2) as u16, s, flits)).collect();
-                assert_eq!(net.ends()[end].packets(0, false), expected, "{flits} flits, {stages} stages, end {end}");
+                assert_eq!(net.end(end).packets(0, false), expected, "{flits} flits, {stages} stages, end {end}");
             }
         }
     }
@@ -68,18 +68,18 @@ fn a_blocked_copy_delays_nobody_and_keeps_the_buffer() {
         // copy for 3 stays in the switch. Nothing of the two others is late.
         for end in [1, 2] {
             assert_eq!(
-                net.ends()[end].packets(0, false),
+                net.end(end).packets(0, false),
                 [(4, 3 + u64::from(flits), 0, 0, flits), (4 + u64::from(flits), 3 + 2 * u64::from(flits), 0, 1, flits)]
             );
         }
         assert_eq!(net.live_flits(), 2 * flits as usize, "one frame at the end, one in the switch");
-        assert!(net.ends()[3].landed.is_empty());
+        assert!(net.end(3).landed.is_empty());
         quiet(&mut net, 10_000);
         clean(&net);
         // From cycle 1000 a flit a cycle; the credit of the first comes back after L + 1 = 2 cycles, and the flit it
         // pays for lands 2 cycles later, long before the buffer is empty.
         assert_eq!(
-            net.ends()[3].packets(0, false),
+            net.end(3).packets(0, false),
             [
                 (1000, 999 + u64::from(flits), 0, 0, flits),
                 (1000 + u64::from(flits), 999 + 2 * u64::from(flits), 0, 1, flits)
@@ -94,14 +94,14 @@ fn the_buffer_is_free_when_all_have_read() {
     // switch, read by all but one; so frame 2 cannot even enter.
     let mut net = one_blocked(11, 3).build::<1>();
     until(&mut net, 1000);
-    assert_eq!(net.ends()[0].sent.len(), 22, "the credits of frame 1 have not come back");
+    assert_eq!(net.end(0).sent.len(), 22, "the credits of frame 1 have not come back");
     // Cycle 1000: the end takes a flit. Its credit is at the switch in 1002, where the copy's first flit of frame 1
     // leaves and frees a place; that credit is at the source in 1004.
-    earliest(&mut net, 1004, |net| net.ends()[0].sent.len() == 23);
+    earliest(&mut net, 1004, |net| net.end(0).sent.len() == 23);
     quiet(&mut net, 10_000);
     clean(&net);
     for end in [1, 2, 3] {
-        assert_eq!(net.ends()[end].packets(0, false).len(), 3);
+        assert_eq!(net.end(end).packets(0, false).len(), 3);
     }
 }
 
@@ -130,7 +130,7 @@ fn frames_fan_out_over_a_tree_of_switches() {
             lab.players[source].send(Packet::new(0, 0, 0, flits));
             let net = lab.run::<1>();
             let head = 1 + 4 + 1 + 2 * u64::from(stages) + 1;
-            for end in &net.ends()[1..] {
+            for end in net.ends().iter().skip(1) {
                 assert_eq!(end.packets(0, false), [(head, head + u64::from(flits) - 1, 0, 0, flits)]);
             }
         }

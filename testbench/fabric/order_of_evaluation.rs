@@ -114,10 +114,10 @@ fn ten_thousand_million_idle_cycles_cost_a_few_steps() {
     let steps = quiet(&mut net, 1000);
     clean(&net);
     assert!(steps < 40, "{steps} steps");
-    let landed: Vec<u64> = net.ends()[1].landed.iter().map(|(cycle, _)| *cycle).collect();
+    let landed: Vec<u64> = net.end(1).landed.iter().map(|(cycle, _)| *cycle).collect();
     assert_eq!(landed, [12, far + 12], "to the cycle");
-    assert_eq!(net.ends()[0].landed[0].0, 2 * far + 12);
-    assert_eq!(net.ends()[1].packets(0, false).len(), 2);
+    assert_eq!(net.end(0).landed[0].0, 2 * far + 12);
+    assert_eq!(net.end(1).packets(0, false).len(), 2);
 }
 
 #[test]
@@ -127,6 +127,6 @@ fn a_switch_without_traffic_is_never_evaluated() {
     lab.players[0].send(Packet::new(0, 0, 0, 1));
     let mut net: Net<1> = lab.build();
     let steps = quiet(&mut net, 10_000);
-    assert_eq!(net.ends()[1].landed[0].0, 41 * 50 + 40 + 1);
+    assert_eq!(net.end(1).landed[0].0, 41 * 50 + 40 + 1);
     assert!(steps <= 3 * 41 + 3, "{steps} steps for {} cycles", net.now());
 }

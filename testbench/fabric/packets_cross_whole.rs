@@ -21,7 +21,7 @@ fn cross(vc: u8) {
                     let net = lab.run::<1>();
                     let head = head_lands(switches, stages, latency);
                     assert_eq!(
-                        net.ends()[1].packets(vc, vc == 1),
+                        net.end(1).packets(vc, vc == 1),
                         [(head, head + u64::from(flits) - 1, 0, 7, flits)],
                         "{switches} switches of {stages} stages, latency {latency}, {flits} flits"
                     );
@@ -51,9 +51,9 @@ fn not_a_cycle_earlier() {
                 lab.players[0].send(Packet::new(vc, 0, 0, flits).to(1));
                 let head = head_lands(3, stages, 2);
                 let mut net = lab.build::<1>();
-                earliest(&mut net, head, |net| !net.ends()[1].landed.is_empty());
+                earliest(&mut net, head, |net| !net.end(1).landed.is_empty());
                 earliest(&mut net, head + u64::from(flits) - 1 + u64::from(flits == 1), |net| {
-                    net.ends()[1].landed.len() == flits as usize && net.now() > head + u64::from(flits == 1)
+                    net.end(1).landed.len() == flits as usize && net.now() > head + u64::from(flits == 1)
                 });
                 quiet(&mut net, 10_000);
                 clean(&net);
@@ -80,7 +80,7 @@ fn packets_back_to_back_leave_no_gap() {
                     (head, head + u64::from(flits) - 1, 0, seq, flits)
                 })
                 .collect();
-            assert_eq!(net.ends()[1].packets(vc, vc == 1), expected, "channel {vc}, {stages} stages, {flits} flits");
+            assert_eq!(net.end(1).packets(vc, vc == 1), expected, "channel {vc}, {stages} stages, {flits} flits");
         }
     }
 }
@@ -96,7 +96,7 @@ fn a_multicast_lands_everywhere_by_the_same_formula() {
             let net = lab.run::<1>();
             let head = head_lands(1, stages, 3);
             for end in 0..6 {
-                let got = net.ends()[end].packets(0, false);
+                let got = net.end(end).packets(0, false);
                 if [1, 2, 4, 5].contains(&end) {
                     assert_eq!(got, [(head, head + u64::from(flits) - 1, 5, 9, flits)], "{stages} stages, end {end}");
                 } else {
@@ -118,7 +118,7 @@ fn long_packets_of_two_inputs_do_not_mix_on_one_channel() {
             }
         }
         let net = lab.run::<1>();
-        let packets = net.ends()[3].packets(0, false);
+        let packets = net.end(3).packets(0, false);
         // Twelve packets, one after the other without a gap; the three inputs take turns.
         let order: Vec<u16> = packets.iter().map(|packet| packet.2).collect();
         assert_eq!(order, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2], "{flits} flits");
@@ -139,7 +139,7 @@ fn a_link_narrower_than_a_flit_spaces_flits() {
             let net = lab.run::<1>();
             let width = u64::from(cycles_per_flit);
             let head = head_lands(2, 1, 2) + width - 1;
-            assert_eq!(net.ends()[1].packets(vc, vc == 1), [(head, head + 10 * width, 0, 0, 11)]);
+            assert_eq!(net.end(1).packets(vc, vc == 1), [(head, head + 10 * width, 0, 0, 11)]);
         }
     }
 }

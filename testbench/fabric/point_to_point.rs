@@ -88,7 +88,7 @@ fn zero_load_latency_of_all_pairs_by_formula() {
                             + 1
                             + u64::from(packet_flits)
                             - 1;
-                        let got = net.ends()[to].traffic.received()[from * n + to];
+                        let got = net.end(to).traffic.received()[from * n + to];
                         assert_eq!((got.packets, got.latency_sum), (1, expected), "{from} to {to}, {stages} stages");
                     }
                 }
@@ -105,12 +105,12 @@ fn channels_interleave_on_a_link_flit_by_flit() {
         lab.players[0].send(Packet::new(0, 2, 0, 11).to(2));
         lab.players[1].send(Packet::new(0, 2, 1, 11).to(2));
         let net = lab.run::<1>();
-        let landed = &net.ends()[2].landed;
+        let landed = &net.end(2).landed;
         assert_eq!((landed[0].0, landed[21].0), (4, 25), "a flit a cycle either way");
         let alternates = landed.windows(2).all(|pair| pair[0].1.tag.seq() != pair[1].1.tag.seq());
         assert_eq!(alternates, interleaved, "{channels} channels");
         for vc in 0..channels {
-            net.ends()[2].packets(vc, true);
+            net.end(2).packets(vc, true);
         }
     }
 }
@@ -129,11 +129,11 @@ fn a_blocked_head_blocks_what_stands_behind_it_on_its_channel_only() {
         lab.players[0].send(Packet::new(vc, 2, 1, 3).to(2).at(22));
         let mut net = lab.build::<1>();
         until(&mut net, 500);
-        let head = net.ends()[2].landed.first().map(|(cycle, _)| *cycle);
+        let head = net.end(2).landed.first().map(|(cycle, _)| *cycle);
         assert_eq!(head, earliest.map(|cycle| cycle + 1), "channel {vc}");
         crate::support::quiet(&mut net, 10_000);
         crate::support::clean(&net);
-        assert_eq!(net.ends()[2].landed.len(), 3);
+        assert_eq!(net.end(2).landed.len(), 3);
     }
 }
 

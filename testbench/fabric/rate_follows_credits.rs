@@ -16,7 +16,7 @@ fn landings(vc: u8, stages: u8, latency: u16, link: usize, depth: u16, width: u1
         lab.players[0].send(Packet::new(vc, 0, seq, 1).to(1));
     }
     let net = lab.run::<1>();
-    net.ends()[1].landed.iter().map(|(cycle, _)| *cycle).collect()
+    net.end(1).landed.iter().map(|(cycle, _)| *cycle).collect()
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn one_credit_is_enough_for_anything_but_speed() {
                 lab.players[0].send(Packet::new(vc, 0, seq, flits).to(1));
             }
             let net = lab.run::<1>();
-            assert_eq!(net.ends()[1].packets(vc, vc == 1).len(), 3);
+            assert_eq!(net.end(1).packets(vc, vc == 1).len(), 3);
         }
     }
 }

@@ -188,7 +188,7 @@ fn zero_load_latency_is_the_sum_of_hops_for_every_topology_and_routing() {
         while net.step() != Step::Quiet {}
         assert_eq!(net.fault(), None, "{what}");
         for (to, at, seq) in expected {
-            let landed = net.ends()[to].landed.iter().find(|(_, landed)| *landed == seq);
+            let landed = net.end(to).landed.iter().find(|(_, landed)| *landed == seq);
             assert_eq!(landed, Some(&(at, seq)), "seed {}, {what}: to {to}, {stages} stages", seed());
         }
     }

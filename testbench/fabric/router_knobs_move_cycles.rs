@@ -28,7 +28,7 @@ fn row(switches: u32, count: u64, flits: u32, change: impl Fn(&mut Lab)) -> Vec<
         lab.players[0].send(Packet::new(0, 0, seq, flits).to(1));
     }
     let net = lab.run::<1>();
-    net.ends()[1].landed.iter().filter(|(_, flit)| flit.tag.tail()).map(|(cycle, _)| *cycle).collect()
+    net.end(1).landed.iter().filter(|(_, flit)| flit.tag.tail()).map(|(cycle, _)| *cycle).collect()
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_packet_that_holds_a_channel_goes_before_one_that_speculates() {
     lab.players[0].send(Packet::new(0, 0, 1, 20).to(2));
     lab.players[1].send(Packet::new(1, 0, 2, 1).to(2).at(6));
     let net = lab.run::<1>();
-    let tail = |seq| net.ends()[2].landed.iter().find(|(_, f)| f.tag.seq() == seq && f.tag.tail()).expect("landed").0;
+    let tail = |seq| net.end(2).landed.iter().find(|(_, f)| f.tag.seq() == seq && f.tag.tail()).expect("landed").0;
     let (long, short) = (tail(1), tail(2));
     // Alone: 1 + 1 to get there, 3 stages less one by speculation, 1 to the end, and 19 flits behind the head. The
     // short packet's only flit crosses between two of them once it holds a channel, which costs the long one a cycle.
@@ -174,7 +174,7 @@ fn two_passages_carry_two_channels_of_one_input_at_once() {
                 }
                 let net = lab.run::<1>();
                 let landed = |end: usize| {
-                    let of_input_2 = net.ends()[end].landed.iter().filter(|(_, flit)| flit.tag.vc() > 0);
+                    let of_input_2 = net.end(end).landed.iter().filter(|(_, flit)| flit.tag.vc() > 0);
                     of_input_2.map(|(at, _)| *at).collect::<Vec<u64>>()
                 };
                 let all = [landed(3), landed(4)];
@@ -212,7 +212,7 @@ fn shares(router: RouterCfg, policy: Policy, window: u64) -> Vec<[u64; 2]> {
     let mut net = lab.build::<1>();
     until(&mut net, 10 + window);
     let mut counts = vec![[0; 2]; 4];
-    for (to, end) in net.ends()[4..].iter().enumerate() {
+    for (to, end) in net.ends().iter().skip(4).enumerate() {
         for (_, flit) in &end.landed {
             counts[(flit.tag.seq() / 10_000) as usize][to] += 1;
         }

@@ -27,7 +27,7 @@ pub fn watched(scenario: &Scenario) -> Watched {
     let start = scenario.collectives.iter().map(|collective| collective.start_cycle).min().unwrap_or(0);
     let (signals, cycles, picture, picture_cycles): (&[&str], _, &[&str], _) = match scenario.name.as_str() {
         // The root's engine with its two operands, and the way of the result down to core 0.
-        "allreduce-die" => (
+        "allreduce-die" | "allreduce-die-deep" => (
             &[
                 "**.sw4.switch.ceng.*",
                 "**.sw4.switch.ceng.slot{5,6}.*",
@@ -130,6 +130,11 @@ pub fn watched(scenario: &Scenario) -> Watched {
         "mesh-allreduce" => {
             (&["**.ceng.*"], (0, 100), &["**.s3_{3,4}.switch.ceng.*", "**.s4_{3,4}.switch.ceng.*"], (20, 45))
         }
+        "face-off-piuma" => (&["**.s{1_1,2_2}.switch.ceng.*"], (0, 100), &["**.s2_2.switch.ceng.*"], (20, 45)),
+        "face-off-hosts" => {
+            let one: &[&str] = &["**.s0_0.node.host*.{state,round}"];
+            (one, (0, 1900), one, (745, 770))
+        }
         _ => match scenario.family {
             Family::Piuma => (
                 &["**.ceng.*", "**.memory.**"],
@@ -177,8 +182,8 @@ pub fn watched(scenario: &Scenario) -> Watched {
         cycles,
         picture: owned(picture),
         picture_cycles,
-        ladder: small && scenario.family == Family::Armed
-            || ["barrier-die", "multicast-fig5"].contains(&scenario.name.as_str()),
+        ladder: small && matches!(scenario.family, Family::Armed | Family::Pbv)
+            || matches!(&*scenario.name, "two-groups" | "unmerged-chain" | "barrier-die" | "multicast-fig5"),
         embedding: nodes,
     }
 }

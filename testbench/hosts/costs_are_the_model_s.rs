@@ -95,6 +95,19 @@ fn one_mcast_send_beats_a_loop_of_sends() {
 }
 
 #[test]
+fn a_rank_that_comes_late_is_waited_for() {
+    let time = |delays: &str| {
+        let text = die(&format!("[[host]]\nalgorithm = \"ring\"\nelements = 64\ndelay_cycles = {delays}\n"));
+        cycles(&pass(&text, &[]), 0)
+    };
+    let (all, none) = (time("500"), time("0"));
+    assert!(all.abs_diff(none + 500) <= 1, "all late alike: {all} {none}");
+    let one = time("[0, 0, 0, 0, 0, 5000, 0, 0]");
+    assert!(one >= 5000 && one < 5000 + 2 * none, "{one} {none}");
+    assert!(time("{ random_max = 300 }") > none);
+}
+
+#[test]
 fn overhead_is_paid_once_a_round() {
     for (algorithm, rounds) in [("recursive-doubling", 3), ("rabenseifner", 6), ("ring", 14)] {
         let time = |overhead: u64| {

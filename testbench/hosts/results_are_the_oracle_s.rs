@@ -163,6 +163,11 @@ fn what_cannot_be_is_refused() {
             "[[collective]]\nkind = \"allreduce\"\n[[host]]\nalgorithm = \"ring\"\nlike = \"c0\"\nelements = 4\n",
             "`elements` is that of the collective",
         ),
+        ("[[host]]\nalgorithm = \"ring\"\ndelay_cycles = [1, 2]\n", "2 delays for 8 ranks"),
+        (
+            "[[host]]\nalgorithm = \"ring\"\nmode = \"ideal\"\ndelay_cycles = 1\n",
+            "in ideal mode all ranks start at once",
+        ),
         ("[[host]]\nalgorithm = \"ring\"\nexchange = \"get\"\n", "on the fabric messages are written, not read"),
         ("[[traffic]]\npattern = \"uniform\"\nrate = 0.1\n[[host]]\nalgorithm = \"ring\"\n", "has traffic of its own"),
     ] {

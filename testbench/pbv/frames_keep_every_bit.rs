@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use watershed::arith::{DType, Flags, Op, Round};
 use watershed::pbv::packet::{
-    Body, ConfigRecord, Control, Header, InitRecord, Message, PBV_ENTRIES, Packet, PacketError, Status,
+    Body, ConfigRecord, Control, Groups, Header, InitRecord, Message, PBV_ENTRIES, Packet, PacketError, Status,
 };
 
 fn one_of<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Strategy<Value = T> {
@@ -43,8 +43,10 @@ prop_compose! {
     fn init()(
         device in any::<u16>(), words in any::<u16>(), initial in any::<Option<u64>>(), pbv in any::<u128>(),
         (pbv_order, rearm, answer_source) in any::<(bool, bool, bool)>(),
+        groups in proptest::option::of((0u16..3841, 2u8..=255)), other in proptest::option::of(any::<u128>()),
     ) -> InitRecord {
-        InitRecord { words, initial, pbv_order, rearm, answer_source, ..InitRecord::barrier(device, pbv) }
+        let groups = groups.map(|(first, count)| Groups { first, count });
+        InitRecord { groups, down: other.unwrap_or(pbv), words, initial, pbv_order, rearm, answer_source, ..InitRecord::barrier(device, pbv) }
     }
 }
 
@@ -195,4 +197,10 @@ fn every_error_names_what_is_wrong() {
     };
     let error = Packet::decode(&init.encode().unwrap()).unwrap_err();
     assert_eq!(error.to_string(), "record at payload byte 0: P_count is not the number of participants in the PBV");
+    for (first, count) in [(0, 1), (4000, 97), (5, 0)] {
+        let groups = Some(Groups { first, count });
+        let body = Body::Initialisation(vec![InitRecord { groups, ..InitRecord::barrier(2, 1) }]);
+        let error = Packet::decode(&Packet { body, ..init.clone() }.encode().unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), "record at payload byte 0: groups that there cannot be");
+    }
 }

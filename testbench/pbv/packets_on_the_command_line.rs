@@ -30,7 +30,9 @@ fn every_message_comes_apart_as_it_was_put_together() {
         ]);
         match message {
             Message::Configuration => arguments.extend(["--entries", "0x10,0x20,1,2,3", "--switches", "3"]),
-            Message::Initialisation => arguments.extend(["--pbv", "0x1f", "--data-words", "128"]),
+            Message::Initialisation => {
+                arguments.extend(["--pbv", "0x1f", "--data-words", "128", "--groups", "0xabb", "3", "--down", "3"]);
+            }
             Message::Control => arguments.extend(["--control", "pause"]),
             Message::Error | Message::Failure => {}
             _ => arguments.extend(["--op", "xor", "--type", "i32", "--words", "1,0xffffffffffffffff"]),
@@ -47,7 +49,10 @@ fn every_message_comes_apart_as_it_was_put_together() {
             Message::Configuration => {
                 assert_eq!(json["records"][0]["entries"], serde_json::json!([0x10, 0x20, 1, 2, 3]));
             }
-            Message::Initialisation => assert_eq!(json["records"][0]["pbv"], "1f"),
+            Message::Initialisation => {
+                assert_eq!((&json["records"][0]["pbv"], &json["records"][0]["down"]), (&"1f".into(), &"3".into()));
+                assert_eq!(json["records"][0]["groups"], serde_json::json!({ "first": 0xabb, "count": 3 }));
+            }
             Message::Control => assert_eq!(json["control"], "pause"),
             Message::Error | Message::Failure => assert_eq!(json["words"], serde_json::json!([])),
             _ => {

@@ -179,7 +179,8 @@ fn commands_work_and_print_what_is_shown() {
 #[test]
 fn the_guide_s_commands_work() {
     let (mut pages, mut commands, mut shown) = (0, 0, 0);
-    let mut files: Vec<_> = fs::read_dir(root().join("src/guide")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        fs::read_dir(root().join("src/guide")).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     for file in files {
         let text = fs::read_to_string(&file).unwrap();

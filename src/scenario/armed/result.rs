@@ -64,6 +64,9 @@ pub struct ReductionResult {
     pub retries: u64,
     /// Cycle of the first arming.
     pub start_cycle: Option<u64>,
+    /// Cycle in which the first contribution to a data round was ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_contribution_cycle: Option<u64>,
     /// Cycle in which the last participant had the last result.
     pub end_cycle: Option<u64>,
     /// From the last contribution being ready to the last participant having the result, over complete data rounds: least.

@@ -277,6 +277,7 @@ impl<'a> Run<'a> {
             outcomes: Outcomes::default(),
             retries: 0,
             start_cycle: flows.iter().filter_map(|(_, rounds)| rounds.first()).map(|round| round.armed).min(),
+            first_contribution_cycle: None,
             end_cycle: told.last,
             latency_min_cycles: None,
             latency_mean_cycles: None,
@@ -391,6 +392,11 @@ impl<'a> Run<'a> {
             result.latency_mean_cycles = Some(latencies.iter().sum::<u64>() as f64 / latencies.len() as f64);
         }
         result.timeout_hint_1024_cycles = hint(&flows, &told);
+        let data = |(_, rounds): &(u8, &[RootRound])| {
+            rounds.iter().filter(|round| round.round.data.is_some()).map(|round| round.own_ready).min()
+        };
+        let leaves = told.first_entered.iter().filter(|(key, _)| key.1.is_some()).map(|(_, &cycle)| cycle);
+        result.first_contribution_cycle = leaves.chain(flows.iter().filter_map(data)).min();
         let total: u64 = merged.values().sum();
         // From the leaves up: the deepest engines first, software last.
         let mut places: Vec<(MergedAt, u64)> = merged.into_iter().collect();
@@ -440,7 +446,7 @@ impl<'a> Run<'a> {
     /// The rounds of a reduction, flow by flow.
     fn flows(&self, index: usize) -> Vec<(u8, &[RootRound])> {
         let reduction = &self.armed.reductions[index];
-        let end = &self.ready.system.ends()[reduction.root as usize];
+        let end = self.ready.system.end(reduction.root as usize);
         let roots = end.roots().iter().filter(|root| usize::from(root.job().number) == index);
         let softs = end.softs().iter().filter(|soft| usize::from(soft.job().number) == index);
         roots.map(|root| (root.flow(), root.rounds())).chain(softs.map(|soft| (0, soft.rounds()))).collect()

@@ -9,11 +9,12 @@ use crate::arith::Op;
 use crate::piuma::host::MAX_ROUNDS;
 use crate::piuma::host::schedule::{Algorithm, Schedule};
 use crate::scenario::config::{Collective, Topology};
-use crate::scenario::file::{CollectiveKind, Distribution, ParticipantsFile};
+use crate::scenario::file::{CollectiveKind, DelayFile, Distribution, ParticipantsFile};
 use crate::scenario::limits;
 use crate::scenario::names::{self, DType, Layout, Named, layout};
 use crate::scenario::problem::Problem;
 use crate::scenario::programs::config::ends;
+use crate::scenario::random::Stream;
 
 /// A collective in software.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -48,6 +49,9 @@ pub struct Host {
     pub packet_words: u64,
     /// First cycle.
     pub start_cycle: u64,
+    /// By how much each rank starts late; empty if none does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub delays: Vec<u64>,
 }
 
 fn named<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
@@ -77,6 +81,7 @@ pub(crate) fn resolve(
     files: &[HostFile],
     collectives: &[Collective],
     topology: &Topology,
+    seed: u64,
     problems: &mut Vec<Problem>,
 ) -> Vec<Host> {
     let mut taken = BTreeMap::new();
@@ -85,7 +90,7 @@ pub(crate) fn resolve(
         .enumerate()
         .map(|(index, file)| {
             let path = format!("host[{index}]");
-            let host = host(file, index, &path, collectives, topology, problems);
+            let host = host(file, index, &path, (collectives, topology, seed), problems);
             if let Some(first) = taken.insert(host.name.clone(), path.clone()) {
                 problems.push(
                     Problem::at(format!("{path}.name"), format!("the name \"{}\" is taken", host.name))
@@ -101,8 +106,7 @@ fn host(
     file: &HostFile,
     index: usize,
     path: &str,
-    collectives: &[Collective],
-    topology: &Topology,
+    (collectives, topology, seed): (&[Collective], &Topology, u64),
     problems: &mut Vec<Problem>,
 ) -> Host {
     let mut like = None;
@@ -156,7 +160,7 @@ fn host(
     let elements = file.elements.or(model.map(|model| model.elements)).unwrap_or(1);
     let float = matches!(layout(dtype), Layout::Float { .. });
     let random = file.random.unwrap_or(if float { Distribution::Normal } else { Distribution::Integers });
-    let host = Host {
+    let mut host = Host {
         name: file.name.clone().unwrap_or_else(|| format!("h{index}")),
         algorithm: file.algorithm,
         mode: file.mode,
@@ -170,7 +174,9 @@ fn host(
         overhead_cycles: file.overhead_cycles,
         packet_words: file.packet_words,
         start_cycle: file.start_cycle,
+        delays: Vec::new(),
     };
+    host.delays = delays(file, index, path, host.ranks.len(), seed, problems);
     if host.exchange == HostExchange::Get && host.mode == HostMode::Fabric {
         problems.push(
             Problem::at(format!("{path}.exchange"), "on the fabric messages are written, not read")
@@ -193,4 +199,29 @@ fn host(
         );
     }
     host
+}
+
+/// By how much each rank starts late; empty if none does.
+fn delays(file: &HostFile, index: usize, path: &str, ranks: usize, seed: u64, problems: &mut Vec<Problem>) -> Vec<u64> {
+    let list = match &file.delay_cycles {
+        DelayFile::Same(delay) => vec![*delay; ranks],
+        DelayFile::Each(list) => {
+            if list.len() != ranks {
+                let message = format!("{} delays for {ranks} ranks", list.len());
+                let problem = Problem::at(format!("{path}.delay_cycles"), message);
+                problems.push(problem.expected("one number for all, or one for each"));
+            }
+            list.clone()
+        }
+        DelayFile::Random { random_max } => {
+            let drawn = |rank| Stream::delays(seed, 1 << 33 | index, rank).below(random_max + 1);
+            (0..ranks).map(drawn).collect()
+        }
+    };
+    let late = list.iter().any(|delay| *delay > 0);
+    if late && file.mode == HostMode::Ideal {
+        let problem = Problem::at_key(format!("{path}.delay_cycles"), "in ideal mode all ranks start at once");
+        problems.push(problem);
+    }
+    if late { list } else { Vec::new() }
 }

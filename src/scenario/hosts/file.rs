@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::file::{Distribution, ParticipantsFile};
+use crate::scenario::file::{DelayFile, Distribution, ParticipantsFile};
 
 /// A collective in software. Hosts run one after the other, in the order of the file, after all `[[collective]]`s.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,6 +56,13 @@ pub struct HostFile {
     #[serde(default)]
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
     pub start_cycle: u64,
+    /// Cycles by which ranks start late: one number for all, a list with one for each, or a random choice.
+    #[serde(default, skip_serializing_if = "on_time")]
+    pub delay_cycles: DelayFile,
+}
+
+fn on_time(delay: &DelayFile) -> bool {
+    *delay == DelayFile::default()
 }
 
 fn eight() -> u64 {

@@ -12,7 +12,7 @@ use crate::piuma::System;
 use crate::piuma::host::Host as Rank;
 use crate::scenario::Loaded;
 use crate::scenario::build::Ready;
-use crate::scenario::result::Check;
+use crate::scenario::result::{Check, ResultData};
 
 /// What came of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub struct HostResult {
 /// The ranks of a host on the fabric.
 pub fn ranks<'a>(system: &'a System, host: &'a Host, index: usize) -> impl Iterator<Item = &'a Rank> {
     let class = build::class(index);
-    let at = |end: &u32| system.ends()[*end as usize].hosts.iter();
+    let at = |end: &u32| system.end(*end as usize).hosts.iter();
     host.ranks.iter().flat_map(at).filter(move |rank| rank.job().class == class)
 }
 
@@ -120,6 +120,22 @@ pub fn report(loaded: &Loaded, ready: &Ready, starts: &[Option<u64>], oracle: bo
         results.push(result);
     }
     (results, checks)
+}
+
+/// What all ranks of every host have in the end, a row a rank; no rows in ideal mode, where no data move.
+pub fn data(loaded: &Loaded, ready: &Ready) -> Vec<ResultData> {
+    let one = |(index, host): (usize, &Host)| {
+        let unpack = |rank: &Rank| {
+            let lanes = rank.vector().iter().flat_map(|&word| crate::arith::unpack_lanes(host.dtype, word));
+            lanes.take(host.elements as usize).collect()
+        };
+        let rows = match host.mode {
+            HostMode::Ideal => Vec::new(),
+            HostMode::Fabric => ranks(&ready.system, host, index).map(unpack).collect(),
+        };
+        ResultData { name: host.name.clone(), dtype: host.dtype, rows }
+    };
+    loaded.scenario.hosts.iter().enumerate().map(one).collect()
 }
 
 /// P-HOST-2: rounds and volumes.

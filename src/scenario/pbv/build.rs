@@ -15,7 +15,7 @@ use crate::kernel::{Cycle, Rng};
 use crate::pbv::ce::{CeCfg, Hazard};
 use crate::pbv::engine::EngineCfg;
 use crate::pbv::node::{Node, Part, TaskTime, When};
-use crate::pbv::packet::{Message, Packet};
+use crate::pbv::packet::{Groups, Message, Packet};
 use crate::pbv::plan::{self, Branch, Tables};
 use crate::pbv::routes::Directory;
 use crate::pbv::system::{Ground, System, Wires};
@@ -298,6 +298,8 @@ impl<'a> Builder<'a> {
                 plane: collective.plane,
                 mode: Mode { flush_to_zero: collective.flush_to_zero, ..Mode::rounding(collective.round) },
                 multicast: collective.kind == KindFile::Multicast,
+                forwards: collective.forwards.iter().map(|&switch| self.switch_device(switch)).collect(),
+                groups: collective.group.map(|group| Groups { first: group.first, count: group.count }),
             });
         }
         all
@@ -384,10 +386,12 @@ impl<'a> Builder<'a> {
         // An engine passes initialisation on to everybody below it, a frame after the other.
         let mut after = 0;
         for collective in collectives {
+            let record = if collective.forwards.is_empty() { 5 } else { 7 };
             let mut level = vec![&collective.tree];
             while !level.is_empty() {
                 let emitted = |branch: &&Branch| -> u64 {
-                    let below: u64 = branch.engines.iter().map(|engine| 4 + 5 * engine.preorder().len() as u64).sum();
+                    let below: u64 =
+                        branch.engines.iter().map(|engine| 4 + record * engine.preorder().len() as u64).sum();
                     below + 9 * branch.nodes.len() as u64
                 };
                 after += wide * (level.iter().map(emitted).max().unwrap_or(0) + 16) + trip;
@@ -439,6 +443,7 @@ impl<'a> Builder<'a> {
             );
             part.length = words;
             part.blocks = of.blocks;
+            part.group = of.group.is_some();
             (part.patience, part.asks) = (self.patience(index, collective), of.max_asks);
             if of.starts_on == StartFile::Initialisation {
                 part.starts_on = Message::Initialisation;
@@ -449,7 +454,7 @@ impl<'a> Builder<'a> {
         let source = &mut ends[of.source as usize];
         if multicast || !of.participants.contains(&of.source) {
             let mut part = Part::of(collective.like(collective.source, tables), Vec::new(), TaskTime::Never);
-            part.watches = true;
+            (part.watches, part.group) = (true, of.group.is_some());
             (part.patience, part.asks) = (self.patience(index, collective), of.max_asks);
             source.join(part);
         }
@@ -474,6 +479,7 @@ impl<'a> Builder<'a> {
             let when = match run {
                 1 => When::At(start),
                 _ if of.posted => When::Next,
+                run if collective.groups.is_some() => When::Arrived(collective.groups.expect("looked at"), run - 1),
                 run => When::Satisfied(of.cc_id, run - 1),
             };
             let frame = if multicast {

@@ -75,12 +75,18 @@ pub struct Collective {
     pub source: u32,
     /// Who takes part.
     pub participants: Participants,
+    /// Its place in an inter-group barrier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<Group>,
     /// The switch of the master engine.
     pub master: u32,
     /// How engines hang below it.
     pub tree: TreeFile,
     /// Engines that report elsewhere: switch and the one above.
     pub parents: BTreeMap<u32, u32>,
+    /// Switches whose engines hand responses on unmerged.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub forwards: BTreeSet<u32>,
     /// Which engine of each switch.
     pub plane: u8,
     /// Rounds.
@@ -109,6 +115,17 @@ pub struct Collective {
     pub same_every_round: bool,
 }
 
+/// A group of an inter-group barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Group {
+    /// Which of them, counted from 0.
+    pub number: u8,
+    /// How many there are.
+    pub count: u8,
+    /// Context of the first.
+    pub first: u16,
+}
+
 // The signature is serde's.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn named<T: Named, S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
@@ -125,7 +142,7 @@ impl Collective {
     pub fn rows(&self) -> usize {
         match self.kind {
             KindFile::Allreduce => self.participants.len(),
-            KindFile::Barrier => 0,
+            KindFile::Barrier | KindFile::InterGroupBarrier => 0,
             KindFile::Multicast => 1,
         }
     }
@@ -141,9 +158,18 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, problems: &mut Vec<Pr
     let mut contexts = BTreeMap::new();
     let mut total = 0u64;
     let mut collectives = Vec::new();
+    let (mut all, mut next) = (Vec::new(), 0);
     for (index, collective) in file.collective.iter().enumerate() {
         let path = format!("pbv.collective[{index}]");
-        let resolved = one(collective, index, &path, file, topology, problems);
+        let resolved = if collective.kind == KindFile::InterGroupBarrier {
+            groups(collective, (index, next), &path, file, topology, problems)
+        } else {
+            vec![one(collective, (index, next), &path, file, topology, problems)]
+        };
+        next += resolved.len() as u32;
+        all.extend(resolved.into_iter().map(|resolved| (path.clone(), resolved)));
+    }
+    for (path, resolved) in all {
         if let Some(first) = names.insert(resolved.name.clone(), path.clone()) {
             problems.push(
                 Problem::at(format!("{path}.name"), format!("the name \"{}\" is taken", resolved.name))
@@ -254,9 +280,103 @@ fn setup(file: &SetupFile, collectives: &[Collective], topology: &Topology, prob
     Setup { file: file.clone(), configured_by, through }
 }
 
+/// The groups of an inter-group barrier, as collectives of their own.
+fn groups(
+    file: &CollectiveFile,
+    (index, next): (usize, u32),
+    path: &str,
+    pbv: &PbvFile,
+    topology: &Topology,
+    problems: &mut Vec<Problem>,
+) -> Vec<Collective> {
+    let who = [
+        ("participants", file.participants != ParticipantsFile::All),
+        ("at_switches", !file.at_switches.is_empty()),
+        ("except", !file.except.is_empty()),
+    ];
+    for (key, _) in who.into_iter().filter(|&(_, given)| given) {
+        let problem = Problem::at_key(format!("{path}.{key}"), format!("an inter-group barrier has no `{key}`"));
+        problems.push(problem.help("`groups` says who takes part"));
+    }
+    if file.rearm {
+        let what = "an inter-group barrier has no `rearm`: who goes on does not know whether his group is complete";
+        problems.push(Problem::at_key(format!("{path}.rearm"), what));
+    }
+    let count = file.groups.len();
+    if count < 2 {
+        problems.push(
+            Problem::at(format!("{path}.groups"), "too few groups for an inter-group barrier").expected("two or more"),
+        );
+    }
+    let mut seen = BTreeMap::new();
+    for (number, group) in file.groups.iter().enumerate() {
+        for (at, end) in group.iter().enumerate() {
+            let here = format!("{path}.groups[{number}][{at}]");
+            end_point(u32::try_from(*end).unwrap_or(u32::MAX), topology, &here, problems);
+            if let Some(first) = seen.insert(*end, here.clone()) {
+                let what = format!("end point {end} takes part twice");
+                problems.push(Problem::at(here, what).related(first, "here already"));
+            }
+        }
+    }
+    let members = file.groups.iter().flatten().count();
+    for (at, late) in file.late.iter().enumerate() {
+        if !seen.contains_key(&u64::from(late.end_point)) {
+            let here = format!("{path}.late[{at}].end_point");
+            problems.push(Problem::at(here, format!("end point {} takes no part", late.end_point)));
+        }
+    }
+    if let ComputeFile::List(rows) = &file.task_cycles
+        && rows.len() != 1
+        && rows.len() != members
+    {
+        problems.push(
+            Problem::at(format!("{path}.task_cycles"), format!("{} rows for {members} participants", rows.len()))
+                .expected("one row for each, group by group, or one row for all"),
+        );
+        return Vec::new();
+    }
+    let first = file.cc_id.unwrap_or(next);
+    if first as usize + count > 1 << 12 {
+        problems.push(
+            Problem::at(format!("{path}.cc_id"), format!("contexts {first} to {}", first as usize + count - 1))
+                .expected("contexts up to 4095"),
+        );
+        return Vec::new();
+    }
+    let source = file.source.or(file.groups.iter().flatten().next().map(|&end| u32::try_from(end).unwrap_or(u32::MAX)));
+    let (mut all, mut before) = (Vec::new(), 0);
+    for (number, group) in file.groups.iter().enumerate() {
+        let mut own = file.clone();
+        // What is wrong with members has been said.
+        let ends = u64::from(topology.end_points());
+        let unique: BTreeSet<u64> = group.iter().copied().filter(|&end| end < ends).collect();
+        let mut members = group.clone();
+        members.retain(|end| unique.contains(end));
+        members.dedup();
+        own.name = Some(format!("{}.{number}", file.name.clone().unwrap_or_else(|| format!("c{index}"))));
+        (own.participants, own.source) = (ParticipantsFile::List(members), source);
+        own.cc_id = Some(first + number as u32);
+        own.late.retain(|late| group.contains(&u64::from(late.end_point)));
+        if let ComputeFile::List(rows) = &mut own.task_cycles
+            && rows.len() != 1
+        {
+            *rows = rows[before..before + group.len()].to_vec();
+        }
+        before += group.len();
+        // What is wrong with one group's keys is wrong with all of them: it is said once.
+        let mut found = Vec::new();
+        let mut resolved = one(&own, (index, next), path, pbv, topology, &mut found);
+        problems.extend(found.into_iter().filter(|_| number == 0));
+        resolved.group = Some(Group { number: number as u8, count: count as u8, first: first as u16 });
+        all.push(resolved);
+    }
+    all
+}
+
 fn one(
     file: &CollectiveFile,
-    index: usize,
+    (index, next): (usize, u32),
     path: &str,
     pbv: &PbvFile,
     topology: &Topology,
@@ -317,6 +437,7 @@ fn one(
             parents.insert(below, above);
         }
     }
+    let forwards = forwards(&file.forwards, master, path, topology, problems);
     if file.plane >= pbv.engine.per_switch {
         problems.push(
             Problem::at(format!("{path}.plane"), format!("switches have no engine {}", file.plane))
@@ -324,16 +445,22 @@ fn one(
                 .help("`pbv.engine.per_switch` is how many there are"),
         );
     }
+    if file.kind != KindFile::InterGroupBarrier && !file.groups.is_empty() {
+        problems.push(
+            Problem::at_key(format!("{path}.groups"), "only an inter-group barrier has `groups`")
+                .expected("`kind = \"inter-group-barrier\"` for one"),
+        );
+    }
     timing(file, path, &list, problems);
     let dtype = file.dtype.as_deref().and_then(DType::from_name).unwrap_or(DType::F64);
     let given = file.op.as_deref().and_then(Op::from_name);
     let op = match file.kind {
-        KindFile::Barrier => Op::Barrier,
+        KindFile::Barrier | KindFile::InterGroupBarrier => Op::Barrier,
         // A multicast reduces nothing; its context could.
         KindFile::Allreduce | KindFile::Multicast => given.unwrap_or(Op::Sum),
     };
     arithmetic(file, path, op, dtype, problems);
-    let elements = if file.kind == KindFile::Barrier { 0 } else { file.elements.unwrap_or(1) };
+    let elements = if file.kind.is_barrier() { 0 } else { file.elements.unwrap_or(1) };
     let most = MAX_PAYLOAD_BYTES as u32 / 8 * dtype.lanes();
     if elements > most {
         problems.push(
@@ -354,12 +481,14 @@ fn one(
         elements,
         initial: None,
         order: file.order,
-        cc_id: file.cc_id.unwrap_or(index as u32) as u16,
+        cc_id: file.cc_id.unwrap_or(next) as u16,
         source,
         participants: Participants { list, all },
+        group: None,
         master,
         tree: file.tree,
         parents,
+        forwards,
         plane: file.plane as u8,
         rounds: file.rounds,
         rearm: file.rearm,
@@ -379,6 +508,29 @@ fn one(
     collective
 }
 
+/// Switches whose engines hand responses on.
+fn forwards(
+    names: &[String],
+    master: u32,
+    path: &str,
+    topology: &Topology,
+    problems: &mut Vec<Problem>,
+) -> BTreeSet<u32> {
+    let mut all = BTreeSet::new();
+    for (at, name) in names.iter().enumerate() {
+        let here = format!("{path}.forwards[{at}]");
+        if name == "all" {
+            all.extend((0..topology.switches()).filter(|&switch| switch != master));
+        } else if let Some(switch) = switch(name, topology, here.clone(), problems) {
+            if switch == master {
+                problems.push(Problem::at(here, "the master has nobody to hand responses on to"));
+            }
+            all.insert(switch);
+        }
+    }
+    all
+}
+
 /// What makes no sense for a kind or type.
 fn arithmetic(file: &CollectiveFile, path: &str, op: Op, dtype: DType, problems: &mut Vec<Problem>) {
     if file.kind == KindFile::Allreduce {
@@ -390,7 +542,7 @@ fn arithmetic(file: &CollectiveFile, path: &str, op: Op, dtype: DType, problems:
             problems.push(Problem::at(format!("{path}.op"), format!("{} {why}, not {}", op.name(), dtype.name())));
         }
     } else {
-        let what = if file.kind == KindFile::Barrier { "barrier" } else { "multicast" };
+        let what = if file.kind.is_barrier() { "barrier" } else { "multicast" };
         let mut keys = vec![
             ("op", file.op.is_some()),
             ("round", file.round.is_some()),
@@ -398,7 +550,7 @@ fn arithmetic(file: &CollectiveFile, path: &str, op: Op, dtype: DType, problems:
             ("initial", file.initial.is_some()),
             ("order", file.order != OrderFile::Arrival),
         ];
-        if file.kind == KindFile::Barrier {
+        if file.kind.is_barrier() {
             keys.extend([("dtype", file.dtype.is_some()), ("elements", file.elements.is_some())]);
         }
         for (key, given) in keys {
@@ -462,7 +614,7 @@ fn initial(given: Option<&Number>, path: &str, dtype: DType, problems: &mut Vec<
 
 fn data(file: &CollectiveFile, path: &str, collective: &Collective, problems: &mut Vec<Problem>) -> Data {
     let path = format!("{path}.data");
-    if collective.kind == KindFile::Barrier {
+    if collective.kind.is_barrier() {
         if file.data.is_some() {
             problems.push(Problem::at_key(path, "a barrier has no data"));
         }

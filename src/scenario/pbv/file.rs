@@ -212,7 +212,7 @@ pub struct CollectiveFile {
     pub initial: Option<Number>,
     /// In which order an engine reduces.
     pub order: OrderFile,
-    /// Collective context. Default: the collective's number.
+    /// Collective context. Default: the number of contexts of the collectives before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 4095))]
     pub cc_id: Option<u32>,
@@ -222,6 +222,11 @@ pub struct CollectiveFile {
     pub source: Option<u32>,
     /// Who takes part.
     pub participants: ParticipantsFile,
+    /// inter-group-barrier: the participants, group by group; they take as many contexts, from `cc_id` on. Each is a
+    /// collective of its own in the results, "NAME.0", "NAME.1", …
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 255), inner(length(min = 1), inner(range(min = 0, max = 4_194_303))))]
+    pub groups: Vec<Vec<u64>>,
     /// Only end points of these switches take part. Default: of all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 65_536), inner(length(min = 1)))]
@@ -239,6 +244,11 @@ pub struct CollectiveFile {
     /// Switches whose engines report to another one than `tree` says: name of the engine below and of the one above.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub parents: BTreeMap<String, String>,
+    /// Switches whose engines hand the responses of engines below them on as they are, beside their own, instead of merging
+    /// them: names, or "all" for every one but the master's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 65_536), inner(length(min = 1)))]
+    pub forwards: Vec<String>,
     /// Which of the packet engines of each switch it uses.
     #[schemars(range(min = 0, max = 3))]
     pub plane: u32,
@@ -290,11 +300,13 @@ impl Default for CollectiveFile {
             cc_id: None,
             source: None,
             participants: ParticipantsFile::All,
+            groups: Vec::new(),
             at_switches: Vec::new(),
             except: Vec::new(),
             master: None,
             tree: TreeFile::Routes,
             parents: BTreeMap::new(),
+            forwards: Vec::new(),
             plane: 0,
             rounds: 1,
             rearm: false,
@@ -319,8 +331,17 @@ pub enum KindFile {
     Allreduce,
     /// Nobody goes on before everybody has arrived.
     Barrier,
+    /// The members of a group go on when all of the other groups have arrived.
+    InterGroupBarrier,
     /// The source sends data to everybody.
     Multicast,
+}
+
+impl KindFile {
+    /// Whether it moves no data.
+    pub fn is_barrier(self) -> bool {
+        matches!(self, Self::Barrier | Self::InterGroupBarrier)
+    }
 }
 
 /// Orders of reduction.

@@ -61,7 +61,9 @@ impl<'a> Reader<'a> {
             list.sort_by_key(|entered| entered.entry);
         }
         for entered in list {
-            let part = match branch.engines.iter().find(|engine| engine.device == entered.device) {
+            // An engine below, or further down where responses are handed on.
+            let below = branch.preorder().into_iter().skip(1).find(|engine| engine.device == entered.device);
+            let part = match below {
                 Some(engine) => self.at(engine, run),
                 None => self.operand(entered.device, run),
             };

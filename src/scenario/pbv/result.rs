@@ -43,7 +43,7 @@ pub struct EnginesResult {
 pub struct CollectiveResult {
     /// Its name.
     pub name: String,
-    /// "allreduce", "barrier" or "multicast".
+    /// "allreduce", "barrier", "inter-group-barrier" or "multicast".
     pub kind: String,
     /// Its operation.
     pub op: String,
@@ -51,6 +51,12 @@ pub struct CollectiveResult {
     pub dtype: String,
     /// Its context.
     pub cc_id: u16,
+    /// Group of an inter-group barrier, counted from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<u8>,
+    /// How many groups it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<u8>,
     /// Name of the end point that issued it.
     pub source: String,
     /// Name of the switch of the master engine.
@@ -69,7 +75,8 @@ pub struct CollectiveResult {
     pub start_cycle: Option<u64>,
     /// Cycle in which the last participant had the last answer.
     pub end_cycle: Option<u64>,
-    /// From the last contribution being made to the last participant having the answer, over complete rounds: least.
+    /// From the last contribution being made to the last participant having the answer, over complete rounds: least. Group
+    /// of an inter-group barrier: the longest that a member waited after it and all of the other groups had arrived.
     pub latency_min_cycles: Option<u64>,
     /// The same: mean.
     pub latency_mean_cycles: Option<f64>,
@@ -124,6 +131,10 @@ impl CollectiveResult {
         let what = match kind.as_str() {
             "barrier" => "barrier".to_owned(),
             "multicast" => format!("multicast of {data}"),
+            "inter-group-barrier" => {
+                let number = self.group.unwrap_or(0) + 1;
+                format!("inter-group barrier, group {number} of {}", self.groups.unwrap_or(0))
+            }
             _ => format!("{kind} ({op}) of {data}"),
         };
         let rounds = outcomes.complete + outcomes.after_retry + outcomes.incomplete + outcomes.silent + outcomes.open;
@@ -140,7 +151,7 @@ impl CollectiveResult {
         );
         lines.push((self.name.clone(), head));
         let exact = match self.bit_exact {
-            Some(true) if kind != "barrier" => ", bit-exact: yes",
+            Some(true) if !kind.ends_with("barrier") => ", bit-exact: yes",
             Some(false) => ", bit-exact: NO",
             _ => "",
         };
@@ -153,7 +164,11 @@ impl CollectiveResult {
             (self.latency_min_cycles, self.latency_mean_cycles, self.latency_max_cycles)
         {
             let ns = nanoseconds(1) * mean;
-            let from = if kind == "multicast" { "first" } else { "last contribution" };
+            let from = match kind.as_str() {
+                "multicast" => "first",
+                "inter-group-barrier" => "last contribution of the others",
+                _ => "last contribution",
+            };
             let text = format!("{from} to last answer: {mean:.1} cycles on average ({least} to {most}) = {ns:.1} ns");
             lines.push((String::new(), text));
         }

@@ -167,7 +167,7 @@ impl<'a> Run<'a> {
     }
 
     fn node(&self, end: u32) -> &Node {
-        &self.ready.system.ends()[end as usize]
+        self.ready.system.end(end as usize)
     }
 
     fn name(&self, device: u16) -> String {
@@ -177,7 +177,7 @@ impl<'a> Run<'a> {
     /// End points that are not done, the first of them.
     fn open(&self) -> Vec<String> {
         let mut open: Vec<String> = Vec::new();
-        let ends = self.ready.system.ends()[..self.ready.devices.len()].iter();
+        let ends = self.ready.system.ends().iter().take(self.ready.devices.len());
         for node in ends.filter(|node| !self.excused.contains(&node.device())) {
             let waits = self.pbv.collectives.iter().any(|of| node.waits(of.cc_id));
             if waits || node.unsent() > 0 {
@@ -281,6 +281,26 @@ impl<'a> Run<'a> {
         runs
     }
 
+    /// When the last member of the other groups of an inter-group barrier arrived.
+    fn others_met(&self, of: &Collective, run: u32) -> Option<u64> {
+        let group = of.group?;
+        let others = self
+            .pbv
+            .collectives
+            .iter()
+            .filter(|other| other.group.is_some_and(|at| at.first == group.first && at.number != group.number));
+        let members = others.flat_map(|other| other.participants.iter().map(move |&end| (end, other.cc_id)));
+        let outcomes = members.flat_map(|(end, cc_id)| self.node(end).outcomes(cc_id));
+        outcomes.filter(|outcome| outcome.run == run).map(|outcome| outcome.met).max()
+    }
+
+    /// A member of a group that went on before the last of the other groups had arrived.
+    fn too_early(&self, of: &Collective, others: u64, answers: &[Answer]) -> Option<String> {
+        let early = answers.iter().find(|answer| answer.cycle <= others)?;
+        let (who, name) = (self.name(early.device), &of.name);
+        Some(format!("{who} of {name} went on in cycle {}, the last of the others met in {others}", early.cycle))
+    }
+
     /// The runs of a collective that every participant has the answer of, without an error.
     fn ended(&self, of: &Collective) -> why::pbv::Runs {
         let multicast = of.kind == KindFile::Multicast;
@@ -355,12 +375,15 @@ impl<'a> Run<'a> {
             kind: match of.kind {
                 KindFile::Allreduce => "allreduce",
                 KindFile::Barrier => "barrier",
+                KindFile::InterGroupBarrier => "inter-group-barrier",
                 KindFile::Multicast => "multicast",
             }
             .into(),
             op: Named::name(of.op).into(),
             dtype: Named::name(of.dtype).into(),
             cc_id: of.cc_id,
+            group: of.group.map(|group| group.number),
+            groups: of.group.map(|group| group.count),
             source: self.name(plan.source),
             master: self.name(plan.tree.device),
             engines: plan.tree.preorder().len() as u64,
@@ -391,6 +414,7 @@ impl<'a> Run<'a> {
                 let device = self.ready.devices[end as usize];
                 self.excused.contains(&device) && !answers.iter().any(|answer| answer.device == device)
             });
+            let others = self.others_met(of, run);
             let everybody = !answers.is_empty() && answers.len() + lost.count() >= wanted;
             let error = answers.iter().any(|answer| answer.error.is_some());
             let mut missing = self.missing(of, run);
@@ -414,6 +438,9 @@ impl<'a> Run<'a> {
                 if fault.is_none() && complete && !multicast {
                     fault = reader.not_once(value);
                 }
+                if fault.is_none() && !error {
+                    fault = others.and_then(|others| self.too_early(of, others, &answers));
+                }
                 if fault.is_none() && answers.len() > wanted {
                     fault = Some(format!("{} answers for {wanted} nodes", answers.len()));
                 }
@@ -430,7 +457,11 @@ impl<'a> Run<'a> {
             if let Some(fault) = &fault {
                 wrong.get_or_insert_with(|| format!("round {run}: {fault}"));
             }
-            let latency = end.zip(met).map(|(end, met)| end.saturating_sub(met));
+            // Who goes on when others have arrived waits for them, and for nobody of his own group.
+            let latency = match others {
+                Some(others) => answers.iter().map(|answer| answer.cycle.saturating_sub(answer.met.max(others))).max(),
+                None => end.zip(met).map(|(end, met)| end.saturating_sub(met)),
+            };
             if complete {
                 latencies.extend(latency);
                 if let Some(answer) = first {
@@ -545,7 +576,7 @@ fn different(of: &Collective, value: &Value, answers: &[Answer]) -> Option<Strin
         if answer.error.is_some() && answer.words.is_empty() {
             continue;
         }
-        if of.kind != KindFile::Barrier && answer.words != expected {
+        if !of.kind.is_barrier() && answer.words != expected {
             let (got, right) = (elements(of, &answer.words), elements(of, expected));
             let at = got.iter().zip(&right).position(|(a, b)| a != b).unwrap_or(got.len().min(right.len()));
             let text = |list: &[u64]| list.get(at).map_or("nothing".into(), |&bits| hex(of.dtype, &[bits]).concat());

@@ -123,7 +123,7 @@ pub fn report(scenario: &Scenario, built: &[Built], system: &System, oracle: boo
 fn calls(collective: &Collective, built: &Built, system: &System, oracle: bool) -> Vec<CallResult> {
     let id = collective.id as u16;
     let of = |end: u32| -> Vec<(&Call, Option<&Job>)> {
-        let point = &system.ends()[end as usize];
+        let point = system.end(end as usize);
         let calls = point.processor.iter().flat_map(|processor| processor.calls()).filter(|call| call.id == id);
         calls.map(|call| (call, point.core.as_ref().and_then(|core| core.jobs().get(call.job?)))).collect()
     };

@@ -1,6 +1,6 @@
 //! The critical path of a round of the armed family: from the last participant that had the result back to the arming.
 //!
-//! Frames are followed flit by flit ([`hops`](super::hops)); what stations made of them is read from their logs and records: an engine sent
+//! Frames are followed flit by flit (`hops`); what stations made of them is read from their logs and records: an engine sent
 //! because its last contribution came or its time was up; the root completed a round because its own contribution was ready or
 //! the last partial result came, and asked again because its time was up; a leaf contributed because it was done with its
 //! work or was armed again.
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
     }
 
     fn end(&self, node: u32) -> &'a End {
-        &self.system.ends()[(node - self.first_end) as usize]
+        self.system.end((node - self.first_end) as usize)
     }
 
     /// A process had a frame in cycle `path.at`: back over what software took and the way of the frame to who sent it.

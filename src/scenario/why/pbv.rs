@@ -1,6 +1,6 @@
 //! The critical path of a run of the PBV family: from the last participant that had the answer back to the command.
 //!
-//! Frames are followed flit by flit ([`hops`](super::hops)); what engines and nodes made of them is read from their logs: an
+//! Frames are followed flit by flit (`hops`); what engines and nodes made of them is read from their logs: an
 //! engine answered because the last message came, was tracked and reduced, or because its watchdog fired; it passed on what it
 //! had taken in the same cycle; a node contributed because its task was over or because it was asked again.
 
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
     fn log(&self, node: u32) -> &'a Log {
         match self.wires.bump(node) {
             Some(Wired::Engine(engine)) if node < self.first_end => &engine.log,
-            _ => &self.system.ends()[node.saturating_sub(self.first_end) as usize].log,
+            _ => &self.system.end(node.saturating_sub(self.first_end) as usize).log,
         }
     }
 

@@ -29,13 +29,17 @@ pub struct Chart {
     pub y: String,
     /// Levels instead of numbers on the horizontal axis.
     pub levels: Vec<String>,
+    /// The vertical axis is logarithmic; values that are not positive are left out.
+    pub log_y: bool,
+    /// Series stand side by side at each level, so that none hides another one of the same height.
+    pub side_by_side: bool,
     /// What is drawn.
     pub series: Vec<Series>,
 }
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 320.0;
-const LEFT: f64 = 64.0;
+const LEFT: f64 = 74.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 52.0;
@@ -65,50 +69,124 @@ pub fn short(value: f64) -> String {
     format!("{text}{suffix}")
 }
 
+/// Axes with their ticks: from where to where, and where numbers stand.
+struct Axis {
+    low: f64,
+    high: f64,
+    ticks: Vec<f64>,
+    log: bool,
+}
+
+impl Axis {
+    /// An even axis over these values; it begins at 0 if that leaves at least `share` of it to the data.
+    fn even(low: f64, high: f64, share: f64) -> Self {
+        let low = if low >= 0.0 && low < share * high || high <= low { low.min(0.0) } else { low };
+        let step = step((high - low).max(1e-9));
+        let low = (low / step).floor() * step;
+        let high = ((high / step).ceil() * step).max(low + step);
+        let count = ((high - low) / step).round() as u32;
+        Self { low, high, ticks: (0..=count).map(|tick| low + f64::from(tick) * step).collect(), log: false }
+    }
+
+    /// A logarithmic axis from a 1, 2 or 5 times a power of ten to another one.
+    fn log(low: f64, high: f64) -> Self {
+        let all = (-12..=18).flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * 10f64.powi(power)));
+        let all: Vec<f64> = all.collect();
+        let from = all.iter().rposition(|tick| *tick <= low * (1.0 + 1e-12)).unwrap_or(0);
+        let to = all.iter().position(|tick| *tick >= high * (1.0 - 1e-12)).unwrap_or(all.len() - 1).max(from + 1);
+        let span = &all[from..=to];
+        let whole = |tick: &f64| (tick.log10() - tick.log10().round()).abs() < 1e-9;
+        // Many decades have numbers at powers of ten only.
+        let ticks = if span.len() <= 10 { span.to_vec() } else { span.iter().copied().filter(whole).collect() };
+        Self { low: span[0], high: span[span.len() - 1], ticks, log: true }
+    }
+
+    /// Where a value stands, from 0 to 1.
+    fn place(&self, value: f64) -> f64 {
+        if self.log {
+            (value / self.low).log10() / (self.high / self.low).log10()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        }
+    }
+}
+
+/// The mark of a series: shapes differ too, for those who do not tell colours apart.
+fn mark(series: usize, x: f64, y: f64, inside: &str) -> String {
+    let class = series % 12;
+    match series % 4 {
+        0 => format!("<circle class=\"mark c{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\">{inside}</circle>"),
+        1 => format!(
+            "<rect class=\"mark c{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"7.4\" height=\"7.4\">{inside}</rect>",
+            x - 3.7,
+            y - 3.7
+        ),
+        2 => format!("<path class=\"mark c{class}\" d=\"M{x:.1} {:.1}l4.8 8.4h-9.6z\">{inside}</path>", y - 5.2),
+        _ => format!(
+            "<path class=\"mark c{class}\" d=\"M{x:.1} {:.1}l5.2 5.2l-5.2 5.2l-5.2 -5.2z\">{inside}</path>",
+            y - 5.2
+        ),
+    }
+}
+
+/// A legend whose entries look like the series.
+pub fn legend(names: &[&str]) -> String {
+    let mut out = String::from("<div class=\"legend\">");
+    for (index, name) in names.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<span><svg class=\"key\" viewBox=\"0 0 24 12\" aria-hidden=\"true\"><path class=\"line c{}\" d=\"M0 6H24\"/>{}</svg>{}</span>",
+            index % 12,
+            mark(index, 12.0, 6.0, ""),
+            escape(name)
+        );
+    }
+    out + "</div>\n"
+}
+
 impl Chart {
+    /// The points of a series that can be drawn.
+    fn points<'a>(&self, series: &'a Series) -> impl Iterator<Item = (usize, (f64, f64))> + 'a {
+        let log = self.log_y;
+        let there = move |(x, y): &(f64, f64)| x.is_finite() && y.is_finite() && (!log || *y > 0.0);
+        series.points.iter().copied().enumerate().filter(move |(_, point)| there(point))
+    }
+
     /// The diagram as a `figure`.
     pub fn html(&self) -> String {
-        let all =
-            || self.series.iter().flat_map(|series| &series.points).filter(|(x, y)| x.is_finite() && y.is_finite());
-        let (mut x_low, mut x_high) =
-            all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (x, _)| (low.min(*x), high.max(*x)));
-        let (mut low, high) =
-            all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (_, y)| (low.min(*y), high.max(*y)));
+        let all = || self.series.iter().flat_map(|series| self.points(series)).map(|(_, point)| point);
+        let range = |values: &mut dyn Iterator<Item = f64>| {
+            values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
+        };
+        let (x_low, x_high) = range(&mut all().map(|point| point.0));
+        let (low, high) = range(&mut all().map(|point| point.1));
         if !x_low.is_finite() || !low.is_finite() {
             return String::new();
         }
         // An axis begins at 0 unless that would press all data into its upper part.
-        low = if low >= 0.0 && low < 0.7 * high || high <= low { low.min(0.0) } else { low };
-        let y_step = step((high - low).max(1e-9));
-        let (y_low, y_high) = (
-            (low / y_step).floor() * y_step,
-            ((high / y_step).ceil() * y_step).max((low / y_step).floor() * y_step + y_step),
-        );
-        let x_step = step((x_high - x_low).max(1e-9));
-        if self.levels.is_empty() {
-            x_low = if x_low >= 0.0 && x_low < 0.5 * x_high { 0.0 } else { (x_low / x_step).floor() * x_step };
-            x_high = ((x_high / x_step).ceil() * x_step).max(x_low + x_step);
+        let y_axis = if self.log_y { Axis::log(low, high) } else { Axis::even(low, high, 0.7) };
+        let x_axis = if self.levels.is_empty() {
+            Axis::even(x_low, x_high, 0.5)
         } else {
-            (x_low, x_high) = (-0.5, self.levels.len() as f64 - 0.5);
-        }
+            Axis { low: -0.5, high: self.levels.len() as f64 - 0.5, ticks: Vec::new(), log: false }
+        };
         let (width, height) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
-        let at_x = |x: f64| LEFT + (x - x_low) / (x_high - x_low) * width;
-        let at_y = |y: f64| TOP + height - (y - y_low) / (y_high - y_low) * height;
+        let at_x = |x: f64| LEFT + x_axis.place(x) * width;
+        // Series that coincide on an axis of levels stand side by side.
+        let beside = |series: usize| {
+            let room = (0.5 * width / self.levels.len().max(1) as f64 / self.series.len().max(1) as f64).min(9.0);
+            if self.side_by_side { (series as f64 - (self.series.len() as f64 - 1.0) / 2.0) * room } else { 0.0 }
+        };
+        let at_y = |y: f64| TOP + height - y_axis.place(y) * height;
 
         let mut out = format!("<figure class=\"chart\"><figcaption>{}</figcaption>\n", escape(&self.title));
         if self.series.len() > 1 {
-            out.push_str("<div class=\"legend\">");
-            for (index, series) in self.series.iter().enumerate() {
-                let _ = write!(out, "<span><i class=\"c{}\"></i>{}</span>", index % 6, escape(&series.name));
-            }
-            out.push_str("</div>\n");
+            out += &legend(&self.series.iter().map(|series| series.name.as_str()).collect::<Vec<_>>());
         }
         let _ =
             writeln!(out, "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\"><title>{}</title>", escape(&self.title));
         let bottom = HEIGHT - BOTTOM;
-        let ticks = ((y_high - y_low) / y_step).round() as u32;
-        for tick in 0..=ticks {
-            let value = y_low + f64::from(tick) * y_step;
+        for &value in &y_axis.ticks {
             let y = at_y(value);
             let _ = writeln!(
                 out,
@@ -119,31 +197,27 @@ impl Chart {
                 short(value)
             );
         }
-        if self.levels.is_empty() {
-            for tick in 0..=((x_high - x_low) / x_step).round() as u32 {
-                let value = x_low + f64::from(tick) * x_step;
-                let _ = writeln!(
-                    out,
-                    "<text class=\"middle\" x=\"{:.1}\" y=\"{}\">{}</text>",
-                    at_x(value),
-                    bottom + 18.0,
-                    short(value)
-                );
-            }
-        } else {
-            // Only as many levels are named as have room.
-            let room =
-                width / self.levels.iter().map(|level| level.chars().count()).max().unwrap_or(1).max(2) as f64 / 8.0;
-            let every = (self.levels.len() as f64 / room.max(1.0)).ceil().max(1.0) as usize;
-            for (number, level) in self.levels.iter().enumerate().step_by(every) {
-                let _ = writeln!(
-                    out,
-                    "<text class=\"middle\" x=\"{:.1}\" y=\"{}\">{}</text>",
-                    at_x(number as f64),
-                    bottom + 18.0,
-                    escape(level)
-                );
-            }
+        for &value in &x_axis.ticks {
+            let _ = writeln!(
+                out,
+                "<text class=\"middle\" x=\"{:.1}\" y=\"{}\">{}</text>",
+                at_x(value),
+                bottom + 18.0,
+                short(value)
+            );
+        }
+        // Only as many levels are named as have room.
+        let longest = self.levels.iter().map(|level| level.chars().count()).max().unwrap_or(1).max(2);
+        let room = width / (longest + 1) as f64 / 9.0;
+        let every = (self.levels.len() as f64 / room.max(1.0)).ceil().max(1.0) as usize;
+        for (number, level) in self.levels.iter().enumerate().step_by(every) {
+            let _ = writeln!(
+                out,
+                "<text class=\"middle\" x=\"{:.1}\" y=\"{}\">{}</text>",
+                at_x(number as f64),
+                bottom + 18.0,
+                escape(level)
+            );
         }
         let _ = writeln!(out, "<path class=\"axis\" d=\"M{LEFT} {TOP}V{bottom}H{}\"/>", WIDTH - RIGHT);
         let _ = writeln!(
@@ -160,22 +234,18 @@ impl Chart {
             escape(&self.y)
         );
         for (index, series) in self.series.iter().enumerate() {
-            let class = index % 6;
             if !series.marks_only {
-                let line: Vec<String> =
-                    series.points.iter().map(|(x, y)| format!("{:.1},{:.1}", at_x(*x), at_y(*y))).collect();
-                let _ = writeln!(out, "<polyline class=\"line c{class}\" points=\"{}\"/>", line.join(" "));
+                let line: Vec<String> = self
+                    .points(series)
+                    .map(|(_, (x, y))| format!("{:.1},{:.1}", at_x(x) + beside(index), at_y(y)))
+                    .collect();
+                let _ = writeln!(out, "<polyline class=\"line c{}\" points=\"{}\"/>", index % 12, line.join(" "));
             }
             if series.marks_only || series.points.len() <= 40 {
-                for (at, (x, y)) in series.points.iter().enumerate() {
+                for (at, (x, y)) in self.points(series) {
                     let hint =
                         series.hints.get(at).map(|hint| format!("<title>{}</title>", escape(hint))).unwrap_or_default();
-                    let _ = writeln!(
-                        out,
-                        "<circle class=\"mark c{class}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3.5\">{hint}</circle>",
-                        at_x(*x),
-                        at_y(*y)
-                    );
+                    let _ = writeln!(out, "{}", mark(index, at_x(x) + beside(index), at_y(y), &hint));
                 }
             }
         }
@@ -251,16 +321,34 @@ mod tests {
             x: "stages".into(),
             y: "latency (cycles)".into(),
             levels: vec!["1".into(), "2".into(), "3".into()],
+            log_y: false,
+            side_by_side: false,
             series: vec![series("one"), series("two")],
         };
         let html = chart.html();
         assert!(html.contains("a &lt; b") && html.contains("latency (cycles)") && html.contains(">two<"), "{html}");
-        assert_eq!((html.matches("<polyline").count(), html.matches("<circle").count()), (2, 6));
+        // Three points each, and one in the legend; the second series has squares.
+        assert_eq!((html.matches("<polyline").count(), html.matches("class=\"mark").count()), (2, 8));
+        assert_eq!((html.matches("<circle").count(), html.matches("<rect").count()), (4, 4));
         for part in html.split("cx=\"").skip(1) {
             let x: f64 = part.split('"').next().unwrap().parse().unwrap();
             assert!((LEFT..=WIDTH - RIGHT).contains(&x));
         }
         assert_eq!(Chart::default().html(), "", "no data, no diagram");
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_equal_steps_for_equal_factors() {
+        let axis = Axis::log(95.0, 11_061.0);
+        assert_eq!((axis.low, axis.high), (50.0, 20_000.0));
+        assert!((axis.place(1000.0) - axis.place(100.0) - (axis.place(10_000.0) - axis.place(1000.0))).abs() < 1e-12);
+        assert_eq!(axis.ticks, [50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0, 10_000.0, 20_000.0]);
+        let wide = Axis::log(1.0, 1e6);
+        assert_eq!(wide.ticks, [1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
+        let series =
+            Series { name: "a".into(), points: vec![(0.0, 0.0), (1.0, 10.0), (2.0, 100.0)], ..Series::default() };
+        let html = Chart { log_y: true, series: vec![series], ..Chart::default() }.html();
+        assert_eq!(html.matches("class=\"mark").count(), 2, "nothing has a logarithm");
     }
 
     #[test]

@@ -83,8 +83,8 @@ pub fn page(subjects: &[Subject]) -> String {
     frame(&title, &body)
 }
 
-/// A page that needs nothing else around a body.
-pub(super) fn frame(title: &str, body: &str) -> String {
+/// A page around its parts: it loads nothing from anywhere.
+pub fn frame(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\"><title>watershed: {title}</title>\n<style>\n{STYLE}</style></head>\n<body>\n\
@@ -372,8 +372,8 @@ fn timeline(run: &RunSubject, out: &mut String) {
         title: title.into(),
         x: clock.clone(),
         y: y.into(),
-        levels: Vec::new(),
         series: vec![Series { points, ..Series::default() }],
+        ..Chart::default()
     };
     out.push_str("<h3>Over time</h3><div class=\"grid2\">\n");
     out.push_str(&chart("What is in the network", "flits in queues and on links", queued).html());
@@ -502,8 +502,14 @@ fn curve(sweep: &Sweep, rows: &[&Row], axis: &str, metric: &str) -> Option<Chart
         return None;
     }
     // Many numbers drawn by chance make an axis of numbers, not of levels.
-    let chart =
-        Chart { title: format!("{metric} over {axis}"), x: axis.to_owned(), y: metric.to_owned(), levels, series };
+    let chart = Chart {
+        title: format!("{metric} over {axis}"),
+        x: axis.to_owned(),
+        y: metric.to_owned(),
+        levels,
+        series,
+        ..Chart::default()
+    };
     if chart.levels.len() <= 24 {
         return Some(chart);
     }
@@ -534,10 +540,12 @@ fn sensitivity(sweep: &Sweep, rows: &[&Row], axis: &str, metric: &str) -> Option
 }
 
 fn command(row: &Row) -> String {
-    format!(
-        "<button class=\"copy\" type=\"button\" title=\"copy\">copy</button><code>{}</code>",
-        escape(&row.command())
-    )
+    copied(&row.command())
+}
+
+/// A command with a button that copies it.
+pub fn copied(command: &str) -> String {
+    format!("<button class=\"copy\" type=\"button\" title=\"copy\">copy</button><code>{}</code>", escape(command))
 }
 
 fn front(sweep: &Sweep, rows: &[Row], good: &[&Row], out: &mut String) {
@@ -570,8 +578,8 @@ fn front(sweep: &Sweep, rows: &[Row], good: &[&Row], out: &mut String) {
             title: format!("{} against {}", pair[1], pair[0]),
             x: pair[0].into(),
             y: pair[1].into(),
-            levels: Vec::new(),
             series: vec![series("all points", good, true), series("front", &front, names.len() > 2)],
+            ..Chart::default()
         };
         out.push_str(&chart.html());
     }

@@ -28,7 +28,9 @@ fn physical(name: &str, cells: &[&str]) -> Physical {
         Physical::BYTE_ARRAY
     } else if some.clone().all(|cell| cell.parse::<i64>().is_ok()) {
         Physical::INT64
-    } else if some.all(|cell| cell.parse::<f64>().is_ok() && cell.parse::<u64>().is_err() || cell.parse::<i64>().is_ok()) {
+    } else if some
+        .all(|cell| cell.parse::<f64>().is_ok() && cell.parse::<u64>().is_err() || cell.parse::<i64>().is_ok())
+    {
         Physical::DOUBLE
     } else {
         Physical::BYTE_ARRAY

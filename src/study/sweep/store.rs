@@ -68,17 +68,21 @@ pub struct Row {
 impl Row {
     /// The command that runs this point again.
     pub fn command(&self) -> String {
-        let quoted = |text: &str| {
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/=,+:".contains(&byte);
-            if text.bytes().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
-        };
-        let mut words = vec!["watershed run".to_owned(), quoted(&self.file)];
-        for set in &self.sets {
-            words.extend(["--set".to_owned(), quoted(set)]);
-        }
-        words.extend(["--seed".to_owned(), self.seed.to_string()]);
-        words.join(" ")
+        format!("{} --seed {}", command(&self.file, &self.sets), self.seed)
     }
+}
+
+/// `watershed run` with a scenario and what is set in it, as a shell takes it.
+pub fn command<'a>(file: &str, sets: impl IntoIterator<Item = &'a String>) -> String {
+    let quoted = |text: &str| {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/=,+:".contains(&byte);
+        if text.bytes().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    };
+    let mut words = vec!["watershed run".to_owned(), quoted(file)];
+    for set in sets {
+        words.extend(["--set".to_owned(), quoted(set)]);
+    }
+    words.join(" ")
 }
 
 /// What a store says when something is wrong.

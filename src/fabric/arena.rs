@@ -1,0 +1,168 @@
+//! A stretch of a system-wide array, indexed by system-wide numbers.
+//!
+//! ```text
+//!   system-wide    0 ........ from ........ from + len ........
+//!   part 0         [ arena    )
+//!   part 1                    [ arena       )
+//! ```
+//!
+//! A system that is evaluated by several threads is divided into parts, and each part owns its stretch of every large
+//! array. Numbers keep their meaning in all of them; a number of another part is a bug and panics. A system that is not
+//! divided has one arena that begins at 0.
+
+use std::ops::{Index, IndexMut, Range};
+
+/// The stretch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arena<T> {
+    items: Vec<T>,
+    from: usize,
+}
+
+impl<T> Arena<T> {
+    /// Items whose first has the number `from`.
+    pub fn new(from: usize, items: Vec<T>) -> Arena<T> {
+        Arena { items, from }
+    }
+
+    /// The numbers it holds.
+    #[inline]
+    pub fn range(&self) -> Range<usize> {
+        self.from..self.from + self.items.len()
+    }
+
+    /// Its items.
+    pub fn items(&self) -> &[T] {
+        &self.items
+    }
+
+    /// Its items, to be changed.
+    pub fn items_mut(&mut self) -> &mut [T] {
+        &mut self.items
+    }
+
+    /// The item with this number, if it is here.
+    #[inline]
+    pub fn get(&self, number: usize) -> Option<&T> {
+        self.items.get(number.wrapping_sub(self.from))
+    }
+
+    /// The item with this number, to be changed, if it is here.
+    #[inline]
+    pub fn get_mut(&mut self, number: usize) -> Option<&mut T> {
+        self.items.get_mut(number.wrapping_sub(self.from))
+    }
+
+    /// How many items it holds.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+}
+
+impl<T> Index<usize> for Arena<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, number: usize) -> &T {
+        &self.items[number.wrapping_sub(self.from)]
+    }
+}
+
+impl<T> IndexMut<usize> for Arena<T> {
+    #[inline]
+    fn index_mut(&mut self, number: usize) -> &mut T {
+        &mut self.items[number.wrapping_sub(self.from)]
+    }
+}
+
+impl<T> Index<Range<usize>> for Arena<T> {
+    type Output = [T];
+
+    #[inline]
+    fn index(&self, numbers: Range<usize>) -> &[T] {
+        &self.items[numbers.start.wrapping_sub(self.from)..numbers.end.wrapping_sub(self.from)]
+    }
+}
+
+impl<T> IndexMut<Range<usize>> for Arena<T> {
+    #[inline]
+    fn index_mut(&mut self, numbers: Range<usize>) -> &mut [T] {
+        &mut self.items[numbers.start.wrapping_sub(self.from)..numbers.end.wrapping_sub(self.from)]
+    }
+}
+
+/// All blocks of a kind in a system, whatever parts it has: to be asked one by one or in the order of their numbers.
+#[derive(Clone, Debug)]
+pub struct Across<'a, T> {
+    stretches: Vec<(usize, &'a [T])>,
+}
+
+impl<'a, T> Across<'a, T> {
+    pub(super) fn new(arenas: impl Iterator<Item = &'a Arena<T>>) -> Across<'a, T> {
+        Across { stretches: arenas.map(|arena| (arena.from, arena.items())).collect() }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.stretches.iter().map(|(_, items)| items.len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &'a T> + Clone + use<'a, T> {
+        self.stretches.clone().into_iter().flat_map(|(_, items)| items)
+    }
+
+    /// The first one.
+    pub fn first(&self) -> Option<&'a T> {
+        self.iter().next()
+    }
+
+    /// The one with this number.
+    pub fn get(&self, number: usize) -> Option<&'a T> {
+        self.stretches.iter().find_map(|(from, items)| items.get(number.wrapping_sub(*from)))
+    }
+}
+
+impl<T> Index<usize> for Across<'_, T> {
+    type Output = T;
+
+    /// # Panics
+    /// If there is none with this number.
+    fn index(&self, number: usize) -> &T {
+        self.get(number).unwrap_or_else(|| panic!("there is no block {number} among {}", self.len()))
+    }
+}
+
+impl<'a, T> IntoIterator for Across<'a, T> {
+    type Item = &'a T;
+    type IntoIter = std::iter::FlatMap<std::vec::IntoIter<(usize, &'a [T])>, &'a [T], fn((usize, &'a [T])) -> &'a [T]>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.stretches.into_iter().flat_map(|(_, items)| items)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_the_system() {
+        let mut arena = Arena::new(100, vec!['a', 'b', 'c']);
+        arena[101] = 'x';
+        assert_eq!((arena[100], arena[101], &arena[101..103]), ('a', 'x', &['x', 'c'][..]));
+        assert_eq!((arena.get(102), arena.get(103), arena.get(99)), (Some(&'c'), None, None));
+        assert_eq!((arena.range(), arena.len()), (100..103, 3));
+    }
+
+    #[test]
+    #[should_panic(expected = "out of bounds")]
+    fn a_number_of_another_part_is_refused() {
+        let _ = Arena::new(4, vec![0])[3];
+    }
+}

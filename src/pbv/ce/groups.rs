@@ -1,0 +1,70 @@
+//! Inter-group barriers: the members of one group go on when all of the others have arrived (B-CE-9, paragraph 135).
+//!
+//! ```text
+//!   group 0: context c     ─ all have arrived ─┐   ┌─▶ satisfied to group 1 and 2 …
+//!   group 1: context c + 1 ─ all have arrived ─┼───┤
+//!   group 2: context c + 2 ─ all have arrived ─┘   └─▶ a group goes on when all others are there, itself or not
+//! ```
+//!
+//! Each group is a context with its own tree; the contexts' CC_IDs follow each other and they have one master engine
+//! *\[chosen\]*. There, a group that is complete is noted with its run; satisfied goes down to a group as soon as it was
+//! commanded and all other groups are complete in its run. Engines below pass satisfied on whether they have sent their
+//! own partial response or not. A node that is not there yet keeps it and does not wait at its barrier.
+//!
+//! The source of a group is told by a partial (barrier met) that its group is complete; when it has that of every group it
+//! may begin the next run. A group that is complete without some of its participants makes the others go on with an error;
+//! its own members are told of the others' failures only.
+
+use super::{Ce, CeCx, Outgoing, Target};
+use crate::pbv::context::State;
+use crate::pbv::packet::{Message, NO_DEVICE, Status};
+
+impl Ce {
+    /// All of a group have arrived at the master.
+    pub(super) fn arrive(&mut self, slot: u16, cx: &mut CeCx<'_>) {
+        let me = self.me;
+        let context = self.at(slot);
+        let Some(groups) = context.stored.groups else { return };
+        context.arrived = Some(context.like.run);
+        context.state = if context.release.is_some() { State::Done } else { State::Waiting };
+        let packet = context.response(Message::Partial, me);
+        cx.out.push(Outgoing { packet, target: Target::Header });
+        for cc_id in groups.contexts() {
+            if let Some(slot) = self.slot(cc_id) {
+                self.release(slot, cx);
+            }
+        }
+    }
+
+    /// Lets a group go on if all others have arrived.
+    pub(super) fn release(&mut self, slot: u16, cx: &mut CeCx<'_>) {
+        let me = self.me;
+        let context = self.at(slot);
+        let Some(groups) = context.stored.groups else { return };
+        let begun = context.commanded || context.like.message == Message::Initialisation;
+        let tracks = matches!(context.state, State::Active | State::Waiting);
+        if !context.is_master() || !begun || !tracks || context.release.is_some() {
+            return;
+        }
+        let (own, run) = (context.cc_id, context.like.run);
+        let mut status = Status::Ok;
+        for other in groups.contexts().filter(|&cc_id| cc_id != own) {
+            let Some(other) = self.find(other) else { return };
+            let Some(ahead) = other.arrived.map(|arrived| arrived.wrapping_sub(run) as i32).filter(|&ahead| ahead >= 0)
+            else {
+                return;
+            };
+            if ahead == 0 && other.error != Status::Ok {
+                status = other.error;
+            }
+        }
+        let context = self.at(slot);
+        context.release = Some(status);
+        if context.state == State::Waiting {
+            context.state = State::Done;
+        }
+        let mut packet = context.response(Message::Satisfied, me);
+        packet.header.p_count = context.stored.p_count;
+        self.distribute(slot, packet, NO_DEVICE, false, cx);
+    }
+}

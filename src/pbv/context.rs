@@ -1,0 +1,127 @@
+//! A context of the collective engine: what is stored of it, what is tracked, and the frames made from it (B-CE-2, B-CE-8).
+//!
+//! Its states and what leads from one to another are in the table of the [collective engine](super::ce).
+
+use super::ce::engine_tag;
+use super::packet::{Header, InitRecord, Message, Packet, Status};
+use super::tracking::Track;
+use crate::arith::{Flags, Op};
+use crate::kernel::Cycle;
+use crate::probe::EnumTable;
+
+/// State of a context; see the table of the [collective engine](super::ce).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    /// Not in the store.
+    Absent,
+    /// Stored, not tracked.
+    Inactive,
+    /// Tracked.
+    Active,
+    /// Tracked, not completed.
+    Paused,
+    /// The partial response is under way upstream.
+    Waiting,
+    /// Satisfied was sent down.
+    Done,
+}
+
+pub(super) static STATES: EnumTable =
+    EnumTable { name: "context", names: &["ABSENT", "INACTIVE", "ACTIVE", "PAUSED", "WAITING", "DONE"] };
+
+/// A context: what is stored of it and what is tracked.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// Its number.
+    pub cc_id: u16,
+    /// State.
+    pub state: State,
+    /// What initialisation stored.
+    pub stored: InitRecord,
+    /// The tracking store's entry, as of the last message whose verdict is known.
+    pub track: Track,
+    /// Who sent the command or the initialisation: answers go there.
+    pub requester: u16,
+    /// Offset in its address space.
+    pub(super) requester_offset: u16,
+    /// P_ID of this engine at its requester.
+    pub(super) p_id: u8,
+    /// End point that issued the collective.
+    pub(super) dmu_id: u16,
+    /// Header of what it computes: operation, type, mode, run.
+    pub(super) like: Header,
+    pub(super) flags: Flags,
+    pub(super) error: Status,
+    pub(super) missing: Vec<u16>,
+    pub(super) accumulators: Vec<Option<u64>>,
+    pub(super) kept: Vec<Option<Vec<u64>>>,
+    /// The result that came from upstream, for those who ask for it again.
+    pub(super) result: Option<Vec<u64>>,
+    /// Everybody has answered.
+    pub(super) satisfied: bool,
+    /// The source's contribution was here before the command of this run.
+    pub(super) early: bool,
+    /// The command of this run has come.
+    pub(super) commanded: bool,
+    /// Group of an inter-group barrier, at the master: the last run in which all of it have arrived.
+    pub(super) arrived: Option<u32>,
+    /// Group of an inter-group barrier: it may go on, and with which status.
+    pub(super) release: Option<Status>,
+    /// Words of this context that wait for or are in the reduction unit.
+    pub(super) under_way: u32,
+    pub(super) deadline: Option<Cycle>,
+    pub(super) retries: u8,
+}
+
+impl Context {
+    pub(super) fn is_master(&self) -> bool {
+        self.requester == self.dmu_id
+    }
+
+    /// Whether its answer of this run was sent down.
+    pub(super) fn is_answered(&self) -> bool {
+        match self.stored.groups {
+            Some(_) => self.release.is_some(),
+            None => self.state == State::Done,
+        }
+    }
+
+    /// Whether nobody has entered since it was initialised.
+    pub(super) fn is_untouched(&self) -> bool {
+        (self.track.pbv, self.track.p_count) == (self.stored.pbv, self.stored.p_count)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.flags = Flags::NONE;
+        self.error = Status::Ok;
+        self.missing.clear();
+        self.accumulators.fill(self.stored.initial);
+        self.kept.fill(None);
+        self.result = None;
+        self.satisfied = false;
+        (self.early, self.commanded, self.release) = (false, false, None);
+        self.retries = 0;
+        self.deadline = None;
+    }
+}
+
+impl Context {
+    /// A response with the data of this context, addressed to its requester.
+    pub(super) fn response(&self, message: Message, me: (u16, u16)) -> Packet {
+        let mut header = Header { message, requester: me.0, tag: engine_tag(me.1), posted: false, ..self.like };
+        (header.device, header.offset) = (self.requester, self.requester_offset);
+        (header.p_id, header.dmu_id) = (self.p_id, self.dmu_id);
+        header.flags = self.flags;
+        header.status = match (message, self.release) {
+            // Whoever may go on is told of the others' failures, not of his own group's.
+            (Message::Satisfied, Some(status)) => status,
+            _ => self.error,
+        };
+        header.error = header.status != Status::Ok;
+        header.p_count = self.stored.p_count;
+        let barrier = self.like.op == Op::Barrier || self.like.message == Message::Multicast;
+        let whole: Option<Vec<u64>> = self.accumulators.iter().copied().collect();
+        Packet::of(header, if barrier { Vec::new() } else { whole.unwrap_or_default() })
+    }
+}

@@ -1,0 +1,101 @@
+//! A system that is divided among threads gives the same result document, byte for byte (K-DET-1).
+
+use watershed::scenario::build::{BuildOptions, build};
+use watershed::scenario::run::RunOptions;
+
+use crate::sets;
+use crate::support::{BACKGROUND, FLAGSHIP, MESH, TWO_IDS, load, run_with};
+
+/// The document of a run on so many threads.
+fn on(threads: usize, text: &str, sets: &[String]) -> String {
+    let options = RunOptions { threads, all_links: true, ..RunOptions::default() };
+    let document = run_with(text, sets, &options).document;
+    assert!(document.passed(), "{threads} threads: {:?}", document.checks);
+    serde_json::to_string_pretty(&document).unwrap()
+}
+
+/// How many parts the system is divided into when so many threads are asked for.
+fn parts(threads: usize, text: &str) -> usize {
+    build(&load(text, &[]), BuildOptions { threads, ..BuildOptions::default() }).unwrap().system.parts()
+}
+
+fn same(text: &str, sets: &[String]) {
+    let one = on(1, text, sets);
+    for threads in [2, 3, 7] {
+        // Background traffic of the die enters at end points that are numbered behind all cores: it stays whole.
+        assert_eq!(parts(threads, text) > 1, text != BACKGROUND, "it is divided\n{text}");
+        let many = on(threads, text, sets);
+        assert!(one == many, "another document on {threads} threads\n{text}\n{sets:?}");
+    }
+}
+
+#[test]
+fn on_dies_and_meshes_whatever_crosses_the_cut() {
+    for text in [FLAGSHIP, TWO_IDS, MESH, BACKGROUND] {
+        same(text, &[]);
+        same(text, &sets!["switch.pipeline_stages=3"; "link.latency_cycles=2"]);
+    }
+    same(MESH, &sets!["link.cycles_per_flit=3"]);
+    same(FLAGSHIP, &sets!["checks.monitors=false"]);
+    // Buffers so short that every credit is waited for.
+    same(FLAGSHIP, &sets!["switch.collective_buffer_flits=1"]);
+}
+
+#[test]
+fn on_nodes_with_more_awake_than_a_thread_is_worth() {
+    let text = "family = \"piuma\"\n[topology]\nkind = \"nodes\"\nsize = [3, 2]\n[[collective]]\nkind = \"allreduce\"\nelements = 6\n\
+                [[collective]]\nkind = \"barrier\"\nid = 1\n[[collective]]\nkind = \"reduce\"\nid = 2\ndtype = \"i32\"\nelements = 3\n";
+    same(text, &[]);
+}
+
+#[test]
+fn in_plain_networks_under_every_kind_of_traffic() {
+    for (shape, routing, pattern) in [
+        ("kind = \"mesh\"\nsize = [8, 8]", "", "pattern = \"uniform\"\nrate = 0.3"),
+        ("kind = \"torus\"\nsize = [6, 6]", "", "pattern = \"transpose\"\nrate = 0.2\npacket_flits = 4"),
+        (
+            "kind = \"fat-tree\"\narity = 4\nlevels = 3",
+            "[routing]\nalgorithm = \"adaptive\"\n",
+            "pattern = \"uniform\"\nrate = 0.3\npacket_flits = 3",
+        ),
+        (
+            "kind = \"dragonfly\"\nglobal_links = 2",
+            "[routing]\nalgorithm = \"valiant\"\n",
+            "pattern = \"uniform\"\nrate = 0.2",
+        ),
+    ] {
+        let text = format!(
+            "family = \"fabric\"\n[topology]\n{shape}\n{routing}[switch]\npoint_to_point_vcs = 4\n\
+             [[traffic]]\n{pattern}\nstop_cycle = 600\n"
+        );
+        same(&text, &[]);
+        same(&text, &sets!["switch.router.wait_for_tail_credit=true"; "switch.router.credit_delay_cycles=2"]);
+    }
+}
+
+#[test]
+fn with_programs_hosts_and_scans() {
+    let die = "family = \"piuma\"\n[topology]\nkind = \"die\"\n";
+    for rest in [
+        "[[multicast]]\nid = 0\nsource = 0\n[[program]]\ncores = [0]\ntext = \"mcast.send 0, 5, 0, 8\"\n\
+         [[program]]\ncores = [1, 2, 3, 4, 5, 6, 7]\ntext = \"mcast.wait r1, r2, 0, 8\\nreport r1\"\n",
+        "[[host]]\nalgorithm = \"rabenseifner\"\nelements = 100\n[[host]]\nalgorithm = \"ring\"\nelements = 33\n",
+        "[[collective]]\nkind = \"scan\"\nelements = 9\n",
+    ] {
+        same(&format!("{die}{rest}"), &[]);
+    }
+}
+
+#[test]
+fn what_goes_wrong_is_told_alike() {
+    // Two ids that meet, without claims: a deadlock, and what the autopsy says of it.
+    let told = |threads: usize| {
+        let options = RunOptions { threads, ..RunOptions::default() };
+        let document = run_with(TWO_IDS, &sets!["limits.max_cycles=60"], &options).document;
+        assert!(!document.passed());
+        serde_json::to_string_pretty(&document).unwrap()
+    };
+    let one = told(1);
+    assert_eq!(one, told(2));
+    assert_eq!(one, told(5));
+}
