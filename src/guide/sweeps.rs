@@ -14,6 +14,7 @@
 //! values = [1, 2, 3]
 //!
 //! [[axis]]
+//! name = "link"
 //! key = "link.latency_cycles"
 //! range = { from = 1, to = 9, step = 4 }
 //!

@@ -14,11 +14,8 @@
 //! target/release/watershed check torus-uniform
 //! ```
 //!
-//! The arithmetic is compared with oracles over every operation, format and rounding mode:
-//!
-//! ```sh
-//! target/release/watershed exhaustive --table
-//! ```
+//! The arithmetic is compared with oracles over every operation, format and rounding mode: `watershed exhaustive --table` prints how
+//! many vectors there were and how many mismatches.
 //!
 //! Nothing depends on the order in which blocks are evaluated, nor on skipping idle ones:
 //!
@@ -26,11 +23,7 @@
 //! target/release/watershed run allreduce-die --order-seed 7 --no-skip
 //! ```
 //!
-//! The figures and tables of the source documents come out of named studies:
-//!
-//! ```sh
-//! target/release/watershed study pbv-table1
-//! ```
+//! The tables of the source documents come out of named studies: `watershed study pbv-table1` prints the source's values beside ours.
 //!
 //! `make test` runs all tests, `make soak` the long campaigns, and `testbench/testplan.toml` says requirement by requirement which test shows it and
 //! what is missing.

@@ -1,7 +1,7 @@
 //! The inputs and outputs of one block, cycle by cycle, so that a bench in a hardware description language can drive the same
 //! cycles and compare.
 //!
-//! A block is named as waves name it: a switch (`die.tile2.sw4.switch`), the engine behind its internal port
+//! A block is named as waves name it, or as summaries and messages do (`top.P4.engine`): a switch (`die.tile2.sw4.switch`), the engine behind its internal port
 //! (`die.tile2.sw4.switch.ceng`), an engine or a link with faults in the wire (`…engine`, `…fault`), an end point.
 //!
 //! | file | what |
@@ -66,7 +66,7 @@ pub struct Recording {
 fn find(plan: &Plan, name: &str) -> Result<(u32, bool), String> {
     let mut known: Vec<String> = Vec::new();
     for (node, at) in plan.nodes.iter().enumerate() {
-        if at.path == name {
+        if at.path == name || at.name == name {
             return Ok((node as u32, false));
         }
         if at.engine && name.strip_suffix(".ceng") == Some(&at.path) {
