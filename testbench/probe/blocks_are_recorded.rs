@@ -86,7 +86,11 @@ fn a_collective_engine_does_the_same_again() {
         let recording = recorded(&loaded, name);
         let (inputs, outputs) = (vectors(&recording, 0), vectors(&recording, 1));
         // The same engine, alone.
-        let ready = build::build(&loaded, build::BuildOptions { no_monitors: true, whole: true }).unwrap();
+        let ready = build::build(
+            &loaded,
+            build::BuildOptions { no_monitors: true, whole: true, ..build::BuildOptions::default() },
+        )
+        .unwrap();
         let plan = ready.system.plan();
         let path = name.strip_suffix(".ceng").unwrap();
         let node = plan.nodes.iter().position(|node| node.path == path).unwrap();
