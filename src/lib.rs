@@ -87,6 +87,10 @@
 //! | steady state | the rate of a long vector once the pipeline is full |
 //! | wait count | end points below a switch of a reduction tree: what its engine waits for |
 //!
+//! # How to use it
+//!
+//! The [guide](guide) has a page a task: first run, scenarios, waves, sweeps, golden model, validation, limits.
+//!
 //! # A run from Rust
 //!
 //! ```
@@ -110,6 +114,7 @@ pub mod arith;
 pub mod armed;
 pub mod cli;
 pub mod fabric;
+pub mod guide;
 pub mod kernel;
 pub mod oracle;
 pub mod pbv;

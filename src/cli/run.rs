@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -19,6 +20,9 @@ use crate::scenario::{Loaded, Problem, Problems, Source, data, estimate, load_fi
 #[command(after_help = "\
 Examples:
   watershed run testbench/piuma/allreduce-die.toml
+  watershed run allreduce-die --wave die.fst --last 500 --only-failed
+  watershed run allreduce-die --record die.tile2.sw4.switch.ceng --out out
+  watershed run barrier-die --ladder barrier.svg
   watershed run allreduce-die --wave die.vcd --signals '**.ceng.**' --wave-window 0..200
   watershed run allreduce-die --set 'collective.0.elements=64' --set link.latency_ns=25 --json
 
@@ -66,6 +70,9 @@ pub(super) struct Arguments {
     /// Write a message ladder: who sent what to whom when, as text or, for a name in .svg, as a picture
     #[arg(long, value_name = "FILE")]
     ladder: Option<PathBuf>,
+    /// Write the inputs and outputs of a block, named as in waves, cycle by cycle: $readmemh files and CSV, in the folder of --out
+    #[arg(long, value_name = "BLOCK")]
+    record: Option<String>,
     /// Write the latencies of all traffic as CSV: one line a bucket that is not empty
     #[arg(long, value_name = "FILE")]
     histogram: Option<PathBuf>,
@@ -245,6 +252,7 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
             mask: fault.mask,
         }),
         ladder: arguments.ladder.is_some(),
+        record: arguments.record.as_deref(),
         why: None,
         timeline: false,
         threads: arguments.threads,
@@ -281,6 +289,24 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
         let text = if svg { ladder.svg() } else { ladder.text() };
         fs::write(path, text).map_err(|error| write_error(path, error))?;
         written.push(Written::new("ladder", path.clone()));
+    }
+    if let Some(recording) = &result.recording {
+        let folder = arguments.out.as_deref().unwrap_or(Path::new(""));
+        let write = |end: &str, body: &dyn Fn(&mut BufWriter<fs::File>) -> std::io::Result<()>| {
+            let path = folder.join(format!("{}.{end}", recording.block));
+            let mut out = BufWriter::new(fs::File::create(&path)?);
+            body(&mut out)?;
+            out.flush().map(|()| path)
+        };
+        let files = [
+            write("in.hex", &|out| recording.write_hex(0, out)),
+            write("out.hex", &|out| recording.write_hex(1, out)),
+            write("csv", &|out| recording.write_csv(out)),
+        ];
+        for file in files {
+            let path = file.map_err(|error| write_error(folder, error))?;
+            written.push(Written::new("record", path));
+        }
     }
     if let (Some(wave), Some(_)) = (&wave, &result.wave) {
         written.push(Written::new("wave", wave.path.clone()));

@@ -29,6 +29,7 @@ Examples:
   watershed sweep testbench/sweeps/stages.toml --out out/stages --resume
   watershed sweep testbench/sweeps/stages.toml --out part1 --shard 1/2
   watershed sweep merge --out all part1 part2
+  watershed sweep export out/stages --parquet stages.parquet
 
 Exit status:
   0  the sweep is complete; points that failed are in the table
@@ -61,6 +62,18 @@ pub(super) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Merge(MergeArguments),
+    Export(ExportArguments),
+}
+
+/// Write the points of a sweep as a Parquet file.
+#[derive(Debug, Args)]
+struct ExportArguments {
+    /// Folder of the results
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// The file
+    #[arg(long, value_name = "FILE")]
+    parquet: PathBuf,
 }
 
 /// Join the results of several shards.
@@ -87,6 +100,10 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let result = match &arguments.command {
         Some(Command::Merge(merge)) => sweep::merge(&merge.out, &merge.parts).map(|points| {
             print(&format!("{points} points in {}", merge.out.join("points.csv").display()));
+            true
+        }),
+        Some(Command::Export(export)) => sweep::export::parquet(&export.folder, &export.parquet).map(|points| {
+            print(&format!("{points} points in {}", export.parquet.display()));
             true
         }),
         None if arguments.schema => {

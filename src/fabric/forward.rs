@@ -148,6 +148,7 @@ fn emit<T, J: Join<Tables = T>, const W: usize>(
 ) {
     if cx.is_engine(out) {
         let visible = cx.wires.flow.now + u64::from(cx.wires.flow.post) + 1;
+        cx.wires.flow.note_put(cx.base + u32::from(port), &flit, visible);
         cx.join.put(port, vc, flit, visible);
         cx.wake = cx.wake.or(Wake::At(visible));
     } else {

@@ -16,6 +16,11 @@ pub enum Moved {
     },
     /// It left the queue of a port.
     Left,
+    /// It went into the slot of the engine of its switch, while it left the queue of a port.
+    Put {
+        /// The cycle from which on the engine sees it.
+        visible: Cycle,
+    },
     /// It was put on the link of a port.
     Sent {
         /// In a switch: the port and channel of the queue it came out of. A block between or behind links says nothing.

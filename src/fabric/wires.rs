@@ -635,6 +635,14 @@ impl Flow {
         }
     }
 
+    /// Writes down that a flit went into an engine's slot, if somebody wants to know.
+    #[inline]
+    pub fn note_put(&mut self, port: u32, flit: &Flit, visible: Cycle) {
+        if let Some(journal) = &mut self.journal {
+            journal.note(self.now, port, flit, super::Moved::Put { visible });
+        }
+    }
+
     /// Takes over what another part sent in this cycle.
     pub fn cross(&mut self, crossing: Crossing) {
         match crossing {

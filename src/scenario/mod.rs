@@ -42,6 +42,8 @@
 //! | [`trace`] | text files that traffic is read from |
 //! | [`measure`] | warm-up, window and drain; latencies, confidence, accepted traffic |
 //! | [`run`](mod@run) | running |
+//! | [`ladder`] | who sent what to whom when, of the PIUMA family and plain traffic |
+//! | [`record`](mod@record) | inputs and outputs of one block, for a bench |
 //! | [`why`] | where the cycles of a collective's latency went |
 //! | [`result`], [`summary`] | what a run says, for programs and for people |
 
@@ -62,6 +64,7 @@ pub mod golden;
 pub mod graph;
 pub mod hosts;
 pub mod inherit;
+pub mod ladder;
 pub mod limits;
 pub mod measure;
 pub mod names;
@@ -70,6 +73,7 @@ pub mod pbv;
 pub mod problem;
 pub mod programs;
 pub mod random;
+pub mod record;
 mod resolve;
 pub mod result;
 pub mod run;

@@ -6,15 +6,16 @@ use super::build::{BuildOptions, Built, Ready, build, operation, oracle_tree};
 use super::config::{CollectiveKind, Family, TrafficPattern};
 use super::expr::{self, Expr};
 use super::measure::{self, MeasureResult, Measurement, Phase};
+use super::record::{self, Recording};
 use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
     hex,
 };
 use super::timeline::Timeline;
-use super::{Loaded, Problem, Problems, armed, golden, hosts, pbv, programs, trace, why};
+use super::{Loaded, Problem, Problems, armed, golden, hosts, ladder, pbv, programs, trace, why};
 use crate::arith::{self, Flags};
 use crate::fabric::traffic::{Created, Received, Traffic};
-use crate::fabric::{Evaluation, LinkCount, NodeKind, Step};
+use crate::fabric::{Evaluation, Journal, LinkCount, NodeKind, Plan, Step};
 use crate::oracle;
 use crate::piuma::{Job, System, Tap};
 use crate::probe::ladder::Ladder;
@@ -105,6 +106,8 @@ pub struct RunOptions<'a> {
     pub flip: Option<Flip<'a>>,
     /// Log every frame and make a ladder of it.
     pub ladder: bool,
+    /// Record the inputs and outputs of this block.
+    pub record: Option<&'a str>,
     /// Keep a journal and find out where the cycles of the collectives went.
     pub why: Option<why::Ask<'a>>,
     /// Look now and then at what is in the network.
@@ -141,6 +144,8 @@ pub struct RunResult {
     pub ladder: Option<Ladder>,
     /// Where the cycles of the collectives went, if asked for.
     pub why: Vec<why::Why>,
+    /// Inputs and outputs of the block that was recorded.
+    pub recording: Option<Recording>,
     /// The waveform that was written.
     pub wave: Option<TraceSummary>,
     /// How far it came.
@@ -227,17 +232,20 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
     if loaded.scenario.family == Family::Pbv {
         return pbv::run::run(loaded, options);
     }
-    if options.ladder {
-        return Err(RunError::Usage("only the armed and pbv families make ladders".into()));
-    }
-    let whole = options.wave.is_some() || options.all_links || options.why.is_some();
+    let journal = options.why.is_some() || options.ladder || options.record.is_some();
+    let whole = options.wave.is_some() || options.all_links || journal;
     // What looks at every cycle of the whole system, or walks its blocks in another order, has it in one piece.
-    let watched = options.wave.is_some() || options.why.is_some() || options.no_skip || options.order_seed.is_some();
+    let watched = options.wave.is_some() || journal || options.no_skip || options.order_seed.is_some();
     let threads = if watched { 1 } else { options.threads };
     let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads })?;
     let mut run = Run::new(loaded, ready)?;
-    if let Some(ask) = options.why {
-        run.ready.system.keep_journal(ask.source.is_some() || !loaded.scenario.collectives.iter().any(|of| !of.called));
+    if let Some(name) = options.record {
+        record::check(run.ready.system.plan(), name).map_err(RunError::Usage)?;
+    }
+    if journal {
+        let packets = options.why.is_some_and(|ask| ask.source.is_some());
+        let all = packets || options.why.is_none() || !loaded.scenario.collectives.iter().any(|of| !of.called);
+        run.ready.system.keep_journal(all);
         run.keep_times();
     }
     run.timeline = options.timeline.then(Timeline::default);
@@ -853,16 +861,31 @@ impl<'a> Run<'a> {
             self.document.checks.extend(self.refused.take().map(|why| Check::failed("rules", why)));
         }
         let progress = self.progress();
+        let recording = recording(self.loaded, self.ready.system.plan(), self.ready.system.journal(), options);
+        let journal = self.ready.system.journal().filter(|_| options.ladder);
+        let ladder = journal.map(|journal| ladder::ladder(&self.ready.system, journal, &self.names()));
         RunResult {
             document: self.document,
             data,
             notes: self.notes,
-            ladder: None,
+            ladder,
+            recording,
             why,
             wave: self.wave,
             progress,
             timeline: self.timeline.map_or_else(Vec::new, Timeline::samples),
         }
+    }
+
+    /// Names of collectives and hosts, for ladders.
+    fn names(&self) -> ladder::Names {
+        let scenario = &self.loaded.scenario;
+        let ids = scenario.collectives.iter().map(|of| (of.id as u16, of.name.clone())).collect();
+        let hosts = self.ready.system.ends().iter().flat_map(|end| &end.hosts).map(|host| host.job().class);
+        let classes: std::collections::BTreeSet<u16> = hosts.collect();
+        let fabric = scenario.hosts.iter().filter(|host| host.mode == hosts::file::HostMode::Fabric);
+        let hosts = classes.into_iter().zip(fabric).map(|(class, host)| (class, host.name.clone())).collect();
+        ladder::Names { ids, hosts }
     }
 
     /// The critical path of every collective that is asked for and has ended.
@@ -1241,6 +1264,22 @@ impl Feed {
     fn is_at_end(&self) -> bool {
         self.traces.iter().all(|trace| trace.next.is_none())
     }
+}
+
+/// What the block did that was to be recorded.
+pub(super) fn recording(
+    loaded: &Loaded,
+    plan: &Plan,
+    journal: Option<&Journal>,
+    options: &RunOptions<'_>,
+) -> Option<Recording> {
+    let (name, journal) = (options.record?, journal?);
+    let cycles = journal.entries.last().map_or(0, |entry| entry.cycle + 2);
+    let mut recording = Recording::of(plan, journal, name, cycles).ok()?;
+    let stamp = Document::new(loaded).stamp;
+    let comment = format!("scenario {}, seed {}, configuration {}", stamp.scenario, stamp.seed, stamp.config_hash);
+    recording.comments.push(comment);
+    Some(recording)
 }
 
 /// Opens a waveform.

@@ -10,6 +10,8 @@ mod jobs_are_compared;
 mod latency_is_told;
 mod long_runs_can_be_stopped;
 mod overrides_reach_every_value;
+#[cfg(unix)]
+mod progress_is_shown;
 mod reports_are_readable;
 mod results_are_replayed;
 mod results_are_stamped;
@@ -17,6 +19,7 @@ mod schema_describes_scenarios;
 mod shipped_scenarios_are_sound;
 mod studies_compare_at_many_lengths;
 mod support;
+mod sweeps_are_exported;
 mod sweeps_survive;
 mod topologies_are_shown;
 mod usage_and_exit_statuses;

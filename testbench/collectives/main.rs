@@ -7,6 +7,7 @@ mod completion_counts_landed_elements;
 mod evaluation_order_changes_nothing;
 mod every_operation_on_every_type_is_exact;
 mod first_principles;
+mod ladders_show_who_sent_what;
 mod latency_is_explained;
 mod latency_is_the_sum_of_its_parts;
 mod latency_of_rounds_is_explained;

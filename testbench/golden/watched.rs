@@ -183,7 +183,7 @@ pub fn watched(scenario: &Scenario) -> Watched {
         picture: owned(picture),
         picture_cycles,
         ladder: small && matches!(scenario.family, Family::Armed | Family::Pbv)
-            || matches!(&*scenario.name, "two-groups" | "unmerged-chain"),
+            || matches!(&*scenario.name, "two-groups" | "unmerged-chain" | "barrier-die" | "multicast-fig5"),
         embedding: nodes,
     }
 }

@@ -6,6 +6,7 @@ mod support;
 mod bench;
 
 mod ascii_waves;
+mod blocks_are_recorded;
 mod fst_reads_back;
 mod gtkwave_shows_names;
 mod selection_prunes;

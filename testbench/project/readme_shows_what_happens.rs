@@ -110,15 +110,24 @@ fn execute(line: &str, folder: &Path) -> String {
     text(&output.stdout)
 }
 
-#[test]
-fn commands_work_and_print_what_is_shown() {
+/// A page whose commands were run.
+struct Ran {
+    /// The page with the outputs of today.
+    page: String,
+    differences: Vec<String>,
+    commands: usize,
+    shown: usize,
+}
+
+/// Runs the commands of a page in a scratch folder and compares what is shown.
+fn run(text: &str) -> Ran {
     let folder = tempfile::tempdir().unwrap();
     for shared in ["testbench", "traces"] {
         copy(&root().join(shared), &folder.path().join(shared));
     }
     let (mut page, mut differences) = (String::new(), Vec::new());
     let (mut printed, mut commands, mut shown) = (String::new(), 0, 0);
-    for piece in pieces(&read("README.md")) {
+    for piece in pieces(text) {
         let (mark, body, follows) = match piece {
             Piece::Prose(text) => {
                 page.push_str(&text);
@@ -142,13 +151,19 @@ fn commands_work_and_print_what_is_shown() {
                 now = trimmed(&printed);
                 shown += 1;
                 if now != trimmed(&body) {
-                    differences.push(format!("--- the README shows\n{body}--- its command prints\n{now}"));
+                    differences.push(format!("--- the page shows\n{body}--- its command prints\n{now}"));
                 }
             }
             _ => {}
         }
         page.push_str(&now);
     }
+    Ran { page, differences, commands, shown }
+}
+
+#[test]
+fn commands_work_and_print_what_is_shown() {
+    let Ran { page, differences, commands, shown } = run(&read("README.md"));
     assert!(commands >= 8 && shown >= 3, "{commands} commands and {shown} outputs were found");
     let differences = differences.concat();
     let accept = std::env::var("WATERSHED_GOLDEN").is_ok_and(|word| word == "accept");
@@ -158,6 +173,26 @@ fn commands_work_and_print_what_is_shown() {
     } else {
         assert!(differences.is_empty(), "{differences}(`make golden` accepts this)");
     }
+}
+
+/// Every page of the guide, and its commands: what is shown is compared as in the README.
+#[test]
+fn the_guide_s_commands_work() {
+    let (mut pages, mut commands, mut shown) = (0, 0, 0);
+    let mut files: Vec<_> =
+        fs::read_dir(root().join("src/guide")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let lines = text.lines().filter_map(|line| line.strip_prefix("//!"));
+        let text: String = lines.map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned() + "\n").collect();
+        let ran = run(&text);
+        assert!(ran.differences.is_empty(), "{}:\n{}", file.display(), ran.differences.concat());
+        pages += 1;
+        commands += ran.commands;
+        shown += ran.shown;
+    }
+    assert!(pages == 8 && commands >= 30 && shown >= 1, "{pages} pages, {commands} commands, {shown} outputs");
 }
 
 /// Without spaces at the ends of lines.

@@ -16,7 +16,9 @@ use crate::fabric::{Evaluation, Step};
 use crate::oracle;
 use crate::scenario::Loaded;
 use crate::scenario::result::{Check, Document, Outcome, ResultData};
-use crate::scenario::run::{Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave};
+use crate::scenario::run::{
+    Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave, recording,
+};
 use crate::scenario::timeline::Timeline;
 use crate::scenario::why;
 
@@ -51,7 +53,10 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     let build_options =
         BuildOptions { no_checks: options.no_checks, log: options.ladder || why, record: why, ignore_hazards: false };
     let mut run = Run::new(loaded, build(loaded, build_options)?);
-    if why {
+    if let Some(name) = options.record {
+        crate::scenario::record::check(run.ready.system.plan(), name).map_err(RunError::Usage)?;
+    }
+    if why || options.record.is_some() {
         run.ready.system.keep_journal(true);
     }
     run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
@@ -227,8 +232,10 @@ impl<'a> Run<'a> {
         let why = options.why.map(explain).unwrap_or_default();
         let progress = self.progress();
         let timeline = self.timeline.map_or_else(Vec::new, Timeline::samples);
+        let system = &self.ready.system;
+        let recording = recording(self.loaded, system.plan(), system.journal(), options);
         let (document, notes, wave) = (self.document, self.notes, self.wave);
-        RunResult { document, data, notes, ladder, why, wave, progress, timeline }
+        RunResult { document, data, notes, ladder, recording, why, wave, progress, timeline }
     }
 
     fn totals(&self, armed: &mut ArmedResult) {

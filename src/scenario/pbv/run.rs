@@ -22,7 +22,9 @@ use crate::scenario::armed::file::EffectFile;
 use crate::scenario::armed::result::Outcomes;
 use crate::scenario::names::Named;
 use crate::scenario::result::{Check, Document, Outcome, ResultData, hex};
-use crate::scenario::run::{Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave};
+use crate::scenario::run::{
+    Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave, recording,
+};
 use crate::scenario::timeline::Timeline;
 use crate::scenario::why;
 
@@ -54,7 +56,10 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     let why = options.why.is_some();
     let ready = build(loaded, BuildOptions { no_checks: options.no_checks, log: options.ladder || why })?;
     let mut run = Run::new(loaded, ready);
-    if why {
+    if let Some(name) = options.record {
+        crate::scenario::record::check(run.ready.system.plan(), name).map_err(RunError::Usage)?;
+    }
+    if why || options.record.is_some() {
         run.ready.system.keep_journal(true);
     }
     run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
@@ -221,8 +226,10 @@ impl<'a> Run<'a> {
         let why = options.why.map(explain).unwrap_or_default();
         let progress = self.progress();
         let timeline = self.timeline.map_or_else(Vec::new, Timeline::samples);
+        let system = &self.ready.system;
+        let recording = recording(self.loaded, system.plan(), system.journal(), options);
         let (document, notes, wave) = (self.document, self.notes, self.wave);
-        RunResult { document, data, notes, ladder, why, wave, progress, timeline }
+        RunResult { document, data, notes, ladder, recording, why, wave, progress, timeline }
     }
 
     fn totals(&self, pbv: &mut PbvResult) {

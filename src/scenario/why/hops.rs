@@ -120,6 +120,7 @@ impl<'a> Hops<'a> {
             match entry.what {
                 Moved::Entered { ready } => lane.came.push(Came { cycle, ready, tag, word }),
                 Moved::Left => lane.left.push(cycle),
+                Moved::Put { .. } => {}
                 Moved::Sent { from } => lane.sent.push(Sent { cycle, from, tag, word }),
             }
         }
@@ -134,6 +135,43 @@ impl<'a> Hops<'a> {
     /// Name of a node.
     pub fn name(&self, node: u32) -> &'a str {
         &self.plan.nodes[node as usize].name
+    }
+
+    /// The node of a port.
+    pub fn node(&self, port: u32) -> u32 {
+        self.nodes[port as usize]
+    }
+
+    /// Who made the flit that left a queue in a cycle, and when: an end point that sent it, or the engine of a switch whose
+    /// queue it came into.
+    pub fn origin(&self, port: u32, vc: u8, left: u64) -> Option<(u32, u64)> {
+        let index = self.lane(port, vc)?.left.binary_search(&left).ok()?;
+        self.origin_of(Queued { port, vc, index }, false)
+    }
+
+    /// The same for a packet whose last flit left a queue; when its first flit was sent.
+    pub fn origin_of_packet(&self, port: u32, vc: u8, left: u64) -> Option<(u32, u64)> {
+        let index = self.lane(port, vc)?.left.binary_search(&left).ok()?;
+        self.origin_of(Queued { port, vc, index }, true)
+    }
+
+    fn origin_of(&self, mut at: Queued, head: bool) -> Option<(u32, u64)> {
+        loop {
+            let Some((peer, ..)) = self.peers[at.port as usize] else {
+                // No link: the queue of an engine.
+                let came = self.lane(at.port, at.vc)?.came.get(at.index)?;
+                return Some((self.nodes[at.port as usize], came.cycle));
+            };
+            let lane = self.lane(peer, at.vc)?;
+            let sent = lane.sent.get(at.index)?;
+            let node = self.nodes[peer as usize];
+            if self.kind(node) != NodeKind::Switch {
+                let first = if head { (0..=at.index).rev().find(|&at| lane.sent[at].tag.head())? } else { at.index };
+                return Some((node, lane.sent[first].cycle));
+            }
+            let queue = sent.from?;
+            at = Queued { port: queue.0, vc: queue.1, index: self.source_index(queue, sent)? };
+        }
     }
 
     fn kind(&self, node: u32) -> NodeKind {

@@ -42,7 +42,7 @@
 use serde::Serialize;
 
 pub mod armed;
-mod hops;
+pub(super) mod hops;
 pub mod packet;
 pub mod pbv;
 pub mod piuma;

@@ -82,6 +82,7 @@ impl<'a> Reader<'a> {
                     reader.left_node.insert((node, entry.cycle, word), port);
                     reader.departures.entry((port, word.1)).or_default().push(entry.cycle);
                 }
+                Moved::Put { .. } => {}
                 Moved::Sent { .. } => {
                     reader.sent_node.entry((node, entry.cycle, word)).or_default().push(port);
                     reader.sends.entry((port, word.1)).or_default().push(entry.cycle);

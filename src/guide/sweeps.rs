@@ -1,0 +1,53 @@
+//! Sweeping parameters.
+//!
+//! A sweep file names scenarios, axes over any of their values, and what to look at. `sweep --schema` describes all of it.
+//!
+//! ```toml
+//! # stages.toml
+//! [[scenario]]
+//! file = "testbench/piuma/barrier-die.toml"
+//! name = "die"
+//!
+//! [[axis]]
+//! name = "stages"
+//! key = "switch.ceng.stages"
+//! values = [1, 2, 3]
+//!
+//! [[axis]]
+//! name = "link"
+//! key = "link.latency_cycles"
+//! range = { from = 1, to = 9, step = 4 }
+//!
+//! [[objective]]
+//! name = "latency_ns"
+//!
+//! [[objective]]
+//! name = "gates"
+//! ```
+//!
+//! ```sh
+//! target/release/watershed sweep stages.toml --out stages -j 2
+//! ```
+//!
+//! The points are in `stages/points.csv`, one a line in a fixed order, the same bytes on any number of threads and after any
+//! interruption: what is done is in `stages/sweep.sqlite`, and `--resume` computes only what is missing.
+//!
+//! ```sh
+//! target/release/watershed sweep stages.toml --out stages --resume
+//! target/release/watershed sweep export stages --parquet stages.parquet
+//! target/release/watershed report stages -o stages.html
+//! ```
+//!
+//! Job arrays take a part each, and join the parts:
+//!
+//! ```sh
+//! target/release/watershed sweep stages.toml --out part1 --shard 1/2
+//! target/release/watershed sweep stages.toml --out part2 --shard 2/2
+//! target/release/watershed sweep merge --out all part1 part2
+//! ```
+//!
+//! Curves over the offered load are a command of their own:
+//!
+//! ```sh
+//! target/release/watershed curve mesh-transpose --rates 0.1,0.3 --csv curve.csv
+//! ```

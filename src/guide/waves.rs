@@ -1,0 +1,44 @@
+//! Reading waves, ladders and latencies.
+//!
+//! `--wave FILE` writes a waveform: VCD, or FST if the name ends in `.fst`. Signals are registers and what stands in queues, under the
+//! names of the blocks. `--signals` chooses by glob, `--wave-window` by cycles; what is not chosen costs nothing.
+//!
+//! ```sh
+//! target/release/watershed run allreduce-die --set collective.0.elements=2 --wave die.vcd --signals '**.ceng.**'
+//! target/release/watershed wave show die.vcd --signals '**.sw4.**.ceng.{state,operands}' --window 25..50
+//! ```
+//!
+//! Beside the file stand a `.gtkw` file (`gtkwave die.gtkw` shows states by name) and, for Surfer, a command file (`surfer -c die.sucl
+//! die.vcd`) and mappings in `.surfer/mappings`.
+//!
+//! Of a long run only the moment that matters is wanted. The last cycles stay in memory and are written when a condition on signals
+//! holds, when the run ends, or only if a check fails:
+//!
+//! ```sh
+//! target/release/watershed run allreduce-die --wave moment.vcd --trigger 'die.tile2.sw4.switch.ceng.operands == 2' --before 5 --after 20
+//! target/release/watershed run allreduce-die --wave end.vcd --last 50
+//! target/release/watershed run allreduce-die --wave failed.vcd --last 50 --only-failed
+//! target/release/watershed run allreduce-die --wave big.vcd --estimate-wave 300
+//! ```
+//!
+//! Two waveforms are compared by time and signal; `wave diff` shows the first difference with a few cycles around it:
+//!
+//! ```sh
+//! target/release/watershed wave diff die.vcd die.vcd
+//! ```
+//!
+//! A ladder shows messages instead of signals, as text or as a picture:
+//!
+//! ```sh
+//! target/release/watershed run barrier-die --ladder barrier.txt
+//! target/release/watershed run fig4-late-leaf --ladder late.svg
+//! ```
+//!
+//! `why` follows the critical path of a result and says for every cycle what it was spent with; [`scenario::why`](crate::scenario::why)
+//! has the list of kinds. `--packet` follows another word, round or packet, `--cycles` cuts a piece out.
+//!
+//! ```sh
+//! target/release/watershed run fig7-barrier --out out
+//! target/release/watershed why out/fig7-barrier.json
+//! target/release/watershed why out/fig7-barrier.json --packet 1 --cycles 1200..
+//! ```
