@@ -321,7 +321,16 @@ impl<'a> Run<'a> {
             .into_iter()
             .filter(|(_, answers)| answers.len() == receivers && answers.iter().all(|answer| answer.error.is_none()));
         let ended = whole.filter_map(|(run, answers)| {
-            let last = answers.iter().max_by_key(|answer| (answer.cycle, std::cmp::Reverse(answer.device)))?;
+            let reverse = |answer: &Answer| std::cmp::Reverse(answer.device);
+            if let Some(others) = self.others_met(of, run) {
+                // A member of a group waits for the other groups and for itself.
+                let from = |answer: &Answer| answer.met.max(others);
+                let took = |answer: &&Answer| (answer.cycle.saturating_sub(from(answer)), reverse(answer));
+                let slowest = answers.iter().max_by_key(took)?;
+                let (device, cycle) = (slowest.device, slowest.cycle);
+                return Some(why::pbv::Ended { run, device, cycle, met: from(slowest).min(cycle) });
+            }
+            let last = answers.iter().max_by_key(|answer| (answer.cycle, reverse(answer)))?;
             let met = answers.iter().map(|answer| answer.met).max()?;
             Some(why::pbv::Ended { run, device: last.device, cycle: last.cycle, met })
         });

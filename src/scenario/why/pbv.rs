@@ -174,7 +174,14 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let found = self.hops.taken(self.hops.base(node), path.at, |tag| tag.tail());
-        let (queued, _) = found.filter(|(_, left)| *left == path.at).ok_or("a frame that came stood in no queue")?;
+        let found = found.filter(|(_, left)| *left == path.at);
+        if found.is_none() {
+            // The answer was there before: the node went on when its own task was over.
+            let made = self.step(node, path.at, |step| step.did == Did::Made && step.cycle == path.at);
+            path.phase = Phase::Inject;
+            return self.made(node, made.ok_or("a frame that came stood in no queue")?, path);
+        }
+        let (queued, _) = found.ok_or("a frame that came stood in no queue")?;
         if let Some(event) = self.event(node, path.at, |event| event.received) {
             path.phase = phase(event.message);
         }
@@ -223,7 +230,14 @@ impl<'a> Reader<'a> {
             return self.took(node, took, path);
         }
         path.phase = Phase::Reduce;
-        let answers = |step: &Stepped| step.did == Did::Took && ours(step) && is_answer(step.message);
+        // A group of an inter-group barrier goes on when the others are there.
+        let engine = self.wires.bump(node).and_then(Wired::engine);
+        let groups = engine.and_then(|engine| engine.ce().find(queued.cc_id)).and_then(|context| context.stored.groups);
+        let groups = groups.filter(|_| queued.message == Message::Satisfied);
+        let contexts: Vec<u16> = groups.map_or_else(|| vec![queued.cc_id], |groups| groups.contexts().collect());
+        let answers = |step: &Stepped| {
+            step.did == Did::Took && contexts.contains(&step.cc_id) && step.run == queued.run && is_answer(step.message)
+        };
         let last = self.step(node, queued.cycle.saturating_sub(TRACKING), answers);
         let told = last.is_some_and(|last| last.status == queued.status);
         if queued.message == Message::Retry || queued.status == Status::TimedOut && !told {
