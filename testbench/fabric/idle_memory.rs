@@ -31,8 +31,8 @@ fn an_idle_switch_of_the_die_is_small() {
         Network::new(plan, routes, blocks, cfg, &|_, _| 8, names);
     let bytes = net.idle_bytes_per_switch();
     println!("{bytes} bytes");
-    // 44 channels of 32 bytes and 11 ports of 58. The budget of the biggest system is 3,072 bytes a switch.
-    assert!(bytes <= 2150, "{bytes} bytes");
+    // 44 channels of 32 bytes and 11 ports of 66. The budget of the biggest system is 3,072 bytes a switch.
+    assert!(bytes <= 2250, "{bytes} bytes");
 }
 
 #[test]
