@@ -33,7 +33,7 @@ Examples:
 
 Exit status:
   0  the sweep is complete; points that failed are in the table
-  1  it was stopped before its end (Ctrl-C); --resume goes on
+  1  it was stopped before its end (Ctrl-C; --resume goes on), no point could be run, or an objective has no value
   2  the command line, the sweep file or a scenario is wrong"
 )]
 pub(super) struct Arguments {
@@ -168,7 +168,38 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
     }
     let rows = Store::open(folder)?.rows()?;
     print(&summary(&read, &report, &rows, &folder.join("points.csv").display().to_string()));
-    Ok(!report.interrupted)
+    Ok(useful(&read, &rows) && !report.interrupted)
+}
+
+/// Whether the table can answer what was asked: some point ran, and every objective has a value somewhere. Says what is not so.
+fn useful(sweep: &Sweep, rows: &[Row]) -> bool {
+    let ran: Vec<&Row> = rows.iter().filter(|row| row.status == "ok").collect();
+    if ran.is_empty() {
+        complain(&format_args!("error: none of {} points could be run", rows.len()));
+        return rows.is_empty();
+    }
+    let absent = |name: &str| {
+        let value = |row: &&Row| row.facts.as_ref().and_then(|facts| facts.column(sweep, name));
+        ran.iter().all(|row| value(row).is_none())
+    };
+    let objectives = sweep.objectives.iter().map(|(name, _)| name);
+    let metrics =
+        sweep.metrics.iter().map(|(name, _)| name).filter(|name| objectives.clone().all(|other| other != *name));
+    for name in metrics.filter(|name| absent(name)) {
+        complain(&format_args!(
+            "note: metric `{name}` has a value at none of {} points: no result has what it reads",
+            ran.len()
+        ));
+    }
+    let mut fine = true;
+    for name in objectives.clone().filter(|name| absent(name)) {
+        complain(&format_args!(
+            "error: objective `{name}` has a value at none of {} points: no result has what it reads",
+            ran.len()
+        ));
+        fine = false;
+    }
+    fine
 }
 
 /// What a sweep has found, for people.

@@ -52,9 +52,11 @@ fn lay_over(source: &mut Source, node: &mut Node, base: &Path, chain: &mut Vec<P
     if chain.len() > CHAIN {
         return Err(Problem::in_text(extends.span, format!("more than {CHAIN} scenarios extend each other")));
     }
-    let text = read(&path).map_err(|reason| {
+    // What ships with the program is found by its name, wherever the file that extends it is.
+    let named = || shipped::find(name).map(|(_, text)| text.to_owned());
+    let text = read(&path).or_else(|reason| named().ok_or(reason)).map_err(|reason| {
         Problem::in_text(extends.span.clone(), format!("cannot read \"{name}\": {reason}"))
-            .help("the path is relative to the scenario file")
+            .help("the path is relative to the scenario file; a scenario that `watershed list` names can be given by that name")
     })?;
     let mut parent = source.add_parent(shown(&path), text)?;
     lay_over(source, &mut parent, path.parent().unwrap_or(Path::new("")), chain)?;
@@ -223,6 +225,16 @@ mod tests {
         for (file, name) in [("base.toml", "the base"), ("top.toml", "top"), ("own.toml", "its own")] {
             let loaded = super::super::load_file(&folder.path().join(file), &[]).unwrap_or_else(|p| panic!("{p}"));
             assert_eq!(loaded.scenario.name, name);
+        }
+    }
+
+    #[test]
+    fn shipped_scenarios_are_found_from_any_folder() {
+        for name in ["allreduce-die", "testbench/piuma/allreduce-die.toml"] {
+            let text = format!("extends = \"{name}\"\ncollective.0.elements = 16\n");
+            let folder = folder(&[("deep/top.toml", &text)]);
+            let loaded = super::super::load_file(&folder.path().join("deep/top.toml"), &[]);
+            assert_eq!(loaded.unwrap_or_else(|p| panic!("{p}")).scenario.collectives[0].elements, 16, "{name}");
         }
     }
 

@@ -142,6 +142,30 @@ fn threads_and_shards_make_no_difference() {
 }
 
 #[test]
+fn a_sweep_that_answers_nothing_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let begin = "[[scenario]]\nfile = \"barrier-die\"\n[[axis]]\n";
+    for (rest, status, words) in [
+        ("key = \"switch.ceng.stagez\"\nvalues = [1, 2]\n", 1, "error: none of 2 points could be run"),
+        (
+            "key = \"switch.ceng.stages\"\nvalues = [1, 2]\n[[objective]]\nname = \"stalls\"\nvalue = \"links.busiest.0.stallz\"\n",
+            1,
+            "error: objective `stalls` has a value at none of 2 points",
+        ),
+        (
+            "key = \"switch.ceng.stages\"\nvalues = [1, 2]\n[[metric]]\nname = \"stalls\"\nvalue = \"links.busiest.0.stallz\"\n",
+            0,
+            "note: metric `stalls` has a value at none of 2 points",
+        ),
+    ] {
+        let out = folder.path().join(format!("out{}", words.len()));
+        let output = sweep(&written(folder.path(), &format!("{begin}{rest}")), &out, &[]);
+        assert_eq!(output.status, status, "{rest}: {}", output.stderr);
+        assert!(output.stderr.contains(words), "{rest}: {}", output.stderr);
+    }
+}
+
+#[test]
 fn what_fails_is_kept_with_its_error_and_what_is_known_is_not_run_again() {
     let folder = tempfile::tempdir().unwrap();
     let text = "
