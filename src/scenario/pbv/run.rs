@@ -229,7 +229,7 @@ impl<'a> Run<'a> {
         let system = &self.ready.system;
         let recording = recording(self.loaded, system.plan(), system.journal(), options);
         let (document, notes, wave) = (self.document, self.notes, self.wave);
-        RunResult { document, data, notes, ladder, recording, why, wave, progress, timeline }
+        RunResult { document, data, notes, ladder, why, recording, wave, progress, timeline }
     }
 
     fn totals(&self, pbv: &mut PbvResult) {
