@@ -89,7 +89,7 @@
 //!
 //! # How to use it
 //!
-//! The [guide](guide) has a page a task: first run, scenarios, waves, sweeps, golden model, validation, limits.
+//! The [guide] has a page a task: first run, scenarios, waves, sweeps, golden model, validation, limits.
 //!
 //! # A run from Rust
 //!
