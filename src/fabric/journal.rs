@@ -71,7 +71,11 @@ impl Journal {
 
 impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
     /// Keeps a journal of set-routed flits, or of all; before the first cycle.
+    ///
+    /// # Panics
+    /// If the system is divided: the journal would see one part of it.
     pub fn keep_journal(&mut self, all: bool) {
+        assert!(self.others.is_empty(), "a divided system keeps no journal");
         let (wires, flow) = (&self.first.wires, &self.first.wires.flow);
         let channel = |port: u32, vc: u8| wires.channels[wires.queue(port, vc)].credits;
         let credits =

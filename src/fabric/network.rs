@@ -366,7 +366,11 @@ where
     }
 
     /// Chooses how blocks are evaluated; before the first cycle.
+    ///
+    /// # Panics
+    /// If the system is divided and this is not the default.
     pub fn evaluate(&mut self, how: Evaluation) {
+        assert!(self.others.is_empty() || how == Evaluation::default(), "a divided system has one way to be evaluated");
         self.evaluation = how;
         self.order = how.shuffle.map(|seed| Rng::new(seed, 0x0de5));
     }
@@ -447,7 +451,7 @@ where
     /// # Panics
     /// If there is none with this number.
     pub fn end_mut(&mut self, end: usize) -> &mut E {
-        let node = self.plan.nodes.len() - self.ends().len() + end;
+        let node = self.switches as usize + self.first.bumps.len() + end;
         let part = self.each_part_mut().find(|part| part.ends.range().contains(&end));
         let part = part.expect("the system has that many end points");
         part.wires.wake.insert(node as u32);

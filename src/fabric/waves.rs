@@ -72,6 +72,7 @@ where
     /// # Errors
     /// Whatever the tracer says when it starts: nothing selected, or the file cannot be written.
     pub fn record(&mut self, tracer: Tracer) -> Result<(), TraceError> {
+        assert!(self.others.is_empty(), "a divided system cannot be recorded");
         let (ports, queues, nodes) =
             (self.first.wires.links.len(), self.first.wires.channels.len(), self.plan.nodes.len());
         let none = (Cycle::MAX, Flit::default());

@@ -1,10 +1,12 @@
 //! A system that is divided among threads gives the same result document, byte for byte (K-DET-1).
 
 use watershed::scenario::build::{BuildOptions, build};
+use watershed::scenario::result::Outcome;
 use watershed::scenario::run::RunOptions;
 
 use crate::sets;
 use crate::support::{BACKGROUND, FLAGSHIP, MESH, TWO_IDS, load, run_with};
+use crate::what_stands_is_named::crossed;
 
 /// The document of a run on so many threads.
 fn on(threads: usize, text: &str, sets: &[String]) -> String {
@@ -88,14 +90,18 @@ fn with_programs_hosts_and_scans() {
 
 #[test]
 fn what_goes_wrong_is_told_alike() {
-    // Two ids that meet, without claims: a deadlock, and what the autopsy says of it.
-    let told = |threads: usize| {
-        let options = RunOptions { threads, ..RunOptions::default() };
-        let document = run_with(TWO_IDS, &sets!["limits.max_cycles=60"], &options).document;
-        assert!(!document.passed());
-        serde_json::to_string_pretty(&document).unwrap()
-    };
-    let one = told(1);
-    assert_eq!(one, told(2));
-    assert_eq!(one, told(5));
+    // A deadlock and what the autopsy says of it; a run that is cut off with flits under way.
+    for (sets, outcome) in
+        [(crossed(false), Outcome::Deadlock), (sets!["limits.max_cycles=60"].to_vec(), Outcome::MaxCycles)]
+    {
+        let told = |threads: usize| {
+            let options = RunOptions { threads, ..RunOptions::default() };
+            let document = run_with(TWO_IDS, &sets, &options).document;
+            assert_eq!(document.outcome, outcome);
+            serde_json::to_string_pretty(&document).unwrap()
+        };
+        let one = told(1);
+        assert_eq!(one, told(2));
+        assert_eq!(one, told(5));
+    }
 }

@@ -8,7 +8,7 @@ use crate::sets;
 use crate::support::{FLAGSHIP, TWO_IDS, UNLIMITED, ready, run_with};
 
 /// Half of the cores start with one collective and half with the other: every engine holds operands of both.
-fn crossed(claims: bool) -> Vec<String> {
+pub fn crossed(claims: bool) -> Vec<String> {
     sets!["checks.claims={claims}"; "collective[1].start_cycle=0";
         "collective[0].delay_cycles=[0, 400, 0, 400, 0, 400, 0, 400]";
         "collective[1].delay_cycles=[400, 0, 400, 0, 400, 0, 400, 0]"]

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::ports::Ports;
 use super::{Kind, Path};
 use crate::fabric::{Journal, Moved, NodeKind, Plan, Tag};
 
@@ -66,9 +67,7 @@ pub struct Origin {
 pub struct Hops<'a> {
     plan: &'a Plan,
     journal: &'a Journal,
-    bases: Vec<u32>,
-    nodes: Vec<u32>,
-    peers: Vec<Option<(u32, u64, u64)>>,
+    ports: Ports,
     lanes: HashMap<(u32, u8), Lane>,
 }
 
@@ -100,18 +99,6 @@ impl Bumps for NoBumps {
 impl<'a> Hops<'a> {
     /// Reads a journal.
     pub fn new(plan: &'a Plan, journal: &'a Journal) -> Self {
-        let (mut bases, mut nodes) = (Vec::new(), Vec::new());
-        for (number, node) in plan.nodes.iter().enumerate() {
-            bases.push(nodes.len() as u32);
-            nodes.extend((0..node.ports).map(|_| number as u32));
-        }
-        let mut peers = vec![None; nodes.len()];
-        for link in &plan.links {
-            let [a, b] = [link.a, link.b].map(|(node, port)| bases[node as usize] + u32::from(port));
-            let (latency, flit) = (u64::from(link.latency), u64::from(link.cycles_per_flit));
-            peers[a as usize] = Some((b, latency, flit));
-            peers[b as usize] = Some((a, latency, flit));
-        }
         let mut lanes: HashMap<(u32, u8), Lane> = HashMap::new();
         for entry in &journal.entries {
             let (cycle, tag, word) = (entry.cycle, entry.tag, entry.word);
@@ -124,12 +111,12 @@ impl<'a> Hops<'a> {
                 Moved::Sent { from } => lane.sent.push(Sent { cycle, from, tag, word }),
             }
         }
-        Self { plan, journal, bases, nodes, peers, lanes }
+        Self { plan, journal, ports: Ports::new(plan), lanes }
     }
 
     /// Port 0 of a node.
     pub fn base(&self, node: u32) -> u32 {
-        self.bases[node as usize]
+        self.ports.bases[node as usize]
     }
 
     /// Name of a node.
@@ -139,7 +126,7 @@ impl<'a> Hops<'a> {
 
     /// The node of a port.
     pub fn node(&self, port: u32) -> u32 {
-        self.nodes[port as usize]
+        self.ports.nodes[port as usize]
     }
 
     /// Who made the flit that left a queue in a cycle, and when: an end point that sent it, or the engine of a switch whose
@@ -157,14 +144,14 @@ impl<'a> Hops<'a> {
 
     fn origin_of(&self, mut at: Queued, head: bool) -> Option<(u32, u64)> {
         loop {
-            let Some((peer, ..)) = self.peers[at.port as usize] else {
+            let Some((peer, ..)) = self.ports.peers[at.port as usize] else {
                 // No link: the queue of an engine.
                 let came = self.lane(at.port, at.vc)?.came.get(at.index)?;
-                return Some((self.nodes[at.port as usize], came.cycle));
+                return Some((self.ports.nodes[at.port as usize], came.cycle));
             };
             let lane = self.lane(peer, at.vc)?;
             let sent = lane.sent.get(at.index)?;
-            let node = self.nodes[peer as usize];
+            let node = self.ports.nodes[peer as usize];
             if self.kind(node) != NodeKind::Switch {
                 let first = if head { (0..=at.index).rev().find(|&at| lane.sent[at].tag.head())? } else { at.index };
                 return Some((node, lane.sent[first].cycle));
@@ -179,7 +166,7 @@ impl<'a> Hops<'a> {
     }
 
     fn place(&self, port: u32) -> String {
-        let node = self.nodes[port as usize];
+        let node = self.ports.nodes[port as usize];
         let name = self.name(node);
         match self.kind(node) {
             NodeKind::Switch => format!("{name}.P{}", port - self.base(node)),
@@ -236,8 +223,8 @@ impl<'a> Hops<'a> {
 
     /// Credits of an output channel in a cycle.
     fn credits(&self, port: u32, vc: u8, cycle: u64) -> u64 {
-        let Some((peer, latency, _)) = self.peers[port as usize] else { return u64::MAX };
-        let switch = self.kind(self.nodes[port as usize]) == NodeKind::Switch;
+        let Some((peer, latency, _)) = self.ports.peers[port as usize] else { return u64::MAX };
+        let switch = self.kind(self.ports.nodes[port as usize]) == NodeKind::Switch;
         let delay = if switch { u64::from(self.journal.credit_delay) } else { 0 };
         let limit = (cycle + 1).saturating_sub(latency + 1 + delay);
         let returned = self.lane(peer, vc).map_or(0, |lane| lane.left.partition_point(|&at| at < limit)) as u64;
@@ -254,7 +241,7 @@ impl<'a> Hops<'a> {
         let left = path.at;
         let mut head_from = at.index.checked_sub(1).map_or(0, |before| lane.left.get(before).map_or(0, |at| at + 1));
         // A head of a point-to-point packet passes its stages at the head of the queue.
-        let node = self.nodes[at.port as usize];
+        let node = self.ports.nodes[at.port as usize];
         let staged = self.kind(node) == NodeKind::Switch && tag.head() && !self.plan.vcs.is_set(at.vc);
         let stages = if staged { u64::from(self.journal.front) } else { 0 };
         // Copies of a multicast read on before its flits have left.
@@ -330,10 +317,10 @@ impl<'a> Hops<'a> {
         let mut at = from;
         self.waited(at, None, blocked, path)?;
         loop {
-            let (peer, ..) = self.peers[at.port as usize].ok_or("a queue without a link")?;
+            let (peer, ..) = self.ports.peers[at.port as usize].ok_or("a queue without a link")?;
             let lane = self.lane(peer, at.vc).ok_or("nothing was sent on a link that carried a flit")?;
             let sent = *lane.sent.get(at.index).ok_or("a flit came that was not sent")?;
-            let node = self.nodes[peer as usize];
+            let node = self.ports.nodes[peer as usize];
             let link = format!("{} -> {}", self.place(peer), self.place(at.port));
             match self.kind(node) {
                 NodeKind::Switch => {

@@ -46,6 +46,7 @@ pub(super) mod hops;
 pub mod packet;
 pub mod pbv;
 pub mod piuma;
+mod ports;
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, Default)]

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use super::ports::Ports;
 use super::{Kind, LastOperand, Path, Phase, Why};
 use crate::fabric::{Journal, Moved, NodeKind, Plan};
 use crate::piuma::{Job, REQUEST, RESPONSE, Registers, System, scan};
@@ -19,12 +20,7 @@ pub struct Reader<'a> {
     tree: u64,
     /// Stages of their units.
     stages: u64,
-    /// Port 0 of every node.
-    bases: Vec<u32>,
-    /// Node of every port.
-    nodes: Vec<u32>,
-    /// The other end of every port's link, its latency and the cycles a flit takes.
-    peers: Vec<Option<(u32, u64, u64)>>,
+    ports: Ports,
     entered: HashMap<(u32, Word), Vec<(u64, u64)>>,
     left: HashMap<(u32, Word), Vec<u64>>,
     /// Ports of a node whose queue a word left in a cycle.
@@ -41,18 +37,6 @@ impl<'a> Reader<'a> {
     /// Reads the journal of a system; `None` if it kept none.
     pub fn new(system: &'a System) -> Option<Self> {
         let (plan, journal) = (system.plan(), system.journal()?);
-        let (mut bases, mut nodes) = (Vec::new(), Vec::new());
-        for (number, node) in plan.nodes.iter().enumerate() {
-            bases.push(nodes.len() as u32);
-            nodes.extend((0..node.ports).map(|_| number as u32));
-        }
-        let mut peers = vec![None; nodes.len()];
-        for link in &plan.links {
-            let [a, b] = [link.a, link.b].map(|(node, port)| bases[node as usize] + u32::from(port));
-            let (latency, flit) = (u64::from(link.latency), u64::from(link.cycles_per_flit));
-            peers[a as usize] = Some((b, latency, flit));
-            peers[b as usize] = Some((a, latency, flit));
-        }
         let cfg = system.joins().first().map(|ceng| ceng.cfg().tree);
         let tree = cfg.map_or(0, |tree| tree.latency_cycles());
         let stages = cfg.map_or(0, |tree| u64::from(tree.unit_stages));
@@ -62,9 +46,7 @@ impl<'a> Reader<'a> {
             registers: &system.tables,
             tree,
             stages,
-            bases,
-            nodes,
-            peers,
+            ports: Ports::new(plan),
             entered: HashMap::new(),
             left: HashMap::new(),
             left_node: HashMap::new(),
@@ -74,7 +56,7 @@ impl<'a> Reader<'a> {
         };
         for entry in &journal.entries {
             let word = (entry.tag.id(), entry.tag.vc(), entry.tag.seq());
-            let (port, node) = (entry.port, reader.nodes[entry.port as usize]);
+            let (port, node) = (entry.port, reader.ports.nodes[entry.port as usize]);
             match entry.what {
                 Moved::Entered { ready } => reader.entered.entry((port, word)).or_default().push((entry.cycle, ready)),
                 Moved::Left => {
@@ -97,17 +79,18 @@ impl<'a> Reader<'a> {
     }
 
     fn place(&self, port: u32) -> String {
-        let node = self.nodes[port as usize];
+        let node = self.ports.nodes[port as usize];
         let name = &self.plan.nodes[node as usize].name;
-        if self.is_switch(node) { format!("{name}.P{}", port - self.bases[node as usize]) } else { name.clone() }
+        if self.is_switch(node) { format!("{name}.P{}", port - self.ports.bases[node as usize]) } else { name.clone() }
     }
 
     /// Credits of an output channel in a cycle.
     fn credits(&self, port: u32, vc: u8, cycle: u64) -> u64 {
         let before =
             |list: Option<&Vec<u64>>, limit: u64| list.map_or(0, |list| list.partition_point(|at| *at < limit)) as u64;
-        let Some((peer, latency, _)) = self.peers[port as usize] else { return u64::MAX };
-        let delay = if self.is_switch(self.nodes[port as usize]) { u64::from(self.journal.credit_delay) } else { 0 };
+        let Some((peer, latency, _)) = self.ports.peers[port as usize] else { return u64::MAX };
+        let delay =
+            if self.is_switch(self.ports.nodes[port as usize]) { u64::from(self.journal.credit_delay) } else { 0 };
         let returned = before(self.departures.get(&(peer, vc)), (cycle + 1).saturating_sub(latency + 1 + delay));
         let initial = u64::from(self.journal.credits[port as usize][usize::from(vc)]);
         (initial + returned).saturating_sub(before(self.sends.get(&(port, vc)), cycle))
@@ -135,7 +118,7 @@ impl<'a> Reader<'a> {
         let seq = packet.unwrap_or(words.saturating_sub(1));
         let end_base = self.plan.count(NodeKind::Switch) + self.plan.count(NodeKind::Bump);
         let node = (end_base + end) as u32;
-        let port = self.bases[node as usize];
+        let port = self.ports.bases[node as usize];
         let (start, mut until) = (times.0, job.end().unwrap_or(times.1));
 
         // In the receiving core.
@@ -194,8 +177,8 @@ impl<'a> Reader<'a> {
         let id = word.0;
         loop {
             // Over the link.
-            let (peer, latency, flit) = self.peers[port as usize].ok_or("a queue without a link")?;
-            let node = self.nodes[peer as usize];
+            let (peer, latency, flit) = self.ports.peers[port as usize].ok_or("a queue without a link")?;
+            let node = self.ports.nodes[peer as usize];
             let from_switch = self.is_switch(node);
             let sent = arrived - latency - flit - if from_switch { post } else { 0 };
             path.phase = if word.1 == RESPONSE { Phase::Broadcast } else { Phase::Climb };
@@ -217,7 +200,7 @@ impl<'a> Reader<'a> {
                 .get(&(node, sent, word))
                 .ok_or_else(|| format!("word {} left no queue of {}", word.2, self.place(peer)))?;
             let mut left = sent;
-            let engine = self.bases[node as usize] + u32::from(self.registers.engine_port());
+            let engine = self.ports.bases[node as usize] + u32::from(self.registers.engine_port());
             loop {
                 let (came, ready) = self.entry(queue, word, left)?;
                 self.waited(node, queue, word, ready, left, path);
@@ -241,7 +224,7 @@ impl<'a> Reader<'a> {
         let post = u64::from(self.journal.post);
         let (id, vc, seq) = word;
         let name = self.plan.nodes[node as usize].name.clone();
-        let base = self.bases[node as usize];
+        let base = self.ports.bases[node as usize];
         let order = self.registers.order(node, id);
         let (element, mut cycles) = (if order == 0 { seq } else { scan::element(seq) }, self.tree);
         path.phase = Phase::Reduce;
@@ -326,7 +309,7 @@ impl<'a> Reader<'a> {
     ) -> Result<(), String> {
         let _ = (id, seq);
         let node = self.plan.count(NodeKind::Switch) + self.plan.count(NodeKind::Bump) + end;
-        let port = self.bases[node];
+        let port = self.ports.bases[node];
         path.phase = Phase::Inject;
         if job.start() > sent {
             return Err("a word left before its core had started".into());
