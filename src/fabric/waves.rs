@@ -134,6 +134,7 @@ where
             if let Some(all) = &mut self.first.wires.flow.seen {
                 all.traced[gp as usize] = seen;
             }
+            self.first.wires.nodes[node as usize].traced |= seen;
         }
         if node >= self.switches || info.engine {
             waves.blocks[node as usize] = self.view(waves, &path, View::Block(node));
@@ -156,6 +157,7 @@ where
         self.first.awake.clear();
         self.sample();
         self.first.wires.flow.seen = None;
+        self.first.wires.nodes.iter_mut().for_each(|node| node.traced = false);
         self.waves.take().map(|waves| waves.tracer)
     }
 

@@ -21,6 +21,7 @@ use crate::piuma::{Job, System, Tap};
 use crate::probe::ladder::Ladder;
 use crate::probe::{
     FstSink, Lookup, Period, Reading, Selection, Sink, TraceError, TraceSummary, Tracer, Trigger, TriggerSink, VcdSink,
+    WriterThread,
 };
 use std::collections::HashMap;
 
@@ -1298,6 +1299,9 @@ pub(super) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, R
     } else {
         Box::new(VcdSink::create(&wave.path).map_err(write)?)
     };
+    // One processor has no time for two threads.
+    let alone = std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
+    let sink = if alone { sink } else { Box::new(WriterThread::new(sink)) };
     let sink: Box<dyn Sink> = match &wave.trigger {
         None => sink,
         Some(options) => Box::new(TriggerSink::new(sink, trigger(options), period).0),
