@@ -95,16 +95,21 @@ impl NodeAlarms {
         NodeAlarms { alarms: Alarms::default(), span }
     }
 
-    /// Wakes a node in cycle `at`.
+    /// In cycle `now`, asks for a node to be woken in cycle `at`, which lies behind it.
     #[inline]
-    pub fn set(&mut self, at: Cycle, node: u32) {
-        self.alarms.set(at, self.span.inside(node));
+    pub fn set(&mut self, now: Cycle, at: Cycle, node: u32) {
+        self.alarms.set(now, at, self.span.inside(node));
     }
 
-    /// The next cycle for which an alarm is set.
+    /// The next cycle, from `now` on, for which an alarm is set.
     #[inline]
-    pub fn next(&self) -> Option<Cycle> {
-        self.alarms.next()
+    pub fn next(&self, now: Cycle) -> Option<Cycle> {
+        self.alarms.next(now)
+    }
+
+    /// Gives back memory that is not needed now.
+    pub fn shed(&mut self) {
+        self.alarms.shed();
     }
 
     /// Takes out one node whose alarm is due in cycle `now`.

@@ -117,5 +117,6 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         };
         self.wires.flow.now = until - 1;
         self.wires.flow.shed();
+        self.wires.alarms.shed();
     }
 }

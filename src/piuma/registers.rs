@@ -269,7 +269,7 @@ impl Registers {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn route(&self, at: &At<'_>, flit: &Flit) -> Route {
         self.routes.route(at, flit)
     }
@@ -477,7 +477,7 @@ impl Tables<1> for Registers {
         self.numbered(switch, port)
     }
 
-    #[inline]
+    #[inline(always)]
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
         if self.lanes == 1 {
             return self.route(at, flit);
