@@ -276,7 +276,8 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
     if let Some(file) = &arguments.save_npy {
         for data in &result.data {
             let path = npy_path(file, data, result.data.len());
-            data::save_npy(&path, data.dtype, &data.rows).map_err(|error| write_error(&path, error))?;
+            data::save_npy(&path, data.dtype, &data.rows.iter().collect::<Vec<_>>())
+                .map_err(|error| write_error(&path, error))?;
             written.push(Written::new("array", path));
         }
     }

@@ -157,7 +157,9 @@ where
         self.first.awake.clear();
         self.sample();
         self.first.wires.flow.seen = None;
-        self.first.wires.nodes.iter_mut().for_each(|node| node.traced = false);
+        for node in 0..self.plan.nodes.len() {
+            self.first.wires.nodes[node].traced = false;
+        }
         self.waves.take().map(|waves| waves.tracer)
     }
 

@@ -1,9 +1,11 @@
 //! Running a scenario: what the caller asks for, what comes back.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::build::{BuildOptions, Built, Ready, build, operation, oracle_tree};
 use super::config::{CollectiveKind, Family, TrafficPattern};
+use super::data::Table;
 use super::expr::{self, Expr};
 use super::measure::{self, MeasureResult, Measurement, Phase};
 use super::record::{self, Recording};
@@ -23,7 +25,6 @@ use crate::probe::{
     FstSink, Lookup, Period, Reading, Selection, Sink, TraceError, TraceSummary, Tracer, Trigger, TriggerSink, VcdSink,
     WriterThread,
 };
-use std::collections::HashMap;
 
 /// What to write into a waveform.
 #[derive(Debug, Clone, PartialEq)]
@@ -238,7 +239,9 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
     // What looks at every cycle of the whole system, or walks its blocks in another order, has it in one piece.
     let watched = options.wave.is_some() || journal || options.no_skip || options.order_seed.is_some();
     let threads = if watched { 1 } else { options.threads };
-    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads })?;
+    // Who looks at the system between two cycles needs it to stand in one cycle then.
+    let windows = !watched && !options.timeline;
+    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads, windows })?;
     let mut run = Run::new(loaded, ready)?;
     if let Some(name) = options.record {
         record::check(run.ready.system.plan(), name).map_err(RunError::Usage)?;
@@ -258,6 +261,18 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
         run.flip(flip)?;
     }
     run.drive(options);
+    if run.ready.system.runs_in_windows() && !run.went_well() {
+        // What went wrong is shown in the cycle in which it did.
+        drop(run);
+        run = Run::new(
+            loaded,
+            build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads, windows: false })?,
+        )?;
+        if let Some(flip) = options.flip {
+            run.flip(flip)?;
+        }
+        run.drive(options);
+    }
     if let Some(problem) = run.feed.wrong.take() {
         return Err(loaded.problems(vec![problem]).into());
     }
@@ -528,7 +543,16 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        self.document.cycles = self.ready.system.now();
+        let system = &self.ready.system;
+        // A window goes on behind the last completion; nothing but credits moves there.
+        let complete = system.runs_in_windows() && !self.collectives_left();
+        self.document.cycles = if complete { system.completed() + 1 } else { system.now() };
+    }
+
+    /// Whether everything is complete and no rule was broken, or the run was ended from outside.
+    fn went_well(&self) -> bool {
+        let ended = self.document.outcome != Outcome::Finished && self.document.outcome != Outcome::Deadlock;
+        self.ready.system.fault().is_none() && (ended || !self.collectives_left())
     }
 
     /// The first host on the fabric from an index on.
@@ -779,7 +803,7 @@ impl<'a> Run<'a> {
             }
             // Who is done stays done: the next look goes on at the first that was not.
             let from = self.done[index];
-            let left = self.jobs(index).skip(from).position(|job| job.end().is_none());
+            let left = self.jobs_from(index, from).position(|job| job.end().is_none());
             match left {
                 Some(more) => self.done[index] = from + more,
                 None => self.state[index] = State::Complete,
@@ -804,7 +828,11 @@ impl<'a> Run<'a> {
     }
 
     fn jobs(&self, collective: usize) -> impl Iterator<Item = &Job> {
-        let jobs = self.ready.collectives[collective].jobs.iter();
+        self.jobs_from(collective, 0)
+    }
+
+    fn jobs_from(&self, collective: usize, first: usize) -> impl Iterator<Item = &Job> {
+        let jobs = self.ready.collectives[collective].jobs[first..].iter();
         jobs.filter_map(move |&(end, job)| self.ready.system.end(end).core.as_ref().map(|core| &core.jobs()[job]))
     }
 
@@ -924,28 +952,30 @@ impl<'a> Run<'a> {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
         let mut result = CollectiveResult::new(collective);
-        let start = self.jobs(index).map(Job::start).filter(|&start| start != u64::MAX).min();
+        let elements = if collective.kind == CollectiveKind::Barrier { 0 } else { collective.elements as usize };
+        let dtype = collective.result_dtype();
+        // Every core is looked at once: there may be millions.
+        let (mut start, mut end, mut flags) = (None, None, Flags::NONE);
+        let mut rows = Table::default();
+        let mut receivers = Vec::new();
+        for (&(place, _), job) in built.jobs.iter().zip(self.jobs(index)) {
+            let called = Some(job.start()).filter(|&start| start != u64::MAX);
+            start = start.min(called).or(start).or(called);
+            end = end.max(job.end());
+            flags |= Flags::from_bits(job.flags());
+            if job.kind().receives {
+                rows.push(job.output().iter().flat_map(|&word| arith::unpack_lanes(dtype, word)).take(elements));
+                receivers.push(place as u32);
+            }
+        }
         result.start_cycle = start.filter(|&start| start < self.ready.system.now());
-        if let (Some(start), Some(end)) = (start, self.jobs(index).map(Job::end).max().flatten())
+        if let (Some(start), Some(end)) = (start, end)
             && self.state[index] == State::Complete
         {
             result.set_times(self.loaded, start, end);
         }
-        let elements = if collective.kind == CollectiveKind::Barrier { 0 } else { collective.elements as usize };
-        let dtype = collective.result_dtype();
-        let unpack = |words: &[u64]| -> Vec<u64> {
-            words.iter().flat_map(|&word| arith::unpack_lanes(dtype, word)).take(elements).collect()
-        };
-        let rows: Vec<(usize, Vec<u64>)> = built
-            .jobs
-            .iter()
-            .zip(self.jobs(index))
-            .filter(|(_, job)| job.kind().receives)
-            .map(|(&(end, _), job)| (end, unpack(job.output())))
-            .collect();
-        let flags = self.jobs(index).fold(Flags::NONE, |flags, job| flags | Flags::from_bits(job.flags()));
         result.flags = flags.names().map(String::from).collect();
-        if let Some((_, first)) = rows.first() {
+        if let Some(first) = rows.iter().next() {
             result.results = hex(dtype, first);
         }
         if check {
@@ -954,20 +984,19 @@ impl<'a> Run<'a> {
             let expected = |at: usize| if all.len() == 1 { &all[0] } else { &all[at] };
             result.oracle = hex(dtype, expected(0));
             result.oracle_flags = oracle_flags.names().map(String::from).collect();
-            let exact = |(at, (_, row)): (usize, &(usize, Vec<u64>))| {
+            let exact = |(at, row): (usize, &[u64])| {
                 row.iter().zip(expected(at)).filter(|(got, expected)| got == expected).count()
             };
             result.exact_elements = rows.iter().enumerate().map(exact).min().unwrap_or(0) as u64;
-            let whole = rows.iter().enumerate().all(|(at, (_, row))| row == expected(at));
+            let whole = rows.iter().enumerate().all(|(at, row)| row == expected(at));
             result.bit_exact =
                 Some(whole && !rows.is_empty() && flags == oracle_flags && self.state[index] == State::Complete);
-            result.first_difference = rows.iter().enumerate().find_map(|(rank, (end, row))| {
+            result.first_difference = rows.iter().enumerate().find_map(|(rank, row)| {
                 let expected = expected(rank);
                 let at = row.iter().zip(expected).position(|(got, expected)| got != expected)?;
-                Some(self.difference(index, *end, at, row[at], expected[at]))
+                Some(self.difference(index, receivers[rank] as usize, at, row[at], expected[at]))
             });
         }
-        let rows = rows.into_iter().map(|(_, row)| row).collect();
         (result, ResultData { name: collective.name.clone(), dtype, rows })
     }
 
@@ -977,7 +1006,7 @@ impl<'a> Run<'a> {
         let built = &self.ready.collectives[index];
         let stored = |row: usize, at: usize| stored(built, row, at);
         let (ranks, elements) = (collective.participants.len(), collective.elements as usize);
-        golden::rows(collective, &oracle_tree(built), ranks, elements, &stored)
+        golden::rows(collective, oracle_tree(built), ranks, elements, &stored)
     }
 
     /// Describes a differing element. The run is repeated with the engines' results kept, to say where it parts.
@@ -1010,20 +1039,17 @@ impl<'a> Run<'a> {
         }
         run.drive(&RunOptions::default());
         let system = &run.ready.system;
-        let seen: HashMap<String, u64> = (0..)
-            .zip(system.joins())
-            .filter_map(|(node, engine)| Some((format!("{}.ceng", system.node_name(node)), engine.tap()?.seen?)))
-            .collect();
+        let seen = system.joins();
+        let seen = |switch: u32| seen.get(switch as usize).and_then(|engine| engine.tap()?.seen);
         let mut parted = None;
-        oracle::evaluate_with(
-            &oracle_tree(built),
+        oracle_tree(built)?.evaluate_with(
             operation(collective),
             collective.network_dtype(),
             arith::Mode::rounding(collective.round),
             &|row| golden::contribution(collective, word, &|at| stored(built, row, at)).0,
-            &mut |name, value, _| {
-                if parted.is_none() && seen.get(name).is_some_and(|&seen| seen != value) {
-                    parted = Some(name.to_owned());
+            &mut |switch, value, _| {
+                if parted.is_none() && seen(switch).is_some_and(|seen| seen != value) {
+                    parted = Some(format!("{}.ceng", system.node_name(switch)));
                 }
             },
         );
@@ -1056,8 +1082,11 @@ impl<'a> Run<'a> {
     fn traffic(&mut self) {
         self.collect();
         self.measurement.close();
-        let end = self.snapshot();
         let measured = self.measurement.has_window();
+        if self.ready.classes.is_empty() && !measured {
+            return;
+        }
+        let end = self.snapshot();
         let (from, to) = if let [Some(from), Some(to)] = &self.window {
             (from.clone(), to.clone())
         } else {
@@ -1190,7 +1219,8 @@ impl<'a> Run<'a> {
                 }
                 if let Some(tree) = &built.footprint.tree {
                     let name = format!("every contribution once: {}", collective.name);
-                    checks.push(match oracle::check_each_once(tree, result.participants as usize) {
+                    let engine = |switch: u32| format!("{}.ceng", self.ready.system.node_name(switch));
+                    checks.push(match tree.check_each_once(result.participants as usize, &engine) {
                         Ok(()) => Check::passed(name, format!("{} contributions in the tree", result.participants)),
                         Err(error) => Check::failed(name, error.to_string()),
                     });
@@ -1355,6 +1385,42 @@ pub(super) fn close_wave(
     Ok(Some(summary))
 }
 
+/// A direction of a link: its number, and its level, traffic and cycles a flit.
+type Load = (usize, (u8, LinkCount, u16));
+
+/// The loads that can be among the busiest, by flits: how many there are, and the first of them. There may be millions of
+/// links, so names are made only of these.
+#[derive(Default)]
+struct Busiest(BTreeMap<u64, (usize, Vec<Load>)>);
+
+impl Busiest {
+    /// So many are shown.
+    const MOST: usize = 8;
+    /// More links that are equally busy than these are not sorted by name: the first of the plan stand for them.
+    const NAMED: usize = 65_536;
+
+    fn enter(&mut self, flits: u64, at: usize, load: (u8, LinkCount, u16)) {
+        let above = || self.0.range(flits + 1..).map(|(_, (count, _))| count).sum::<usize>();
+        if !self.0.contains_key(&flits) {
+            if above() >= Self::MOST {
+                return;
+            }
+            self.0.insert(flits, (0, Vec::new()));
+        }
+        let Some((count, loads)) = self.0.get_mut(&flits) else { return };
+        *count += 1;
+        if loads.len() < Self::NAMED {
+            loads.push((at, load));
+        }
+        // The least busy ones go when enough others are busier.
+        while let Some((&least, _)) = self.0.first_key_value()
+            && self.0.range(least + 1..).map(|(_, (count, _))| count).sum::<usize>() >= Self::MOST
+        {
+            self.0.remove(&least);
+        }
+    }
+}
+
 /// What the links did, from their loads.
 pub(super) fn link_report(
     levels: &[String],
@@ -1364,9 +1430,6 @@ pub(super) fn link_report(
     cycles: u64,
     all: bool,
 ) -> Links {
-    const BUSIEST: usize = 8;
-    /// More links that are equally busy than these are not sorted by name: the first of the plan stand for them.
-    const NAMED: usize = 65_536;
     let cycles = cycles.max(1);
     let mut by_level: Vec<LinkLevel> = levels
         .iter()
@@ -1379,6 +1442,7 @@ pub(super) fn link_report(
         })
         .collect();
     let mut list: Vec<(usize, (u8, LinkCount, u16))> = Vec::new();
+    let mut busiest = Busiest::default();
     for (at, load) in loads.enumerate() {
         let (level, count, cycles_per_flit) = load;
         let flits = count.set + count.unicast;
@@ -1389,8 +1453,11 @@ pub(super) fn link_report(
         level.utilisation_max = level.utilisation_max.max(busy as f64 / cycles as f64);
         // A mean of exact integers: the sum of flits is divided once at the end.
         level.utilisation_mean += busy as f64;
-        if all || flits > 0 {
+        if all {
             list.push((at, load));
+        }
+        if flits > 0 {
+            busiest.enter(flits, at, load);
         }
     }
     // Links that were not built because nothing uses them count as well, each in two directions.
@@ -1413,14 +1480,9 @@ pub(super) fn link_report(
         }
     };
     let counted = |load: &(usize, (u8, LinkCount, u16))| LinkResult { packets: Some(load.1.1.packets), ..result(load) };
-    // Names are made of those only that can be among the busiest.
-    let flits = |&(_, (_, count, _)): &(usize, (u8, LinkCount, u16))| count.set + count.unicast;
-    let mut counts: Vec<u64> = list.iter().map(flits).filter(|&flits| flits > 0).collect();
-    let least = if counts.len() > BUSIEST { *counts.select_nth_unstable_by(BUSIEST - 1, |a, b| b.cmp(a)).1 } else { 1 };
-    let mut busiest: Vec<LinkResult> = list.iter().filter(|load| flits(load) > least).map(result).collect();
-    busiest.extend(list.iter().filter(|load| flits(load) == least).take(NAMED).map(result));
+    let mut busiest: Vec<LinkResult> = busiest.0.values().flat_map(|(_, loads)| loads).map(result).collect();
     busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
-    busiest.truncate(BUSIEST);
+    busiest.truncate(Busiest::MOST);
     Links { levels: by_level, busiest, all: all.then(|| list.iter().map(counted).collect()) }
 }
 
