@@ -11,6 +11,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::scenario::names;
+
 mod alu;
 mod check;
 mod compare;
@@ -22,6 +24,7 @@ mod embed;
 mod exhaustive;
 mod frame;
 mod list;
+mod output;
 mod packet;
 mod progress;
 mod reduce;
@@ -156,6 +159,15 @@ fn print(text: &str) {
         let _ = out.write_all(b"\n");
     }
     let _ = out.flush();
+}
+
+/// Says that there is nothing of a name, and what there is.
+fn unknown(what: &str, name: &str, known: &[impl AsRef<str>]) -> String {
+    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    let near = names::nearest(name, known.iter().copied()).map(|near| format!("\n  did you mean `{near}`?"));
+    let list = names::one_of(&known);
+    let list = if list.is_empty() { String::new() } else { format!(", but {list}") };
+    format!("error: {what} \"{name}\"{list}{}", near.unwrap_or_default())
 }
 
 /// Prints an error.
