@@ -22,6 +22,7 @@ mod cost;
 mod curve;
 mod embed;
 mod exhaustive;
+mod explain;
 mod frame;
 mod list;
 mod output;
@@ -91,6 +92,7 @@ enum Command {
     Packet(packet::Arguments),
     Testfloat(testfloat::Arguments),
     Exhaustive(exhaustive::Arguments),
+    Explain(explain::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -107,6 +109,7 @@ fn after_help() -> String {
   watershed run testbench/piuma/allreduce-die.toml --set switch.ceng.stages=4 --json
   watershed curve mesh-uniform --rates 0.05..0.5:0.05 --svg curve.svg
   watershed wave diff a.vcd b.vcd
+  watershed explain \"merged first\"      what a printed term means
   watershed alu --op sum --type f32 --round up 0x3f800001 0x33800000
 
 {STATUSES}"
@@ -146,6 +149,7 @@ pub fn main() -> ExitCode {
         Command::Packet(arguments) => packet::main(&arguments),
         Command::Testfloat(arguments) => testfloat::main(&arguments),
         Command::Exhaustive(arguments) => exhaustive::main(&arguments),
+        Command::Explain(arguments) => explain::main(&arguments),
         Command::Completions(arguments) => completions::main(&arguments),
     };
     exit.into()
