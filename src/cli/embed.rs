@@ -64,7 +64,7 @@ fn shown(arguments: &Arguments) -> Result<String, String> {
         let names: Vec<String> = all.iter().map(|embedding| embedding.name.clone()).collect();
         all.retain(|embedding| embedding.name == *name);
         if all.is_empty() {
-            return Err(super::unknown("the scenario has no collective", name, &names));
+            return Err(super::unknown("there is no collective", name, &names));
         }
     }
     let one = || match all.as_slice() {

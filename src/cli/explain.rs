@@ -46,7 +46,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         ));
         return Exit::Bad;
     }
-    print(&text(found));
+    print(&text(&found));
     Exit::Fine
 }
 
@@ -65,9 +65,11 @@ fn all() -> String {
     out
 }
 
-fn text(entries: Vec<Entry>) -> String {
+fn text(entries: &[Entry]) -> String {
     let mut out = String::new();
-    entries.into_iter().for_each(|entry| one(entry, &mut out));
+    for &entry in entries {
+        one(entry, &mut out);
+    }
     out
 }
 

@@ -11,6 +11,7 @@
 //! | PIUMA ([`piuma`]) | a word of a collective or scan | word of the vector | the collective's start | the word landed, the last participant was done |
 //! | armed ([`armed`]) | a round | data round | the root armed it | the last participant had the result |
 //! | PBV ([`pbv`]) | a round | run, from 1 | the source sent the command | the last participant had the answer |
+//! | software on the PIUMA fabric ([`hosts`]) | the last rank's rounds, and those of its partners | round of the schedule, from 1 | the host's start | its last rank was done |
 //! | any with traffic ([`packet`]) | a point-to-point packet | `SOURCE:NUMBER` | it was created | its tail arrived |
 //!
 //! The latencies that results of the armed and PBV families name begin later, with the last contribution: [`Why`] has that
@@ -22,6 +23,7 @@ use serde::Serialize;
 
 pub mod armed;
 pub(super) mod hops;
+pub mod hosts;
 pub mod packet;
 pub mod pbv;
 pub mod piuma;
