@@ -19,8 +19,8 @@
 //! |---|---|---|---|---|---|
 //! | `tree.radix` | the switch's ports | ports | 1 to 64 | ceil(log2 radix) levels | radix - 1 units |
 //! | `tree.unit_stages` | 3 | cycles a level | 1 to 6 | latency = levels x stages | registers |
-//! | `operand_slots` | 2 | flits a port | from 1 | 1 halves the rate of switches of 2 or more stages | slots x ports |
-//! | `result_slots` | enough | flits | from 1 | below latency + front + 1 the rate falls | slots |
+//! | `operand_slots` | 2 | flits a port and plane | from 1 | 1 halves the rate of switches of 2 or more stages | slots x ports |
+//! | `result_slots` | enough | flits a plane | from 1 | below latency + front + 1 the rate falls | slots |
 //!
 //! Timing: an operand granted in cycle t is visible in its slot at t + post + 1. In a cycle in which every configured
 //! port of an id has a visible operand and a result place is free, all are taken together; the result is at the crossbar's
@@ -32,12 +32,13 @@
 //!
 //! *Chosen*: a slot that is emptied in a cycle may be granted in the same cycle. A result reserves its place when its
 //! operands are taken, so the tree never has to stop. If operands of several ids wait, the id at the lowest port goes
-//! first. Limitations: one operand a flit.
+//! first; if those of several planes do, planes take turns. Operand slots and places for results are a plane's own, so no
+//! plane ever waits for another one but for a turn of the tree. Limitations: one operand a flit.
 //!
 //! Prefix scans go through the [scan unit](super::scan) beside the tree.
 
 use super::scan::{self, ScanUnit};
-use super::{REQUEST, RESPONSE, Registers};
+use super::{MAX_PLANES, REQUEST, RESPONSE, Registers, channel, kind, plane};
 use crate::arith::{Flags, Operands, Tree, TreeCfg, TreeIn};
 use crate::fabric::{Flit, Join, JoinCx, JoinOut, Tag};
 use crate::kernel::{Cycle, Wake};
@@ -94,6 +95,10 @@ struct Busy {
     scan: ScanUnit,
     /// For waves: the operation in the tree.
     select: super::OpSelect,
+    /// Reductions of each plane in the tree.
+    flying: [u16; MAX_PLANES as usize],
+    /// The plane that goes first.
+    next_plane_q: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +106,12 @@ struct Operand {
     port: u16,
     flit: Flit,
     visible: Cycle,
+}
+
+impl Operand {
+    fn is_at(&self, port: u16, plane: u8) -> bool {
+        self.port == port && self::plane(self.flit.tag.vc()) == plane
+    }
 }
 
 /// The engine's state in waves.
@@ -129,23 +140,30 @@ impl Ceng {
 }
 
 impl Busy {
-    fn oldest(&self, port: u16, now: Cycle) -> Option<&Operand> {
-        self.operands.iter().find(|operand| operand.port == port).filter(|operand| operand.visible <= now)
+    fn oldest(&self, port: u16, plane: u8, now: Cycle) -> Option<&Operand> {
+        self.operands.iter().find(|operand| operand.is_at(port, plane)).filter(|operand| operand.visible <= now)
     }
 
-    /// The id whose operands are all there, if any: the lowest port decides among several.
-    fn complete_id(&self, registers: &Registers, switch: u32, now: Cycle) -> Option<(u16, u64)> {
+    /// The planes that hold operands, from the one whose turn it is.
+    fn planes(&self) -> impl Iterator<Item = u8> + use<> {
+        let held = self.operands.iter().fold(0u8, |held, operand| held | 1 << plane(operand.flit.tag.vc()));
+        let first = self.next_plane_q;
+        (0..MAX_PLANES).map(move |more| (first + more) % MAX_PLANES).filter(move |plane| held >> plane & 1 == 1)
+    }
+
+    /// The id whose operands are all there on a plane, if any: the lowest port decides among several.
+    fn complete_id(&self, registers: &Registers, switch: u32, plane: u8, now: Cycle) -> Option<(u16, u64)> {
         let mut heads: u64 = 0;
         for operand in &self.operands {
-            if self.oldest(operand.port, now).is_some() {
+            if self.oldest(operand.port, plane, now).is_some() {
                 heads |= 1 << operand.port;
             }
         }
         let mut candidates = heads;
         while candidates != 0 {
-            let id = self.oldest(candidates.trailing_zeros() as u16, now)?.flit.tag.id();
+            let id = self.oldest(candidates.trailing_zeros() as u16, plane, now)?.flit.tag.id();
             let needed = registers.engine_inputs(switch, id);
-            let same = |port: u16| self.oldest(port, now).is_some_and(|operand| operand.flit.tag.id() == id);
+            let same = |port: u16| self.oldest(port, plane, now).is_some_and(|operand| operand.flit.tag.id() == id);
             if needed & !heads == 0 && ports(needed).all(same) {
                 return Some((id, needed));
             }
@@ -154,14 +172,21 @@ impl Busy {
         None
     }
 
-    /// Takes the operands of `needed` ports together.
-    fn gather(&mut self, registers: &Registers, switch: u32, id: u16, needed: u64) -> Result<TreeIn, Box<str>> {
+    /// Takes the operands of `needed` ports on a plane together.
+    fn gather(
+        &mut self,
+        registers: &Registers,
+        switch: u32,
+        plane: u8,
+        (id, needed): (u16, u64),
+    ) -> Result<TreeIn, Box<str>> {
         let select = registers.select(switch, id);
         let mut tag = Tag(0);
         let (mut flags, mut words) = (Flags::NONE, Operands::new());
         let mut seq = None;
         for port in ports(needed) {
-            let at = self.operands.iter().position(|operand| operand.port == port).expect("the port has an operand");
+            let at = self.operands.iter().position(|operand| operand.is_at(port, plane));
+            let at = at.expect("the port has an operand");
             let Operand { flit, .. } = self.operands.remove(at);
             if *seq.get_or_insert(flit.tag.seq()) != flit.tag.seq() {
                 return Err(format!(
@@ -176,8 +201,11 @@ impl Busy {
             words.set(port as u8, flit.word);
         }
         self.select = select;
+        self.flying[usize::from(plane)] += 1;
+        self.next_plane_q = (plane + 1) % MAX_PLANES;
         tag.set_head(true);
         tag.set_tail(true);
+        tag.set_vc(channel(plane, REQUEST));
         tag.set_id(id);
         tag.set_seq(seq.unwrap_or_default());
         Ok(TreeIn { op: select.op, dtype: select.dtype, mode: select.mode, operands: words, flags, tag: tag.0 })
@@ -194,7 +222,7 @@ impl Busy {
         }
         let mut inputs = Vec::with_capacity(needed.count_ones() as usize);
         for port in scan::ports(order).filter(|port| needed >> port & 1 == 1) {
-            let at = self.operands.iter().position(|operand| operand.port == port).expect("the port has an operand");
+            let at = self.operands.iter().position(|operand| operand.is_at(port, 0)).expect("the port has an operand");
             inputs.push((port, self.operands.remove(at).flit));
         }
         self.select = cx.tables.select(cx.switch, id);
@@ -212,7 +240,7 @@ impl Busy {
                 out.fault = Some(fault);
             }
         }
-        if out.result.is_none() && cx.queued <= 2 * cfg.result_slots as usize {
+        if out.result.is_none() && cx.queued.all() <= 2 * cfg.result_slots as usize {
             out.result = self.scan.leave(cx.now);
         }
         out.changed = true;
@@ -229,13 +257,11 @@ impl Join for Ceng {
 
     #[inline]
     fn room(&self, port: u16, vc: u8) -> bool {
-        let held = |busy: &Busy| busy.operands.iter().filter(|operand| operand.port == port).count();
+        let held = |busy: &Busy| busy.operands.iter().filter(|operand| operand.is_at(port, plane(vc))).count();
         let slots = self.cfg.operand_slots as usize;
-        self.busy.as_ref().is_none_or(
-            |busy| {
-                if vc == REQUEST { held(busy) < slots } else { busy.scan.from_above() < slots }
-            },
-        )
+        self.busy
+            .as_ref()
+            .is_none_or(|busy| if kind(vc) == REQUEST { held(busy) < slots } else { busy.scan.from_above() < slots })
     }
 
     fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
@@ -246,9 +272,11 @@ impl Join for Ceng {
                 tree: Tree::new(cfg.tree),
                 scan: ScanUnit::default(),
                 select: super::OpSelect::default(),
+                flying: [0; MAX_PLANES as usize],
+                next_plane_q: 0,
             })
         });
-        if vc == RESPONSE {
+        if kind(vc) == RESPONSE {
             busy.scan.put(flit, visible);
             return;
         }
@@ -260,20 +288,29 @@ impl Join for Ceng {
         let Some(busy) = &mut self.busy else { return out };
 
         // Operands in: a result place is reserved before they are taken.
-        let reserved = busy.tree.in_flight() + busy.scan.going_up() + cx.queued;
         let mut wave = None;
-        if reserved < self.cfg.result_slots as usize
-            && let Some((id, needed)) = busy.complete_id(cx.tables, cx.switch, cx.now)
-        {
+        for plane in busy.planes() {
+            let queued = cx.queued.on(channel(plane, REQUEST)) + cx.queued.on(channel(plane, RESPONSE));
+            // Scans are on plane 0.
+            let scans = if plane == 0 { busy.scan.going_up() } else { 0 };
+            let reserved = usize::from(busy.flying[usize::from(plane)]) + scans + queued;
+            if reserved >= self.cfg.result_slots as usize {
+                continue;
+            }
+            let Some((id, needed)) = busy.complete_id(cx.tables, cx.switch, plane, cx.now) else { continue };
             let order = cx.tables.order(cx.switch, id);
             if order != 0 {
                 out.changed = busy.begin_scan(cx, self.cfg, id, needed, order);
+                if !out.changed {
+                    continue;
+                }
             } else {
-                match busy.gather(cx.tables, cx.switch, id, needed) {
+                match busy.gather(cx.tables, cx.switch, plane, (id, needed)) {
                     Ok(operands) => wave = Some(operands),
                     Err(fault) => out.fault = Some(fault),
                 }
             }
+            break;
         }
 
         // Tree: one clock.
@@ -284,8 +321,9 @@ impl Join for Ceng {
         // Result out: a request on its way up, a response at the root.
         out.result = result.map(|result| {
             let mut tag = Tag(result.tag);
-            let root = cx.tables.is_root(cx.switch, tag.id());
-            tag.set_vc(if root { RESPONSE } else { REQUEST });
+            let (root, plane) = (cx.tables.is_root(cx.switch, tag.id()), plane(tag.vc()));
+            busy.flying[usize::from(plane)] -= 1;
+            tag.set_vc(channel(plane, if root { RESPONSE } else { REQUEST }));
             tag.set_flags(result.flags.bits());
             let mut word = result.value;
             if let Some(tap) = self.tap.as_mut().filter(|tap| (tap.id, tap.seq) == (tag.id(), tag.seq())) {
@@ -322,20 +360,20 @@ impl Join for Ceng {
         let engine = registers.engine_port();
         let mut waits = Vec::new();
         for operand in &busy.operands {
-            let (id, seq) = (operand.flit.tag.id(), operand.flit.tag.seq());
+            let (id, seq, plane) = (operand.flit.tag.id(), operand.flit.tag.seq(), plane(operand.flit.tag.vc()));
             let missing: Vec<u16> = ports(registers.engine_inputs(switch, id))
-                .filter(|&port| busy.oldest(port, Cycle::MAX).is_none_or(|held| held.flit.tag.id() != id))
+                .filter(|&port| busy.oldest(port, plane, Cycle::MAX).is_none_or(|held| held.flit.tag.id() != id))
                 .collect();
             for &port in &missing {
                 waits.push((
                     port,
-                    REQUEST,
+                    channel(plane, REQUEST),
                     format!("element {seq} of collective id {id} has no operand from port {port}"),
                 ));
             }
             if missing.is_empty() {
-                let channel = if registers.is_root(switch, id) { RESPONSE } else { REQUEST };
-                waits.push((engine, channel, "all result places are taken".to_string()));
+                let kind = if registers.is_root(switch, id) { RESPONSE } else { REQUEST };
+                waits.push((engine, channel(plane, kind), "all result places are taken".to_string()));
             }
         }
         waits

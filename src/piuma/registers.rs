@@ -23,7 +23,7 @@
 //! give no map*. An engine whose request register (of the engine port) is empty while its response register is not is the
 //! root of its id: the result turns into a response there.
 
-use super::{CHANNELS, REQUEST, RESPONSE};
+use super::{CHANNELS, REQUEST, RESPONSE, kind};
 use crate::arith::{DType, Mode, Op, Round};
 use crate::fabric::routing::Routes;
 use crate::fabric::topology::Names;
@@ -425,12 +425,12 @@ impl Tables<1> for Registers {
         if id >= self.cfg.ids {
             return PortSet::EMPTY;
         }
-        if !self.orders.is_empty() && flit.tag.vc() == RESPONSE && self.order(switch, id) != 0 {
+        if !self.orders.is_empty() && kind(flit.tag.vc()) == RESPONSE && self.order(switch, id) != 0 {
             // A scan: the unit makes a response for each input, and takes the one from above.
             let to = if port == self.engine_port() { super::scan::target(flit.tag.seq()) } else { self.engine_port() };
             return PortSet::from_word(1 << to);
         }
-        PortSet::from_word(self.vector(switch, id, flit.tag.vc(), port))
+        PortSet::from_word(self.vector(switch, id, kind(flit.tag.vc()), port))
     }
 
     #[inline]
@@ -443,7 +443,7 @@ impl Tables<1> for Registers {
     }
 
     fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String {
-        let channel = if flit.tag.vc() == REQUEST { "request" } else { "response" };
+        let channel = if kind(flit.tag.vc()) == REQUEST { "request" } else { "response" };
         format!(
             "{}: a {channel} of collective id {} came in by port {port}, whose {channel} register is empty",
             self.name(switch),

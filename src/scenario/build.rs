@@ -10,6 +10,7 @@ use super::hosts;
 use super::problem::Problem;
 use super::programs::build as programs;
 use super::scan;
+use super::segments;
 use super::{Loaded, Problems, Scenario};
 use crate::arith::{self, Op, TreeCfg};
 use crate::fabric::arbiter::Policy;
@@ -28,15 +29,16 @@ use crate::piuma::{
     RegistersCfg, System,
 };
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A collective, ready to run.
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// What it uses, and its tree.
-    pub footprint: Footprint,
+    /// Its trees; most collectives have one.
+    pub segments: Vec<Segment>,
     /// Its participants' end points, in their order, with the number of the job there; a receiver that does not take
-    /// part comes last.
+    /// part comes last. Segment by segment.
     pub jobs: Vec<(usize, usize)>,
     /// Collectives that must be complete before this one may start: they meet it at a switch under another id.
     pub after: Vec<usize>,
@@ -48,6 +50,35 @@ pub struct Built {
     pub input: Arc<[u64]>,
     /// How many contributions there are.
     pub contributions: usize,
+}
+
+/// A tree of a collective and the part of the vector that it reduces.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    /// Collective id.
+    pub id: u16,
+    /// Plane of its channels.
+    pub plane: u8,
+    /// What it uses, and its tree.
+    pub footprint: Footprint,
+    /// Words of its part in the network.
+    pub words: u64,
+    /// Words of its part in memory, as numbers of the vector's words there.
+    pub stored: Range<u64>,
+    /// The elements of its part.
+    pub elements: Range<u64>,
+}
+
+impl Built {
+    /// What its only tree uses; that of its first segment.
+    pub fn footprint(&self) -> &Footprint {
+        &self.segments[0].footprint
+    }
+
+    /// Participants, and a receiver that does not take part.
+    pub fn parts(&self) -> usize {
+        self.jobs.len() / self.segments.len()
+    }
 }
 
 /// A system and what runs on it.
@@ -204,7 +235,10 @@ impl<'a> Builder<'a> {
             cycles_per_flit: scenario.link.cycles_per_flit as u16,
         };
         Common {
-            vcs: Vcs { set: if engine { CHANNELS } else { 0 }, unicast: scenario.switch.point_to_point_vcs as u8 },
+            vcs: Vcs {
+                set: if engine { segments::planes(scenario) * CHANNELS } else { 0 },
+                unicast: scenario.switch.point_to_point_vcs as u8,
+            },
             engine,
             link: link(scenario.link.latency.cycles),
             local: link(scenario.link.local_latency.cycles),
@@ -281,7 +315,8 @@ impl<'a> Builder<'a> {
         }
         if let Some(nodes) = sparse {
             let mut used = vec![0u64; registers.switches() as usize];
-            for at in collectives.iter().flat_map(|built| &built.footprint.links) {
+            let all = collectives.iter().flat_map(|built| &built.segments);
+            for at in all.flat_map(|segment| &segment.footprint.links) {
                 used[at.switch as usize] |= 1 << at.port;
             }
             for collective in &scenario.collectives {
@@ -355,7 +390,7 @@ impl<'a> Builder<'a> {
         };
         let joins = if engine { vec![Ceng::new(ceng); scenario.topology.switches() as usize] } else { Vec::new() };
         let blocks = Blocks { joins, no_join: Ceng::new(ceng), bumps: Vec::<NoBump<Registers>>::new(), ends };
-        let mut vc_names: Vec<String> = if engine { vec!["request".into(), "response".into()] } else { Vec::new() };
+        let mut vc_names = if engine { segments::channel_names(segments::planes(scenario)) } else { Vec::new() };
         vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
         let parts = options.threads.max(1);
         let mut system = Network::in_parts(parts, layout.plan, registers, blocks, switch, &depths, vc_names);
@@ -558,25 +593,29 @@ impl<'a> Builder<'a> {
             neighbours,
             engine: registers.engine_port(),
             switches: registers.switches(),
+            tree: None,
         };
         let scenario = self.scenario;
-        let mut all: Vec<Vectors> = Vec::new();
+        // Every tree there is: its collective, its id, its registers.
+        let mut all: Vec<(usize, u32, Vectors)> = Vec::new();
         for (index, collective) in scenario.collectives.iter().enumerate() {
-            let vectors = self.vectors(index, collective, layout, &ground)?;
-            let others: Vec<usize> =
-                (0..index).filter(|&other| scenario.collectives[other].id == collective.id).collect();
-            if !others.is_empty() {
-                for (key @ (switch, _, port), _) in vectors.iter() {
-                    if let Some(&other) = others.iter().rev().find(|&&other| all[other].contains(key)) {
-                        self.share(index, other, registers, switch, Some(port));
-                        return None;
+            for (segment, id) in collective.ids().enumerate() {
+                let tree = (collective.segments > 1).then_some(segment as u32);
+                let vectors = self.vectors(index, collective, layout, &Ground { tree, ..ground })?;
+                let others: Vec<&(usize, u32, Vectors)> = all.iter().filter(|(_, other, _)| *other == id).collect();
+                if !others.is_empty() {
+                    for (key @ (switch, _, port), _) in vectors.iter() {
+                        if let Some(&&(other, ..)) = others.iter().rev().find(|(.., other)| other.contains(key)) {
+                            self.share((index, other, id), registers, switch, Some(port));
+                            return None;
+                        }
                     }
                 }
+                all.push((index, id, vectors));
             }
-            all.push(vectors);
         }
-        for (index, (collective, vectors)) in scenario.collectives.iter().zip(&all).enumerate() {
-            if let Err(error) = embed::store(registers, collective.id as u16, vectors) {
+        for (index, id, vectors) in &all {
+            if let Err(error) = embed::store(registers, *id as u16, vectors) {
                 self.problems.push(Problem::at(format!("collective[{index}]"), error.to_string()));
                 return None;
             }
@@ -588,39 +627,50 @@ impl<'a> Builder<'a> {
             if let Some(end) = collective.receiver {
                 receivers = Some(vec![layout.ends[end as usize]]);
             }
-            let claim = Claim {
-                id: collective.id as u16,
-                senders: &senders,
-                receivers: receivers.as_deref(),
-                members: &places,
-                reduces,
-            };
-            let footprint = match legality::check(registers, neighbours, scenario.switch.ceng.radix as u8, &claim) {
-                Ok(footprint) => footprint,
-                Err(illegal) => {
-                    let (place, what) = (format!("collective[{index}]"), format!("collective \"{}\"", collective.name));
-                    let given = matches!(collective.tree, Tree::Registers(_));
-                    self.illegal(&place, &what, given, registers, &illegal);
-                    return None;
+            let mut footprints = Vec::new();
+            for id in collective.ids() {
+                let claim = Claim {
+                    id: id as u16,
+                    senders: &senders,
+                    receivers: receivers.as_deref(),
+                    members: &places,
+                    reduces,
+                };
+                let footprint = match legality::check(registers, neighbours, scenario.switch.ceng.radix as u8, &claim) {
+                    Ok(footprint) => footprint,
+                    Err(illegal) => {
+                        let place = format!("collective[{index}]");
+                        let what = format!("collective \"{}\"", collective.name);
+                        let given = matches!(collective.tree, Tree::Registers(_));
+                        self.illegal(&place, &what, given, registers, &illegal);
+                        return None;
+                    }
+                };
+                registers.store_select(id as u16, &footprint.engines, select(collective));
+                if collective.kind == CollectiveKind::Scan {
+                    self.orders(index, collective, &footprint, registers)?;
                 }
-            };
-            Self::select(collective, &footprint, registers);
-            if collective.kind == CollectiveKind::Scan {
-                self.orders(index, collective, &footprint, registers)?;
+                footprints.push(footprint);
             }
-            built.push(self.input(index, collective, footprint));
+            built.push(self.input(index, collective, footprints));
         }
         for a in 0..built.len() {
             for b in 0..a {
                 let (first, second) = (&scenario.collectives[a], &scenario.collectives[b]);
-                if first.id == second.id {
-                    if let Err((switch, port)) = legality::disjoint(&built[a].footprint, &built[b].footprint) {
-                        self.share(a, b, registers, switch, port);
+                let pairs =
+                    || built[a].segments.iter().flat_map(|one| built[b].segments.iter().map(move |two| (one, two)));
+                for (one, two) in pairs().filter(|(one, two)| one.id == two.id) {
+                    if let Err((switch, port)) = legality::disjoint(&one.footprint, &two.footprint) {
+                        self.share((a, b, u32::from(one.id)), registers, switch, port);
                         return None;
                     }
-                } else if first.called || second.called {
+                }
+                let meet = |(one, two): (&Segment, &Segment)| {
+                    one.id != two.id && one.plane == two.plane && legality::meet(&one.footprint, &two.footprint)
+                };
+                if first.called || second.called {
                     // Programs see to it themselves.
-                } else if scenario.checks.claims && legality::meet(&built[a].footprint, &built[b].footprint) {
+                } else if scenario.checks.claims && pairs().any(meet) {
                     // Whole sets of switches are claimed in the order of start, then of ids: nobody ever holds a part.
                     let key = |i: usize| (scenario.collectives[i].start_cycle, scenario.collectives[i].id, i);
                     let (earlier, later) = if key(a) < key(b) { (a, b) } else { (b, a) };
@@ -638,6 +688,7 @@ impl<'a> Builder<'a> {
             neighbours,
             engine: registers.engine_port(),
             switches: registers.switches(),
+            tree: None,
         };
         let list = self.scenario.programs.iter().flat_map(|programs| &programs.multicasts);
         for (index, multicast) in list.enumerate() {
@@ -728,11 +779,6 @@ impl<'a> Builder<'a> {
         sound.then(|| vectors.into())
     }
 
-    /// Writes the operation of a collective at every switch whose engine it uses.
-    fn select(collective: &Collective, footprint: &Footprint, registers: &mut Registers) {
-        registers.store_select(collective.id as u16, &footprint.engines, select(collective));
-    }
-
     /// Writes the order registers of a scan.
     fn orders(
         &mut self,
@@ -763,14 +809,14 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    fn share(&mut self, a: usize, b: usize, registers: &Registers, switch: u32, port: Option<u16>) {
+    fn share(&mut self, (a, b, id): (usize, usize, u32), registers: &Registers, switch: u32, port: Option<u16>) {
         let (first, second) = (&self.scenario.collectives[a], &self.scenario.collectives[b]);
         let place = port.map_or_else(|| "the engine".to_string(), |port| format!("port {port}"));
         let message = format!(
             "collectives \"{}\" and \"{}\" both use id {} and share {place} of {}",
             second.name,
             first.name,
-            first.id,
+            id,
             registers.name(switch)
         );
         self.problems.push(
@@ -793,9 +839,24 @@ impl<'a> Builder<'a> {
     }
 
     /// A collective with the words that all contributors have in memory: lanes packed, one contribution after the other.
-    fn input(&self, index: usize, collective: &Collective, footprint: Footprint) -> Built {
+    fn input(&self, index: usize, collective: &Collective, footprints: Vec<Footprint>) -> Built {
+        let words_of = |dtype: arith::DType, elements: u64| elements.div_ceil(u64::from(dtype.lanes()));
+        let (barrier, wide) = (collective.kind == CollectiveKind::Barrier, collective.network_dtype());
+        let segment = |(at, footprint): (u32, Footprint)| {
+            let elements = segments::elements(collective, at);
+            let stored_words = words_of(collective.dtype, collective.elements);
+            Segment {
+                id: (collective.id + at) as u16,
+                plane: (collective.plane + at) as u8,
+                footprint,
+                words: if barrier { 1 } else { words_of(wide, elements.end - elements.start) },
+                stored: if barrier { 0..1 } else { segments::words(collective.segments, at, stored_words) },
+                elements,
+            }
+        };
+        let segments: Vec<Segment> = (0..).zip(footprints).map(segment).collect();
         let empty = |words, stored_words, input, contributions| Built {
-            footprint,
+            segments,
             jobs: Vec::new(),
             after: Vec::new(),
             words,
@@ -803,11 +864,11 @@ impl<'a> Builder<'a> {
             input,
             contributions,
         };
-        if collective.kind == CollectiveKind::Barrier {
+        if barrier {
             return empty(1, 1, Arc::from([]), collective.participants.len());
         }
-        let words_of = |dtype: arith::DType| collective.elements.div_ceil(u64::from(dtype.lanes()));
-        let (words, stored_words) = (words_of(collective.network_dtype()), words_of(collective.dtype));
+        let (words, stored_words) =
+            (words_of(wide, collective.elements), words_of(collective.dtype, collective.elements));
         let rows = self.loaded.data(index);
         let mut input = Vec::with_capacity(rows.len() * stored_words as usize);
         for row in &rows {
@@ -847,19 +908,21 @@ impl<'a> Builder<'a> {
                 senders.iter().enumerate().map(|(number, &place)| (place, number)).collect();
             numbers.sort_unstable();
             let apart = collective.receiver.filter(|end| !collective.participants.contains(end));
-            for (participant, &end) in collective.participants.iter().chain(&apart).enumerate() {
+            let everybody = || collective.participants.iter().chain(&apart).enumerate();
+            let each = built.segments.iter().flat_map(|segment| everybody().map(move |part| (segment, part)));
+            for (segment, (participant, &end)) in each {
                 let place = layout.ends[end as usize];
                 let sender = numbers.binary_search_by_key(&place, |&(place, _)| place).ok().map(|at| numbers[at].1);
                 let kind = JobKind {
                     sends: sender.is_some(),
-                    receives: built.footprint.reached.binary_search(&place).is_ok(),
+                    receives: segment.footprint.reached.binary_search(&place).is_ok(),
                     data: collective.kind != CollectiveKind::Barrier,
                 };
                 let delay = collective.delays.get(participant).copied().unwrap_or(0);
                 let start = if built.after.is_empty() { collective.start_cycle + delay } else { u64::MAX };
-                let offset = sender.unwrap_or(0) * built.stored_words as usize;
-                let mut job =
-                    Job::new(collective.id as u16, kind, built.words, Arc::clone(&built.input), offset, start);
+                let offset = sender.unwrap_or(0) * built.stored_words as usize + segment.stored.start as usize;
+                let mut job = Job::new(segment.id, kind, segment.words, Arc::clone(&built.input), offset, start);
+                job.on_plane(segment.plane);
                 if let Some(pair) = collective.accumulate {
                     let mode = arith::Mode::rounding(collective.round);
                     job.convert(Conversion { pair, mode, narrows: !collective.result_stays_wide });
@@ -945,7 +1008,7 @@ pub fn operation(collective: &Collective) -> Op {
     }
 }
 
-/// The tree of a collective with one contribution and no engine, or as its registers have it.
-pub fn oracle_tree(built: &Built) -> Node {
-    built.footprint.tree.clone().unwrap_or(Node::Leaf(0))
+/// The tree of a segment as its registers have it, or with one contribution and no engine.
+pub fn oracle_tree(segment: &Segment) -> Node {
+    segment.footprint.tree.clone().unwrap_or(Node::Leaf(0))
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::build::{BuildOptions, Built, Ready, build, operation, oracle_tree};
-use super::config::{CollectiveKind, Family, TrafficPattern};
+use super::build::{BuildOptions, Built, Ready, Segment, build, operation, oracle_tree};
+use super::config::{Family, TrafficPattern};
 use super::expr::{self, Expr};
 use super::measure::{self, MeasureResult, Measurement, Phase};
 use super::record::{self, Recording};
@@ -12,7 +12,7 @@ use super::result::{
     hex,
 };
 use super::timeline::Timeline;
-use super::{Loaded, Problem, Problems, armed, golden, hosts, ladder, pbv, programs, trace, why};
+use super::{Loaded, Problem, Problems, armed, golden, hosts, ladder, pbv, programs, segments, trace, why};
 use crate::arith::{self, Flags};
 use crate::fabric::traffic::{Created, Received, Traffic};
 use crate::fabric::{Evaluation, Journal, LinkCount, NodeKind, Plan, Step};
@@ -793,8 +793,9 @@ impl<'a> Run<'a> {
             self.state[index] = State::Running;
             let collective = &self.loaded.scenario.collectives[index];
             let claimed = self.ready.system.now().max(collective.start_cycle);
-            for (participant, (end, job)) in built.jobs.clone().into_iter().enumerate() {
-                let start = claimed + collective.delays.get(participant).copied().unwrap_or(0);
+            let parts = built.parts();
+            for (part, (end, job)) in built.jobs.clone().into_iter().enumerate() {
+                let start = claimed + collective.delays.get(part % parts).copied().unwrap_or(0);
                 if let Some(core) = &mut self.ready.system.end_mut(end).core {
                     core.job_mut(job).release(start);
                 }
@@ -811,9 +812,12 @@ impl<'a> Run<'a> {
         let (mut done, mut total) = (0, 0);
         for (index, collective) in self.loaded.scenario.collectives.iter().enumerate() {
             let lanes = u64::from(collective.network_dtype().lanes());
-            for job in self.jobs(index).filter(|job| job.kind().receives) {
-                done += (job.landed() * lanes).min(collective.elements);
-                total += collective.elements;
+            let built = &self.ready.collectives[index];
+            let segments = built.segments.iter().flat_map(|segment| std::iter::repeat_n(segment, built.parts()));
+            for (job, segment) in self.jobs(index).zip(segments).filter(|(job, _)| job.kind().receives) {
+                let elements = segment.elements.end - segment.elements.start;
+                done += (job.landed() * lanes).min(elements);
+                total += elements;
             }
         }
         Progress { cycle: self.ready.system.now(), done, total }
@@ -880,7 +884,7 @@ impl<'a> Run<'a> {
     /// Names of collectives and hosts, for ladders.
     fn names(&self) -> ladder::Names {
         let scenario = &self.loaded.scenario;
-        let ids = scenario.collectives.iter().map(|of| (of.id as u16, of.name.clone())).collect();
+        let ids = scenario.collectives.iter().flat_map(segments::names).map(|(id, name)| (id as u16, name)).collect();
         let hosts = self.ready.system.ends().iter().flat_map(|end| &end.hosts).map(|host| host.job().class);
         let classes: std::collections::BTreeSet<u16> = hosts.collect();
         let fabric = scenario.hosts.iter().filter(|host| host.mode == hosts::file::HostMode::Fabric);
@@ -904,16 +908,28 @@ impl<'a> Run<'a> {
         let Some(reader) = why::piuma::Reader::new(system) else { return list };
         let ran = (0..self.state.len()).filter(|&index| !self.loaded.scenario.collectives[index].called);
         for (index, result) in ran.zip(&self.document.collectives) {
-            if ask.collective.is_some_and(|name| name != result.name) {
+            let built = &self.ready.collectives[index];
+            let names = segments::names(&self.loaded.scenario.collectives[index]);
+            // Of segments the one that is asked for, or the last to end.
+            let asked = ask.collective.and_then(|asked| names.iter().position(|(_, name)| name == asked));
+            if asked.is_none() && ask.collective.is_some_and(|name| name != result.name) {
                 continue;
             }
-            let (Some(start), Some(end)) = (result.start_cycle, result.end_cycle) else { continue };
-            let jobs: Vec<(usize, &Job)> = (self.ready.collectives[index].jobs.iter())
+            let last = (0..names.len()).rev().max_by_key(|&at| result.segments.get(at).and_then(|of| of.end_cycle));
+            let at = asked.or(last).unwrap_or(0);
+            let end = result.segments.get(at).map_or(result.end_cycle, |segment| segment.end_cycle);
+            let (Some(start), Some(end)) = (result.start_cycle, end) else { continue };
+            let (id, name) = &names[at];
+            if names.len() > 1 && asked.is_none() {
+                let others = format!("--collective {}.0 to {} name the others", result.name, names[names.len() - 1].1);
+                self.notes.push(format!("{name} is the segment of {} that ended last; {others}", result.name));
+            }
+            let jobs: Vec<(usize, &Job)> = (built.jobs.iter().skip(at * built.parts()).take(built.parts()))
                 .filter_map(|&(end, job)| Some((end, &system.end(end).core.as_ref()?.jobs()[job])))
                 .collect();
-            match reader.explain(&result.name, result.id as u16, &jobs, (start, end), ask.packet) {
+            match reader.explain(name, *id as u16, &jobs, (start, end), ask.packet) {
                 Ok(why) => list.push(why),
-                Err(wrong) => self.notes.push(format!("{}: {wrong}", result.name)),
+                Err(wrong) => self.notes.push(format!("{name}: {wrong}")),
             }
         }
         list
@@ -930,18 +946,36 @@ impl<'a> Run<'a> {
         {
             result.set_times(self.loaded, start, end);
         }
-        let elements = if collective.kind == CollectiveKind::Barrier { 0 } else { collective.elements as usize };
         let dtype = collective.result_dtype();
-        let unpack = |words: &[u64]| -> Vec<u64> {
-            words.iter().flat_map(|&word| arith::unpack_lanes(dtype, word)).take(elements).collect()
+        let jobs: Vec<&Job> = self.jobs(index).collect();
+        let (parts, all) = (built.parts(), &built.segments);
+        // The parts of the vector, one after the other.
+        let row = |part: usize| -> Vec<u64> {
+            let outputs = jobs[part..].iter().step_by(parts).zip(all);
+            let unpack = |(job, segment): (&&Job, &Segment)| {
+                let elements = (segment.elements.end - segment.elements.start) as usize;
+                let lanes = job.output().iter().flat_map(|&word| arith::unpack_lanes(dtype, word));
+                lanes.take(elements).collect::<Vec<u64>>()
+            };
+            outputs.flat_map(unpack).collect()
         };
-        let rows: Vec<(usize, Vec<u64>)> = built
-            .jobs
-            .iter()
-            .zip(self.jobs(index))
-            .filter(|(_, job)| job.kind().receives)
-            .map(|(&(end, _), job)| (end, unpack(job.output())))
-            .collect();
+        let receiving = (0..parts).filter(|&part| jobs[part].kind().receives);
+        let rows: Vec<(usize, Vec<u64>)> = receiving.map(|part| (built.jobs[part].0, row(part))).collect();
+        if all.len() > 1 {
+            let ends = jobs.chunks(parts).map(|jobs| jobs.iter().map(|job| job.end()).collect::<Option<Vec<u64>>>());
+            let results = all.iter().zip(ends).map(|(segment, ends)| segments::SegmentResult {
+                id: u32::from(segment.id),
+                plane: u32::from(segment.plane),
+                root: segment
+                    .footprint
+                    .root
+                    .map_or_else(String::new, |root| self.ready.system.node_name(root).into_owned()),
+                first_element: segment.elements.start,
+                elements: segment.elements.end - segment.elements.start,
+                end_cycle: ends.and_then(|ends| ends.into_iter().max()),
+            });
+            result.segments = results.collect();
+        }
         let flags = self.jobs(index).fold(Flags::NONE, |flags, job| flags | Flags::from_bits(job.flags()));
         result.flags = flags.names().map(String::from).collect();
         if let Some((_, first)) = rows.first() {
@@ -974,9 +1008,17 @@ impl<'a> Run<'a> {
     fn golden(&self, index: usize) -> (Vec<Vec<u64>>, Flags) {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
-        let stored = |row: usize, at: usize| stored(built, row, at);
-        let (ranks, elements) = (collective.participants.len(), collective.elements as usize);
-        golden::rows(collective, &oracle_tree(built), ranks, elements, &stored)
+        let ranks = collective.participants.len();
+        let (mut rows, mut flags): (Vec<Vec<u64>>, Flags) = (Vec::new(), Flags::NONE);
+        for segment in &built.segments {
+            let stored = |row: usize, at: usize| stored(built, row, segment.stored.start as usize + at);
+            let elements = (segment.elements.end - segment.elements.start) as usize;
+            let (more, raised) = golden::rows(collective, &oracle_tree(segment), ranks, elements, &stored);
+            flags |= raised;
+            rows.resize(more.len(), Vec::new());
+            rows.iter_mut().zip(more).for_each(|(row, more)| row.extend(more));
+        }
+        (rows, flags)
     }
 
     /// Describes a differing element. The run is repeated with the engines' results kept, to say where it parts.
@@ -984,25 +1026,28 @@ impl<'a> Run<'a> {
         let collective = &self.loaded.scenario.collectives[index];
         let dtype = collective.result_dtype();
         let one = |bits: u64| hex(dtype, &[bits]).pop().unwrap_or_default();
-        let word = element / collective.network_dtype().lanes() as usize;
+        let of = &self.ready.collectives[index].segments;
+        let segment = of.iter().position(|segment| segment.elements.contains(&(element as u64))).unwrap_or(0);
+        let word = (element - of[segment].elements.start as usize) / collective.network_dtype().lanes() as usize;
         Difference {
             element: element as u64,
             end_point: end as u64,
             got: one(got),
             expected: one(expected),
             ulps: oracle::ulp_distance(dtype, got, expected),
-            node: self.parting(index, word).unwrap_or_else(|| "after the last engine".into()),
+            node: self.parting(index, segment, word).unwrap_or_else(|| "after the last engine".into()),
         }
     }
 
     /// The first engine, children before parents, whose result for a word is not the oracle's. Runs are deterministic,
     /// so a second one with the engines' results kept sees the same.
-    fn parting(&self, index: usize, word: usize) -> Option<String> {
+    fn parting(&self, index: usize, segment: usize, word: usize) -> Option<String> {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
+        let segment = &built.segments[segment];
         let again = build(self.loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() }).ok()?;
         let mut run = Run::new(self.loaded, again).ok()?;
-        let (id, seq) = (collective.id as u16, word as u64);
+        let (id, seq) = (segment.id, word as u64);
         for (switch, engine) in self.ready.system.joins().iter().enumerate() {
             let flip = engine.tap().filter(|tap| (tap.id, tap.seq) == (id, seq)).map_or(0, |tap| tap.flip);
             run.ready.system.join_mut(switch as u32)?.set_tap(Tap { id, seq, flip, seen: None });
@@ -1015,11 +1060,13 @@ impl<'a> Run<'a> {
             .collect();
         let mut parted = None;
         oracle::evaluate_with(
-            &oracle_tree(built),
+            &oracle_tree(segment),
             operation(collective),
             collective.network_dtype(),
             arith::Mode::rounding(collective.round),
-            &|row| golden::contribution(collective, word, &|at| stored(built, row, at)).0,
+            &|row| {
+                golden::contribution(collective, word, &|at| stored(built, row, segment.stored.start as usize + at)).0
+            },
             &mut |name, value, _| {
                 if parted.is_none() && seen.get(name).is_some_and(|&seen| seen != value) {
                     parted = Some(name.to_owned());
@@ -1187,8 +1234,8 @@ impl<'a> Run<'a> {
                     let name = format!("bit-exact: {}", collective.name);
                     checks.push(Check { name, passed: exact, detail });
                 }
-                if let Some(tree) = &built.footprint.tree {
-                    let name = format!("every contribution once: {}", collective.name);
+                for (tree, (_, name)) in trees(built).zip(segments::names(collective)) {
+                    let name = format!("every contribution once: {name}");
                     checks.push(match oracle::check_each_once(tree, result.participants as usize) {
                         Ok(()) => Check::passed(name, format!("{} contributions in the tree", result.participants)),
                         Err(error) => Check::failed(name, error.to_string()),
@@ -1225,6 +1272,11 @@ impl<'a> Run<'a> {
         }
         self.document.checks = checks;
     }
+}
+
+/// The trees of a collective that reduces.
+fn trees(built: &Built) -> impl Iterator<Item = &oracle::Node> {
+    built.segments.iter().filter_map(|segment| segment.footprint.tree.as_ref())
 }
 
 /// A word of a contribution as it stands in memory.

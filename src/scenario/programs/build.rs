@@ -198,7 +198,7 @@ fn role(collective: &Collective, built: &Built, participant: usize, place: EndPl
     let sends = collective.kind != CollectiveKind::Broadcast || collective.source as usize == participant;
     let kind = JobKind {
         sends,
-        receives: built.footprint.reached.contains(&place),
+        receives: built.footprint().reached.contains(&place),
         data: collective.kind != CollectiveKind::Barrier,
     };
     let conversion = collective.accumulate.map(|pair| crate::piuma::Conversion {

@@ -165,7 +165,7 @@ fn is_exact(collective: &Collective, built: &Built, parts: &[(&Call, Option<&Job
     let row = |row: usize| if collective.kind == CollectiveKind::Broadcast { source } else { row };
     let tree = match collective.kind {
         CollectiveKind::Broadcast => Node::Leaf(0),
-        _ => oracle_tree(built),
+        _ => oracle_tree(&built.segments[0]),
     };
     let stored = |at: usize, word: usize| parts[row(at)].0.input.get(word).copied().unwrap_or(0);
     let (expected, flags) = golden::rows(collective, &tree, parts.len(), elements, &stored);
