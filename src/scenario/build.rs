@@ -746,6 +746,11 @@ impl<'a> Builder<'a> {
         let receivers = match collective.kind {
             CollectiveKind::Reduce => vec![match collective.receiver {
                 Some(end) => layout.ends[end as usize],
+                // All segments go where the first has its root.
+                None if ground.tree.is_some_and(|tree| tree > 0) => {
+                    let first = embed::middle(&Ground { tree: Some(0), ..*ground }, &places);
+                    places.iter().copied().find(|place| place.switch == first).unwrap_or(places[0])
+                }
                 None => places.iter().copied().find(|place| place.switch == root).unwrap_or(places[0]),
             }],
             _ => places.clone(),
