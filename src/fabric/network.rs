@@ -496,6 +496,33 @@ where
         })
     }
 
+    /// Shows every set-routed flit that is on its way to a node or stands in a queue there: the node and the flit.
+    pub fn each_set_flit(&self, mut see: impl FnMut(u32, &Flit)) {
+        let set = self.plan.vcs.set;
+        for part in self.each_part() {
+            let flow = &part.wires.flow;
+            for (_, arrival) in flow.arrivals.iter(flow.now) {
+                let flit = &flow.pool[arrival.entry as usize].flit;
+                if flit.tag.vc() < set {
+                    see(arrival.node, flit);
+                }
+            }
+            for (number, info) in part.wires.nodes.iter().enumerate() {
+                let ports = info.port_base..info.port_base + u32::from(info.ports);
+                for queue in ports.flat_map(|port| (0..set).map(move |vc| part.wires.queue(port, vc))) {
+                    // Queues of other parts are shown by those.
+                    let Some(channel) = part.wires.channels.get(queue) else { continue };
+                    let mut entry = channel.head;
+                    for _ in 0..channel.len {
+                        let slot = &flow.pool[entry as usize];
+                        see(number as u32, &slot.flit);
+                        entry = slot.next;
+                    }
+                }
+            }
+        }
+    }
+
     /// Whether every credit is back where it began and nothing is under way (checked runs; true otherwise).
     pub fn at_rest(&self) -> bool {
         self.each_part().all(|part| {

@@ -133,6 +133,12 @@ impl Ceng {
         self.tap.as_deref()
     }
 
+    /// Whether operands of a collective id wait in it.
+    pub fn holds(&self, id: u16) -> bool {
+        let held = |busy: &Busy| busy.operands.iter().any(|operand| operand.flit.tag.id() == id);
+        self.busy.as_deref().is_some_and(held)
+    }
+
     /// The parameters.
     pub fn cfg(&self) -> CengCfg {
         self.cfg

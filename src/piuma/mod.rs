@@ -30,8 +30,8 @@ pub mod scan;
 pub use cce::Cce;
 pub use ceng::{Ceng, CengCfg, Tap};
 pub use core::{Conversion, Core, End, Job, JobKind, Memory, MemoryCfg};
-pub use processor::{Processor, ProcessorCfg};
-pub use registers::{AddressError, OpSelect, Registers, RegistersCfg};
+pub use processor::{Processor, ProcessorCfg, Store, Use};
+pub use registers::{AddressError, Named, OpSelect, Registers, RegistersCfg};
 
 /// The request channel: inputs and partial results climb on it.
 pub const REQUEST: u8 = 0;

@@ -136,6 +136,17 @@ pub struct Registers {
     pub lanes: u8,
 }
 
+/// Which register an address names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The switch.
+    pub switch: u32,
+    /// The collective id.
+    pub id: u16,
+    /// Channel and input port of a port vector; `None` for the operation and the order of a scan.
+    pub vector: Option<(u8, u16)>,
+}
+
 /// Where a register lies in the arrays.
 enum Place {
     Vector(usize, u8, u16),
@@ -293,6 +304,18 @@ impl Registers {
     /// The address of an operation select register.
     pub fn select_address(switch: u32, id: u16) -> u64 {
         u64::from(switch) << 24 | u64::from(id) << 12 | 0x800
+    }
+
+    /// Which register is at an address.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn named(&self, address: u64) -> Result<Named, AddressError> {
+        let vector = match self.place(address)? {
+            Place::Vector(_, channel, port) => Some((channel, port)),
+            Place::Select(_) | Place::Order(_) => None,
+        };
+        Ok(Named { switch: (address >> 24) as u32, id: (address >> 12 & 0xfff) as u16, vector })
     }
 
     fn place(&self, address: u64) -> Result<Place, AddressError> {

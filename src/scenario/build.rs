@@ -50,6 +50,8 @@ pub struct Built {
     pub input: Arc<[u64]>,
     /// How many contributions there are.
     pub contributions: usize,
+    /// Trees that programs made of its registers while the system ran, and the cycle of the first call over each.
+    pub rewritten: Vec<(u64, Footprint)>,
 }
 
 /// A tree of a collective and the part of the vector that it reduces.
@@ -868,6 +870,7 @@ impl<'a> Builder<'a> {
             stored_words,
             input,
             contributions,
+            rewritten: Vec::new(),
         };
         if barrier {
             return empty(1, 1, Arc::from([]), collective.participants.len());
@@ -982,7 +985,7 @@ fn coordinates(topology: &Topology) -> (Vec<u32>, u32) {
 }
 
 /// Who sends, who must receive (`None`: whoever the registers name, at least one), and whether it is a reduction.
-fn roles(collective: &Collective, places: &[EndPlace]) -> (Vec<EndPlace>, Option<Vec<EndPlace>>, bool) {
+pub(super) fn roles(collective: &Collective, places: &[EndPlace]) -> (Vec<EndPlace>, Option<Vec<EndPlace>>, bool) {
     match collective.kind {
         CollectiveKind::Allreduce | CollectiveKind::Barrier | CollectiveKind::Scan => {
             (places.to_vec(), Some(places.to_vec()), true)
@@ -1015,5 +1018,10 @@ pub fn operation(collective: &Collective) -> Op {
 
 /// The tree of a segment as its registers have it, or with one contribution and no engine.
 pub fn oracle_tree(segment: &Segment) -> Node {
-    segment.footprint.tree.clone().unwrap_or(Node::Leaf(0))
+    tree_of(&segment.footprint)
+}
+
+/// The oracle's tree of what a collective uses.
+pub fn tree_of(footprint: &Footprint) -> Node {
+    footprint.tree.clone().unwrap_or(Node::Leaf(0))
 }

@@ -6,6 +6,7 @@ use super::build::{BuildOptions, Built, Ready, Segment, build, operation, oracle
 use super::config::{Family, TrafficPattern};
 use super::expr::{self, Expr};
 use super::measure::{self, MeasureResult, Measurement, Phase};
+use super::programs::rules::Rules;
 use super::record::{self, Recording};
 use super::result::{
     Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, Links, Outcome, ResultData, TrafficResult,
@@ -17,7 +18,7 @@ use crate::arith::{self, Flags};
 use crate::fabric::traffic::{Created, Received, Traffic};
 use crate::fabric::{Evaluation, Journal, LinkCount, NodeKind, Plan, Step};
 use crate::oracle;
-use crate::piuma::{Job, System, Tap};
+use crate::piuma::{Job, Store, System, Tap};
 use crate::probe::ladder::Ladder;
 use crate::probe::{
     FstSink, Lookup, Period, Reading, Selection, Sink, TraceError, TraceSummary, Tracer, Trigger, TriggerSink, VcdSink,
@@ -286,8 +287,10 @@ struct Run<'a> {
     /// Completions when it started.
     host_base: u64,
     deadlock: Option<String>,
-    /// A store of a program that no register took.
+    /// A store of a program that is not legal, or a use of what was stored.
     refused: Option<String>,
+    /// What is asked of stores, from the first one on.
+    rules: Option<Rules>,
     notes: Vec<String>,
     measurement: Measurement,
     /// The network at the start and at the end of the window.
@@ -395,6 +398,7 @@ impl<'a> Run<'a> {
             host_base: 0,
             deadlock,
             refused: None,
+            rules: None,
             notes,
             measurement,
             window,
@@ -470,6 +474,9 @@ impl<'a> Run<'a> {
                 let system = &self.ready.system;
                 timeline.look(system.now(), || system.live_flits(), system.moves());
             }
+            if self.rules.as_ref().is_some_and(Rules::is_written) {
+                self.program_uses();
+            }
             if self.ready.system.completions() != self.seen {
                 self.seen = self.ready.system.completions();
                 self.advance();
@@ -500,7 +507,7 @@ impl<'a> Run<'a> {
                 self.document.cycles = since;
                 return;
             }
-            if self.ready.system.fault().is_some() {
+            if self.ready.system.fault().is_some() || self.refused.is_some() {
                 break;
             }
             look += 1;
@@ -598,10 +605,23 @@ impl<'a> Run<'a> {
                 stores.extend(processor.take_stores());
             }
         });
-        for (address, value) in stores {
-            if let Err(error) = self.ready.system.tables.store(address, value) {
-                self.refused.get_or_insert(format!("a program's store: {error}"));
+        let Run { loaded, ready, rules, refused, .. } = self;
+        for store in stores.into_iter().filter(|_| refused.is_none()).collect::<Vec<Store>>() {
+            if rules.is_none() {
+                *rules = Rules::new(loaded, &ready.system, &ready.collectives);
             }
+            let made = rules.as_mut().map(|rules| rules.store(loaded, &mut ready.system, &store));
+            if let Some(Err(why)) = made {
+                refused.get_or_insert(why);
+            }
+        }
+    }
+
+    /// Looks at who used a tree that programs have written.
+    fn program_uses(&mut self) {
+        let Run { loaded, ready: Ready { system, collectives, .. }, rules, refused, .. } = self;
+        if let Some(Err(why)) = rules.as_mut().map(|rules| rules.used(loaded, system, collectives)) {
+            refused.get_or_insert(why);
         }
     }
 
@@ -862,7 +882,6 @@ impl<'a> Run<'a> {
             let (result, checks) = programs::result::report(scenario, built, system, check);
             self.document.programs = Some(result);
             self.document.checks.extend(checks);
-            self.document.checks.extend(self.refused.take().map(|why| Check::failed("rules", why)));
         }
         let progress = self.progress();
         let recording = recording(self.loaded, self.ready.system.plan(), self.ready.system.journal(), options);
@@ -1186,7 +1205,8 @@ impl<'a> Run<'a> {
 
     fn checks(&mut self, oracle: bool, monitors: bool) {
         let mut checks = Vec::new();
-        match (&self.document.outcome, &self.deadlock, self.ready.system.fault()) {
+        let fault = self.ready.system.fault().or(self.refused.as_deref());
+        match (&self.document.outcome, &self.deadlock, fault) {
             (_, _, Some(fault)) => checks.push(Check::failed("rules", fault)),
             (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
             (Outcome::MaxCycles, ..)
@@ -1252,7 +1272,7 @@ impl<'a> Run<'a> {
             let detail = format!("{sent} flits entered, {received} arrived, {live} are on their way");
             checks.push(Check { name: "nothing lost".into(), passed: sent == received + live, detail });
         }
-        if finite && self.document.outcome == Outcome::Finished {
+        if finite && self.refused.is_none() && self.document.outcome == Outcome::Finished {
             if !self.loaded.scenario.traffic.is_empty() {
                 let (created, received) = self.traffic_totals();
                 let detail = format!("{received} of {created} packets arrived whole");
