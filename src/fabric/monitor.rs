@@ -104,16 +104,7 @@ mod tests {
 
     fn pair() -> Pair {
         let channels = Arena::new(0, vec![Channel { credits: 4, ..Channel::IDLE }; 2]);
-        let link = |to| Link {
-            to_port: to,
-            to_node: to,
-            latency: 1,
-            cycles_per_flit: 1,
-            free: 0,
-            credit: 0,
-            wants: 0,
-            count: LinkCount::default(),
-        };
+        let link = |to| Link { to_port: to, to_node: to, ahead: 2, back: 2, count: LinkCount::default() };
         Pair { monitor: Monitor::new(&channels), channels, links: Arena::new(0, vec![link(1), link(0)]) }
     }
 

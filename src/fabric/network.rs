@@ -926,6 +926,18 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         let wake = if node < common.switches {
             let info = self.wires.nodes[node as usize];
             let shift = self.wires.flow.vc_shift;
+            if info.plain {
+                let wake = super::unicast::tick_word(
+                    &mut self.wires,
+                    &mut self.arbiters,
+                    &mut self.scratch,
+                    common.tables,
+                    node,
+                    &common.cfg,
+                );
+                self.wires.book(node, wake);
+                return;
+            }
             let join = if info.engine { &mut self.joins[node as usize] } else { &mut self.idle_join };
             super::switch::tick(Cx {
                 wires: &mut self.wires,

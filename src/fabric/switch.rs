@@ -86,7 +86,7 @@ impl Pipeline {
     }
 
     /// Whether any step takes more than a cycle, so that queues need timers.
-    fn is_slow(self) -> bool {
+    pub(super) fn is_slow(self) -> bool {
         self.route > 1 || self.vc_alloc > 1 || self.switch_alloc > 1
     }
 }
@@ -215,12 +215,27 @@ pub(super) struct Scratch<const W: usize> {
     pub labels: Vec<u8>,
     /// Per input passage: the channel that was picked.
     pub chosen: Vec<u8>,
+    /// Per queue: its input passage. Constant.
+    pub passages: Vec<u16>,
+    /// Where queues fit one word, per input passage: its queues, a bit each. Constant.
+    pub queues: Vec<u64>,
+    /// Where queues fit one word, per input passage: outputs that offered themselves.
+    pub outs: Vec<u64>,
 }
 
 impl<const W: usize> Scratch<W> {
     pub fn new(widest: usize, vc_shift: u32, speedup: usize) -> Self {
         let words = (widest << vc_shift).div_ceil(64);
+        let passage = |local: usize| (local >> vc_shift) * speedup + (local & ((1 << vc_shift) - 1)) % speedup;
+        let passages: Vec<u16> = (0..widest << vc_shift).map(|local| passage(local) as u16).collect();
+        let mut queues = vec![0u64; widest * speedup];
+        for (local, &e) in passages.iter().enumerate().take(64) {
+            queues[usize::from(e)] |= 1 << local;
+        }
         Scratch {
+            passages,
+            queues,
+            outs: vec![0; widest * speedup],
             fresh: vec![0; words],
             routed: vec![0; words],
             active: vec![0; words],
@@ -233,6 +248,17 @@ impl<const W: usize> Scratch<W> {
             labels: vec![0; widest * speedup * widest],
             chosen: vec![0; widest * speedup],
         }
+    }
+}
+
+impl<const W: usize> Scratch<W> {
+    /// Where queues fit one word: notes that queue `local` wants output `out`; `wanted` has the outputs noted so far.
+    #[inline(always)]
+    pub fn ask(&mut self, wanted: &mut u64, out: u16, local: usize) {
+        let o = 1 << (out & 63);
+        let want = &mut self.want[usize::from(out)];
+        *want = if *wanted & o == 0 { 0 } else { *want } | 1 << local;
+        *wanted |= o;
     }
 }
 

@@ -53,59 +53,39 @@ pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>) {
 
 /// The same where queues fit one word and `active` has the bits of those that hold a channel.
 #[inline]
-pub(super) fn serve_word<const W: usize>(here: &mut Here<'_, W>, active: u64) {
+pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, active: u64) {
     // Per wanted output, the queues that can send there now.
-    let mut wanted = 0u64;
-    let mut crossing = 0u64;
+    let (mut wanted, mut passages, mut crossing) = (0u64, 0u64, 0u64);
     let mut contested = false;
-    for out in 0..here.links.len() {
-        let link = &here.links[out];
-        let want = link.wants & active;
-        if want == 0 || link.credit == 0 || here.taken_out.contains(out as u16) {
+    let any_taken = !here.taken_in.is_empty() || !here.taken_out.is_empty();
+    for local in each(active) {
+        let queue = &here.channels[local];
+        let out = queue.out_port;
+        if here.gates[usize::from(out)].credit >> queue.out_vc & 1 == 0 {
             continue;
         }
-        let mut able = 0u64;
-        for local in each(want) {
-            if link.credit >> here.channels[local].out_vc & 1 == 1 {
-                able |= 1 << local;
-            }
-        }
-        if !here.taken_in.is_empty() {
-            for local in each(able) {
-                if here.taken_in.contains((local >> here.flow.vc_shift) as u16) {
-                    able &= !(1 << local);
-                }
-            }
-        }
-        if able == 0 {
+        if any_taken && (here.taken_out.contains(out) || here.taken_in.contains((local >> here.shift()) as u16)) {
             continue;
         }
-        if let Err(cycle) = here.flow.is_free(here.base + out as u32) {
+        if WATCHED && let Err(cycle) = here.flow.is_free(here.base + u32::from(out)) {
             here.wake = here.wake.or(Wake::At(cycle));
             continue;
         }
-        here.scratch.want[out] = able;
-        wanted |= 1 << out;
-        crossing |= able;
-        contested |= !able.is_power_of_two();
-    }
-    if !contested {
-        let mut passages = 0u64;
-        for local in each(crossing) {
-            let e = 1 << passage(here, local);
-            contested |= passages & e != 0;
-            passages |= e;
-        }
+        let (o, e) = (1 << (out & 63), 1 << (passage(here, local) & 63));
+        contested |= (wanted & o | passages & e) != 0;
+        here.scratch.ask(&mut wanted, out, local);
+        passages |= e;
+        crossing |= 1 << local;
     }
     if !contested {
         for out in each(wanted) {
             let local = here.scratch.want[out].trailing_zeros() as usize;
-            alone(here, local, out as u16);
+            alone::<WATCHED, W>(here, local, out as u16);
         }
         return;
     }
     match here.router.switch_allocator {
-        SwitchAllocator::Islip => islip_word(here, wanted),
+        SwitchAllocator::Islip => islip_word::<WATCHED, W>(here, wanted),
         SwitchAllocator::Separable => {
             let mut passages: PortSet<W> = PortSet::EMPTY;
             for local in each(crossing) {
@@ -122,12 +102,12 @@ pub(super) fn serve_word<const W: usize>(here: &mut Here<'_, W>, active: u64) {
 fn can_send<const W: usize>(here: &mut Here<'_, W>, local: usize) -> bool {
     let queue = &here.channels[local];
     let (out, out_vc) = (queue.out_port, queue.out_vc);
-    here.links[usize::from(out)].credit >> out_vc & 1 == 1 && is_open(here, local, out)
+    here.gates[usize::from(out)].credit >> out_vc & 1 == 1 && is_open(here, local, out)
 }
 
 /// A flit that nobody competes with: both ranks of either allocator grant it.
-#[inline]
-fn alone<const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16) {
+#[inline(always)]
+fn alone<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16) {
     let e = passage(here, local);
     let at = bank(here, e);
     let vc = here.vc(local);
@@ -136,21 +116,17 @@ fn alone<const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16) {
     if here.router.switch_allocator == SwitchAllocator::Islip {
         here.arbiters.accept.granted(at, out);
     }
-    traverse(here, local, out, false);
+    traverse::<WATCHED, W>(here, local, out, false);
 }
 
 /// The input passage of a queue.
-#[inline]
+#[inline(always)]
 fn passage<const W: usize>(here: &Here<'_, W>, local: usize) -> u16 {
-    let port = (local >> here.shift()) as u16;
-    match u16::from(here.router.input_speedup) {
-        1 => port,
-        speedup => port * speedup + here.vc(local) % speedup,
-    }
+    here.scratch.passages[local]
 }
 
 /// The arbiters of a passage of this switch.
-#[inline]
+#[inline(always)]
 fn bank<const W: usize>(here: &Here<'_, W>, passage: u16) -> usize {
     here.base as usize * usize::from(here.router.input_speedup) + usize::from(passage)
 }
@@ -218,7 +194,7 @@ fn separable<const W: usize>(here: &mut Here<'_, W>, passages: &PortSet<W>, take
         let at = bank(here, e);
         here.arbiters.input.granted(at, u16::from(vc));
         taken.insert(e);
-        traverse(here, local_queue(here, e, vc), out, speculative);
+        traverse::<true, W>(here, local_queue(here, e, vc), out, speculative);
     }
 }
 
@@ -269,7 +245,7 @@ fn islip<const W: usize>(here: &mut Here<'_, W>, mut passages: PortSet<W>, taken
             wanted.remove(out);
             taken.insert(e);
             matched = true;
-            traverse(here, local_queue(here, e, vc), out, speculative);
+            traverse::<true, W>(here, local_queue(here, e, vc), out, speculative);
         }
         if !matched {
             return;
@@ -279,8 +255,7 @@ fn islip<const W: usize>(here: &mut Here<'_, W>, mut passages: PortSet<W>, taken
 
 /// iSLIP where queues fit one word: `wanted` are the outputs, [`Scratch::want`](super::switch::Scratch) the queues that
 /// can send there.
-fn islip_word<const W: usize>(here: &mut Here<'_, W>, mut wanted: u64) {
-    let mut offers = [0u64; 64];
+fn islip_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, mut wanted: u64) {
     let mut matched = 0u64;
     for round in 0..here.router.iterations {
         let mut offered = 0u64;
@@ -291,7 +266,7 @@ fn islip_word<const W: usize>(here: &mut Here<'_, W>, mut wanted: u64) {
             }
             let requests = PortSet::from_word(requests & !matched);
             if let Some(e) = here.arbiters.output.pick(here.base as usize + out, &requests) {
-                offers[usize::from(e)] |= 1 << out;
+                here.scratch.outs[usize::from(e)] |= 1 << out;
                 offered |= 1 << e;
             }
         }
@@ -299,21 +274,18 @@ fn islip_word<const W: usize>(here: &mut Here<'_, W>, mut wanted: u64) {
             return;
         }
         for e in each(offered) {
-            let outs = PortSet::from_word(std::mem::take(&mut offers[e]));
+            let outs = PortSet::from_word(std::mem::take(&mut here.scratch.outs[e]));
             let e = e as u16;
             let Some(out) = here.arbiters.accept.pick(bank(here, e), &outs) else { continue };
             // From the cursor on, the first channel of the passage that wants this output.
-            let mut channels: PortSet<1> = PortSet::EMPTY;
-            for local in each(here.scratch.want[usize::from(out)]) {
-                if passage(here, local) == e {
-                    channels.insert(here.vc(local));
-                }
-            }
+            let queues = here.scratch.want[usize::from(out)] & here.scratch.queues[usize::from(e)];
+            let first = queues.trailing_zeros() >> here.shift() << here.shift();
+            let channels = PortSet::from_word(queues >> (first & 63));
             let Some(vc) = here.arbiters.input.pick(bank(here, e), &channels) else { continue };
             matches(here, e, out, vc as u8, round);
             matched |= 1 << e;
             wanted &= !(1 << out);
-            traverse(here, local_queue(here, e, vc as u8), out, false);
+            traverse::<WATCHED, W>(here, first as usize + usize::from(vc), out, false);
         }
     }
 }
@@ -330,31 +302,29 @@ fn matches<const W: usize>(here: &mut Here<'_, W>, e: u16, out: u16, vc: u8, rou
 }
 
 /// ST: a granted flit leaves. A speculative grant is void if the packet got no channel, or one without a credit.
-#[inline]
-fn traverse<const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16, speculative: bool) {
+#[inline(always)]
+fn traverse<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16, speculative: bool) {
     let shift = here.shift();
     let queue = &mut here.channels[local];
     let (phase, out_vc) = (queue.phase, queue.out_vc);
     let o = usize::from(out);
-    if speculative && (phase != Phase::Active || here.links[o].credit >> out_vc & 1 == 0) {
+    if speculative && (phase != Phase::Active || here.gates[o].credit >> out_vc & 1 == 0) {
         return;
     }
     let bit = 1 << (local & 63);
     let masks = &mut here.masks[local >> 6];
     let in_vc = (local & ((1 << shift) - 1)) as u32;
-    let (entry, waited) = here.flow.unlink(queue, in_vc, &here.links[local >> shift], &mut masks.occupied, bit);
-    if here.flow.journal.is_some() {
+    let link = &here.links[local >> shift];
+    let (entry, waited) = here.flow.unlink::<WATCHED>(queue, in_vc, link, &mut masks.occupied, bit);
+    if WATCHED && here.flow.journal.is_some() {
         here.flow.note(here.first_queue + local, entry, super::Moved::Left);
         here.flow.comes_from(Some((here.base + (local >> shift) as u32, in_vc as u8)));
     }
     let port = here.base + u32::from(out);
-    let link = &mut here.links[o];
+    let (link, gate) = (&mut here.links[o], &mut here.gates[o]);
     let channel = &mut here.channels[o << shift | usize::from(out_vc)];
-    if here.flow.send(link, channel, (port, out_vc), entry, here.flow.post, waited) {
-        here.flow.release(link, channel, port, out_vc);
-        if here.narrow {
-            link.wants &= !bit;
-        }
+    if here.flow.send::<WATCHED>(link, gate, channel, (port, out_vc), entry, here.flow.post, waited) {
+        here.flow.release::<WATCHED>(gate, channel, port, out_vc);
         masks.active &= !bit;
         here.channels[local].phase = Phase::Idle;
     }

@@ -20,9 +20,9 @@
 //! | VA | [`vc_alloc`] |
 //! | SA | [`switch_alloc`]; what set-routed packets took in this cycle is gone |
 
-use super::network::{At, Tables};
+use super::network::{At, SwitchCfg, Tables};
 use super::switch::{Arbiters, Cx, NO_TIMER, Scratch};
-use super::wires::{AGAIN, Channel, Flow, Link, Masks, Phase};
+use super::wires::{AGAIN, Channel, Flow, Gate, Link, Masks, Phase, Wires};
 use super::{Join, Pipeline, PortSet, RouterCfg, switch_alloc, vc_alloc};
 use crate::kernel::Wake;
 
@@ -31,6 +31,7 @@ use crate::kernel::Wake;
 pub(super) struct Here<'a, const W: usize> {
     pub channels: &'a mut [Channel],
     pub links: &'a mut [Link],
+    pub gates: &'a mut [Gate],
     pub masks: &'a mut [Masks],
     pub flow: &'a mut Flow,
     pub arbiters: &'a mut Arbiters<W>,
@@ -40,8 +41,6 @@ pub(super) struct Here<'a, const W: usize> {
     pub first_queue: usize,
     pub node: u32,
     pub unicast_bits: u64,
-    /// Whether the queues fit one word and no step takes several cycles: [`Link::wants`] is kept.
-    pub narrow: bool,
     pub pipeline: Pipeline,
     pub router: RouterCfg,
     pub taken_in: PortSet<W>,
@@ -76,6 +75,7 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
     let mut here = Here {
         channels: &mut cx.wires.channels[cx.first_queue..cx.first_queue + (ports << shift)],
         links: &mut cx.wires.links[cx.base as usize..cx.base as usize + ports],
+        gates: &mut cx.wires.gates[cx.base as usize..cx.base as usize + ports],
         masks: &mut cx.wires.masks[cx.mask_base..cx.mask_base + cx.words],
         flow: &mut cx.wires.flow,
         scratch: &mut *cx.scratch,
@@ -83,10 +83,6 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
         first_queue: cx.first_queue,
         node: cx.node,
         unicast_bits: cx.wires.unicast_bits,
-        narrow: cx.words == 1
-            && cx.arbiters.timer_q.is_empty()
-            && !cx.router.speculative
-            && ports * usize::from(cx.router.input_speedup) <= 64,
         arbiters: &mut *cx.arbiters,
         pipeline: cx.pipeline,
         router: cx.router,
@@ -95,13 +91,55 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
         changed: false,
         wake: Wake::OnInput,
     };
-    if here.narrow {
-        serve_word(&mut here, cx.tables);
-    } else {
-        serve_words(&mut here, cx.tables);
+    match (cx.wires.nodes[cx.node as usize].one_word, here.flow.watched) {
+        (true, false) => serve_word::<false, T, W>(&mut here, cx.tables),
+        (true, true) => serve_word::<true, T, W>(&mut here, cx.tables),
+        (false, _) => serve_words(&mut here, cx.tables),
     }
     cx.changed |= here.changed;
     cx.wake = cx.wake.or(here.wake);
+}
+
+/// One clock of a switch that has nothing but point-to-point channels, whose queues fit one word.
+pub(super) fn tick_word<T: Tables<W>, const W: usize>(
+    wires: &mut Wires,
+    arbiters: &mut Arbiters<W>,
+    scratch: &mut Scratch<W>,
+    tables: &T,
+    node: u32,
+    cfg: &SwitchCfg,
+) -> Wake {
+    let info = &mut wires.nodes[node as usize];
+    let shift = wires.flow.vc_shift;
+    let (first, ports) = (info.port_base as usize, usize::from(info.ports));
+    let first_queue = first << shift;
+    let mut here = Here {
+        channels: &mut wires.channels[first_queue..first_queue + (ports << shift)],
+        links: &mut wires.links[first..first + ports],
+        gates: &mut wires.gates[first..first + ports],
+        masks: std::slice::from_mut(&mut wires.masks[info.mask_base as usize]),
+        flow: &mut wires.flow,
+        arbiters,
+        scratch,
+        base: info.port_base,
+        first_queue,
+        node,
+        unicast_bits: wires.unicast_bits,
+        pipeline: cfg.pipeline,
+        router: cfg.router,
+        taken_in: PortSet::EMPTY,
+        taken_out: PortSet::EMPTY,
+        changed: false,
+        wake: Wake::OnInput,
+    };
+    if here.flow.watched {
+        serve_word::<true, T, W>(&mut here, tables);
+    } else {
+        serve_word::<false, T, W>(&mut here, tables);
+    }
+    // What is blocked can only be freed by an arrival, which wakes the switch, or by a change in the switch itself.
+    info.heeds = here.masks[0].occupied != 0;
+    if here.changed && info.heeds { Wake::Next } else { here.wake }
 }
 
 /// Any number of queues.
@@ -167,30 +205,40 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
 }
 
 /// The same for a switch whose queues fit one word and whose steps take a cycle at most: the words of the cycle are
-/// registers of the machine, and who wants an output is known without asking every queue.
-fn serve_word<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T) {
+/// registers of the machine.
+fn serve_word<const WATCHED: bool, T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T) {
     let at = here.masks[0];
     let fresh = at.occupied & here.unicast_bits & !(at.routed | at.active);
     let mut routed = at.routed;
     let mut active = at.active & at.occupied;
-    if fresh != 0 {
-        for local in each(fresh) {
+    let at_once = here.pipeline.route == 0;
+    // Per wanted output, the packets that ask for a channel of it in this cycle.
+    let mut wanted = 0;
+    for local in each(fresh | routed) {
+        if fresh >> local & 1 == 1 {
             compute_route(here, tables, local);
+            if !at_once {
+                continue;
+            }
         }
+        let out = here.channels[local].out_port;
+        here.scratch.ask(&mut wanted, out, local);
+    }
+    if fresh != 0 {
         here.masks[0].routed |= fresh;
         here.changed = true;
-        if here.pipeline.route == 0 {
+        if at_once {
             routed |= fresh;
         }
     }
     if routed != 0 {
-        vc_alloc::serve_word(here, routed);
+        vc_alloc::serve_word::<WATCHED, W>(here, wanted);
         if here.pipeline.vc_alloc == 0 {
             active |= routed & here.masks[0].active;
         }
     }
     if active != 0 {
-        switch_alloc::serve_word(here, active);
+        switch_alloc::serve_word::<WATCHED, W>(here, active);
     }
     if routed != 0 {
         look_again(here, 0, routed);
@@ -224,19 +272,16 @@ pub(super) fn bits(words: &[u64], w: usize) -> impl Iterator<Item = usize> + use
 }
 
 /// RC: a packet that came to the head of its queue gets an output port.
-#[inline]
+#[inline(always)]
 fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T, local: usize) {
     let shift = here.shift();
     let (port, vc) = ((local >> shift) as u16, here.vc(local) as u8);
-    let flit = here.flow.pool[here.channels[local].head as usize].flit;
-    let route = tables.unicast(&At::new(here.channels, here.flow, here.node, port, vc), &flit);
+    let flit = &here.flow.pool[here.channels[local].head as usize].flit;
+    let route = tables.unicast(&At::new(here.channels, here.flow, here.node, port, vc), flit);
     let channel = &mut here.channels[local];
     channel.phase = Phase::Routed;
     channel.out_port = route.port;
     channel.allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
-    if here.narrow {
-        here.links[usize::from(route.port)].wants |= 1 << local;
-    }
 }
 
 /// Packets that got no channel and whose route is to be computed again go back to the start.
@@ -247,9 +292,6 @@ fn look_again<const W: usize>(here: &mut Here<'_, W>, w: usize, routed: u64) {
         if channel.allowed & AGAIN != 0 {
             channel.phase = Phase::Idle;
             here.masks[w].routed &= !(1 << bit);
-            if here.narrow {
-                here.links[usize::from(channel.out_port)].wants &= !(1 << bit);
-            }
         }
     }
 }

@@ -39,28 +39,25 @@ pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>) {
         }
         let row = usize::from(out) * words;
         match only(&here.scratch.want[row..row + words]) {
-            Some(local) => alone(here, out, free, local),
+            Some(local) => alone::<true, W>(here, out, free, local),
             None => contest(here, out, free),
         }
     }
 }
 
-/// The same where queues fit one word and `routed` has the bits of those packets.
+/// The same where queues fit one word: `wanted` has the bits of the outputs, [`Scratch::want`](super::switch::Scratch)
+/// the packets that ask for a channel there.
 #[inline]
-pub(super) fn serve_word<const W: usize>(here: &mut Here<'_, W>, routed: u64) {
-    for out in 0..here.links.len() {
-        let want = here.links[out].wants & routed;
-        if want == 0 {
-            continue;
-        }
+pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, wanted: u64) {
+    for out in each(wanted) {
         let free = free_channels(here, out);
         if free == 0 {
             continue;
         }
+        let want = here.scratch.want[out];
         if want.is_power_of_two() {
-            alone(here, out as u16, free, want.trailing_zeros() as usize);
+            alone::<WATCHED, W>(here, out as u16, free, want.trailing_zeros() as usize);
         } else {
-            here.scratch.want[out] = want;
             contest(here, out as u16, free);
         }
     }
@@ -79,7 +76,7 @@ fn contest<const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
 #[inline]
 fn free_channels<const W: usize>(here: &Here<'_, W>, out: usize) -> u32 {
     let vcs = here.flow.vcs;
-    (here.links[out].free >> vcs.set) & !(u32::MAX << vcs.unicast)
+    (here.gates[out].free >> vcs.set) & !(u32::MAX << vcs.unicast)
 }
 
 /// What a requester may use.
@@ -95,12 +92,12 @@ fn number<const W: usize>(here: &Here<'_, W>, out: u16, channel: u32) -> usize {
 }
 
 /// Gives channel `channel` (from the first point-to-point channel on) of output `out` to a queue.
-#[inline]
-fn grant<const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32, local: usize) {
+#[inline(always)]
+fn grant<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32, local: usize) {
     let vc = here.flow.vcs.set + channel as u8;
     let number = number(here, out, channel);
-    let link = &mut here.links[usize::from(out)];
-    here.flow.hold(link, &mut here.channels[number], here.base + u32::from(out), vc, local as u16 + 1);
+    let gate = &mut here.gates[usize::from(out)];
+    here.flow.hold::<WATCHED>(gate, &mut here.channels[number], here.base + u32::from(out), vc, local as u16 + 1);
     let queue = &mut here.channels[local];
     queue.phase = Phase::Active;
     queue.out_vc = vc;
@@ -127,8 +124,8 @@ fn only(words: &[u64]) -> Option<usize> {
 }
 
 /// A packet that nobody competes with, which is most of them below saturation: what each allocator comes to then.
-#[inline]
-fn alone<const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32, local: usize) {
+#[inline(always)]
+fn alone<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32, local: usize) {
     let usable = free & allowed(here, local);
     if usable == 0 {
         return;
@@ -157,7 +154,7 @@ fn alone<const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32, local: usi
             channel
         }
     };
-    grant(here, out, channel, local);
+    grant::<WATCHED, W>(here, out, channel, local);
 }
 
 /// Which of the channels that offered themselves a packet accepts, and where its cursor then stands. The cursor counts
@@ -211,7 +208,7 @@ fn ordered<const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
         if usable != 0 {
             let channel = usable.trailing_zeros();
             free &= !(1 << channel);
-            grant(here, out, channel, local);
+            grant::<true, W>(here, out, channel, local);
             here.arbiters.va_cursor_q[at] = local as u16 + 1;
         }
         last = Some(local);
@@ -236,7 +233,7 @@ fn separable<const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
         let channel = picked.trailing_zeros();
         picked &= picked - 1;
         let Some(local) = pick_requester(here, out, channel) else { continue };
-        grant(here, out, channel, local);
+        grant::<true, W>(here, out, channel, local);
         here.channels[local].accept_q = channel as u16 + 1;
         here.scratch.want[row + (local >> 6)] &= !(1 << (local & 63));
     }
@@ -326,7 +323,7 @@ fn islip<const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
                 }
                 free &= !(1 << channel);
                 here.scratch.want[row + w] &= !(1 << (local & 63));
-                grant(here, out, channel, local);
+                grant::<true, W>(here, out, channel, local);
                 matched = true;
             }
         }

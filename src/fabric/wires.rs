@@ -73,6 +73,8 @@ pub(super) struct Channel {
     pub out_port: u16,
     /// Output side: free places at the far end, as far as this side knows.
     pub credits: u16,
+    /// Output side: all places at the far end.
+    pub depth: u16,
     /// Output side: local number of the input queue whose packet holds the channel, plus one; 0 if it is free.
     pub owner: u16,
     /// Output side: the queue that channel allocation serves first (separable, iSLIP).
@@ -92,6 +94,7 @@ impl Channel {
         len: 0,
         out_port: 0,
         credits: 0,
+        depth: 0,
         owner: 0,
         grant_q: 0,
         accept_q: 0,
@@ -126,18 +129,24 @@ pub(super) struct Slot {
 /// The sending side of a link. Links are pairs, so the peer of an output is also the upstream of the input of the
 /// same port. 64 bytes with what it has carried.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(super) struct Link {
     pub to_port: u32,
     pub to_node: u32,
-    pub latency: u16,
-    pub cycles_per_flit: u16,
+    /// Cycles from the first stage of the link to the far queue.
+    pub ahead: u32,
+    /// Cycles from the queue of this port to the credit counter at the far end.
+    pub back: u32,
+    pub count: LinkCount,
+}
+
+/// What allocation asks about all channels of an output at once: 8 bytes, so that those of a system stay close.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gate {
     /// Channels nobody holds, a bit each.
     pub free: u32,
     /// Channels with a credit, a bit each.
     pub credit: u32,
-    /// Queues of the switch whose packet has this output, a bit each; kept where they fit one word.
-    pub wants: u64,
-    pub count: LinkCount,
 }
 
 /// Where a node's ports and occupancy words begin.
@@ -149,6 +158,10 @@ pub(super) struct NodeInfo {
     /// Words of queue bits.
     pub words: u16,
     pub engine: bool,
+    /// Whether the queues fit one word and no step takes several cycles.
+    pub one_word: bool,
+    /// The same, and there is nothing but point-to-point channels.
+    pub plain: bool,
     /// Whether a returning credit wakes the node: not if nothing there waits for one.
     pub heeds: bool,
 }
@@ -204,6 +217,7 @@ pub struct Wires {
     pub(super) nodes: Vec<NodeInfo>,
     pub(super) channels: Arena<Channel>,
     pub(super) links: Arena<Link>,
+    pub(super) gates: Arena<Gate>,
     pub(super) masks: Vec<Masks>,
     pub(super) flow: Flow,
     /// The bits of point-to-point queues in a word of queue bits.
@@ -219,6 +233,13 @@ pub struct Wires {
     pub(super) fault: Option<String>,
 }
 
+/// A port whose link may be narrower than a flit.
+#[derive(Clone, Copy, Debug)]
+struct Busy {
+    until: Cycle,
+    cycles_per_flit: u16,
+}
+
 /// What moves, flits and credits, and the rules it moves by: all of a system that belongs to no port.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
@@ -230,7 +251,7 @@ pub(super) struct Flow {
     pub arrivals: Wheel<Arrival>,
     pub returns: Wheel<Return>,
     /// Until when a port narrower than a flit is busy; empty if all links take a flit a cycle.
-    busy_until: Vec<Cycle>,
+    busy: Vec<Busy>,
     pub monitor: Option<Box<super::monitor::Monitor>>,
     pub seen: Option<Box<Seen>>,
     /// Flits moved since cycle 0: the watchdog's pulse.
@@ -239,15 +260,20 @@ pub(super) struct Flow {
     pub front: u16,
     /// Cycles after switch allocation until the flit is on the link.
     pub post: u16,
+    /// Whether anybody looks at single events, or links need more than a glance: monitors, waves, the journal, parts of a
+    /// divided system, links that are busy for several cycles. What moves flits is compiled with and without all that;
+    /// set at the start of every cycle.
+    pub(super) watched: bool,
     /// Cycles a switch takes to process a credit.
     pub(super) credit_delay: u16,
     /// What flits did, if somebody wants to know.
     pub(super) journal: Option<Box<super::Journal>>,
-    /// Buffer depths, if a point-to-point channel stays with its packet until the tail's credit is back; empty if not.
-    depth: Vec<u16>,
+    /// Whether a point-to-point channel stays with its packet until the tail's credit is back.
+    drains: bool,
     pub first_switchless_node: u32,
-    /// The ports of this part of the system: all, unless it is divided.
+    /// The ports of this part of the system: all, unless it is divided; and how many the system has.
     pub(super) home: std::ops::Range<u32>,
+    ports: u32,
     /// What goes to other parts, until the end of the cycle.
     pub(super) crossings: Vec<Crossing>,
 }
@@ -286,7 +312,11 @@ impl Wires {
         for node in &plan.nodes {
             let words = (u32::from(node.ports) << vc_shift).div_ceil(64) as u16;
             let heeds = node.kind != NodeKind::Switch;
-            nodes.push(NodeInfo { port_base: 0, mask_base: 0, ports: node.ports, words, engine: node.engine, heeds });
+            let passages = node.ports * u16::from(cfg.router.input_speedup);
+            let one_word = words == 1 && !cfg.pipeline.is_slow() && !cfg.router.speculative && passages <= 64;
+            let plain = one_word && !node.engine && plan.vcs.set == 0 && node.kind == NodeKind::Switch;
+            let (ports, engine) = (node.ports, node.engine);
+            nodes.push(NodeInfo { port_base: 0, mask_base: 0, ports, words, engine, one_word, plain, heeds });
         }
         // Ports are numbered part by part.
         let (mut port_base, mut mask_base) = (0u32, 0u32);
@@ -305,16 +335,7 @@ impl Wires {
         let longest = longest.unwrap_or(0) + u64::from(post) + 2;
         let narrow = plan.links.iter().any(|link| link.cycles_per_flit > 1);
         let unicast = (1u64 << plan.vcs.unicast) - 1;
-        let unlinked = Link {
-            to_port: NONE,
-            to_node: NONE,
-            latency: 0,
-            cycles_per_flit: 1,
-            free: u32::MAX,
-            credit: 0,
-            wants: 0,
-            count: LinkCount::default(),
-        };
+        let unlinked = Link { to_port: NONE, to_node: NONE, ahead: 1, back: 1, count: LinkCount::default() };
         let part = |home: &std::ops::Range<u32>| {
             let (from, ports) = (home.start as usize, home.len());
             let flow = Flow {
@@ -325,23 +346,26 @@ impl Wires {
                 free: NONE,
                 arrivals: Wheel::new(longest),
                 returns: Wheel::new(longest + u64::from(cfg.router.credit_delay)),
-                busy_until: vec![0; if narrow { port_base as usize } else { 0 }],
+                busy: vec![Busy { until: 0, cycles_per_flit: 1 }; if narrow { port_base as usize } else { 0 }],
                 monitor: None,
                 seen: None,
                 journal: None,
                 moves: 0,
                 front,
                 post,
+                watched: true,
                 credit_delay: cfg.router.credit_delay,
-                depth: Vec::new(),
+                drains: cfg.router.wait_for_tail_credit,
                 first_switchless_node: plan.count(NodeKind::Switch) as u32,
                 home: home.clone(),
+                ports: port_base,
                 crossings: Vec::new(),
             };
             Wires {
                 nodes: nodes.clone(),
                 channels: Arena::new(from << vc_shift, vec![Channel::IDLE; ports << vc_shift]),
                 links: Arena::new(from, vec![unlinked; ports]),
+                gates: Arena::new(from, vec![Gate { free: u32::MAX, credit: 0 }; ports]),
                 masks: vec![Masks::default(); mask_base as usize],
                 flow,
                 unicast_bits: channel_mask(vc_shift).wrapping_mul(unicast << plan.vcs.set),
@@ -357,24 +381,23 @@ impl Wires {
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
                 let port = |(node, port): (u32, u16)| nodes[node as usize].port_base + u32::from(port);
                 let (from, to_port) = (port(from), port(to));
-                let (latency, cycles_per_flit) = (link.latency, link.cycles_per_flit);
                 let at = homes.iter().position(|home| home.contains(&from)).unwrap_or(0);
                 let wires = &mut parts[at];
-                wires.links[from as usize] = Link { to_port, to_node: to.0, latency, cycles_per_flit, ..unlinked };
+                // A switch takes its time with a credit, other blocks do not.
+                let at_switch = plan.nodes[to.0 as usize].kind == NodeKind::Switch;
+                let processing = if at_switch { cfg.router.credit_delay } else { 0 };
+                let ahead = u32::from(link.latency) + u32::from(link.cycles_per_flit);
+                let back = u32::from(link.latency) + 1 + u32::from(processing);
+                wires.links[from as usize] = Link { to_port, to_node: to.0, ahead, back, ..unlinked };
+                if let Some(busy) = wires.flow.busy.get_mut(from as usize) {
+                    busy.cycles_per_flit = link.cycles_per_flit;
+                }
                 for vc in 0..plan.vcs.total() {
                     let queue = wires.queue(from, vc);
                     let depth = depths(link, vc);
-                    wires.channels[queue].credits = depth;
-                    wires.links[from as usize].credit |= u32::from(depth > 0) << vc;
+                    (wires.channels[queue].credits, wires.channels[queue].depth) = (depth, depth);
+                    wires.gates[from as usize].credit |= u32::from(depth > 0) << vc;
                 }
-            }
-        }
-        if cfg.router.wait_for_tail_credit {
-            // Indexed by the system-wide number of the channel.
-            let all = parts.iter().flat_map(|wires| wires.channels.items());
-            let depth: Vec<u16> = all.map(|out| out.credits).collect();
-            for wires in &mut parts {
-                wires.flow.depth.clone_from(&depth);
             }
         }
         if cfg.monitors {
@@ -425,10 +448,10 @@ impl Wires {
     }
 
     /// Lets the packet with owner number `owner` hold an output channel; 0 frees it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hold(&mut self, port: u32, vc: u8, owner: u16) {
         let q = self.queue(port, vc);
-        self.flow.hold(&mut self.links[port as usize], &mut self.channels[q], port, vc, owner);
+        self.flow.hold::<true>(&mut self.gates[port as usize], &mut self.channels[q], port, vc, owner);
     }
 
     /// Whether a packet may start on a channel of a block's port: there is a credit, and if channels are kept until the
@@ -437,17 +460,12 @@ impl Wires {
     fn may_start(&self, port: u32, vc: u8) -> bool {
         let q = self.queue(port, vc);
         let credits = self.channels[q].credits;
-        credits > 0 && (self.flow.vcs.is_set(vc) || self.flow.depth.get(q).is_none_or(|&depth| credits == depth))
+        credits > 0 && (self.flow.vcs.is_set(vc) || !self.flow.drains || credits == self.channels[q].depth)
     }
 
-    /// Appends a flit of the pool to input queue `q` of a node; `ready` is the first cycle in which switch allocation
-    /// may serve it.
-    #[inline]
-    fn append(&mut self, node: u32, q: usize, entry: u32, ready: Cycle) {
-        self.flow.note(q, entry, super::Moved::Entered { ready });
-        let slot = &mut self.flow.pool[entry as usize];
-        slot.next = NONE;
-        slot.ready = ready as u32;
+    /// Appends a flit of the pool to input queue `q` of a node.
+    #[inline(always)]
+    fn append(&mut self, node: u32, q: usize, entry: u32) {
         let channel = &mut self.channels[q];
         let before = std::mem::replace(&mut channel.tail, entry);
         channel.len += 1;
@@ -465,7 +483,9 @@ impl Wires {
     #[inline]
     pub(super) fn push(&mut self, node: u32, port: u32, flit: Flit, ready: Cycle) {
         let (q, entry) = (self.queue(port, flit.tag.vc()), self.flow.store(flit));
-        self.append(node, q, entry, ready);
+        self.flow.pool[entry as usize].ready = ready as u32;
+        self.flow.note(q, entry, super::Moved::Entered { ready });
+        self.append(node, q, entry);
     }
 
     /// The flit at the head of a queue, and whether it may be served in this cycle (or else from when on).
@@ -489,14 +509,14 @@ impl Wires {
         let local = (port - info.port_base) << self.flow.vc_shift | u32::from(vc);
         let occupied = &mut self.masks[(info.mask_base + (local >> 6)) as usize].occupied;
         let q = (port as usize) << self.flow.vc_shift | usize::from(vc);
-        let (entry, waited) = self.flow.unlink(
-            &mut self.channels[q],
-            u32::from(vc),
-            &self.links[port as usize],
-            occupied,
-            1 << (local & 63),
-        );
-        self.flow.note(q, entry, super::Moved::Left);
+        let (channel, link, bit) = (&mut self.channels[q], &self.links[port as usize], 1 << (local & 63));
+        let (entry, waited) = if self.flow.watched {
+            let (entry, waited) = self.flow.unlink::<true>(channel, u32::from(vc), link, occupied, bit);
+            self.flow.note(q, entry, super::Moved::Left);
+            (entry, waited)
+        } else {
+            self.flow.unlink::<false>(channel, u32::from(vc), link, occupied, bit)
+        };
         (self.flow.discard(entry), waited)
     }
 
@@ -514,60 +534,30 @@ impl Wires {
     pub(super) fn send(&mut self, port: u32, vc: u8, flit: Flit, pipeline: u16, waited: u32) {
         let q = self.queue(port, vc);
         let entry = self.flow.store(flit);
-        self.flow.send(&mut self.links[port as usize], &mut self.channels[q], (port, vc), entry, pipeline, waited);
+        let (link, gate) = (&mut self.links[port as usize], &mut self.gates[port as usize]);
+        let out = &mut self.channels[q];
+        if self.flow.watched {
+            self.flow.send::<true>(link, gate, out, (port, vc), entry, pipeline, waited);
+        } else {
+            self.flow.send::<false>(link, gate, out, (port, vc), entry, pipeline, waited);
+        }
     }
 
     /// The start of a cycle: commits what the channels deliver, wakes whom it reaches, and puts the awake nodes into
     /// `list`, ascending.
     pub(super) fn commit(&mut self, list: &mut Vec<u32>, shuffle: Option<&mut crate::kernel::Rng>) {
         let now = self.flow.now;
-        let shift = self.flow.vc_shift;
         let mut arrivals = self.flow.arrivals.take(now);
         let mut returns = self.flow.returns.take(now);
         if let Some(rng) = shuffle {
             rng.shuffle(&mut arrivals);
             rng.shuffle(&mut returns);
         }
-        let channel_bits = (1 << shift) - 1;
-        for &Arrival { queue, node, entry } in &arrivals {
-            // Only a switch has stages before allocation, and only set-routed flits spend them waiting here:
-            // point-to-point packets walk through route computation and channel allocation one by one.
-            let set = queue & channel_bits < u32::from(self.flow.vcs.set);
-            let front = if set && node < self.flow.first_switchless_node { u64::from(self.flow.front) } else { 0 };
-            if let Some(monitor) = &mut self.flow.monitor {
-                let link = &self.links[(queue >> shift) as usize];
-                if self.flow.home.contains(&link.to_port) {
-                    monitor.flit_arrived((link.to_port << shift | queue & channel_bits) as usize);
-                }
-            }
-            self.append(node, queue as usize, entry, now + front);
-            self.wake.insert(node);
-        }
-        for back in &returns {
-            let out = &mut self.channels[back.queue as usize];
-            out.credits += 1;
-            let (port, vc) = (back.queue >> shift, back.queue & channel_bits);
-            let link = &mut self.links[port as usize];
-            link.credit |= 1 << vc;
-            if out.owner == DRAINING && out.credits == self.flow.depth[back.queue as usize] {
-                out.owner = 0;
-                link.free |= 1 << vc;
-            }
-            if let Some(monitor) = &mut self.flow.monitor {
-                if self.flow.home.contains(&link.to_port) {
-                    monitor.credit_arrived(back.queue as usize, &self.channels, &self.links, shift);
-                } else {
-                    monitor.credit_crossed(back.queue as usize, &self.channels);
-                }
-            }
-            if self.nodes[back.node as usize].heeds {
-                self.wake.insert(back.node);
-            }
-            if let Some(seen) = &mut self.flow.seen
-                && seen.traced[port as usize]
-            {
-                seen.channels.push(back.queue);
-            }
+        self.flow.watched = self.flow.is_watched();
+        if self.flow.watched {
+            self.deliver_watched(&arrivals, &returns);
+        } else {
+            self.deliver(&arrivals, &returns);
         }
         self.flow.arrivals.recycle(now, arrivals);
         self.flow.returns.recycle(now, returns);
@@ -577,9 +567,81 @@ impl Wires {
         self.wake.drain_into(list);
     }
 
+    /// Flits enter their queues, credits their counters, and those they reach wake.
+    fn deliver(&mut self, arrivals: &[Arrival], returns: &[Return]) {
+        let shift = self.flow.vc_shift;
+        for &Arrival { queue, node, entry } in arrivals {
+            self.append(node, queue as usize, entry);
+            self.wake.insert(node);
+        }
+        // The system is whole: its arenas begin at 0.
+        let (channels, gates) = (self.channels.items_mut(), self.gates.items_mut());
+        for back in returns {
+            let out = &mut channels[back.queue as usize];
+            out.credits += 1;
+            let vc = back.queue & ((1 << shift) - 1);
+            let gate = &mut gates[(back.queue >> shift) as usize];
+            gate.credit |= 1 << vc;
+            if out.owner == DRAINING && out.credits == out.depth {
+                out.owner = 0;
+                gate.free |= 1 << vc;
+            }
+            if self.nodes[back.node as usize].heeds {
+                self.wake.insert(back.node);
+            }
+        }
+    }
+
+    /// The same where somebody looks at it.
+    fn deliver_watched(&mut self, arrivals: &[Arrival], returns: &[Return]) {
+        let now = self.flow.now;
+        let shift = self.flow.vc_shift;
+        let channel_bits = (1 << shift) - 1;
+        for &Arrival { queue, node, entry } in arrivals {
+            if let Some(monitor) = &mut self.flow.monitor {
+                let link = &self.links[(queue >> shift) as usize];
+                if self.flow.home.contains(&link.to_port) {
+                    monitor.flit_arrived((link.to_port << shift | queue & channel_bits) as usize);
+                }
+            }
+            // Low bits of a cycle that is close.
+            let wait = self.flow.pool[entry as usize].ready.wrapping_sub(now as u32);
+            self.flow.note(queue as usize, entry, super::Moved::Entered { ready: now + u64::from(wait) });
+            self.append(node, queue as usize, entry);
+            self.wake.insert(node);
+        }
+        for back in returns {
+            let out = &mut self.channels[back.queue as usize];
+            out.credits += 1;
+            let (port, vc) = (back.queue >> shift, back.queue & channel_bits);
+            let gate = &mut self.gates[port as usize];
+            gate.credit |= 1 << vc;
+            if out.owner == DRAINING && out.credits == out.depth {
+                out.owner = 0;
+                gate.free |= 1 << vc;
+            }
+            if self.nodes[back.node as usize].heeds {
+                self.wake.insert(back.node);
+            }
+            if let Some(monitor) = &mut self.flow.monitor {
+                if self.flow.home.contains(&self.links[port as usize].to_port) {
+                    monitor.credit_arrived(back.queue as usize, &self.channels, &self.links, shift);
+                } else {
+                    monitor.credit_crossed(back.queue as usize, &self.channels);
+                }
+            }
+            if let Some(seen) = &mut self.flow.seen
+                && seen.traced[port as usize]
+            {
+                seen.channels.push(back.queue);
+            }
+        }
+    }
+
     /// The next cycle in which anything happens, if nobody is awake.
     pub(super) fn next_event(&self) -> Option<Cycle> {
-        let next = [self.flow.arrivals.next(self.flow.now), self.flow.returns.next(self.flow.now), self.alarms.next()];
+        let now = self.flow.now;
+        let next = [self.flow.arrivals.next(now), self.flow.returns.next(now), self.alarms.next(now)];
         next.into_iter().flatten().min()
     }
 
@@ -593,7 +655,7 @@ impl Wires {
                 if cycle <= self.flow.now + 1 {
                     self.wake.insert(node);
                 } else {
-                    self.alarms.set(cycle, node);
+                    self.alarms.set(self.flow.now, cycle, node);
                 }
             }
         }
@@ -643,11 +705,21 @@ impl Flow {
         }
     }
 
+    /// Cycles that a flit which has entered a queue waits before allocation looks at it: only a switch has stages before
+    /// that, and only set-routed flits spend them waiting. Point-to-point packets walk through route computation and
+    /// channel allocation one by one.
+    #[inline]
+    fn stay(&self, vc: u8, node: u32) -> u64 {
+        if vc < self.vcs.set && node < self.first_switchless_node { u64::from(self.front) } else { 0 }
+    }
+
     /// Takes over what another part sent in this cycle.
     pub fn cross(&mut self, crossing: Crossing) {
         match crossing {
             Crossing::Flit(delay, arrival, flit) => {
                 let entry = self.store(flit);
+                let ready = self.now + delay + self.stay(flit.tag.vc(), arrival.node);
+                self.pool[entry as usize].ready = ready as u32;
                 self.arrivals.push(self.now, delay, Arrival { entry, ..arrival });
             }
             Crossing::Credit(delay, back) => self.returns.push(self.now, delay, back),
@@ -689,8 +761,15 @@ impl Flow {
     /// Takes the flit at the head of an input queue out and sends its credit back; the flit stays in the pool, where it
     /// is the caller's. `vc` and `link` are those of the queue, `occupied` the word with its occupancy bit, `bit` that
     /// bit. Returns the entry and how many cycles the flit stood at the head although it was ready.
-    #[inline]
-    pub fn unlink(&mut self, channel: &mut Channel, vc: u32, link: &Link, occupied: &mut u64, bit: u64) -> (u32, u32) {
+    #[inline(always)]
+    pub fn unlink<const WATCHED: bool>(
+        &mut self,
+        channel: &mut Channel,
+        vc: u32,
+        link: &Link,
+        occupied: &mut u64,
+        bit: u64,
+    ) -> (u32, u32) {
         let now = self.now as u32;
         debug_assert!(channel.len > 0, "pop from an empty queue: look at head() first");
         let entry = channel.head;
@@ -700,17 +779,14 @@ impl Flow {
         channel.last_pop = now;
         channel.head = slot.next;
         channel.len -= 1;
-        if channel.len == 0 {
-            *occupied &= !bit;
-        }
+        *occupied &= !(bit * u64::from(channel.len == 0));
         if link.to_port != NONE {
             let upstream = (link.to_port << self.vc_shift) + vc;
-            let processing = if link.to_node < self.first_switchless_node { self.credit_delay } else { 0 };
             let back = Return { queue: upstream, node: link.to_node };
-            let delay = u64::from(link.latency) + 1 + u64::from(processing);
-            if self.home.contains(&link.to_port) {
+            let delay = u64::from(link.back);
+            if !WATCHED || self.home.contains(&link.to_port) {
                 self.returns.push(self.now, delay, back);
-                if let Some(monitor) = &mut self.monitor {
+                if WATCHED && let Some(monitor) = &mut self.monitor {
                     monitor.credit_sent(upstream as usize);
                 }
             } else {
@@ -723,10 +799,11 @@ impl Flow {
 
     /// Sends a flit that stands in the pool and in no queue over a link, on channel `vc` of system-wide port `port`.
     /// Returns whether it is a tail.
-    #[inline]
-    pub fn send(
+    #[inline(always)]
+    pub fn send<const WATCHED: bool>(
         &mut self,
         link: &mut Link,
+        gate: &mut Gate,
         out: &mut Channel,
         (port, vc): (u32, u8),
         entry: u32,
@@ -735,10 +812,12 @@ impl Flow {
     ) -> bool {
         assert!(out.credits > 0, "a flit was sent without a credit: allocation must check the credit count first");
         out.credits -= 1;
-        link.credit &= !(u32::from(out.credits == 0) << vc);
+        gate.credit &= !(u32::from(out.credits == 0) << vc);
+        let delay = u64::from(pipeline) + u64::from(link.ahead);
+        let ready = self.now + delay + self.stay(vc, link.to_node);
         let slot = &mut self.pool[entry as usize];
         let flit = slot.flit.on(vc);
-        slot.flit = flit;
+        *slot = Slot { flit, next: NONE, ready: ready as u32 };
         if vc < self.vcs.set {
             link.count.set += 1;
         } else {
@@ -746,38 +825,51 @@ impl Flow {
         }
         link.count.waited += u64::from(waited);
         link.count.packets += u64::from(flit.tag.head());
-        self.note((port << self.vc_shift | u32::from(vc)) as usize, entry, super::Moved::Sent { from: None });
-        let delay = u64::from(pipeline) + u64::from(link.latency) + u64::from(link.cycles_per_flit);
         let queue = (link.to_port << self.vc_shift) + u32::from(vc);
-        let here = self.home.contains(&link.to_port);
-        if here {
-            self.arrivals.push(self.now, delay, Arrival { queue, node: link.to_node, entry });
+        let arrival = Arrival { queue, node: link.to_node, entry };
+        if WATCHED {
+            self.send_watched(link, (port, vc), delay, arrival, flit);
         } else {
-            self.discard(entry);
-            self.crossings.push(Crossing::Flit(delay, Arrival { queue, node: link.to_node, entry: NONE }, flit));
-        }
-        if link.cycles_per_flit > 1 {
-            self.busy_until[port as usize] = self.now + u64::from(link.cycles_per_flit);
-        }
-        if let Some(monitor) = &mut self.monitor {
-            monitor.flit_sent((port as usize) << self.vc_shift | usize::from(vc), &flit, here);
-        }
-        if let Some(seen) = &mut self.seen
-            && seen.traced[port as usize]
-        {
-            seen.channels.push(port << self.vc_shift | u32::from(vc));
-            seen.sent.push(port);
-            seen.last[port as usize] = (self.now, flit);
+            self.arrivals.push(self.now, delay, arrival);
         }
         flit.tag.tail()
     }
 
-    /// Lets the packet with owner number `owner` hold channel `vc` of system-wide port `port`; 0 frees it.
-    #[inline]
-    pub fn hold(&mut self, link: &mut Link, out: &mut Channel, port: u32, vc: u8, owner: u16) {
-        out.owner = owner;
-        link.free = link.free & !(1 << vc) | u32::from(owner == 0) << vc;
+    /// The rest of [`Flow::send`] where somebody looks at it.
+    fn send_watched(&mut self, link: &Link, (port, vc): (u32, u8), delay: u64, arrival: Arrival, flit: Flit) {
+        let channel = port << self.vc_shift | u32::from(vc);
+        self.note(channel as usize, arrival.entry, super::Moved::Sent { from: None });
+        let here = self.home.contains(&link.to_port);
+        if here {
+            self.arrivals.push(self.now, delay, arrival);
+        } else {
+            self.discard(arrival.entry);
+            self.crossings.push(Crossing::Flit(delay, Arrival { entry: NONE, ..arrival }, flit));
+        }
+        if let Some(busy) = self.busy.get_mut(port as usize)
+            && busy.cycles_per_flit > 1
+        {
+            busy.until = self.now + u64::from(busy.cycles_per_flit);
+        }
+        if let Some(monitor) = &mut self.monitor {
+            monitor.flit_sent(channel as usize, &flit, here);
+        }
         if let Some(seen) = &mut self.seen
+            && seen.traced[port as usize]
+        {
+            seen.channels.push(channel);
+            seen.sent.push(port);
+            seen.last[port as usize] = (self.now, flit);
+        }
+    }
+
+    /// Lets the packet with owner number `owner` hold channel `vc` of system-wide port `port`; 0 frees it.
+    #[inline(always)]
+    pub fn hold<const WATCHED: bool>(&mut self, gate: &mut Gate, out: &mut Channel, port: u32, vc: u8, owner: u16) {
+        out.owner = owner;
+        gate.free = gate.free & !(1 << vc) | u32::from(owner == 0) << vc;
+        if WATCHED
+            && let Some(seen) = &mut self.seen
             && seen.traced[port as usize]
         {
             seen.channels.push(port << self.vc_shift | u32::from(vc));
@@ -785,17 +877,23 @@ impl Flow {
     }
 
     /// Frees a point-to-point channel whose tail is being sent: now, or when the tail's credit is back.
-    #[inline]
-    pub fn release(&mut self, link: &mut Link, out: &mut Channel, port: u32, vc: u8) {
-        let owner = if self.depth.is_empty() { 0 } else { DRAINING };
-        self.hold(link, out, port, vc, owner);
+    #[inline(always)]
+    pub fn release<const WATCHED: bool>(&mut self, gate: &mut Gate, out: &mut Channel, port: u32, vc: u8) {
+        let owner = if self.drains { DRAINING } else { 0 };
+        self.hold::<WATCHED>(gate, out, port, vc, owner);
+    }
+
+    /// Whether anybody looks at single events; see [`Flow::watched`].
+    fn is_watched(&self) -> bool {
+        let whole = self.home.start == 0 && self.home.end == self.ports;
+        self.monitor.is_some() || self.seen.is_some() || self.journal.is_some() || !self.busy.is_empty() || !whole
     }
 
     /// Whether a port's link can take a flit in this cycle; or else from when on.
     #[inline]
     pub fn is_free(&self, port: u32) -> Result<(), Cycle> {
-        match self.busy_until.get(port as usize) {
-            Some(&until) if until > self.now => Err(until),
+        match self.busy.get(port as usize) {
+            Some(busy) if busy.until > self.now => Err(busy.until),
             _ => Ok(()),
         }
     }

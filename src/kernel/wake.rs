@@ -79,47 +79,95 @@ impl WakeSet {
 
 /// Blocks that asked to be woken in a later cycle. A time-out of twenty simulated seconds is one entry here; nothing
 /// ticks to get there.
+///
+/// Alarms of the next [`NEAR`] cycles stand in a calendar, a list a cycle; later ones in a heap. All are looked at in the
+/// cycle they are for, so nothing moves from the one to the other.
 #[derive(Clone, Debug, Default)]
 pub struct Alarms {
+    near: Vec<Vec<u32>>,
+    /// Cycles of the calendar that have an alarm, a bit each.
+    filled: [u64; (NEAR / 64) as usize],
     heap: BinaryHeap<Reverse<(Cycle, u32)>>,
+    count: usize,
     /// The cycle each block asked for last: a busy block that repeats its answer adds nothing.
     last: Vec<Cycle>,
 }
 
+/// Cycles of the calendar of near alarms.
+const NEAR: u64 = 256;
+
 impl Alarms {
-    /// Wakes `block` in cycle `at`.
-    pub fn set(&mut self, at: Cycle, block: u32) {
+    /// In cycle `now`, asks for `block` to be woken in cycle `at`, which lies behind it.
+    #[inline]
+    pub fn set(&mut self, now: Cycle, at: Cycle, block: u32) {
         let block_index = block as usize;
         if self.last.len() <= block_index {
             self.last.resize(block_index + 1, 0);
         }
         // Cycle 0 never lies in the future, so it stands for "none".
-        if self.last[block_index] != at || at == 0 {
-            self.last[block_index] = at;
+        if self.last[block_index] == at && at != 0 {
+            return;
+        }
+        self.last[block_index] = at;
+        self.count += 1;
+        if at.wrapping_sub(now) < NEAR {
+            if self.near.is_empty() {
+                self.near.resize(NEAR as usize, Vec::new());
+            }
+            let place = (at % NEAR) as usize;
+            self.near[place].push(block);
+            self.filled[place / 64] |= 1 << (place % 64);
+        } else {
             self.heap.push(Reverse((at, block)));
         }
     }
 
     /// How many alarms are set.
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.count
     }
 
     /// Whether no alarm is set.
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.count == 0
     }
 
-    /// The next cycle for which an alarm is set.
-    pub fn next(&self) -> Option<Cycle> {
-        self.heap.peek().map(|Reverse((at, _))| *at)
+    /// The next cycle, from `now` on, for which an alarm is set.
+    pub fn next(&self, now: Cycle) -> Option<Cycle> {
+        let far = self.heap.peek().map(|Reverse((at, _))| *at);
+        let from = now % NEAR;
+        // The words of the calendar from the one with `now` on, and that one again for what lies before it.
+        let words = (0..=NEAR / 64).find_map(|step| {
+            let w = (from / 64 + step) % (NEAR / 64);
+            let kept = match step {
+                0 => u64::MAX << (from % 64),
+                _ if step == NEAR / 64 => !(u64::MAX << (from % 64)),
+                _ => u64::MAX,
+            };
+            let word = self.filled[w as usize] & kept;
+            (word != 0).then(|| w * 64 + u64::from(word.trailing_zeros()))
+        });
+        let near = words.map(|place| now + (place + NEAR - from) % NEAR);
+        [near, far].into_iter().flatten().min()
     }
 
-    /// Takes out one block whose alarm is due in cycle `now`.
+    /// Takes out one block whose alarm is due in cycle `now`. No cycle with an alarm may be left out.
     #[inline]
     pub fn due(&mut self, now: Cycle) -> Option<u32> {
+        let place = (now % NEAR) as usize;
+        if self.filled[place / 64] >> (place % 64) & 1 == 1 {
+            let block = self.near[place].pop();
+            if self.near[place].is_empty() {
+                self.filled[place / 64] &= !(1 << (place % 64));
+            }
+            self.count -= usize::from(block.is_some());
+            return block;
+        }
         match self.heap.peek() {
-            Some(Reverse((at, _))) if *at <= now => self.heap.pop().map(|Reverse((_, block))| block),
+            Some(Reverse((at, _))) if *at <= now => {
+                self.count -= 1;
+                self.heap.pop().map(|Reverse((_, block))| block)
+            }
             _ => None,
         }
     }
@@ -145,26 +193,57 @@ mod tests {
     #[test]
     fn alarms_ring_in_time_order() {
         let mut alarms = Alarms::default();
-        alarms.set(17_000_000_000, 2);
-        alarms.set(5, 1);
-        assert_eq!(alarms.next(), Some(5));
+        alarms.set(0, 17_000_000_000, 2);
+        alarms.set(0, 5, 1);
+        assert_eq!(alarms.next(0), Some(5));
         assert_eq!(alarms.due(4), None);
         assert_eq!(alarms.due(5), Some(1));
         assert_eq!(alarms.due(5), None);
-        assert_eq!(alarms.next(), Some(17_000_000_000));
+        assert_eq!(alarms.next(5), Some(17_000_000_000));
+        assert_eq!(alarms.due(17_000_000_000), Some(2));
+        assert!(alarms.is_empty() && alarms.next(6).is_none());
     }
 
     #[test]
     fn an_answer_that_is_repeated_every_cycle_is_one_alarm() {
-        let mut alarms = Alarms::default();
-        for _ in 0..1000 {
-            alarms.set(70, 3);
+        for (at, sooner) in [(70, 50), (7000, 5000)] {
+            let mut alarms = Alarms::default();
+            for now in 0..40 {
+                alarms.set(now, at, 3);
+            }
+            assert_eq!(alarms.len(), 1);
+            alarms.set(40, sooner, 3);
+            assert_eq!((alarms.due(sooner), alarms.due(sooner)), (Some(3), None));
+            assert_eq!((alarms.due(at), alarms.due(at)), (Some(3), None));
+            assert!(alarms.is_empty());
         }
-        assert_eq!(alarms.len(), 1);
-        alarms.set(50, 3);
-        assert_eq!((alarms.due(50), alarms.due(50)), (Some(3), None));
-        assert_eq!((alarms.due(70), alarms.due(70)), (Some(3), None));
-        assert!(alarms.is_empty());
+    }
+
+    #[test]
+    fn near_and_far_alarms_ring_when_they_were_asked_for() {
+        // Distances around the length of the calendar, asked for from every place in it.
+        let mut rng = crate::kernel::Rng::new(5, 5);
+        for start in 0..2 * NEAR {
+            let mut alarms = Alarms::default();
+            let mut asked: Vec<Cycle> = (0..20).map(|_| start + 1 + rng.below(3 * NEAR)).collect();
+            for (block, &at) in asked.iter().enumerate() {
+                alarms.set(start, at, block as u32);
+            }
+            asked.sort_unstable();
+            let mut rang = Vec::new();
+            let mut now = start;
+            while let Some(next) = alarms.next(now) {
+                assert!(next >= now);
+                now = next;
+                while let Some(block) = alarms.due(now) {
+                    assert!(block < 20);
+                    rang.push(now);
+                }
+                now += 1;
+            }
+            assert_eq!(rang, asked, "from {start}");
+            assert_eq!(alarms.len(), 0);
+        }
     }
 
     #[test]

@@ -271,7 +271,7 @@ impl Registers {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn route(&self, at: &At<'_>, flit: &Flit) -> Route {
         self.routes.route(at, flit)
     }
@@ -456,7 +456,7 @@ impl Tables<1> for Registers {
         PortSet::from_word(self.vector(switch, id, kind(flit.tag.vc()), port))
     }
 
-    #[inline]
+    #[inline(always)]
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
         if self.lanes == 1 {
             return self.route(at, flit);

@@ -164,7 +164,7 @@ impl Routes {
     }
 
     /// Route computation.
-    #[inline]
+    #[inline(always)]
     pub fn route(&self, at: &At<'_>, flit: &Flit) -> Route {
         match &self.routing {
             Routing::Fabric(router) => {
@@ -185,6 +185,7 @@ impl<const W: usize> Tables<W> for Routes {
         PortSet::EMPTY
     }
 
+    #[inline(always)]
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
         self.route(at, flit)
     }

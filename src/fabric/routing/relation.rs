@@ -576,10 +576,13 @@ impl Router {
     }
 
     /// Route computation.
-    #[inline]
+    #[inline(always)]
     pub fn unicast(&self, at: &At<'_>, to: EndPlace, seq: u64, dst: u32) -> Route {
         let draw = if self.draws { entropy(seq, dst) } else { 0 };
         let stand = Stand { switch: at.switch, port: at.port, channel: at.channel };
+        if let (Kind::Grid(grid), Algorithm::DimensionOrder) = (&self.kind, self.algorithm) {
+            return self.in_order(grid, stand, to, draw);
+        }
         if self.algorithm == Algorithm::Adaptive {
             self.adapt(at, stand, to, draw)
         } else {
@@ -637,6 +640,38 @@ impl Router {
         }
     }
 
+    /// Dimension order on a mesh or a torus: what most runs ask for most often.
+    #[inline(always)]
+    fn in_order(&self, grid: &Grid, at: Stand, to: EndPlace, draw: u64) -> Route {
+        let (here, there) = (grid.at[at.switch as usize], grid.at[to.switch as usize]);
+        match here.first(there) {
+            Some(d) => self.along(grid, at, (here.at(d), there.at(d)), d, (0, false), draw),
+            None => Route::over(to.port),
+        }
+    }
+
+    /// The step of a mesh or torus along dimension `d`, from one coordinate to another.
+    #[inline(always)]
+    fn along(
+        &self,
+        grid: &Grid,
+        at: Stand,
+        (here, there): (u16, u16),
+        d: usize,
+        (phase, fresh): (u8, bool),
+        draw: u64,
+    ) -> Route {
+        let port = 2 * d as u16 + u16::from(grid.down(here, there, d, draw));
+        let class = if !grid.wrap {
+            phase
+        } else if !fresh && usize::from(at.port >> 1) == d && self.is_network(at) {
+            self.class(at)
+        } else {
+            phase * 2 + u8::from(here > there)
+        };
+        self.over(port, class)
+    }
+
     /// Route computation of every routing that does not look at credits.
     #[inline]
     pub fn fixed(&self, at: Stand, to: EndPlace, draw: u64) -> Route {
@@ -647,22 +682,14 @@ impl Router {
                 let (goal, phase, fresh) = match self.algorithm {
                     Algorithm::Valiant => self.phase(at, to.switch, draw, grid.at.len() as u32, line),
                     Algorithm::MinimalRandom => (to.switch, (draw >> 40 & 1) as u8, false),
-                    _ => (to.switch, 0, false),
+                    _ => return self.in_order(grid, at, to, draw),
                 };
                 let (here, there) = (grid.at[at.switch as usize], grid.at[goal as usize]);
                 let descending = self.algorithm == Algorithm::MinimalRandom && phase == 1;
-                let Some(d) = (if descending { here.last(there) } else { here.first(there) }) else {
-                    return eject;
-                };
-                let port = 2 * d as u16 + u16::from(grid.down(here.at(d), there.at(d), d, draw));
-                let class = if !grid.wrap {
-                    phase
-                } else if !fresh && usize::from(at.port >> 1) == d && self.is_network(at) {
-                    self.class(at)
-                } else {
-                    phase * 2 + u8::from(here.at(d) > there.at(d))
-                };
-                self.over(port, class)
+                match if descending { here.last(there) } else { here.first(there) } {
+                    Some(d) => self.along(grid, at, (here.at(d), there.at(d)), d, (phase, fresh), draw),
+                    None => eject,
+                }
             }
             Kind::HyperX(grid) => {
                 let (goal, phase) = match self.algorithm {
