@@ -278,10 +278,11 @@ impl<'a> Builder<'a> {
         let engine = scenario.family == Family::Piuma;
         let (pipeline, router) = (pipeline(scenario), router(scenario));
         let mut common = self.common();
-        // Without traffic and programs a system of nodes needs no more than the switches and links of its collectives.
+        // Without traffic a system of nodes needs no more than the switches and links of its trees, if those stay as they are.
+        let writes = scenario.programs.as_ref().is_some_and(programs::may_write_registers);
         let sparse = match &scenario.topology.shape {
             Shape::Nodes(nodes)
-                if scenario.traffic.is_empty() && !options.whole && !hosts::build::simulated(scenario) =>
+                if scenario.traffic.is_empty() && !options.whole && !writes && !hosts::build::simulated(scenario) =>
             {
                 Some(nodes)
             }
@@ -311,14 +312,15 @@ impl<'a> Builder<'a> {
         let mut registers = Registers::new(cfg, names, routes);
         registers.lanes = self.lanes;
         let collectives = self.collectives(&layout, &neighbours, &mut registers)?;
-        self.multicasts(&layout, &neighbours, &mut registers)?;
+        let multicasts = self.multicasts(&layout, &neighbours, &mut registers)?;
         if !self.problems.is_empty() {
             return None;
         }
         if let Some(nodes) = sparse {
             let mut used = vec![0u64; registers.switches() as usize];
             let all = collectives.iter().flat_map(|built| &built.segments);
-            for at in all.flat_map(|segment| &segment.footprint.links) {
+            let footprints = all.map(|segment| &segment.footprint).chain(&multicasts);
+            for at in footprints.flat_map(|footprint| &footprint.links) {
                 used[at.switch as usize] |= 1 << at.port;
             }
             for collective in &scenario.collectives {
@@ -326,6 +328,10 @@ impl<'a> Builder<'a> {
                     let EndPlace { switch, port } = layout.ends[end as usize];
                     used[switch as usize] |= 1 << port;
                 }
+            }
+            for end in scenario.programs.iter().flat_map(|all| programs::participating(scenario, all)) {
+                let EndPlace { switch, port } = layout.ends[end as usize];
+                used[switch as usize] |= 1 << port;
             }
             nodes.furnish(&mut layout, &common, &used);
         }
@@ -684,7 +690,12 @@ impl<'a> Builder<'a> {
     }
 
     /// Writes the registers of multicast trees and checks them.
-    fn multicasts(&mut self, layout: &Layout, neighbours: &Neighbours, registers: &mut Registers) -> Option<()> {
+    fn multicasts(
+        &mut self,
+        layout: &Layout,
+        neighbours: &Neighbours,
+        registers: &mut Registers,
+    ) -> Option<Vec<Footprint>> {
         let ground = Ground {
             routing: &layout.routing,
             neighbours,
@@ -716,14 +727,18 @@ impl<'a> Builder<'a> {
             }
         }
         let list = self.scenario.programs.iter().flat_map(|programs| &programs.multicasts);
+        let mut footprints = Vec::new();
         for (index, multicast) in list.enumerate() {
-            if let Err(illegal) = programs::check(multicast, layout, registers, neighbours) {
-                let given = multicast.registers.is_some();
-                self.illegal(&format!("multicast[{index}]"), "the tree", given, registers, &illegal);
-                return None;
+            match programs::check(multicast, layout, registers, neighbours) {
+                Ok(footprint) => footprints.push(footprint),
+                Err(illegal) => {
+                    let given = multicast.registers.is_some();
+                    self.illegal(&format!("multicast[{index}]"), "the tree", given, registers, &illegal);
+                    return None;
+                }
             }
         }
-        Some(())
+        Some(footprints)
     }
 
     /// The register vectors of a collective: as given, or of the built-in tree.

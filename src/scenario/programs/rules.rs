@@ -115,7 +115,7 @@ impl Rules {
         }
         for tree in self.trees.iter().filter(|tree| tree.id == id) {
             if tree.footprint.switches.binary_search(&switch).is_ok()
-                && let Some(why) = self.in_use(loaded, system, tree)
+                && let Some(why) = in_use(loaded, system, tree)
             {
                 return refused(format!("it is in use: {why}"));
             }
@@ -149,38 +149,6 @@ impl Rules {
             }
         }
         Ok(())
-    }
-
-    /// Who uses a tree now, in words.
-    fn in_use(&self, loaded: &Loaded, system: &System, tree: &Tree) -> Option<String> {
-        let id = tree.id;
-        match tree.of {
-            Of::Collective(index) => {
-                for &end in loaded.scenario.collectives[index].participants.iter() {
-                    let processor = system.end(end as usize).processor.as_ref()?;
-                    if let Some(call) = processor.calls().iter().find(|call| call.id == id && call.end.is_none()) {
-                        return Some(format!("{} called it in cycle {}", processor.name(), call.issued));
-                    }
-                }
-            }
-            Of::Multicast(source) => {
-                let processor = system.end(source as usize).processor.as_ref()?;
-                if processor.is_sending_to(id, system.now()) {
-                    return Some(format!("{} is sending to it", processor.name()));
-                }
-            }
-        }
-        let mut found = None;
-        system.each_set_flit(|node, flit| {
-            if found.is_none() && flit.tag.id() == id && tree.footprint.switches.binary_search(&node).is_ok() {
-                found =
-                    Some(format!("word {} of it is in {} or on its way there", flit.tag.seq(), system.node_name(node)));
-            }
-        });
-        let engines = tree.footprint.engines.iter().find(|&&switch| system.joins()[switch as usize].holds(id));
-        found.or_else(|| {
-            engines.map(|&switch| format!("operands of it wait in the engine of {}", system.node_name(switch)))
-        })
     }
 
     /// Whether somebody's use has to be looked at.
@@ -283,6 +251,36 @@ impl Rules {
         let claim = Claim { id, senders: &senders, receivers: None, members: &members, reduces: false };
         legality::check(registers, &self.neighbours, u8::MAX, &claim).map_err(|illegal| illegal.message)
     }
+}
+
+/// Who uses a tree now, in words.
+fn in_use(loaded: &Loaded, system: &System, tree: &Tree) -> Option<String> {
+    let id = tree.id;
+    match tree.of {
+        Of::Collective(index) => {
+            for &end in loaded.scenario.collectives[index].participants.iter() {
+                let processor = system.end(end as usize).processor.as_ref()?;
+                if let Some(call) = processor.calls().iter().find(|call| call.id == id && call.end.is_none()) {
+                    return Some(format!("{} called it in cycle {}", processor.name(), call.issued));
+                }
+            }
+        }
+        Of::Multicast(source) => {
+            let processor = system.end(source as usize).processor.as_ref()?;
+            if processor.is_sending_to(id, system.now()) {
+                return Some(format!("{} is sending to it", processor.name()));
+            }
+        }
+    }
+    let mut found = None;
+    system.each_set_flit(|node, flit| {
+        if found.is_none() && flit.tag.id() == id && tree.footprint.switches.binary_search(&node).is_ok() {
+            found = Some(format!("word {} of it is in {} or on its way there", flit.tag.seq(), system.node_name(node)));
+        }
+    });
+    let engines = tree.footprint.engines.iter().find(|&&switch| system.joins()[switch as usize].holds(id));
+    found
+        .or_else(|| engines.map(|&switch| format!("operands of it wait in the engine of {}", system.node_name(switch))))
 }
 
 /// The footprint of a collective that a call in a cycle went over.
