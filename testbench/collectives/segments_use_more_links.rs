@@ -1,6 +1,8 @@
 //! A vector in segments, each over a tree, a collective id and a plane of channels of its own: exact bits, the rate that links
 //! and memories leave, and no gain where there is nothing to gain (P-EMB-4).
 
+use std::fmt::Write;
+
 use watershed::scenario::embedding;
 use watershed::scenario::result::Document;
 use watershed::scenario::run::RunOptions;
@@ -233,9 +235,8 @@ fn saved_trees_of_segments_can_be_edited_and_put_on_planes() {
     let mut text = head.to_owned();
     for one in &all {
         let (id, plane) = (one.id, one.plane);
-        text += &format!(
-            "[[collective]]\nkind = \"allreduce\"\nid = {id}\nplane = {plane}\nelements = 240\n[collective.registers]\n"
-        );
+        let head = "[[collective]]\nkind = \"allreduce\"\nelements = 240\n";
+        let _ = writeln!(text, "{head}id = {id}\nplane = {plane}\n[collective.registers]");
         text += &one.toml();
     }
     let document = pass(&text, &[]);

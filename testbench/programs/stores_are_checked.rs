@@ -1,6 +1,8 @@
 //! Programs that write configuration registers while the system runs: what is illegal is said at the store, or at the first
 //! use of what was stored; legal changes between uses work (P-SW-1, P-SW-7, P-SW-9).
 
+use std::fmt::Write;
+
 use crate::support::{die, pass, run_with};
 use watershed::scenario::run::RunOptions;
 
@@ -126,7 +128,8 @@ fn stores(root: &str) -> (String, String) {
         for address in vectors.chain([Registers::select_address(switch, 0)]) {
             let (before, after) = (old.load(address).unwrap(), new.load(address).unwrap());
             if before != after {
-                list += &format!("store [{:#x}], {after:#x}\n", address | 0x2000_0000_0000_0000);
+                let address = address | 0x2000_0000_0000_0000;
+                let _ = writeln!(list, "store [{address:#x}], {after:#x}");
             }
         }
     }
