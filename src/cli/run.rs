@@ -284,7 +284,8 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
         for data in &result.data {
             let path = npy_path(file, data, result.data.len());
             let before = replaced(&path);
-            data::save_npy(&path, data.dtype, &data.rows).map_err(|error| write_error(&path, error))?;
+            data::save_npy(&path, data.dtype, &data.rows.iter().collect::<Vec<_>>())
+                .map_err(|error| write_error(&path, error))?;
             written.push(Written::new("array", path).over(before));
         }
     }

@@ -91,6 +91,47 @@ impl<T> IndexMut<Range<usize>> for Arena<T> {
     }
 }
 
+/// Something of every node of a part: of its switches (and engines in the wire), and of its end points, two stretches of
+/// the nodes of the system.
+#[derive(Clone, Debug)]
+pub(super) struct NodeArena<T> {
+    inner: Arena<T>,
+    ends: Arena<T>,
+    first_end: usize,
+}
+
+impl<T: Clone> NodeArena<T> {
+    /// The nodes `inner` and `ends` of a list of all nodes.
+    pub fn of(all: &[T], inner: Range<u32>, ends: Range<u32>) -> NodeArena<T> {
+        let stretch = |range: &Range<u32>| {
+            let range = range.start as usize..range.end as usize;
+            Arena::new(range.start, all[range].to_vec())
+        };
+        NodeArena { inner: stretch(&inner), ends: stretch(&ends), first_end: ends.start as usize }
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.inner.items.iter().chain(&self.ends.items)
+    }
+}
+
+impl<T> Index<usize> for NodeArena<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, number: usize) -> &T {
+        if number < self.first_end { &self.inner[number] } else { &self.ends[number] }
+    }
+}
+
+impl<T> IndexMut<usize> for NodeArena<T> {
+    #[inline]
+    fn index_mut(&mut self, number: usize) -> &mut T {
+        if number < self.first_end { &mut self.inner[number] } else { &mut self.ends[number] }
+    }
+}
+
 /// All blocks of a kind in a system, whatever parts it has: to be asked one by one or in the order of their numbers.
 #[derive(Clone, Debug)]
 pub struct Across<'a, T> {
@@ -124,7 +165,9 @@ impl<'a, T> Across<'a, T> {
 
     /// The one with this number.
     pub fn get(&self, number: usize) -> Option<&'a T> {
-        self.stretches.iter().find_map(|(from, items)| items.get(number.wrapping_sub(*from)))
+        let after = self.stretches.partition_point(|&(from, _)| from <= number);
+        let (from, items) = self.stretches.get(after.checked_sub(1)?)?;
+        items.get(number - from)
     }
 }
 

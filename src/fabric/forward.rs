@@ -40,7 +40,8 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
         if left.is_empty() {
             continue;
         }
-        let arbiter = cx.node as usize * usize::from(cx.wires.flow.vcs.set) + usize::from(vc);
+        let local = (cx.node - cx.arbiters.first_switch) as usize;
+        let arbiter = local * usize::from(cx.wires.flow.vcs.set) + usize::from(vc);
         let mut moved = false;
         while let Some(port) = cx.arbiters.set.pick(arbiter, &left) {
             left.remove(port);

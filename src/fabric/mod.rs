@@ -18,10 +18,13 @@
 //! | [`fault`] | links that lose, damage, repeat or delay frames |
 //! | [`monitor`](SwitchCfg) | link monitors of checked runs |
 //! | [`network`](Network) | the loop that clocks it all, waves, the watchdog's view |
+//! | [`division`](Parts) | a system in parts: for threads, and for the cache |
+//! | `windows` | parts that run ahead of each other by as many cycles as a link between them takes |
 //! | [`traffic`] | point-to-point sources and sinks |
 
 pub mod arbiter;
 mod arena;
+mod awake;
 mod division;
 pub mod fault;
 mod flit;
@@ -42,9 +45,11 @@ pub mod traffic;
 mod unicast;
 mod vc_alloc;
 mod waves;
+mod windows;
 mod wires;
 
 pub use arena::Across;
+pub use division::Parts;
 pub use flit::{Flit, MAX_ENDS, MAX_IDS, Tag};
 pub use frames::{ShortBuffer, check_buffers};
 pub use join::{Block, Join, JoinCx, JoinOut, NoBump, NoJoin, pass_through};

@@ -11,7 +11,7 @@
 //! evaluation (K-CLK-1, K-CLK-2; [`Evaluation`]).
 
 use super::arena::{Across, Arena};
-use super::division::Division;
+use super::division::{Division, Parts};
 use super::frames::check_buffers;
 use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::waves::Waves;
@@ -43,6 +43,12 @@ pub trait Tables<const W: usize> {
 
     /// What to tell the user when [`Tables::outputs`] is empty.
     fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String;
+
+    /// The number that users know a port of a switch by: its own, unless switches were built without ports they do not use.
+    fn port_number(&self, switch: u32, port: u16) -> u16 {
+        let _ = switch;
+        port
+    }
 }
 
 /// What route computation may look at: where the packet stands, and the state of the switch's own outputs.
@@ -187,7 +193,7 @@ pub struct Network<T, J, B, E, const W: usize> {
     pub(super) first: Part<J, B, E, W>,
     /// The other parts.
     pub(super) others: Vec<Part<J, B, E, W>>,
-    cfg: SwitchCfg,
+    pub(super) cfg: SwitchCfg,
     evaluation: Evaluation,
     order: Option<Rng>,
     /// The family's tables; constant while a cycle runs.
@@ -195,7 +201,12 @@ pub struct Network<T, J, B, E, const W: usize> {
     pub(super) switches: u32,
     pub(super) waves: Option<Waves>,
     vc_names: Vec<String>,
-    alive_until: Cycle,
+    pub(super) alive_until: Cycle,
+    pub(super) division: Division,
+    /// Cycles that a part may be ahead of the others, if it may.
+    pub(super) window: Option<Cycle>,
+    /// Threads that evaluate parts in windows.
+    pub(super) threads: usize,
     /// Knows the names of nodes that have none in the plan.
     shape: Option<Shape>,
 }
@@ -214,18 +225,24 @@ pub(super) struct Part<J, B, E, const W: usize> {
     pub(super) bumps: Vec<B>,
     pub(super) ends: Arena<E>,
     pub(super) awake: Vec<u32>,
+    /// The next cycle in which something happens here; kept between windows.
+    pub(super) due: Cycle,
+    /// The cycle after the last one in which something happened here; kept in windows.
+    pub(super) alive_until: Cycle,
 }
 
 /// What all parts look at while a cycle runs.
-struct Common<'a, T> {
-    tables: &'a T,
-    cfg: SwitchCfg,
-    switches: u32,
+pub(super) struct Common<'a, T> {
+    pub tables: &'a T,
+    pub cfg: SwitchCfg,
+    pub switches: u32,
 }
 
 /// As many items as are left behind the first `at`.
 fn tail<X>(items: &mut Vec<X>, at: usize) -> Vec<X> {
-    if at == 0 { std::mem::take(items) } else { items.split_off(at) }
+    let mut tail = if at == 0 { std::mem::take(items) } else { items.split_off(at) };
+    tail.shrink_to_fit();
+    tail
 }
 
 /// The blocks of a system that are not switches.
@@ -262,16 +279,16 @@ where
         depths: Depths<'_>,
         vc_names: Vec<String>,
     ) -> Self {
-        Self::in_parts(1, plan, tables, blocks, cfg, depths, vc_names)
+        Self::in_parts(Parts::default(), plan, tables, blocks, cfg, depths, vc_names)
     }
 
-    /// As [`Network::new`], divided into at most so many parts, each of which a thread of its own evaluates; the results
-    /// are the same. A system with engines in the wire stays whole, and one that is divided cannot be recorded.
+    /// As [`Network::new`], divided into parts; the results are the same. A system with engines in the wire stays whole,
+    /// and one that is divided cannot be recorded.
     ///
     /// # Panics
     /// As [`Network::new`].
     pub fn in_parts(
-        parts: usize,
+        parts: Parts,
         plan: Plan,
         tables: T,
         blocks: Blocks<J, B, E>,
@@ -283,6 +300,7 @@ where
             panic!("{short}");
         }
         let division = Division::new(&plan, parts);
+        let window = if parts.windows { division.shortest_crossing(&plan) } else { None };
         let wires = Wires::new(&plan, depths, &cfg, &division);
         let switches = plan.count(NodeKind::Switch);
         let widest = plan.nodes.iter().map(|node| usize::from(node.ports)).max().unwrap_or(1);
@@ -290,8 +308,11 @@ where
         assert_eq!(blocks.bumps.len(), plan.count(NodeKind::Bump), "one block for every bump of the plan");
         assert_eq!(blocks.ends.len(), plan.count(NodeKind::End), "one block for every end point of the plan");
         assert!(blocks.joins.is_empty() || blocks.joins.len() == switches, "an engine for every switch or for none");
-        let ports = plan.nodes.iter().map(|node| usize::from(node.ports)).sum();
+        // Arbiters of point-to-point channels are numbered through the whole system.
+        let all = plan.nodes.iter().map(|node| usize::from(node.ports)).sum();
+        let ports = if plan.vcs.unicast == 0 { 0 } else { all };
         let (mut joins, mut bumps, mut ends) = (blocks.joins, blocks.bumps, blocks.ends);
+        let threads = parts.threads;
         let mut parts = Vec::with_capacity(division.len());
         // From the last part on, so that each takes the end of what is left.
         for (part, wires) in wires.into_iter().enumerate().rev() {
@@ -299,14 +320,20 @@ where
                 (division.switches(part).start as usize, division.ends(part).start as usize);
             let from = if joins.is_empty() { 0 } else { first_switch };
             parts.push(Part {
-                arbiters: Arbiters::new(&cfg, switches, widest, plan.vcs, ports, wires.flow.vc_shift),
+                arbiters: Arbiters::new(&cfg, division.switches(part), widest, plan.vcs, ports, wires.flow.vc_shift),
                 forks: Forks::default(),
-                scratch: Scratch::new(widest, wires.flow.vc_shift, usize::from(cfg.router.input_speedup)),
+                scratch: Scratch::new(
+                    if plan.vcs.unicast == 0 { 0 } else { widest },
+                    wires.flow.vc_shift,
+                    usize::from(cfg.router.input_speedup),
+                ),
                 joins: Arena::new(from, tail(&mut joins, from)),
                 idle_join: blocks.no_join.clone(),
                 bumps: std::mem::take(&mut bumps),
                 ends: Arena::new(first_end, tail(&mut ends, first_end)),
                 awake: Vec::new(),
+                due: 0,
+                alive_until: 0,
                 wires,
             });
         }
@@ -321,12 +348,15 @@ where
             waves: None,
             vc_names,
             alive_until: 0,
+            window: window.map(|latency| u64::from(latency) + 1),
+            threads,
+            division,
             shape: None,
             plan,
         };
         // Every block but the switches is asked once at the start; switches wait for their first flit.
-        for part in 0..division.len() {
-            for node in division.nodes(part).filter(|node| *node >= switches as u32) {
+        for part in 0..network.division.len() {
+            for node in network.division.nodes(part).filter(|node| *node >= switches as u32) {
                 network.part_mut(part).wires.wake.insert(node);
             }
         }
@@ -338,31 +368,39 @@ where
         1 + self.others.len()
     }
 
-    fn each_part(&self) -> impl Iterator<Item = &Part<J, B, E, W>> {
+    pub(super) fn each_part(&self) -> impl Iterator<Item = &Part<J, B, E, W>> {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    fn each_part_mut(&mut self) -> impl Iterator<Item = &mut Part<J, B, E, W>> {
+    pub(super) fn each_part_mut(&mut self) -> impl Iterator<Item = &mut Part<J, B, E, W>> {
         std::iter::once(&mut self.first).chain(&mut self.others)
     }
 
-    fn part_mut(&mut self, part: usize) -> &mut Part<J, B, E, W> {
+    pub(super) fn part(&self, part: usize) -> &Part<J, B, E, W> {
+        if part == 0 { &self.first } else { &self.others[part - 1] }
+    }
+
+    pub(super) fn part_mut(&mut self, part: usize) -> &mut Part<J, B, E, W> {
         if part == 0 { &mut self.first } else { &mut self.others[part - 1] }
     }
 
     /// The part with this system-wide port.
     fn with_port(&self, port: u32) -> &Part<J, B, E, W> {
-        self.others.iter().find(|part| part.wires.flow.home.contains(&port)).unwrap_or(&self.first)
+        self.part(self.part_with_port(port))
+    }
+
+    pub(super) fn part_with_port(&self, port: u32) -> usize {
+        self.others.partition_point(|part| part.wires.flow.home.start <= port)
     }
 
     /// The wires of the part to which a node belongs.
     fn wires_of(&self, node: u32) -> &Wires {
-        &self.with_port(self.first.wires.nodes[node as usize].port_base).wires
+        &self.part(self.division.part_of(node)).wires
     }
 
     /// The engine of a switch.
     fn join_of(&self, switch: u32) -> Option<&J> {
-        self.each_part().find_map(|part| part.joins.get(switch as usize))
+        self.part(self.division.part_of(switch)).joins.get(switch as usize)
     }
 
     /// Chooses how blocks are evaluated; before the first cycle.
@@ -395,6 +433,16 @@ where
     /// The present cycle: the one the next [`Network::step`] simulates.
     pub fn now(&self) -> Cycle {
         self.first.wires.flow.now
+    }
+
+    /// The cycle of the last completion that an end point has reported.
+    pub fn completed(&self) -> Cycle {
+        self.each_part().map(|part| part.wires.completed).max().unwrap_or(0)
+    }
+
+    /// Whether a step is a window of cycles: see [`Parts`].
+    pub fn runs_in_windows(&self) -> bool {
+        self.window.is_some()
     }
 
     /// Completions that end points have reported.
@@ -438,12 +486,17 @@ where
         Across::new(self.each_part().map(|part| &part.ends))
     }
 
+    fn end_node(&self, end: usize) -> u32 {
+        self.switches + self.first.bumps.len() as u32 + end as u32
+    }
+
     /// One end point.
     ///
     /// # Panics
     /// If there is none with this number.
     pub fn end(&self, end: usize) -> &E {
-        self.each_part().find_map(|part| part.ends.get(end)).expect("the system has that many end points")
+        let part = self.division.part_of(self.end_node(end));
+        self.part(part).ends.get(end).expect("the system has that many end points")
     }
 
     /// One end point, to change what it is to do; it is asked again in the next cycle.
@@ -451,10 +504,11 @@ where
     /// # Panics
     /// If there is none with this number.
     pub fn end_mut(&mut self, end: usize) -> &mut E {
-        let node = self.switches as usize + self.first.bumps.len() + end;
-        let part = self.each_part_mut().find(|part| part.ends.range().contains(&end));
-        let part = part.expect("the system has that many end points");
-        part.wires.wake.insert(node as u32);
+        let node = self.end_node(end);
+        let part = self.division.part_of(node);
+        let part = self.part_mut(part);
+        part.wires.wake.insert(node);
+        part.due = 0;
         &mut part.ends[end]
     }
 
@@ -475,7 +529,8 @@ where
 
     /// One engine behind an internal port, to change what it is to do before the run.
     pub fn join_mut(&mut self, switch: u32) -> Option<&mut J> {
-        self.each_part_mut().find_map(|part| part.joins.get_mut(switch as usize))
+        let part = self.division.part_of(switch);
+        self.part_mut(part).joins.get_mut(switch as usize)
     }
 
     /// Whether any flit is queued, under way, or in an engine behind an internal port; with `set_only`, only set-routed
@@ -511,6 +566,9 @@ where
 
     /// As [`Network::step`], but simulates no cycle from `end` on: a jump over idle cycles ends there.
     pub fn step_before(&mut self, end: Cycle) -> Step {
+        if let Some(window) = self.window {
+            return self.step_window(window, end);
+        }
         if !self.others.is_empty() {
             return self.step_parts(end);
         }
@@ -605,8 +663,8 @@ where
             let mut crossings = std::mem::take(&mut self.part_mut(from).wires.flow.crossings);
             for crossing in crossings.drain(..) {
                 let port = crossing.queue() >> self.first.wires.flow.vc_shift;
-                let to = self.each_part().position(|part| part.wires.flow.home.contains(&port));
-                self.part_mut(to.expect("every port belongs to a part")).wires.flow.cross(crossing);
+                let to = self.part_with_port(port);
+                self.part_mut(to).wires.flow.cross(crossing);
             }
             self.part_mut(from).wires.flow.crossings = crossings;
         }
@@ -621,7 +679,7 @@ where
     }
 
     /// However the cycles were walked, with waves or without, a system that fell silent stands at the same one.
-    fn quiet(&mut self) -> Step {
+    pub(super) fn quiet(&mut self) -> Step {
         let now = self.first.wires.flow.now.max(self.alive_until + 2);
         self.each_part_mut().for_each(|part| part.wires.flow.now = now);
         Step::Quiet
@@ -660,6 +718,9 @@ where
 
     fn port_name(&self, node: u32, port: u16) -> String {
         let name = self.node_name(node);
+        if self.plan.nodes[node as usize].kind == NodeKind::Switch {
+            return format!("{name}.P{}", self.tables.port_number(node, port));
+        }
         if self.plan.nodes[node as usize].kind == NodeKind::End { name.into_owned() } else { format!("{name}.P{port}") }
     }
 
@@ -872,7 +933,7 @@ where
 
 impl<J, B, E, const W: usize> Part<J, B, E, W> {
     /// A cycle of a part of a divided system.
-    fn cycle<T>(&mut self, common: &Common<'_, T>)
+    pub(super) fn cycle<T>(&mut self, common: &Common<'_, T>)
     where
         T: Tables<W>,
         J: Join<Tables = T>,

@@ -30,6 +30,7 @@ use super::router::{RouterCfg, SwitchAllocator, VcAllocator};
 use super::wires::{NONE, Wires};
 use super::{Join, JoinCx, PortSet, Vcs, forward, unicast};
 use crate::kernel::Wake;
+use std::ops::Range;
 
 /// The pipeline of a switch: how many cycles a packet spends in each of its steps.
 ///
@@ -94,8 +95,10 @@ impl Pipeline {
 /// All arbiters of all switches; a switch uses its own slice. What the chosen allocators do not need is empty.
 #[derive(Clone, Debug)]
 pub(super) struct Arbiters<const W: usize> {
-    /// Per (switch, set-routed channel): which input goes first.
+    /// Per (switch of this part, set-routed channel): which input goes first.
     pub set: Bank<W>,
+    /// The first switch of this part.
+    pub first_switch: u32,
     /// Per input passage: which channel enters the crossbar.
     pub input: Bank<1>,
     /// Per output port: which input passage it serves.
@@ -111,7 +114,7 @@ pub(super) struct Arbiters<const W: usize> {
 }
 
 impl<const W: usize> Arbiters<W> {
-    pub fn new(cfg: &SwitchCfg, switches: usize, widest: usize, vcs: Vcs, ports: usize, vc_shift: u32) -> Self {
+    pub fn new(cfg: &SwitchCfg, switches: Range<u32>, widest: usize, vcs: Vcs, ports: usize, vc_shift: u32) -> Self {
         let router = &cfg.router;
         let queues = ports << vc_shift;
         let speedup = usize::from(router.input_speedup);
@@ -122,7 +125,8 @@ impl<const W: usize> Arbiters<W> {
         let policy = if islip { Policy::RoundRobin } else { cfg.policy };
         let matrix = router.vc_allocator == VcAllocator::Separable && cfg.policy != Policy::RoundRobin;
         Arbiters {
-            set: Bank::new(cfg.policy, switches * usize::from(vcs.set), widest),
+            set: Bank::new(cfg.policy, switches.len() * usize::from(vcs.set), widest),
+            first_switch: switches.start,
             input: Bank::new(policy, ports * speedup, usize::from(vcs.total())),
             output: Bank::new(policy, ports, widest * speedup),
             accept: Bank::new(Policy::RoundRobin, if islip { ports * speedup } else { 0 }, widest),

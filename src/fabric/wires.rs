@@ -16,10 +16,11 @@
 //! same way back. From the send to the cycle in which the returned credit can be spent again, a switch that takes the
 //! flit at once needs [`credit_round_trip`] cycles.
 
-use super::arena::Arena;
+use super::arena::{Arena, NodeArena};
+use super::awake::{Awake, NodeAlarms, Span};
 use super::division::Division;
 use super::{Flit, NodeKind, Plan, PortSet, Vcs};
-use crate::kernel::{Alarms, Cycle, Wake, WakeSet, Wheel};
+use crate::kernel::{Cycle, Wake, Wheel};
 
 /// No port, no pool entry.
 pub(super) const NONE: u32 = u32::MAX;
@@ -162,6 +163,8 @@ pub(super) struct NodeInfo {
     pub one_word: bool,
     /// The same, and there is nothing but point-to-point channels.
     pub plain: bool,
+    /// Whether waves record anything of it.
+    pub traced: bool,
     /// Whether a returning credit wakes the node: not if nothing there waits for one.
     pub heeds: bool,
 }
@@ -214,21 +217,23 @@ pub(super) struct Seen {
 /// The arenas; see the module's text.
 #[derive(Clone, Debug)]
 pub struct Wires {
-    pub(super) nodes: Vec<NodeInfo>,
+    pub(super) nodes: NodeArena<NodeInfo>,
     pub(super) channels: Arena<Channel>,
     pub(super) links: Arena<Link>,
     pub(super) gates: Arena<Gate>,
-    pub(super) masks: Vec<Masks>,
+    pub(super) masks: Arena<Masks>,
     pub(super) flow: Flow,
     /// The bits of point-to-point queues in a word of queue bits.
     pub(super) unicast_bits: u64,
-    pub(super) alarms: Alarms,
-    pub(super) wake: WakeSet,
+    pub(super) alarms: NodeAlarms,
+    pub(super) wake: Awake,
     /// Set-routed and point-to-point flits that blocks other than switches took or sent: the pulse that tells work
     /// from going round in circles.
     pub(super) served: [u64; 2],
     /// Completions that end points reported: the driver's pulse.
     pub(super) completions: u64,
+    /// The cycle of the last one.
+    pub(super) completed: Cycle,
     /// The first breach of a rule that only shows while running.
     pub(super) fault: Option<String>,
 }
@@ -251,7 +256,7 @@ pub(super) struct Flow {
     pub arrivals: Wheel<Arrival>,
     pub returns: Wheel<Return>,
     /// Until when a port narrower than a flit is busy; empty if all links take a flit a cycle.
-    busy: Vec<Busy>,
+    busy: Arena<Busy>,
     pub monitor: Option<Box<super::monitor::Monitor>>,
     pub seen: Option<Box<Seen>>,
     /// Flits moved since cycle 0: the watchdog's pulse.
@@ -260,9 +265,9 @@ pub(super) struct Flow {
     pub front: u16,
     /// Cycles after switch allocation until the flit is on the link.
     pub post: u16,
-    /// Whether anybody looks at single events, or links need more than a glance: monitors, waves, the journal, parts of a
-    /// divided system, links that are busy for several cycles. What moves flits is compiled with and without all that;
-    /// set at the start of every cycle.
+    /// Whether anybody looks at single events everywhere, or links need more than a glance: monitors, the journal, parts
+    /// of a divided system, links that are busy for several cycles. What moves flits is compiled with and without all
+    /// that; set at the start of every cycle. Waves look at what goes on at the nodes they trace only.
     pub(super) watched: bool,
     /// Cycles a switch takes to process a credit.
     pub(super) credit_delay: u16,
@@ -281,10 +286,10 @@ pub(super) struct Flow {
 /// What goes from one part of a system into another.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Crossing {
-    /// A flit that arrives after so many cycles.
-    Flit(u64, Arrival, Flit),
-    /// A credit that arrives after so many cycles.
-    Credit(u64, Return),
+    /// A flit that arrives in this cycle.
+    Flit(Cycle, Arrival, Flit),
+    /// A credit that arrives in this cycle.
+    Credit(Cycle, Return),
 }
 
 impl Crossing {
@@ -294,6 +299,12 @@ impl Crossing {
             Self::Flit(_, arrival, _) => arrival.queue,
             Self::Credit(_, back) => back.queue,
         }
+    }
+
+    /// When it arrives.
+    pub fn at(&self) -> Cycle {
+        let (Self::Flit(at, ..) | Self::Credit(at, _)) = self;
+        *at
     }
 }
 
@@ -316,13 +327,25 @@ impl Wires {
             let one_word = words == 1 && !cfg.pipeline.is_slow() && !cfg.router.speculative && passages <= 64;
             let plain = one_word && !node.engine && plan.vcs.set == 0 && node.kind == NodeKind::Switch;
             let (ports, engine) = (node.ports, node.engine);
-            nodes.push(NodeInfo { port_base: 0, mask_base: 0, ports, words, engine, one_word, plain, heeds });
+            nodes.push(NodeInfo {
+                port_base: 0,
+                mask_base: 0,
+                ports,
+                words,
+                engine,
+                one_word,
+                plain,
+                traced: false,
+                heeds,
+            });
         }
         // Ports are numbered part by part.
         let (mut port_base, mut mask_base) = (0u32, 0u32);
         let mut homes = Vec::with_capacity(division.len());
+        let mut mask_bases = Vec::with_capacity(division.len());
         for part in 0..division.len() {
             let from = port_base;
+            mask_bases.push(mask_base);
             for node in division.nodes(part) {
                 let info = &mut nodes[node as usize];
                 (info.port_base, info.mask_base) = (port_base, mask_base);
@@ -331,13 +354,17 @@ impl Wires {
             }
             homes.push(from..port_base);
         }
+        mask_bases.push(mask_base);
         let longest = plan.links.iter().map(|link| u64::from(link.latency) + u64::from(link.cycles_per_flit)).max();
         let longest = longest.unwrap_or(0) + u64::from(post) + 2;
         let narrow = plan.links.iter().any(|link| link.cycles_per_flit > 1);
         let unicast = (1u64 << plan.vcs.unicast) - 1;
+        let switches = plan.count(NodeKind::Switch) as u32;
         let unlinked = Link { to_port: NONE, to_node: NONE, ahead: 1, back: 1, count: LinkCount::default() };
-        let part = |home: &std::ops::Range<u32>| {
+        let part = |(part, home): (usize, &std::ops::Range<u32>)| {
             let (from, ports) = (home.start as usize, home.len());
+            let first_mask = mask_bases[part] as usize;
+            let span = Span::new(division, part);
             let flow = Flow {
                 now: 0,
                 vcs: plan.vcs,
@@ -346,7 +373,7 @@ impl Wires {
                 free: NONE,
                 arrivals: Wheel::new(longest),
                 returns: Wheel::new(longest + u64::from(cfg.router.credit_delay)),
-                busy: vec![Busy { until: 0, cycles_per_flit: 1 }; if narrow { port_base as usize } else { 0 }],
+                busy: Arena::new(from, vec![Busy { until: 0, cycles_per_flit: 1 }; if narrow { ports } else { 0 }]),
                 monitor: None,
                 seen: None,
                 journal: None,
@@ -356,32 +383,33 @@ impl Wires {
                 watched: true,
                 credit_delay: cfg.router.credit_delay,
                 drains: cfg.router.wait_for_tail_credit,
-                first_switchless_node: plan.count(NodeKind::Switch) as u32,
+                first_switchless_node: switches,
                 home: home.clone(),
                 ports: port_base,
                 crossings: Vec::new(),
             };
             Wires {
-                nodes: nodes.clone(),
+                nodes: NodeArena::of(&nodes, division.inner(part), division.end_nodes(part)),
                 channels: Arena::new(from << vc_shift, vec![Channel::IDLE; ports << vc_shift]),
                 links: Arena::new(from, vec![unlinked; ports]),
                 gates: Arena::new(from, vec![Gate { free: u32::MAX, credit: 0 }; ports]),
-                masks: vec![Masks::default(); mask_base as usize],
+                masks: Arena::new(first_mask, vec![Masks::default(); mask_bases[part + 1] as usize - first_mask]),
                 flow,
                 unicast_bits: channel_mask(vc_shift).wrapping_mul(unicast << plan.vcs.set),
-                alarms: Alarms::default(),
-                wake: WakeSet::new(plan.nodes.len()),
+                alarms: NodeAlarms::new(span),
+                wake: Awake::new(span),
                 served: [0; 2],
                 completions: 0,
+                completed: 0,
                 fault: None,
             }
         };
-        let mut parts: Vec<Wires> = homes.iter().map(part).collect();
+        let mut parts: Vec<Wires> = homes.iter().enumerate().map(part).collect();
         for link in &plan.links {
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
                 let port = |(node, port): (u32, u16)| nodes[node as usize].port_base + u32::from(port);
                 let (from, to_port) = (port(from), port(to));
-                let at = homes.iter().position(|home| home.contains(&from)).unwrap_or(0);
+                let at = homes.partition_point(|home| home.end <= from).min(homes.len() - 1);
                 let wires = &mut parts[at];
                 // A switch takes its time with a credit, other blocks do not.
                 let at_switch = plan.nodes[to.0 as usize].kind == NodeKind::Switch;
@@ -536,7 +564,7 @@ impl Wires {
         let entry = self.flow.store(flit);
         let (link, gate) = (&mut self.links[port as usize], &mut self.gates[port as usize]);
         let out = &mut self.channels[q];
-        if self.flow.watched {
+        if self.flow.watched || self.flow.seen.is_some() {
             self.flow.send::<true>(link, gate, out, (port, vc), entry, pipeline, waited);
         } else {
             self.flow.send::<false>(link, gate, out, (port, vc), entry, pipeline, waited);
@@ -586,8 +614,15 @@ impl Wires {
                 out.owner = 0;
                 gate.free |= 1 << vc;
             }
-            if self.nodes[back.node as usize].heeds {
+            let node = &self.nodes[back.node as usize];
+            if node.heeds {
                 self.wake.insert(back.node);
+            }
+            if node.traced
+                && let Some(seen) = &mut self.flow.seen
+                && seen.traced[(back.queue >> shift) as usize]
+            {
+                seen.channels.push(back.queue);
             }
         }
     }
@@ -716,14 +751,20 @@ impl Flow {
     /// Takes over what another part sent in this cycle.
     pub fn cross(&mut self, crossing: Crossing) {
         match crossing {
-            Crossing::Flit(delay, arrival, flit) => {
+            Crossing::Flit(at, arrival, flit) => {
                 let entry = self.store(flit);
-                let ready = self.now + delay + self.stay(flit.tag.vc(), arrival.node);
+                let ready = at + self.stay(flit.tag.vc(), arrival.node);
                 self.pool[entry as usize].ready = ready as u32;
-                self.arrivals.push(self.now, delay, Arrival { entry, ..arrival });
+                self.arrivals.push(self.now, at - self.now, Arrival { entry, ..arrival });
             }
-            Crossing::Credit(delay, back) => self.returns.push(self.now, delay, back),
+            Crossing::Credit(at, back) => self.returns.push(self.now, at - self.now, back),
         }
+    }
+
+    /// Gives back memory that links needed and do not need now.
+    pub fn shed(&mut self) {
+        self.arrivals.shed();
+        self.returns.shed();
     }
 
     /// For the journal: out of which queue of a switch the flits come that are sent from now on.
@@ -790,7 +831,7 @@ impl Flow {
                     monitor.credit_sent(upstream as usize);
                 }
             } else {
-                self.crossings.push(Crossing::Credit(delay, back));
+                self.crossings.push(Crossing::Credit(self.now + delay, back));
             }
         }
         self.moves += 1;
@@ -844,7 +885,7 @@ impl Flow {
             self.arrivals.push(self.now, delay, arrival);
         } else {
             self.discard(arrival.entry);
-            self.crossings.push(Crossing::Flit(delay, Arrival { entry: NONE, ..arrival }, flit));
+            self.crossings.push(Crossing::Flit(self.now + delay, Arrival { entry: NONE, ..arrival }, flit));
         }
         if let Some(busy) = self.busy.get_mut(port as usize)
             && busy.cycles_per_flit > 1
@@ -886,7 +927,7 @@ impl Flow {
     /// Whether anybody looks at single events; see [`Flow::watched`].
     fn is_watched(&self) -> bool {
         let whole = self.home.start == 0 && self.home.end == self.ports;
-        self.monitor.is_some() || self.seen.is_some() || self.journal.is_some() || !self.busy.is_empty() || !whole
+        self.monitor.is_some() || self.journal.is_some() || self.busy.len() > 0 || !whole
     }
 
     /// Whether a port's link can take a flit in this cycle; or else from when on.
@@ -1021,6 +1062,7 @@ impl Io<'_> {
     /// Tells the driver that one unit of work is complete.
     pub fn complete(&mut self) {
         self.wires.completions += 1;
+        self.wires.completed = self.wires.flow.now;
     }
 
     /// Reports a breach of a rule; the run ends with a failed check.

@@ -20,15 +20,18 @@
 //! | [`wheel`](self::Wheel) | registered channels: everything in flight, by the cycle it arrives |
 //! | [`wake`](self::WakeSet) | wake-driven scheduling: a two-level bit set, and alarms for far cycles |
 //! | [`storage`](self::Fifo) | clocked storage with staged writes |
+//! | [`few`](self::Few) | lists and queues whose first entries lie where their owner lies |
 //! | [`rng`](self::Rng) | seeded random numbers by integer methods only (K-DET-1) |
 //! | [`waits`](self::WaitFor) | the wait-for graph of the watchdog (K-WD-1) |
 
+mod few;
 mod rng;
 mod storage;
 mod waits;
 mod wake;
 mod wheel;
 
+pub use few::{Few, FewQueue};
 pub use rng::Rng;
 pub use storage::Fifo;
 pub use waits::{Autopsy, WaitFor};

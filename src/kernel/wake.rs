@@ -122,6 +122,11 @@ impl Alarms {
         }
     }
 
+    /// Frees the memory of cycles of the calendar without an alarm.
+    pub fn shed(&mut self) {
+        self.near.iter_mut().filter(|list| list.is_empty()).for_each(|list| *list = Vec::new());
+    }
+
     /// How many alarms are set.
     pub fn len(&self) -> usize {
         self.count

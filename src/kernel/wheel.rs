@@ -62,6 +62,11 @@ impl<T> Wheel<T> {
         }
     }
 
+    /// Frees the memory of cycles in which nothing arrives: one of many wheels needs it only while it turns.
+    pub fn shed(&mut self) {
+        self.slots.iter_mut().filter(|slot| slot.is_empty()).for_each(|slot| *slot = Vec::new());
+    }
+
     /// How many items are under way.
     #[inline]
     pub fn under_way(&self) -> usize {

@@ -39,6 +39,7 @@
 pub mod compare;
 pub mod exact;
 pub mod fast;
+pub mod list;
 pub mod pair;
 pub mod quad;
 pub mod small;
@@ -46,6 +47,7 @@ pub mod soft;
 pub mod tree;
 
 pub use compare::{Mismatch, Run, compare, ulp_distance};
+pub use list::{EngineList, Source};
 pub use pair::{lane_difference, lane_pair, lane_predicate, word_pair};
 pub use quad::quad_pair;
 pub use tree::{Node, NotOnce, check_each_once, evaluate, evaluate_with};

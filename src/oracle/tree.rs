@@ -104,7 +104,7 @@ pub fn evaluate_with(
     }
 }
 
-fn halves(ports: &[Option<u64>], op: Op, dtype: DType, mode: Mode, flags: &mut Flags) -> Option<u64> {
+pub(super) fn halves(ports: &[Option<u64>], op: Op, dtype: DType, mode: Mode, flags: &mut Flags) -> Option<u64> {
     if let [only] = ports {
         return *only;
     }

@@ -26,6 +26,11 @@
 //! port of an id has a visible operand and a result place is free, all are taken together; the result is at the crossbar's
 //! engine input `tree.latency` cycles later. One reduction a cycle, whatever the radix and the stages.
 //!
+//! The tree is the composition of its units' stages ([`arith::eval`](crate::arith::eval): the stage functions of
+//! [`Tree`](crate::arith::Tree), which has the registers between them as well). Nothing in a system looks at those registers,
+//! so the engine makes a result when it takes its operands and holds it back for the latency of the tree: the port sees what
+//! it would see of the registers, and an engine at work sleeps until its next result is due.
+//!
 //! The order of reduction is the order of the ports, fixed by the tree; it depends neither on arrival nor on which ports
 //! are configured, so a result is repeatable bit for bit. Exception flags of the operands and of the operation travel
 //! with the result.
@@ -38,9 +43,9 @@
 
 use super::scan::{self, ScanUnit};
 use super::{REQUEST, RESPONSE, Registers};
-use crate::arith::{Flags, Operands, Tree, TreeCfg, TreeIn};
+use crate::arith::{self, Flags, Operands, TreeCfg, TreeIn};
 use crate::fabric::{Flit, Join, JoinCx, JoinOut, Tag};
-use crate::kernel::{Cycle, Wake};
+use crate::kernel::{Cycle, Few, FewQueue, Wake};
 use crate::probe::{EnumTable, Scope};
 
 /// Parameters of a CENG; see the module's table.
@@ -64,7 +69,7 @@ impl CengCfg {
     }
 }
 
-/// A collective engine. Idle it is 32 bytes; what it holds exists only while it works.
+/// A collective engine. Idle it is 32 bytes; what it holds exists only while it works, in one piece.
 #[derive(Clone, Debug)]
 pub struct Ceng {
     cfg: CengCfg,
@@ -89,18 +94,18 @@ pub struct Tap {
 #[derive(Clone, Debug)]
 struct Busy {
     /// Operand slots of all ports together, oldest first.
-    operands: Vec<Operand>,
-    tree: Tree,
-    scan: ScanUnit,
-    /// For waves: the operation in the tree.
-    select: super::OpSelect,
+    operands: Few<Operand, 4>,
+    /// What is in the tree, and the cycle in which it comes out, in order.
+    results: FewQueue<(Cycle, Flit)>,
+    /// The scan unit, from its first element on.
+    scan: Option<Box<ScanUnit>>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Operand {
-    port: u16,
-    flit: Flit,
     visible: Cycle,
+    flit: Flit,
+    port: u16,
 }
 
 /// The engine's state in waves.
@@ -135,16 +140,18 @@ impl Busy {
 
     /// The id whose operands are all there, if any: the lowest port decides among several.
     fn complete_id(&self, registers: &Registers, switch: u32, now: Cycle) -> Option<(u16, u64)> {
-        let mut heads: u64 = 0;
-        for operand in &self.operands {
-            if self.oldest(operand.port, now).is_some() {
-                heads |= 1 << operand.port;
+        let (mut seen, mut heads) = (0u64, 0u64);
+        for operand in self.operands.iter() {
+            let bit = 1 << operand.port;
+            if seen & bit == 0 && operand.visible <= now {
+                heads |= bit;
             }
+            seen |= bit;
         }
         let mut candidates = heads;
         while candidates != 0 {
             let id = self.oldest(candidates.trailing_zeros() as u16, now)?.flit.tag.id();
-            let needed = registers.engine_inputs(switch, id);
+            let needed = registers.counted(switch, registers.engine_inputs(switch, id));
             let same = |port: u16| self.oldest(port, now).is_some_and(|operand| operand.flit.tag.id() == id);
             if needed & !heads == 0 && ports(needed).all(same) {
                 return Some((id, needed));
@@ -154,6 +161,12 @@ impl Busy {
         None
     }
 
+    /// Takes the oldest operand of a port.
+    fn take(&mut self, port: u16) -> Flit {
+        let at = self.operands.iter().position(|operand| operand.port == port).expect("the port has an operand");
+        self.operands.remove(at).flit
+    }
+
     /// Takes the operands of `needed` ports together.
     fn gather(&mut self, registers: &Registers, switch: u32, id: u16, needed: u64) -> Result<TreeIn, Box<str>> {
         let select = registers.select(switch, id);
@@ -161,8 +174,9 @@ impl Busy {
         let (mut flags, mut words) = (Flags::NONE, Operands::new());
         let mut seq = None;
         for port in ports(needed) {
-            let at = self.operands.iter().position(|operand| operand.port == port).expect("the port has an operand");
-            let Operand { flit, .. } = self.operands.remove(at);
+            let flit = self.take(port);
+            // The tree's ports are those of the registers, whatever ports were built.
+            let port = registers.numbered(switch, port);
             if *seq.get_or_insert(flit.tag.seq()) != flit.tag.seq() {
                 return Err(format!(
                     "{}: the CENG was to join element {} of port {port} with element {} of another port (collective id {id})",
@@ -175,48 +189,64 @@ impl Busy {
             flags |= Flags::from_bits(flit.tag.flags());
             words.set(port as u8, flit.word);
         }
-        self.select = select;
         tag.set_head(true);
         tag.set_tail(true);
         tag.set_id(id);
         tag.set_seq(seq.unwrap_or_default());
         Ok(TreeIn { op: select.op, dtype: select.dtype, mode: select.mode, operands: words, flags, tag: tag.0 })
     }
+
+    /// What a wave of operands becomes: a request on its way up, a response at the root.
+    fn reduce(cx: &JoinCx<'_, Registers>, tree: TreeCfg, operands: &TreeIn, id: u16) -> Flit {
+        let result = arith::tree::eval(tree, operands);
+        let mut tag = Tag(result.tag);
+        tag.set_vc(if cx.tables.is_root(cx.switch, id) { RESPONSE } else { REQUEST });
+        tag.set_flags(result.flags.bits());
+        Flit { tag, word: result.value }
+    }
+}
+
+/// The scan unit, if it has anything to do.
+fn scanning(busy: &Busy) -> Option<&ScanUnit> {
+    busy.scan.as_deref().filter(|scan| !scan.is_idle())
 }
 
 impl Busy {
     /// Takes the operands of a scan, if there is room for their prefixes; whether it did.
     fn begin_scan(&mut self, cx: &JoinCx<'_, Registers>, cfg: CengCfg, id: u16, needed: u64, order: u64) -> bool {
         let root = cx.tables.is_root(cx.switch, id);
-        let (retained, slots) = (self.scan.retained(), cfg.scan_slots as usize);
-        if retained >= slots || (root && self.scan.waiting() > cfg.result_slots as usize) {
+        let scan = self.scan.get_or_insert_default();
+        if scan.retained() >= cfg.scan_slots as usize || (root && scan.waiting() > cfg.result_slots as usize) {
             return false;
         }
         let mut inputs = Vec::with_capacity(needed.count_ones() as usize);
-        for port in scan::ports(order).filter(|port| needed >> port & 1 == 1) {
-            let at = self.operands.iter().position(|operand| operand.port == port).expect("the port has an operand");
-            inputs.push((port, self.operands.remove(at).flit));
+        for port in scan::ports(order) {
+            let counted = cx.tables.counted(cx.switch, 1 << port);
+            if needed & counted != 0 {
+                inputs.push((port, self.take(counted.trailing_zeros() as u16)));
+            }
         }
-        self.select = cx.tables.select(cx.switch, id);
-        self.scan.take(&inputs, self.select, u64::from(cfg.tree.unit_stages), root, cx.now);
+        let select = cx.tables.select(cx.switch, id);
+        let scan = self.scan.get_or_insert_default();
+        scan.take(&inputs, select, u64::from(cfg.tree.unit_stages), root, cx.now);
         true
     }
 
     /// One clock of the scan unit: a response from above in, a result out if the tree has none.
-    fn scan(&mut self, cx: &JoinCx<'_, Registers>, cfg: CengCfg, out: &mut JoinOut) {
+    fn scan(scan: &mut ScanUnit, cx: &JoinCx<'_, Registers>, cfg: CengCfg, out: &mut JoinOut) {
         let stages = u64::from(cfg.tree.unit_stages);
         // Responses have places of their own, so that totals that wait for the parent never stop them.
-        if self.scan.waiting() <= 2 * cfg.result_slots as usize {
+        if scan.waiting() <= 2 * cfg.result_slots as usize {
             let select = |id| cx.tables.select(cx.switch, id);
-            if let Err(fault) = self.scan.meet(select, stages, cx.now) {
+            if let Err(fault) = scan.meet(select, stages, cx.now) {
                 out.fault = Some(fault);
             }
         }
         if out.result.is_none() && cx.queued <= 2 * cfg.result_slots as usize {
-            out.result = self.scan.leave(cx.now);
+            out.result = scan.leave(cx.now);
         }
         out.changed = true;
-        out.wake = match self.scan.next() {
+        out.wake = match scan.next() {
             Some(at) if at > cx.now => out.wake.or(Wake::At(at)),
             Some(_) => Wake::Next,
             None => out.wake,
@@ -231,28 +261,24 @@ impl Join for Ceng {
     fn room(&self, port: u16, vc: u8) -> bool {
         let held = |busy: &Busy| busy.operands.iter().filter(|operand| operand.port == port).count();
         let slots = self.cfg.operand_slots as usize;
-        self.busy.as_ref().is_none_or(
-            |busy| {
-                if vc == REQUEST { held(busy) < slots } else { busy.scan.from_above() < slots }
-            },
-        )
+        self.busy.as_ref().is_none_or(|busy| {
+            if vc == REQUEST {
+                held(busy) < slots
+            } else {
+                busy.scan.as_ref().is_none_or(|scan| scan.from_above() < slots)
+            }
+        })
     }
 
     fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
-        let cfg = self.cfg;
         let busy = self.busy.get_or_insert_with(|| {
-            Box::new(Busy {
-                operands: Vec::new(),
-                tree: Tree::new(cfg.tree),
-                scan: ScanUnit::default(),
-                select: super::OpSelect::default(),
-            })
+            Box::new(Busy { operands: Few::default(), results: FewQueue::default(), scan: None })
         });
         if vc == RESPONSE {
-            busy.scan.put(flit, visible);
+            busy.scan.get_or_insert_default().put(flit, visible);
             return;
         }
-        busy.operands.push(Operand { port, flit, visible });
+        busy.operands.push(Operand { visible, flit, port });
     }
 
     fn tick(&mut self, cx: &JoinCx<'_, Registers>) -> JoinOut {
@@ -260,8 +286,8 @@ impl Join for Ceng {
         let Some(busy) = &mut self.busy else { return out };
 
         // Operands in: a result place is reserved before they are taken.
-        let reserved = busy.tree.in_flight() + busy.scan.going_up() + cx.queued;
-        let mut wave = None;
+        let going_up = busy.scan.as_ref().map_or(0, |scan| scan.going_up());
+        let reserved = busy.results.len() + going_up + cx.queued;
         if reserved < self.cfg.result_slots as usize
             && let Some((id, needed)) = busy.complete_id(cx.tables, cx.switch, cx.now)
         {
@@ -270,44 +296,44 @@ impl Join for Ceng {
                 out.changed = busy.begin_scan(cx, self.cfg, id, needed, order);
             } else {
                 match busy.gather(cx.tables, cx.switch, id, needed) {
-                    Ok(operands) => wave = Some(operands),
+                    Ok(operands) => {
+                        let due = cx.now + self.cfg.tree.latency_cycles();
+                        busy.results.push((due, Busy::reduce(cx, self.cfg.tree, &operands, id)));
+                        out.changed = true;
+                    }
                     Err(fault) => out.fault = Some(fault),
                 }
             }
         }
 
-        // Tree: one clock.
-        let reduces = wave.is_some() || !busy.tree.is_empty();
-        out.changed |= reduces;
-        let result = if reduces { busy.tree.tick(wave) } else { None };
-
-        // Result out: a request on its way up, a response at the root.
-        out.result = result.map(|result| {
-            let mut tag = Tag(result.tag);
-            let root = cx.tables.is_root(cx.switch, tag.id());
-            tag.set_vc(if root { RESPONSE } else { REQUEST });
-            tag.set_flags(result.flags.bits());
-            let mut word = result.value;
-            if let Some(tap) = self.tap.as_mut().filter(|tap| (tap.id, tap.seq) == (tag.id(), tag.seq())) {
-                word ^= tap.flip;
-                tap.seen = Some(word);
+        // Result out.
+        if busy.results.front().is_some_and(|&(due, _)| due <= cx.now) {
+            out.result = busy.results.pop().map(|(_, flit)| flit);
+            out.changed = true;
+            if let Some(result) = &mut out.result
+                && let Some(tap) =
+                    self.tap.as_mut().filter(|tap| (tap.id, tap.seq) == (result.tag.id(), result.tag.seq()))
+            {
+                result.word ^= tap.flip;
+                tap.seen = Some(result.word);
             }
-            Flit { tag, word }
-        });
+        }
 
-        if !busy.scan.is_idle() {
-            busy.scan(cx, self.cfg, &mut out);
+        let cfg = self.cfg;
+        let mut scans = false;
+        if let Some(scan) = busy.scan.as_deref_mut().filter(|scan| !scan.is_idle()) {
+            Busy::scan(scan, cx, cfg, &mut out);
+            scans = !scan.is_idle();
             if !busy.operands.is_empty() {
                 out.wake = Wake::Next;
             }
         }
-        if !busy.tree.is_empty() {
-            out.wake = Wake::Next;
-        } else if let Some(visible) =
-            busy.operands.iter().map(|operand| operand.visible).filter(|&at| at > cx.now).min()
-        {
+        if let Some(&(due, _)) = busy.results.front() {
+            out.wake = out.wake.or(Wake::At(due));
+        }
+        if let Some(visible) = busy.operands.iter().map(|operand| operand.visible).filter(|&at| at > cx.now).min() {
             out.wake = out.wake.or(Wake::At(visible));
-        } else if busy.operands.is_empty() && busy.scan.is_idle() {
+        } else if busy.operands.is_empty() && busy.results.is_empty() && !scans {
             self.busy = None;
         }
         out
@@ -319,18 +345,21 @@ impl Join for Ceng {
 
     fn waits_for(&self, registers: &Registers, switch: u32) -> Vec<(u16, u8, String)> {
         let Some(busy) = &self.busy else { return Vec::new() };
-        let engine = registers.engine_port();
+        let engine = registers.counted(switch, 1 << registers.engine_port()).trailing_zeros() as u16;
         let mut waits = Vec::new();
-        for operand in &busy.operands {
+        for operand in busy.operands.iter() {
             let (id, seq) = (operand.flit.tag.id(), operand.flit.tag.seq());
-            let missing: Vec<u16> = ports(registers.engine_inputs(switch, id))
+            let missing: Vec<u16> = ports(registers.counted(switch, registers.engine_inputs(switch, id)))
                 .filter(|&port| busy.oldest(port, Cycle::MAX).is_none_or(|held| held.flit.tag.id() != id))
                 .collect();
             for &port in &missing {
                 waits.push((
                     port,
                     REQUEST,
-                    format!("element {seq} of collective id {id} has no operand from port {port}"),
+                    format!(
+                        "element {seq} of collective id {id} has no operand from port {}",
+                        registers.numbered(switch, port)
+                    ),
                 ));
             }
             if missing.is_empty() {
@@ -344,9 +373,9 @@ impl Join for Ceng {
     fn probe(&self, scope: &mut Scope<'_>) {
         let busy = self.busy.as_deref();
         scope.scope("ceng", |scope| {
-            let in_flight = busy.map_or(0, |busy| busy.tree.in_flight());
+            let in_flight = busy.map_or(0, |busy| busy.results.len());
             let held = busy.map_or(0, |busy| busy.operands.len());
-            let scans = busy.is_some_and(|busy| !busy.scan.is_idle());
+            let scans = busy.is_some_and(|busy| scanning(busy).is_some());
             let state = if in_flight > 0 {
                 2
             } else if scans {
@@ -372,6 +401,10 @@ impl Join for Ceng {
 }
 
 /// The ports of a vector, ascending.
-fn ports(vector: u64) -> impl Iterator<Item = u16> {
-    (0..64).filter(move |port| vector >> port & 1 == 1)
+fn ports(mut vector: u64) -> impl Iterator<Item = u16> {
+    std::iter::from_fn(move || {
+        let port = (vector != 0).then(|| vector.trailing_zeros() as u16)?;
+        vector &= vector - 1;
+        Some(port)
+    })
 }

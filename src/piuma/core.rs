@@ -35,9 +35,8 @@ use super::{OpSelect, Processor, REQUEST, RESPONSE, Registers};
 use crate::arith::{Accumulate, Mode};
 use crate::fabric::traffic::Traffic;
 use crate::fabric::{Block, Flit, Io};
-use crate::kernel::{Cycle, Wake};
+use crate::kernel::{Cycle, Few, FewQueue, Wake};
 use crate::probe::{EnumTable, Scope};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Parameters of a core's memory.
@@ -130,11 +129,10 @@ pub struct Conversion {
     pub narrows: bool,
 }
 
-/// One collective as one core takes part in it.
+/// What all cores that take part in a collective have in common; millions of them share one.
 #[derive(Clone, Debug)]
-pub struct Job {
+struct Task {
     id: u16,
-    kind: JobKind,
     /// Words of the vector in the network.
     words: u64,
     input: Arc<[u64]>,
@@ -142,27 +140,40 @@ pub struct Job {
     conversion: Option<Conversion>,
     /// It is a scan: how values are combined, and whether the core's own is among them.
     scan: Option<(OpSelect, bool)>,
-    /// First word of this core in `input`.
+}
+
+/// One collective as one core takes part in it. A vector of one element needs no memory but this.
+#[derive(Clone, Debug)]
+pub struct Job {
+    task: Arc<Task>,
+    kind: JobKind,
+    flags: u8,
+    /// First word of this core in the input.
     offset: usize,
     /// Cycle in which the core calls the collective; `Cycle::MAX` while it may not yet.
     start: Cycle,
+    /// Cycle in which it was complete; `Cycle::MAX` before.
+    end: Cycle,
     read_q: u64,
     sent_q: u64,
     received_q: u64,
     landed_q: u64,
     /// Words that were read and wait to be sent, by the cycle in which they are there.
-    at_fragmenter: VecDeque<Cycle>,
+    at_fragmenter: FewQueue<Cycle>,
     /// The cycle in which the word of memory that is being widened is there.
     word_there_q: Cycle,
+    /// Words being written, by the cycle in which they land.
+    landing: FewQueue<Cycle>,
+    output: Few<u64, 1>,
+    /// What most jobs do not need.
+    more: Option<Box<More>>,
+}
+
+/// What most jobs do not need.
+#[derive(Clone, Debug, Default)]
+struct More {
     /// Wide words of a result that wait for the rest of their word of memory.
     collected: Vec<u64>,
-    /// Words being written, by the cycle in which they land.
-    landing: VecDeque<Cycle>,
-    output: Vec<u64>,
-    flags: u8,
-    end: Option<Cycle>,
-    /// First and last word landed, for the steady state.
-    first_landed: Option<Cycle>,
     /// The cycle in which each word landed, if somebody asked to keep them.
     landed_at: Option<Vec<Cycle>>,
 }
@@ -174,50 +185,51 @@ impl Job {
     /// A job of `words` words in the network; `input` holds this core's words from `offset` on (or nothing, if it only
     /// receives).
     pub fn new(id: u16, kind: JobKind, words: u64, input: Arc<[u64]>, offset: usize, start: Cycle) -> Job {
+        let task = Task { id, words, input, conversion: None, scan: None };
         Job {
-            id,
+            task: Arc::new(task),
             kind,
-            words,
-            input,
-            conversion: None,
-            scan: None,
+            flags: 0,
             offset,
             start,
+            end: Cycle::MAX,
             read_q: 0,
             sent_q: 0,
             received_q: 0,
             landed_q: 0,
-            at_fragmenter: VecDeque::new(),
+            at_fragmenter: FewQueue::default(),
             word_there_q: 0,
-            collected: Vec::new(),
-            landing: VecDeque::new(),
-            output: Vec::new(),
-            flags: 0,
-            end: None,
-            first_landed: None,
-            landed_at: None,
+            landing: FewQueue::default(),
+            output: Few::default(),
+            more: None,
         }
+    }
+
+    /// The part of another core in the same collective.
+    #[must_use]
+    pub fn of_another(&self, kind: JobKind, offset: usize, start: Cycle) -> Job {
+        Job { kind, offset, start, ..self.clone() }
     }
 
     /// Sums in a wider type than the elements have: `input` holds them as they are, the network carries them widened.
     pub fn convert(&mut self, conversion: Conversion) {
-        self.conversion = Some(conversion);
+        Arc::make_mut(&mut self.task).conversion = Some(conversion);
     }
 
     /// Makes it a scan: what comes is what is before this core, to which an inclusive one adds its own value.
     pub fn scan(&mut self, select: OpSelect, inclusive: bool) {
-        self.scan = Some((select, inclusive));
+        Arc::make_mut(&mut self.task).scan = Some((select, inclusive));
     }
 
     /// The number of the element that a packet carries.
     fn number(&self, flit: &Flit) -> u64 {
-        if self.scan.is_some() { scan::element(flit.tag.seq()) } else { flit.tag.seq() }
+        if self.task.scan.is_some() { scan::element(flit.tag.seq()) } else { flit.tag.seq() }
     }
 
     /// What a packet brings: its word, or the result of a scan.
     fn value(&self, flit: &Flit) -> (u64, u8) {
-        let Some((select, inclusive)) = self.scan else { return (flit.word, flit.tag.flags()) };
-        let own = self.input.get(self.offset + self.received_q as usize).copied().unwrap_or(0);
+        let Some((select, inclusive)) = self.task.scan else { return (flit.word, flit.tag.flags()) };
+        let own = self.task.input.get(self.offset + self.received_q as usize).copied().unwrap_or(0);
         match (scan::is_empty(flit.tag.seq()), inclusive) {
             (true, true) => (own, 0),
             (true, false) => (0, 0),
@@ -231,12 +243,12 @@ impl Job {
 
     /// Words of the network that one word of memory becomes.
     fn words_read(&self) -> u64 {
-        self.conversion.map_or(1, |conversion| u64::from(conversion.pair.words()))
+        self.task.conversion.map_or(1, |conversion| u64::from(conversion.pair.words()))
     }
 
     /// Words of the network that become one word of memory.
     fn words_written(&self) -> u64 {
-        if self.conversion.is_some_and(|conversion| conversion.narrows) { self.words_read() } else { 1 }
+        if self.task.conversion.is_some_and(|conversion| conversion.narrows) { self.words_read() } else { 1 }
     }
 
     /// Whether the next word read comes from memory, and not from the fragmenter's own register.
@@ -247,13 +259,13 @@ impl Job {
     /// Whether the next word received goes to memory, and not into the collecting register.
     fn pays_write(&self) -> bool {
         let after = self.received_q + 1;
-        self.kind.data && (after == self.words || after.is_multiple_of(self.words_written()))
+        self.kind.data && (after == self.task.words || after.is_multiple_of(self.words_written()))
     }
 
     /// The word of the network with this number, and the flags of widening it.
     fn word(&self, number: u64) -> (u64, u8) {
-        let at = |index: u64| self.input.get(self.offset + index as usize).copied().unwrap_or(0);
-        match self.conversion {
+        let at = |index: u64| self.task.input.get(self.offset + index as usize).copied().unwrap_or(0);
+        match self.task.conversion {
             None => (at(number), 0),
             Some(Conversion { pair, mode, .. }) => {
                 let per_word = u64::from(pair.words());
@@ -268,28 +280,29 @@ impl Job {
         let completes = self.pays_write() || !self.kind.data;
         self.received_q += 1;
         self.flags |= flags;
-        let Some(Conversion { pair, mode, narrows: true }) = self.conversion else {
+        let Some(Conversion { pair, mode, narrows: true }) = self.task.conversion else {
             self.output.push(word);
-            self.landing.push_back(lands);
+            self.landing.push(lands);
             return;
         };
-        self.collected.push(word);
+        let collected = &mut self.more.get_or_insert_default().collected;
+        collected.push(word);
         if completes {
-            let (word, flags) = pair.narrow_words(mode, &self.collected);
+            let (word, flags) = pair.narrow_words(mode, collected);
             self.output.push(word);
             self.flags |= flags.bits();
-            self.landing.extend(self.collected.drain(..).map(|_| lands));
+            collected.drain(..).for_each(|_| self.landing.push(lands));
         }
     }
 
     /// Keeps the cycle in which each word lands.
     pub fn keep_times(&mut self) {
-        self.landed_at = Some(Vec::new());
+        self.more.get_or_insert_default().landed_at = Some(Vec::new());
     }
 
     /// The cycle in which each word landed, if kept.
     pub fn landed_at(&self) -> &[Cycle] {
-        self.landed_at.as_deref().unwrap_or_default()
+        self.more.as_ref().and_then(|more| more.landed_at.as_deref()).unwrap_or_default()
     }
 
     /// Lets the core call the collective in cycle `start`.
@@ -299,7 +312,7 @@ impl Job {
 
     /// The collective id.
     pub fn id(&self) -> u16 {
-        self.id
+        self.task.id
     }
 
     /// What the core does.
@@ -314,7 +327,7 @@ impl Job {
 
     /// Cycle in which the collective was complete for this core.
     pub fn end(&self) -> Option<Cycle> {
-        self.end
+        (self.end != Cycle::MAX).then_some(self.end)
     }
 
     /// Words that landed.
@@ -324,7 +337,7 @@ impl Job {
 
     /// The words that were written to memory, in order.
     pub fn output(&self) -> &[u64] {
-        &self.output
+        self.output.as_slice()
     }
 
     /// The union of the exception flags that came with the results.
@@ -332,25 +345,29 @@ impl Job {
         self.flags
     }
 
+    fn is_open(&self) -> bool {
+        self.end == Cycle::MAX
+    }
+
     fn is_active(&self, now: Cycle) -> bool {
-        self.end.is_none() && self.start <= now
+        self.is_open() && self.start <= now
     }
 
     fn sends_done(&self) -> bool {
-        !self.kind.sends || self.sent_q == self.words
+        !self.kind.sends || self.sent_q == self.task.words
     }
 
     fn receives_done(&self) -> bool {
-        !self.kind.receives || self.landed_q == self.words
+        !self.kind.receives || self.landed_q == self.task.words
     }
 
     /// Whether a read could be granted: words are left and the fragmenter has a place for one more in its pipeline.
     fn wants_read(&self, read_latency: u64) -> bool {
-        self.kind.sends && self.read_q < self.words && (self.at_fragmenter.len() as u64) < read_latency + 2
+        self.kind.sends && self.read_q < self.task.words && (self.at_fragmenter.len() as u64) < read_latency + 2
     }
 
     fn state(&self) -> u64 {
-        if self.end.is_some() {
+        if !self.is_open() {
             3
         } else if self.read_q == 0 && self.received_q == 0 {
             0
@@ -501,12 +518,15 @@ impl Core {
                 continue;
             }
             let job = self.jobs.iter().position(|job| {
-                job.id == flit.tag.id() && job.is_active(io.now()) && job.kind.receives && job.received_q < job.words
+                job.task.id == flit.tag.id()
+                    && job.is_active(io.now())
+                    && job.kind.receives
+                    && job.received_q < job.task.words
             });
             let Some(job) = job else {
                 // A participant that is late has not called the collective yet; its results wait in the network.
                 if !shared.is_some_and(|shared| shared.called.contains(&flit.tag.id()))
-                    && !self.jobs.iter().any(|job| job.id == flit.tag.id() && job.end.is_none())
+                    && !self.jobs.iter().any(|job| job.id() == flit.tag.id() && job.is_open())
                 {
                     io.fail(|| {
                         format!("a core got a packet of collective id {} that it has no part in", flit.tag.id())
@@ -543,7 +563,7 @@ impl Core {
         let job = &mut self.jobs[job];
         job.word_there_q = job.word_there_q.max(there);
         job.read_q += 1;
-        job.at_fragmenter.push_back(job.word_there_q);
+        job.at_fragmenter.push(job.word_there_q);
         self.read_last_q |= pays;
         self.next_job_q = next_job;
         true
@@ -568,10 +588,9 @@ impl Core {
         let now = io.now();
         for job in &mut self.jobs {
             while job.landing.front().is_some_and(|&at| at <= now) {
-                job.landing.pop_front();
+                job.landing.pop();
                 job.landed_q += 1;
-                job.first_landed.get_or_insert(now);
-                if let Some(times) = &mut job.landed_at {
+                if let Some(times) = job.more.as_mut().and_then(|more| more.landed_at.as_mut()) {
                     times.push(now);
                 }
             }
@@ -583,9 +602,9 @@ impl Core {
         let now = io.now();
         for job in &mut self.jobs {
             if job.at_fragmenter.front().is_some_and(|&at| at <= now) && io.can_send(0, REQUEST) {
-                job.at_fragmenter.pop_front();
+                job.at_fragmenter.pop();
                 let (word, flags) = job.word(job.sent_q);
-                let mut flit = Flit::collective(job.id, REQUEST, job.sent_q, word);
+                let mut flit = Flit::collective(job.id(), REQUEST, job.sent_q, word);
                 flit.tag.set_flags(flags);
                 io.send(0, REQUEST, flit);
                 job.sent_q += 1;
@@ -594,7 +613,7 @@ impl Core {
         }
         for job in &mut self.jobs {
             if job.is_active(now) && job.sends_done() && job.receives_done() {
-                job.end = Some(now);
+                job.end = now;
                 io.complete();
             }
         }
@@ -604,7 +623,7 @@ impl Core {
         let now = io.now();
         let mut wake = Wake::OnInput;
         for job in &self.jobs {
-            if job.end.is_some() {
+            if !job.is_open() {
                 continue;
             }
             if job.start > now {
@@ -641,13 +660,13 @@ impl Core {
 
     /// Work that is left, in words.
     pub fn open(&self, now_blocked: bool) -> Option<String> {
-        let job = self.jobs.iter().find(|job| job.end.is_none())?;
+        let job = self.jobs.iter().find(|job| job.is_open())?;
         let blocked = if now_blocked { ", and takes nothing for now" } else { "" };
         Some(format!(
             "collective id {}: {} of {} words sent, {} landed{blocked}",
-            job.id,
+            job.id(),
             job.sent_q,
-            if job.kind.sends { job.words } else { 0 },
+            if job.kind.sends { job.task.words } else { 0 },
             job.landed_q
         ))
     }

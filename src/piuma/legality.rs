@@ -19,8 +19,7 @@
 
 use super::{REQUEST, RESPONSE, Registers};
 use crate::fabric::topology::{EndPlace, Neighbours};
-use crate::oracle::Node;
-use std::collections::HashMap;
+use crate::oracle::{EngineList, Source};
 
 /// A place in a configuration: a switch's input port on a channel, or its engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,8 +71,9 @@ pub struct Footprint {
     pub reached: Vec<EndPlace>,
     /// The switch where requests turn into responses.
     pub root: Option<u32>,
-    /// The reduction as the engines do it; leaves are indices into the senders. `None` for a multicast.
-    pub tree: Option<Node>,
+    /// The reduction as the engines do it: engines are numbered as their switches, contributions as the senders. `None`
+    /// for a multicast.
+    pub tree: Option<EngineList>,
 }
 
 /// Everything the walk needs. What it notes is indexed by switch, so that millions of switches cost a word each.
@@ -199,7 +199,7 @@ impl Walk<'_> {
     }
 
     /// Walks the registers; the tree that the engines make, for a reduction.
-    fn run(&mut self) -> Result<Option<Node>, Illegal> {
+    fn run(&mut self) -> Result<Option<EngineList>, Illegal> {
         let mut work: Vec<At> = self
             .claim
             .senders
@@ -374,46 +374,53 @@ impl Walk<'_> {
     }
 
     /// The tree above an engine's inputs, read from the registers.
-    fn tree(&self, root: u32) -> Result<Node, Illegal> {
+    fn tree(&self, root: u32) -> Result<EngineList, Illegal> {
         // Engines from the leaves up, so that a long row does not need a deep call stack.
-        let mut order = Vec::new();
+        let mut order: Vec<(u32, u32)> = Vec::new();
         let mut work = vec![root];
+        // What enters each engine, the last engine's first.
+        let mut sources: Vec<(u8, Source)> = Vec::new();
         while let Some(switch) = work.pop() {
-            order.push(switch);
+            order.push((switch, sources.len() as u32));
             for port in self.inputs(switch) {
-                if let Origin::Engine(child) = self.origin(switch, port) {
-                    work.push(child);
-                }
+                let source = match self.origin(switch, port) {
+                    Origin::Engine(child) => {
+                        work.push(child);
+                        Source::Engine(child as usize)
+                    }
+                    Origin::Sender(sender) => Source::Leaf(sender),
+                    Origin::Nobody => {
+                        let at = At { switch, channel: REQUEST, port };
+                        let message = format!("nothing traces back from I{port} of {}", self.name(switch));
+                        return illegal(Some(at), message, "a tree");
+                    }
+                };
+                sources.push((port as u8, source));
             }
         }
-        let mut done: HashMap<u32, Node> = HashMap::with_capacity(order.len());
-        for switch in order.into_iter().rev() {
-            let ports = self.inputs(switch);
-            let mut inputs = Vec::with_capacity(ports.len());
-            for port in ports {
-                let node = match self.origin(switch, port) {
-                    Origin::Engine(child) => done.remove(&child),
-                    Origin::Sender(sender) => Some(Node::Leaf(sender)),
-                    Origin::Nobody => None,
+        let mut list = EngineList::new(self.radix).with_capacity(order.len(), sources.len());
+        let mut places = vec![0u32; self.engine_inputs.len()];
+        for (switch, first) in order.into_iter().rev() {
+            places[switch as usize] = list.len() as u32;
+            list.begin(switch);
+            for (port, source) in sources.drain(first as usize..) {
+                let source = match source {
+                    Source::Engine(child) => Source::Engine(places[child] as usize),
+                    leaf @ Source::Leaf(_) => leaf,
                 };
-                let Some(node) = node else {
-                    let at = At { switch, channel: REQUEST, port };
-                    let message = format!("nothing traces back from I{port} of {}", self.name(switch));
-                    return illegal(Some(at), message, "a tree");
-                };
-                inputs.push((port as u8, node));
+                list.put(port, source);
             }
-            done.insert(
-                switch,
-                Node::Reduce { name: format!("{}.ceng", self.name(switch)), radix: self.radix, inputs },
-            );
         }
-        Ok(done.remove(&root).expect("the root was put in last"))
+        Ok(list)
     }
 
-    fn inputs(&self, switch: u32) -> Vec<u16> {
-        let fed = self.engine_inputs[switch as usize];
-        (0..64).filter(|port| fed >> port & 1 == 1).collect()
+    fn inputs(&self, switch: u32) -> impl Iterator<Item = u16> + use<> {
+        let mut fed = self.engine_inputs[switch as usize];
+        std::iter::from_fn(move || {
+            let port = (fed != 0).then(|| fed.trailing_zeros() as u16)?;
+            fed &= fed - 1;
+            Some(port)
+        })
     }
 
     /// Who sends what enters a switch by a port: upstream through switches that only pass it on.

@@ -130,6 +130,8 @@ pub struct Registers {
     /// By set: input ports whose request vector has the engine's bit; kept with every store.
     engine_inputs: Vec<u64>,
     names: Names,
+    /// By switch: the external ports that it was built with, a bit each, if it has only those; empty if all have all.
+    wired: Vec<u64>,
     /// Point-to-point routes.
     pub routes: Routes,
     /// Lanes of equal size that the point-to-point channels are divided into; a packet never leaves its lane.
@@ -159,6 +161,7 @@ impl Registers {
             orders: Vec::new(),
             engine_inputs: vec![0],
             names: names.into(),
+            wired: Vec::new(),
             routes,
             lanes: 1,
             cfg,
@@ -210,7 +213,8 @@ impl Registers {
         id: u16,
         vectors: impl Iterator<Item = ((u32, u8, u16), u64)>,
     ) -> Result<(), AddressError> {
-        let mut known: HashMap<(Vec<u64>, u64), usize> = HashMap::new();
+        let mut known: HashMap<Box<[u64]>, usize> = HashMap::new();
+        let mut content = Vec::new();
         let mut vectors = vectors.peekable();
         while let Some(((switch, channel, port), vector)) = vectors.next() {
             self.store(Self::vector_address(switch, id, channel, port), vector)?;
@@ -221,11 +225,16 @@ impl Registers {
             let at = self.set(switch, id);
             let set = self.sets[at] as usize;
             let from = set * self.stride();
-            let content = (self.vectors[from..from + self.stride()].to_vec(), self.selects[set].encode());
-            let same = *known.entry(content).or_insert(set);
-            if same != set {
-                self.share(at, same);
-                self.forget_last(set);
+            content.clear();
+            content.extend_from_slice(&self.vectors[from..from + self.stride()]);
+            content.push(self.selects[set].encode());
+            match known.get(content.as_slice()) {
+                None => drop(known.insert(content.as_slice().into(), set)),
+                Some(&same) if same != set => {
+                    self.share(at, same);
+                    self.forget_last(set);
+                }
+                Some(_) => {}
             }
         }
         Ok(())
@@ -263,6 +272,36 @@ impl Registers {
     #[inline(always)]
     fn route(&self, at: &At<'_>, flit: &Flit) -> Route {
         self.routes.route(at, flit)
+    }
+
+    /// Says which external ports each switch was built with, a bit each: the fabric counts only those, from 0 on, while
+    /// registers keep the numbers of all.
+    pub fn wire(&mut self, ports: Vec<u64>) {
+        self.wired = ports;
+    }
+
+    /// A set of ports as the fabric counts them.
+    #[inline]
+    pub fn counted(&self, switch: u32, mut ports: u64) -> u64 {
+        let Some(wired) = self.wired.get(switch as usize) else { return ports };
+        let mut counted = 0;
+        while ports != 0 {
+            let below = (1 << ports.trailing_zeros()) - 1;
+            counted |= 1 << (wired & below).count_ones();
+            ports &= ports - 1;
+        }
+        counted
+    }
+
+    /// The number, in registers, of a port as the fabric counts it.
+    #[inline]
+    pub fn numbered(&self, switch: u32, port: u16) -> u16 {
+        let Some(&wired) = self.wired.get(switch as usize) else { return port };
+        let mut left = wired;
+        for _ in 0..port {
+            left &= left.wrapping_sub(1);
+        }
+        if left == 0 { self.engine_port() } else { left.trailing_zeros() as u16 }
     }
 
     /// The engine's port number.
@@ -425,12 +464,17 @@ impl Tables<1> for Registers {
         if id >= self.cfg.ids {
             return PortSet::EMPTY;
         }
+        let port = self.numbered(switch, port);
         if !self.orders.is_empty() && flit.tag.vc() == RESPONSE && self.order(switch, id) != 0 {
             // A scan: the unit makes a response for each input, and takes the one from above.
             let to = if port == self.engine_port() { super::scan::target(flit.tag.seq()) } else { self.engine_port() };
-            return PortSet::from_word(1 << to);
+            return PortSet::from_word(self.counted(switch, 1 << to));
         }
-        PortSet::from_word(self.vector(switch, id, flit.tag.vc(), port))
+        PortSet::from_word(self.counted(switch, self.vector(switch, id, flit.tag.vc(), port)))
+    }
+
+    fn port_number(&self, switch: u32, port: u16) -> u16 {
+        self.numbered(switch, port)
     }
 
     #[inline(always)]
@@ -444,6 +488,7 @@ impl Tables<1> for Registers {
 
     fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String {
         let channel = if flit.tag.vc() == REQUEST { "request" } else { "response" };
+        let port = self.numbered(switch, port);
         format!(
             "{}: a {channel} of collective id {} came in by port {port}, whose {channel} register is empty",
             self.name(switch),
@@ -541,6 +586,22 @@ mod tests {
             registers.store_vectors(0, [((0, REQUEST, 1), 1), ((0, REQUEST, 11), 1)].into_iter()),
             Err(AddressError::Unmapped(Registers::vector_address(0, 0, REQUEST, 11)))
         );
+    }
+
+    #[test]
+    fn ports_that_are_built_are_counted_and_registers_keep_their_numbers() {
+        let mut registers = registers();
+        assert_eq!((registers.counted(1, 0b101_1000_0100), registers.numbered(1, 7)), (0b101_1000_0100, 7));
+        registers.wire(vec![0, 1 << 2 | 1 << 7 | 1 << 8, 1 << 9]);
+        // Ports 2, 7 and 8 and the engine, number 10, are 0 to 3.
+        for (number, counted) in [(2, 0), (7, 1), (8, 2), (10, 3)] {
+            assert_eq!((registers.counted(1, 1 << number), registers.numbered(1, counted)), (1 << counted, number));
+        }
+        assert_eq!(registers.counted(1, 1 << 10 | 1 << 7), 0b1010);
+        registers.store(Registers::vector_address(1, 2, REQUEST, 7), 1 << 10 | 1 << 2).unwrap();
+        let flit = Flit::collective(2, REQUEST, 0, 0);
+        assert_eq!(registers.outputs(1, 1, &flit), PortSet::from_word(0b1001));
+        assert!(registers.outputs(1, 2, &flit).is_empty());
     }
 
     #[test]

@@ -17,10 +17,10 @@ use crate::fabric::routing::{Routes, Unroutable};
 use crate::fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Shape, Torus};
 use crate::fabric::traffic::{Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic};
 use crate::fabric::{
-    Blocks, Network, NoBump, Pipeline, PlanLink, RouterCfg, SwitchAllocator, SwitchCfg, VcAllocator, Vcs,
+    Blocks, Network, NoBump, Parts, Pipeline, PlanLink, RouterCfg, SwitchAllocator, SwitchCfg, VcAllocator, Vcs,
     credit_round_trip,
 };
-use crate::oracle::Node;
+use crate::oracle::EngineList;
 use crate::piuma::embed::{self, Ground, Vectors};
 use crate::piuma::legality::{self, At, Claim, Footprint, Illegal, channel_name};
 use crate::piuma::{
@@ -81,6 +81,10 @@ pub struct Class {
     pub sources: u64,
 }
 
+/// Switches that a part of a system of nodes has at least, if it runs in windows: their registers fill a part of the
+/// second cache, and what a part costs itself is little beside them.
+const PART_SWITCHES: u32 = 128;
+
 /// Choices of a build that a scenario cannot make.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BuildOptions {
@@ -90,6 +94,9 @@ pub struct BuildOptions {
     pub whole: bool,
     /// Divides the system into as many parts, each evaluated by a thread of its own; 0 and 1: one. Nothing else changes.
     pub threads: usize,
+    /// Lets the nodes of a system of nodes run ahead of each other, where nothing but its collectives acts on it: a step
+    /// of the system is a window of cycles then. Nothing else changes.
+    pub windows: bool,
 }
 
 /// Builds the system of a scenario.
@@ -279,6 +286,8 @@ impl<'a> Builder<'a> {
         if !self.problems.is_empty() {
             return None;
         }
+        // Who looks at ports by their numbers (embeddings, waves) does not run in windows.
+        let windows = options.windows && sparse.is_some() && self.acts_alone(&collectives);
         if let Some(nodes) = sparse {
             let mut used = vec![0u64; registers.switches() as usize];
             for at in collectives.iter().flat_map(|built| &built.footprint.links) {
@@ -290,7 +299,8 @@ impl<'a> Builder<'a> {
                     used[switch as usize] |= 1 << port;
                 }
             }
-            nodes.furnish(&mut layout, &common, &used);
+            let wired = nodes.furnish(&mut layout, &common, &used, windows);
+            registers.wire(wired);
         }
 
         let tree = TreeCfg { radix: scenario.switch.ceng.radix as u8, unit_stages: scenario.switch.ceng.stages as u8 };
@@ -357,7 +367,14 @@ impl<'a> Builder<'a> {
         let blocks = Blocks { joins, no_join: Ceng::new(ceng), bumps: Vec::<NoBump<Registers>>::new(), ends };
         let mut vc_names: Vec<String> = if engine { vec!["request".into(), "response".into()] } else { Vec::new() };
         vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
-        let parts = options.threads.max(1);
+        let parts = match sparse.filter(|_| windows) {
+            Some(nodes) => {
+                let grain = nodes.sockets * nodes.die_switches();
+                let count = registers.switches().div_ceil(grain.max(PART_SWITCHES)) as usize;
+                Parts { count, grain, threads: options.threads.max(1), windows: true }
+            }
+            None => Parts { count: options.threads.max(1), ..Parts::default() },
+        };
         let mut system = Network::in_parts(parts, layout.plan, registers, blocks, switch, &depths, vc_names);
         if sparse.is_some() {
             system.name_by(layout.shape);
@@ -372,6 +389,15 @@ impl<'a> Builder<'a> {
             lanes: self.lanes,
             all_links: sparse.map(|nodes| nodes.links_by_level().to_vec()),
         })
+    }
+
+    /// Whether nobody but the cores of the collectives acts on the system while it runs.
+    fn acts_alone(&self, collectives: &[Built]) -> bool {
+        let scenario = self.scenario;
+        scenario.programs.is_none()
+            && scenario.hosts.is_empty()
+            && scenario.measure.is_none()
+            && collectives.iter().all(|collective| collective.after.is_empty())
     }
 
     // ------------------------------------------------------------------------------------------------- traffic
@@ -744,7 +770,8 @@ impl<'a> Builder<'a> {
         let tree = footprint.tree.as_ref()?;
         let names: BTreeMap<String, u32> =
             footprint.engines.iter().map(|&switch| (registers.name(switch).into_owned(), switch)).collect();
-        let orders = scan::orders(tree).and_then(|orders| {
+        let tree = tree.node(&|switch| registers.name(switch).into_owned());
+        let orders = scan::orders(&tree).and_then(|orders| {
             for (name, order) in orders {
                 let Some(&switch) = names.get(&name) else { continue };
                 let address = Registers::order_address(switch, collective.id as u16);
@@ -808,13 +835,14 @@ impl<'a> Builder<'a> {
         }
         let words_of = |dtype: arith::DType| collective.elements.div_ceil(u64::from(dtype.lanes()));
         let (words, stored_words) = (words_of(collective.network_dtype()), words_of(collective.dtype));
-        let rows = self.loaded.data(index);
-        let mut input = Vec::with_capacity(rows.len() * stored_words as usize);
-        for row in &rows {
+        let mut input = Vec::with_capacity(collective.rows() * stored_words as usize);
+        let mut contributions = 0;
+        self.loaded.each_row(index, |row| {
             let lanes = row.chunks(collective.dtype.lanes() as usize);
             input.extend(lanes.map(|lanes| arith::pack_lanes(collective.dtype, lanes)));
-        }
-        empty(words, stored_words, input.into(), rows.len())
+            contributions += 1;
+        });
+        empty(words, stored_words, input.into(), contributions)
     }
 
     // ---------------------------------------------------------------------------------------------- end points
@@ -847,6 +875,16 @@ impl<'a> Builder<'a> {
                 senders.iter().enumerate().map(|(number, &place)| (place, number)).collect();
             numbers.sort_unstable();
             let apart = collective.receiver.filter(|end| !collective.participants.contains(end));
+            let nothing = JobKind { sends: false, receives: false, data: false };
+            let input = Arc::clone(&built.input);
+            let mut model = Job::new(collective.id as u16, nothing, built.words, input, 0, u64::MAX);
+            if let Some(pair) = collective.accumulate {
+                let mode = arith::Mode::rounding(collective.round);
+                model.convert(Conversion { pair, mode, narrows: !collective.result_stays_wide });
+            }
+            if collective.kind == CollectiveKind::Scan {
+                model.scan(select(collective), collective.inclusive);
+            }
             for (participant, &end) in collective.participants.iter().chain(&apart).enumerate() {
                 let place = layout.ends[end as usize];
                 let sender = numbers.binary_search_by_key(&place, |&(place, _)| place).ok().map(|at| numbers[at].1);
@@ -858,15 +896,7 @@ impl<'a> Builder<'a> {
                 let delay = collective.delays.get(participant).copied().unwrap_or(0);
                 let start = if built.after.is_empty() { collective.start_cycle + delay } else { u64::MAX };
                 let offset = sender.unwrap_or(0) * built.stored_words as usize;
-                let mut job =
-                    Job::new(collective.id as u16, kind, built.words, Arc::clone(&built.input), offset, start);
-                if let Some(pair) = collective.accumulate {
-                    let mode = arith::Mode::rounding(collective.round);
-                    job.convert(Conversion { pair, mode, narrows: !collective.result_stays_wide });
-                }
-                if collective.kind == CollectiveKind::Scan {
-                    job.scan(select(collective), collective.inclusive);
-                }
+                let job = model.of_another(kind, offset, start);
                 let core = ends[end as usize].core.get_or_insert_with(|| Box::new(Core::new(memory)));
                 built.jobs.push((end as usize, core.jobs().len()));
                 core.add(job);
@@ -945,7 +975,7 @@ pub fn operation(collective: &Collective) -> Op {
     }
 }
 
-/// The tree of a collective with one contribution and no engine, or as its registers have it.
-pub fn oracle_tree(built: &Built) -> Node {
-    built.footprint.tree.clone().unwrap_or(Node::Leaf(0))
+/// The tree of a collective as its registers have it; `None` where one contribution goes to all.
+pub fn oracle_tree(built: &Built) -> Option<&EngineList> {
+    built.footprint.tree.as_ref()
 }

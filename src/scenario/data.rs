@@ -15,6 +15,75 @@ use super::{limits, number};
 /// One row a contributing participant (see [`Collective::rows`]); one element a word, its bits at the low end.
 pub type Rows = Vec<Vec<u64>>;
 
+/// Rows of elements in one piece of memory, for millions of short ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Table {
+    words: Vec<u64>,
+    /// Where each row ends.
+    ends: Vec<usize>,
+}
+
+impl Table {
+    /// Appends a row.
+    pub fn push(&mut self, row: impl IntoIterator<Item = u64>) {
+        self.words.extend(row);
+        self.ends.push(self.words.len());
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// A row.
+    ///
+    /// # Panics
+    /// If there is none with this number.
+    pub fn row(&self, at: usize) -> &[u64] {
+        let from = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.words[from..self.ends[at]]
+    }
+
+    /// The rows.
+    pub fn iter(&self) -> impl Iterator<Item = &[u64]> {
+        let from = std::iter::once(0).chain(self.ends.iter().copied());
+        from.zip(&self.ends).map(|(from, &to)| &self.words[from..to])
+    }
+}
+
+impl From<Rows> for Table {
+    fn from(rows: Rows) -> Table {
+        let mut table = Table::default();
+        rows.into_iter().for_each(|row| table.push(row));
+        table
+    }
+}
+
+/// Gives the rows of a collective's data one after the other; as [`load`], but no more of them are in memory than need be.
+///
+/// # Errors
+/// As [`load`].
+pub fn each(collective: &Collective, index: usize, seed: u64, mut take: impl FnMut(&[u64])) -> Result<(), Problem> {
+    if let Data::Random(distribution) = &collective.data {
+        let layout = layout(collective.dtype);
+        let mut elements = Vec::with_capacity(collective.elements as usize);
+        for row in 0..collective.rows() {
+            let mut stream = Stream::data(seed, index, row);
+            elements.clear();
+            elements.extend((0..collective.elements).map(|_| stream.element(*distribution, layout)));
+            take(&elements);
+        }
+        return Ok(());
+    }
+    load(collective, index, seed)?.iter().for_each(|row| take(row));
+    Ok(())
+}
+
 /// Loads or draws the data of the collective with this index.
 ///
 /// # Errors
@@ -196,19 +265,19 @@ fn npy_type(layout: Layout) -> String {
 ///
 /// # Errors
 /// Those of writing the file.
-pub fn save_npy(path: &Path, dtype: DType, rows: &[Vec<u64>]) -> std::io::Result<()> {
+pub fn save_npy<R: AsRef<[u64]>>(path: &Path, dtype: DType, rows: &[R]) -> std::io::Result<()> {
     let layout = layout(dtype);
     let width = layout.bits() as usize / 8;
     let mark = if width == 1 { "|" } else { "<" };
     let kind = format!("{mark}{}", npy_type(layout)).parse().map_err(std::io::Error::other)?;
-    let elements = rows.first().map_or(0, Vec::len);
+    let elements = rows.first().map_or(0, |row| row.as_ref().len());
     let mut file = std::io::BufWriter::new(fs::File::create(path)?);
     npyz::WriteOptions::new_header_only()
         .dtype(npyz::DType::Plain(kind))
         .shape(&[rows.len() as u64, elements as u64])
         .writer(&mut file)
         .write_header_only()?;
-    for word in rows.iter().flatten() {
+    for word in rows.iter().flat_map(|row| row.as_ref()) {
         file.write_all(&word.to_le_bytes()[..width])?;
     }
     file.flush()

@@ -2,7 +2,7 @@
 
 use super::config::{Collective, CollectiveKind};
 use crate::arith::{Flags, Mode};
-use crate::oracle::{self, Node};
+use crate::oracle::{self, EngineList, Node};
 
 /// A word of a contribution as the network carries it, found without the fragmenter: every lane is widened by the
 /// oracle. `stored` gives a word of it as it stands in memory.
@@ -25,7 +25,7 @@ pub fn contribution(collective: &Collective, word: usize, stored: &dyn Fn(usize)
 /// What each of the participants must get: one row for all, or of a scan one a rank; and the sticky flags.
 pub fn rows(
     collective: &Collective,
-    tree: &Node,
+    tree: Option<&EngineList>,
     ranks: usize,
     elements: usize,
     stored: &dyn Fn(usize, usize) -> u64,
@@ -35,10 +35,11 @@ pub fn rows(
         return (vec![row], flags);
     }
     let lanes = 64 / collective.dtype.bits() as usize;
+    let tree = tree.map_or(Node::Leaf(0), |tree| tree.node(&|switch| switch.to_string()));
     let mut rows = vec![Vec::with_capacity(elements); ranks];
     let mut flags = Flags::NONE;
     for word in 0..elements.div_ceil(lanes) {
-        let results = super::scan::evaluate(collective, tree, ranks, &|rank| stored(rank, word));
+        let results = super::scan::evaluate(collective, &tree, ranks, &|rank| stored(rank, word));
         for (row, (value, raised)) in rows.iter_mut().zip(results) {
             flags |= raised;
             for lane in 0..lanes.min(elements - row.len()) {
@@ -49,10 +50,10 @@ pub fn rows(
     (rows, flags)
 }
 
-/// Elements of the result and sticky flags; `stored` gives words of contributions as they stand in memory.
+/// Elements of the result and sticky flags; without a tree, of the only contribution. `stored` gives words of contributions as they stand in memory.
 pub fn evaluate(
     collective: &Collective,
-    tree: &Node,
+    tree: Option<&EngineList>,
     elements: usize,
     stored: &dyn Fn(usize, usize) -> u64,
 ) -> (Vec<u64>, Flags) {
@@ -70,7 +71,10 @@ pub fn evaluate(
             raised_before.set(raised_before.get() | raised);
             value
         };
-        let (value, raised) = oracle::evaluate(tree, super::build::operation(collective), dtype, mode, &operand);
+        let op = super::build::operation(collective);
+        // One contribution alone goes to all as it is.
+        let (value, raised) =
+            tree.map_or_else(|| (operand(0), Flags::NONE), |tree| tree.evaluate(op, dtype, mode, &operand));
         flags |= raised | raised_before.get();
         for lane in 0..lanes.min(elements - result.len().min(elements)) {
             let wide = value >> (lane as u32 * dtype.bits()) & u64::MAX >> (64 - dtype.bits());

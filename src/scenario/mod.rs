@@ -119,6 +119,16 @@ impl Loaded {
         data::load(&self.scenario.collectives[collective], collective, self.scenario.seed).unwrap_or_default()
     }
 
+    /// The same, row by row.
+    pub fn each_row(&self, collective: usize, mut take: impl FnMut(&[u64])) {
+        if let Some(Some(rows)) = self.files.get(collective) {
+            rows.iter().for_each(|row| take(row));
+            return;
+        }
+        // Everything but files is known to load since the scenario was resolved.
+        let _ = data::each(&self.scenario.collectives[collective], collective, self.scenario.seed, take);
+    }
+
     /// Turns problems that a later check has found into an error that shows their places.
     pub fn problems(&self, list: Vec<Problem>) -> Problems {
         Problems::new(Arc::clone(&self.source), list)

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use super::Loaded;
 use super::config::{Collective, Rounding};
+use super::data::Table;
 use super::measure::{LatencyResult, MeasureResult};
 use super::names::{DType, Named};
 
@@ -347,7 +348,7 @@ pub struct ResultData {
     /// Type of an element.
     pub dtype: DType,
     /// One row a participant that receives a result; one element a word, its bits at the low end.
-    pub rows: Vec<Vec<u64>>,
+    pub rows: Table,
 }
 
 /// Bit patterns as the document has them: hexadecimal, as wide as the type.

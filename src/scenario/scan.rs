@@ -32,7 +32,7 @@ pub fn orders(tree: &Node) -> Result<Vec<(String, u64)>, String> {
     let mut work = vec![tree];
     while let Some(node) = work.pop() {
         let Node::Reduce { name, inputs, .. } = node else { continue };
-        let switch = name.strip_suffix(".ceng").unwrap_or(name).to_owned();
+        let switch = name.clone();
         let mut sorted: Vec<(usize, u16)> = Vec::new();
         for (port, child) in inputs {
             let (first, count) = ranks(child);

@@ -23,4 +23,5 @@ mod threads_change_nothing;
 mod waves_agree_with_the_arithmetic;
 mod what_stands_is_named;
 mod wider_accumulation_rounds_once;
+mod windows_change_nothing;
 mod wrong_registers_are_refused;

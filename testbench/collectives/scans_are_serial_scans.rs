@@ -16,7 +16,7 @@ fn serial(text: &str, sets: &[String]) {
         for (rank, row) in rows.iter().enumerate() {
             let with: Vec<u32> = sum.iter().zip(row).map(|(sum, own)| sum.wrapping_add(*own as u32)).collect();
             let expected = if collective.inclusive { &with } else { &sum };
-            let got: Vec<u32> = result.data[index].rows[rank].iter().map(|&word| word as u32).collect();
+            let got: Vec<u32> = result.data[index].rows.row(rank).iter().map(|&word| word as u32).collect();
             assert_eq!(&got, expected, "rank {rank}\n{text}");
             sum = with;
         }

@@ -424,9 +424,12 @@ impl Nodes {
     /// switch. All switches and end points keep their numbers; those that nothing uses have no ports and cost a few
     /// bytes, and no node has a name (the shape has them).
     ///
+    /// With `compact` a switch has only the ports that carry a link, numbered from 0 in their order. Then the answer has
+    /// those ports of every switch, a bit each; else it is empty.
+    ///
     /// # Panics
     /// If a port that is used has no link.
-    pub fn furnish(&self, layout: &mut Layout, common: &Common, used: &[u64]) {
+    pub fn furnish(&self, layout: &mut Layout, common: &Common, used: &[u64], compact: bool) -> Vec<u64> {
         let node = |kind: NodeKind, ports: u16, engine: bool| PlanNode {
             kind,
             ports,
@@ -435,10 +438,26 @@ impl Nodes {
             path: String::new(),
         };
         let ports = self.ports() + u16::from(common.engine);
+        let mut wired = Vec::new();
+        if compact {
+            // Where a link leaves and where it arrives.
+            wired = used.to_vec();
+            for (switch, &outs) in used.iter().enumerate() {
+                for out in (0..self.ports()).filter(|out| outs >> out & 1 == 1 && *out != port::LOCAL) {
+                    let link = self.link(switch as u32, out).expect("only ports with a link are used");
+                    wired[link.switch as usize] |= 1 << link.port;
+                }
+            }
+        }
+        let number = |switch: u32, port: u16| match wired.get(switch as usize) {
+            Some(ports) => (ports & ((1 << port) - 1)).count_ones() as u16,
+            None => port,
+        };
         let plan = &mut layout.plan;
         plan.nodes = Vec::with_capacity(used.len() + layout.cores);
-        for &outs in used {
-            let there = outs != 0;
+        for (switch, &outs) in used.iter().enumerate() {
+            let there = wired.get(switch).copied().unwrap_or(outs) != 0;
+            let ports = wired.get(switch).map_or(ports, |ports| ports.count_ones() as u16 + u16::from(common.engine));
             plan.nodes.push(node(NodeKind::Switch, if there { ports } else { 0 }, there && common.engine));
         }
         for place in &layout.ends {
@@ -450,17 +469,19 @@ impl Nodes {
             for out in (0..self.ports()).filter(|out| outs >> out & 1 == 1) {
                 if out == port::LOCAL {
                     let end = self.end_of(switch).expect("only cores have a local link") + used.len() as u32;
-                    plan.links.push(join((end, 0), (switch, out), common.local, 0));
+                    plan.links.push(join((end, 0), (switch, number(switch, out)), common.local, 0));
                     continue;
                 }
                 let link = self.link(switch, out).expect("only ports with a link are used");
                 // Each link once: from its lower end, or from the higher one if the lower does not use it.
                 if switch < link.switch || used[link.switch as usize] >> link.port & 1 == 0 {
                     let params = self.params(common, &link);
-                    plan.links.push(join((switch, out), (link.switch, link.port), params, link.level));
+                    let far = (link.switch, number(link.switch, link.port));
+                    plan.links.push(join((switch, number(switch, out)), far, params, link.level));
                 }
             }
         }
+        wired
     }
 
     /// Lays the whole system out.

@@ -465,8 +465,8 @@ impl<'a> Run<'a> {
         let mut rows: Vec<(u32, Vec<u64>)> =
             done.filter_map(|round| Some((round.round.data?, round.quad.lanes.to_vec()))).collect();
         rows.sort();
-        let rows = rows.into_iter().map(|(_, row)| row).collect();
-        ResultData { name: reduction.name.clone(), dtype: reduction.opcode().dtype, rows }
+        let rows: Vec<Vec<u64>> = rows.into_iter().map(|(_, row)| row).collect();
+        ResultData { name: reduction.name.clone(), dtype: reduction.opcode().dtype, rows: rows.into() }
     }
 
     /// The rounds of a reduction, flow by flow.

@@ -207,7 +207,7 @@ impl<'a> Run<'a> {
             let (collective, rows, finding) = self.collective(index, oracle);
             pbv.outcomes.add(&collective.outcomes);
             let of = &self.pbv.collectives[index];
-            data.push(ResultData { name: of.name.clone(), dtype: of.dtype, rows });
+            data.push(ResultData { name: of.name.clone(), dtype: of.dtype, rows: rows.into() });
             pbv.collectives.push(collective);
             findings.extend(finding);
         }

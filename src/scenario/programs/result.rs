@@ -5,7 +5,6 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use crate::arith;
-use crate::oracle::Node;
 use crate::piuma::processor::{Call, Processor};
 use crate::piuma::{Job, System};
 use crate::scenario::build::{Built, oracle_tree};
@@ -164,11 +163,11 @@ fn is_exact(collective: &Collective, built: &Built, parts: &[(&Call, Option<&Job
     let source = collective.source as usize;
     let row = |row: usize| if collective.kind == CollectiveKind::Broadcast { source } else { row };
     let tree = match collective.kind {
-        CollectiveKind::Broadcast => Node::Leaf(0),
+        CollectiveKind::Broadcast => None,
         _ => oracle_tree(built),
     };
     let stored = |at: usize, word: usize| parts[row(at)].0.input.get(word).copied().unwrap_or(0);
-    let (expected, flags) = golden::rows(collective, &tree, parts.len(), elements, &stored);
+    let (expected, flags) = golden::rows(collective, tree, parts.len(), elements, &stored);
     let dtype = collective.result_dtype();
     let mut raised = arith::Flags::NONE;
     let mut landed = 0;

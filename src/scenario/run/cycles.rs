@@ -104,7 +104,16 @@ impl Run<'_> {
                 }
             }
         }
-        self.document.cycles = self.ready.system.now();
+        let system = &self.ready.system;
+        // A window goes on behind the last completion; nothing but credits moves there.
+        let complete = system.runs_in_windows() && !self.collectives_left();
+        self.document.cycles = if complete { system.completed() + 1 } else { system.now() };
+    }
+
+    /// Whether everything is complete and no rule was broken, or the run was ended from outside.
+    pub(super) fn went_well(&self) -> bool {
+        let ended = self.document.outcome != Outcome::Finished && self.document.outcome != Outcome::Deadlock;
+        self.ready.system.fault().is_none() && (ended || !self.collectives_left())
     }
 
     /// The first host on the fabric from an index on.
@@ -209,7 +218,7 @@ impl Run<'_> {
             }
             // Who is done stays done: the next look goes on at the first that was not.
             let from = self.done[index];
-            let left = self.jobs(index).skip(from).position(|job| job.end().is_none());
+            let left = self.jobs_from(index, from).position(|job| job.end().is_none());
             match left {
                 Some(more) => self.done[index] = from + more,
                 None => self.state[index] = State::Complete,
@@ -234,7 +243,11 @@ impl Run<'_> {
     }
 
     pub(super) fn jobs(&self, collective: usize) -> impl Iterator<Item = &Job> {
-        let jobs = self.ready.collectives[collective].jobs.iter();
+        self.jobs_from(collective, 0)
+    }
+
+    fn jobs_from(&self, collective: usize, first: usize) -> impl Iterator<Item = &Job> {
+        let jobs = self.ready.collectives[collective].jobs[first..].iter();
         jobs.filter_map(move |&(end, job)| self.ready.system.end(end).core.as_ref().map(|core| &core.jobs()[job]))
     }
 

@@ -1,7 +1,45 @@
 //! What the links of a run did: by level, the busiest, and all of them if asked for.
 
+use std::collections::BTreeMap;
+
 use crate::fabric::LinkCount;
 use crate::scenario::result::{LinkLevel, LinkResult, Links};
+
+/// A direction of a link: its number, and its level, traffic and cycles a flit.
+type Load = (usize, (u8, LinkCount, u16));
+
+/// The loads that can be among the busiest, by flits: how many there are, and the first of them. There may be millions of
+/// links, so names are made only of these.
+#[derive(Default)]
+struct Busiest(BTreeMap<u64, (usize, Vec<Load>)>);
+
+impl Busiest {
+    /// So many are shown.
+    const MOST: usize = 8;
+    /// More links that are equally busy than these are not sorted by name: the first of the plan stand for them.
+    const NAMED: usize = 65_536;
+
+    fn enter(&mut self, flits: u64, at: usize, load: (u8, LinkCount, u16)) {
+        let above = || self.0.range(flits + 1..).map(|(_, (count, _))| count).sum::<usize>();
+        if !self.0.contains_key(&flits) {
+            if above() >= Self::MOST {
+                return;
+            }
+            self.0.insert(flits, (0, Vec::new()));
+        }
+        let Some((count, loads)) = self.0.get_mut(&flits) else { return };
+        *count += 1;
+        if loads.len() < Self::NAMED {
+            loads.push((at, load));
+        }
+        // The least busy ones go when enough others are busier.
+        while let Some((&least, _)) = self.0.first_key_value()
+            && self.0.range(least + 1..).map(|(_, (count, _))| count).sum::<usize>() >= Self::MOST
+        {
+            self.0.remove(&least);
+        }
+    }
+}
 
 /// What the links did, from their loads.
 pub(in crate::scenario) fn link_report(
@@ -12,9 +50,6 @@ pub(in crate::scenario) fn link_report(
     cycles: u64,
     all: bool,
 ) -> Links {
-    const BUSIEST: usize = 8;
-    /// More links that are equally busy than these are not sorted by name: the first of the plan stand for them.
-    const NAMED: usize = 65_536;
     let cycles = cycles.max(1);
     let mut by_level: Vec<LinkLevel> = levels
         .iter()
@@ -27,6 +62,7 @@ pub(in crate::scenario) fn link_report(
         })
         .collect();
     let mut list: Vec<(usize, (u8, LinkCount, u16))> = Vec::new();
+    let mut busiest = Busiest::default();
     for (at, load) in loads.enumerate() {
         let (level, count, cycles_per_flit) = load;
         let flits = count.set + count.unicast;
@@ -37,8 +73,11 @@ pub(in crate::scenario) fn link_report(
         level.utilisation_max = level.utilisation_max.max(busy as f64 / cycles as f64);
         // A mean of exact integers: the sum of flits is divided once at the end.
         level.utilisation_mean += busy as f64;
-        if all || flits > 0 {
+        if all {
             list.push((at, load));
+        }
+        if flits > 0 {
+            busiest.enter(flits, at, load);
         }
     }
     // Links that were not built because nothing uses them count as well, each in two directions.
@@ -61,13 +100,8 @@ pub(in crate::scenario) fn link_report(
         }
     };
     let counted = |load: &(usize, (u8, LinkCount, u16))| LinkResult { packets: Some(load.1.1.packets), ..result(load) };
-    // Names are made of those only that can be among the busiest.
-    let flits = |&(_, (_, count, _)): &(usize, (u8, LinkCount, u16))| count.set + count.unicast;
-    let mut counts: Vec<u64> = list.iter().map(flits).filter(|&flits| flits > 0).collect();
-    let least = if counts.len() > BUSIEST { *counts.select_nth_unstable_by(BUSIEST - 1, |a, b| b.cmp(a)).1 } else { 1 };
-    let mut busiest: Vec<LinkResult> = list.iter().filter(|load| flits(load) > least).map(result).collect();
-    busiest.extend(list.iter().filter(|load| flits(load) == least).take(NAMED).map(result));
+    let mut busiest: Vec<LinkResult> = busiest.0.values().flat_map(|(_, loads)| loads).map(result).collect();
     busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
-    busiest.truncate(BUSIEST);
+    busiest.truncate(Busiest::MOST);
     Links { levels: by_level, busiest, all: all.then(|| list.iter().map(counted).collect()) }
 }

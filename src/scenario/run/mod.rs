@@ -248,7 +248,9 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
     // What looks at every cycle of the whole system, or walks its blocks in another order, has it in one piece.
     let watched = options.wave.is_some() || journal || options.no_skip || options.order_seed.is_some();
     let threads = if watched { 1 } else { options.threads };
-    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads })?;
+    // Who looks at the system between two cycles needs it to stand in one cycle then.
+    let windows = !watched && !options.timeline;
+    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads, windows })?;
     let mut run = Run::new(loaded, ready)?;
     if let Some(name) = options.record {
         record::check(run.ready.system.plan(), name).map_err(RunError::Usage)?;
@@ -270,6 +272,18 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
         run.flip(flip)?;
     }
     run.drive(options);
+    if run.ready.system.runs_in_windows() && !run.went_well() {
+        // What went wrong is shown in the cycle in which it did.
+        drop(run);
+        run = Run::new(
+            loaded,
+            build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads, windows: false })?,
+        )?;
+        if let Some(flip) = options.flip {
+            run.flip(flip)?;
+        }
+        run.drive(options);
+    }
     if let Some(problem) = run.feed.wrong.take() {
         return Err(loaded.problems(vec![problem]).into());
     }

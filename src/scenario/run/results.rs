@@ -1,7 +1,5 @@
 //! What comes of a run: results of collectives beside the oracle's, critical paths, checks.
 
-use std::collections::HashMap;
-
 use super::{Run, RunOptions, RunResult, State, link_report};
 use crate::arith::{self, Flags};
 use crate::fabric::traffic::Traffic;
@@ -10,6 +8,7 @@ use crate::oracle;
 use crate::piuma::{Job, Tap};
 use crate::scenario::build::{BuildOptions, Built, build, operation, oracle_tree};
 use crate::scenario::config::CollectiveKind;
+use crate::scenario::data::Table;
 use crate::scenario::record::Recording;
 use crate::scenario::result::{Check, CollectiveResult, Difference, Document, Outcome, ResultData, hex};
 use crate::scenario::timeline::Timeline;
@@ -149,28 +148,30 @@ impl Run<'_> {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
         let mut result = CollectiveResult::new(collective);
-        let start = self.jobs(index).map(Job::start).filter(|&start| start != u64::MAX).min();
+        let elements = if collective.kind == CollectiveKind::Barrier { 0 } else { collective.elements as usize };
+        let dtype = collective.result_dtype();
+        // Every core is looked at once: there may be millions.
+        let (mut start, mut end, mut flags) = (None, None, Flags::NONE);
+        let mut rows = Table::default();
+        let mut receivers = Vec::new();
+        for (&(place, _), job) in built.jobs.iter().zip(self.jobs(index)) {
+            let called = Some(job.start()).filter(|&start| start != u64::MAX);
+            start = start.min(called).or(start).or(called);
+            end = end.max(job.end());
+            flags |= Flags::from_bits(job.flags());
+            if job.kind().receives {
+                rows.push(job.output().iter().flat_map(|&word| arith::unpack_lanes(dtype, word)).take(elements));
+                receivers.push(place as u32);
+            }
+        }
         result.start_cycle = start.filter(|&start| start < self.ready.system.now());
-        if let (Some(start), Some(end)) = (start, self.jobs(index).map(Job::end).max().flatten())
+        if let (Some(start), Some(end)) = (start, end)
             && self.state[index] == State::Complete
         {
             result.set_times(self.loaded, start, end);
         }
-        let elements = if collective.kind == CollectiveKind::Barrier { 0 } else { collective.elements as usize };
-        let dtype = collective.result_dtype();
-        let unpack = |words: &[u64]| -> Vec<u64> {
-            words.iter().flat_map(|&word| arith::unpack_lanes(dtype, word)).take(elements).collect()
-        };
-        let rows: Vec<(usize, Vec<u64>)> = built
-            .jobs
-            .iter()
-            .zip(self.jobs(index))
-            .filter(|(_, job)| job.kind().receives)
-            .map(|(&(end, _), job)| (end, unpack(job.output())))
-            .collect();
-        let flags = self.jobs(index).fold(Flags::NONE, |flags, job| flags | Flags::from_bits(job.flags()));
         result.flags = flags.names().map(String::from).collect();
-        if let Some((_, first)) = rows.first() {
+        if let Some(first) = rows.iter().next() {
             result.results = hex(dtype, first);
         }
         if check {
@@ -179,20 +180,19 @@ impl Run<'_> {
             let expected = |at: usize| if all.len() == 1 { &all[0] } else { &all[at] };
             result.oracle = hex(dtype, expected(0));
             result.oracle_flags = oracle_flags.names().map(String::from).collect();
-            let exact = |(at, (_, row)): (usize, &(usize, Vec<u64>))| {
+            let exact = |(at, row): (usize, &[u64])| {
                 row.iter().zip(expected(at)).filter(|(got, expected)| got == expected).count()
             };
             result.exact_elements = rows.iter().enumerate().map(exact).min().unwrap_or(0) as u64;
-            let whole = rows.iter().enumerate().all(|(at, (_, row))| row == expected(at));
+            let whole = rows.iter().enumerate().all(|(at, row)| row == expected(at));
             result.bit_exact =
                 Some(whole && !rows.is_empty() && flags == oracle_flags && self.state[index] == State::Complete);
-            result.first_difference = rows.iter().enumerate().find_map(|(rank, (end, row))| {
+            result.first_difference = rows.iter().enumerate().find_map(|(rank, row)| {
                 let expected = expected(rank);
                 let at = row.iter().zip(expected).position(|(got, expected)| got != expected)?;
-                Some(self.difference(index, *end, at, row[at], expected[at]))
+                Some(self.difference(index, receivers[rank] as usize, at, row[at], expected[at]))
             });
         }
-        let rows = rows.into_iter().map(|(_, row)| row).collect();
         (result, ResultData { name: collective.name.clone(), dtype, rows })
     }
 
@@ -202,7 +202,7 @@ impl Run<'_> {
         let built = &self.ready.collectives[index];
         let stored = |row: usize, at: usize| stored(built, row, at);
         let (ranks, elements) = (collective.participants.len(), collective.elements as usize);
-        golden::rows(collective, &oracle_tree(built), ranks, elements, &stored)
+        golden::rows(collective, oracle_tree(built), ranks, elements, &stored)
     }
 
     /// Describes a differing element. The run is repeated with the engines' results kept, to say where it parts.
@@ -235,20 +235,17 @@ impl Run<'_> {
         }
         run.drive(&RunOptions::default());
         let system = &run.ready.system;
-        let seen: HashMap<String, u64> = (0..)
-            .zip(system.joins())
-            .filter_map(|(node, engine)| Some((format!("{}.ceng", system.node_name(node)), engine.tap()?.seen?)))
-            .collect();
+        let seen = system.joins();
+        let seen = |switch: u32| seen.get(switch as usize).and_then(|engine| engine.tap()?.seen);
         let mut parted = None;
-        oracle::evaluate_with(
-            &oracle_tree(built),
+        oracle_tree(built)?.evaluate_with(
             operation(collective),
             collective.network_dtype(),
             arith::Mode::rounding(collective.round),
             &|row| golden::contribution(collective, word, &|at| stored(built, row, at)).0,
-            &mut |name, value, _| {
-                if parted.is_none() && seen.get(name).is_some_and(|&seen| seen != value) {
-                    parted = Some(name.to_owned());
+            &mut |switch, value, _| {
+                if parted.is_none() && seen(switch).is_some_and(|seen| seen != value) {
+                    parted = Some(format!("{}.ceng", system.node_name(switch)));
                 }
             },
         );
@@ -330,7 +327,8 @@ impl Run<'_> {
                 }
                 if let Some(tree) = &built.footprint.tree {
                     let name = format!("every contribution once: {}", collective.name);
-                    checks.push(match oracle::check_each_once(tree, result.participants as usize) {
+                    let engine = |switch: u32| format!("{}.ceng", self.ready.system.node_name(switch));
+                    checks.push(match tree.check_each_once(result.participants as usize, &engine) {
                         Ok(()) => Check::passed(name, format!("{} contributions in the tree", result.participants)),
                         Err(error) => Check::failed(name, error.to_string()),
                     });

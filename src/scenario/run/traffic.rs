@@ -194,8 +194,11 @@ impl Run<'_> {
     pub(super) fn traffic(&mut self) {
         self.collect();
         self.measurement.close();
-        let end = self.snapshot();
         let measured = self.measurement.has_window();
+        if self.ready.classes.is_empty() && !measured {
+            return;
+        }
+        let end = self.snapshot();
         let (from, to) = if let [Some(from), Some(to)] = &self.window {
             (from.clone(), to.clone())
         } else {

@@ -3,6 +3,7 @@
 use super::{RunError, TriggerOptions, WaveOptions};
 use crate::probe::{
     FstSink, Lookup, Period, Reading, Selection, Sink, TraceError, TraceSummary, Tracer, Trigger, TriggerSink, VcdSink,
+    WriterThread,
 };
 use crate::scenario::Loaded;
 use crate::scenario::expr::{self, Expr};
@@ -23,6 +24,9 @@ pub(in crate::scenario) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Res
     } else {
         Box::new(VcdSink::create(&wave.path).map_err(write)?)
     };
+    // One processor has no time for two threads.
+    let alone = std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
+    let sink = if alone { sink } else { Box::new(WriterThread::new(sink)) };
     let sink: Box<dyn Sink> = match &wave.trigger {
         None => sink,
         Some(options) => Box::new(TriggerSink::new(sink, trigger(options), period).0),

@@ -7,6 +7,7 @@ use super::job::{Contestant, Part, Task};
 use crate::oracle;
 use crate::scenario::armed::result::Outcomes;
 use crate::scenario::config::{Family, Scenario};
+use crate::scenario::data::Table;
 use crate::scenario::random::Stream;
 use crate::scenario::result::{Document, Outcome, ResultData};
 use crate::scenario::run::{self, Control, RunOptions, RunResult};
@@ -506,8 +507,8 @@ fn orders(
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Bits, Stopped> {
     let scenario = &contestant.loaded.scenario;
-    let base = base.first().map(|data| (data.dtype, data.rows.as_slice()));
-    let mut results: Vec<Vec<Vec<u64>>> = base.iter().map(|(_, rows)| rows.to_vec()).collect();
+    let base = base.first().map(|data| (data.dtype, &data.rows));
+    let mut results: Vec<Table> = base.iter().map(|&(_, rows)| rows.clone()).collect();
     let mut bits = Bits {
         orders: u64::from(disturb.orders) + 1,
         distinct: 0,

@@ -1,0 +1,122 @@
+//! Windows: parts of a system that run ahead of each other.
+//!
+//! ```text
+//!              window 0            window 1            window 2
+//!   part 0  ├──────────────────┼──────────────────┼─────── …      cycles, one after the other
+//!   part 1  ├──────────────────┼──────────────────┼─────── …
+//!                              ▲ what was sent from part to part is handed over
+//! ```
+//!
+//! What a block sends in cycle t over a link of latency L reaches the far queue, and its credit comes back, in cycle
+//! t + L + 1 at the earliest. If L is the shortest latency of a link between two parts, then nothing that a part does in the
+//! L + 1 cycles of a window can reach another part in the same window. So a part runs all cycles of the window in one go,
+//! and crossings are handed over between two windows: every block sees in every cycle what it would see if all went in
+//! step (K-CLK-1).
+//!
+//! A large system gains twice by this. The registers of a part that is small enough stay in the cache for a whole window,
+//! where a walk over the whole system finds every switch cold in every cycle. And threads meet once a window, not once a
+//! cycle. A part with nothing to do in a window costs a look at the cycle in which it is due.
+//!
+//! Limitations: between two steps a whole window has passed, so who must act on the system in the cycle in which something
+//! happens (programs that store registers, collectives that wait for each other, measured windows) steps by cycles.
+
+use super::network::{Common, Network, Part, Step, Tables};
+use super::{Block, Join};
+use crate::kernel::Cycle;
+use std::sync::Mutex;
+
+/// Parts that a thread takes at a time.
+const BATCH: usize = 32;
+
+impl<T, J, B, E, const W: usize> Network<T, J, B, E, W>
+where
+    T: Tables<W> + Sync,
+    J: Join<Tables = T> + Clone + Send,
+    B: Block<Tables = T> + Send,
+    E: Block<Tables = T> + Send,
+{
+    /// Simulates the next window in which anything happens; no cycle from `end` on.
+    pub(super) fn step_window(&mut self, window: Cycle, end: Cycle) -> Step {
+        let now = self.first.wires.flow.now;
+        let due = self.each_part().map(|part| part.due).min().unwrap_or(Cycle::MAX);
+        if due == Cycle::MAX {
+            return self.quiet();
+        }
+        let from = due.max(now);
+        if from >= end {
+            let now = now.max(end);
+            self.each_part_mut().for_each(|part| part.wires.flow.now = now);
+            return Step::End;
+        }
+        let until = from.saturating_add(window).min(end);
+        let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches };
+        let (first, others) = (&mut self.first, &mut self.others);
+        if self.threads > 1 {
+            // Whoever is free takes the next parts; which thread runs a part changes nothing.
+            first.run(&common, from, until);
+            let batches = Mutex::new(others.chunks_mut(BATCH));
+            let work = || {
+                loop {
+                    let batch = batches.lock().map_or(None, |mut batches| batches.next());
+                    let Some(batch) = batch else { break };
+                    batch.iter_mut().for_each(|part| part.run(&common, from, until));
+                }
+            };
+            std::thread::scope(|scope| {
+                for _ in 1..self.threads {
+                    scope.spawn(work);
+                }
+                work();
+            });
+        } else {
+            first.run(&common, from, until);
+            others.iter_mut().for_each(|part| part.run(&common, from, until));
+        }
+        for from in 0..self.parts() {
+            let mut crossings = std::mem::take(&mut self.part_mut(from).wires.flow.crossings);
+            for crossing in crossings.drain(..) {
+                let to = self.part_with_port(crossing.queue() >> self.first.wires.flow.vc_shift);
+                let to = self.part_mut(to);
+                to.due = to.due.min(crossing.at());
+                to.wires.flow.cross(crossing);
+            }
+            self.part_mut(from).wires.flow.crossings = crossings;
+        }
+        self.each_part_mut().for_each(|part| part.wires.flow.now = until);
+        self.alive_until = self.each_part().map(|part| part.alive_until).max().unwrap_or(0);
+        Step::Ran
+    }
+}
+
+impl<J, B, E, const W: usize> Part<J, B, E, W> {
+    /// The cycles of a window in which anything happens here. The clock stands at the last cycle of the window then, which
+    /// is as far as what crosses can be entered.
+    fn run<T>(&mut self, common: &Common<'_, T>, from: Cycle, until: Cycle)
+    where
+        T: Tables<W>,
+        J: Join<Tables = T>,
+        B: Block<Tables = T>,
+        E: Block<Tables = T>,
+    {
+        if self.due >= until {
+            self.wires.flow.now = until - 1;
+            return;
+        }
+        self.wires.flow.now = from;
+        self.due = loop {
+            let now = self.wires.flow.now;
+            let next = if self.wires.wake.is_empty() { self.wires.next_event() } else { Some(now) };
+            let next = next.map_or(Cycle::MAX, |next| next.max(now));
+            if next >= until {
+                break next;
+            }
+            self.wires.flow.now = next;
+            self.cycle(common);
+            self.wires.flow.now += 1;
+            self.alive_until = self.wires.flow.now;
+        };
+        self.wires.flow.now = until - 1;
+        self.wires.flow.shed();
+        self.wires.alarms.shed();
+    }
+}

@@ -1,0 +1,167 @@
+//! Small storage that lies where its owner lies: what is usually one or a few entries takes no memory of its own.
+//!
+//! A system has millions of cores and engines, and each is touched a few times in a run, cold. An allocation then costs more
+//! than what it is for, and its memory lies somewhere else. So the first entries stand in the owner, and only what is
+//! more goes elsewhere.
+
+use std::collections::VecDeque;
+
+/// A list of entries, the first `N` of which need no memory of their own.
+#[derive(Clone, Debug)]
+pub struct Few<T, const N: usize> {
+    inline: [T; N],
+    /// Entries inline; 0 while `more` has any.
+    len: u8,
+    /// All entries, if they are more than `N`.
+    more: Vec<T>,
+}
+
+impl<T: Copy + Default, const N: usize> Default for Few<T, N> {
+    fn default() -> Self {
+        Few { inline: [T::default(); N], len: 0, more: Vec::new() }
+    }
+}
+
+impl<T: Copy + Default, const N: usize> Few<T, N> {
+    /// The entries, oldest first.
+    #[inline]
+    pub fn as_slice(&self) -> &[T] {
+        if self.more.is_empty() { &self.inline[..usize::from(self.len)] } else { &self.more }
+    }
+
+    /// The entries, oldest first.
+    #[inline]
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.as_slice().iter()
+    }
+
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0 && self.more.is_empty()
+    }
+
+    /// Appends an entry.
+    #[inline]
+    pub fn push(&mut self, item: T) {
+        if self.more.is_empty() && usize::from(self.len) < N {
+            self.inline[usize::from(self.len)] = item;
+            self.len += 1;
+            return;
+        }
+        self.more.extend_from_slice(&self.inline[..usize::from(self.len)]);
+        self.len = 0;
+        self.more.push(item);
+    }
+
+    /// Takes out the entry at a place.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub fn remove(&mut self, at: usize) -> T {
+        if !self.more.is_empty() {
+            return self.more.remove(at);
+        }
+        let item = self.as_slice()[at];
+        self.inline.copy_within(at + 1..usize::from(self.len), at);
+        self.len -= 1;
+        item
+    }
+}
+
+/// A queue whose head needs no memory of its own.
+#[derive(Clone, Debug)]
+pub struct FewQueue<T> {
+    head: Option<T>,
+    rest: Option<Box<VecDeque<T>>>,
+}
+
+impl<T> Default for FewQueue<T> {
+    fn default() -> Self {
+        FewQueue { head: None, rest: None }
+    }
+}
+
+impl<T> FewQueue<T> {
+    /// The oldest entry.
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        self.head.as_ref()
+    }
+
+    /// How many entries there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        usize::from(self.head.is_some()) + self.rest.as_ref().map_or(0, |rest| rest.len())
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.head.is_none()
+    }
+
+    /// Appends an entry.
+    #[inline]
+    pub fn push(&mut self, item: T) {
+        if self.head.is_none() {
+            self.head = Some(item);
+        } else {
+            self.rest.get_or_insert_default().push_back(item);
+        }
+    }
+
+    /// Takes out the oldest entry.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        let item = self.head.take();
+        self.head = self.rest.as_mut().and_then(|rest| rest.pop_front());
+        item
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_a_vector_of_any_length() {
+        let (mut few, mut vector) = (Few::<u32, 3>::default(), Vec::new());
+        let mut state = 1u32;
+        for step in 0..2000 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            if vector.is_empty() || (state >> 16) % 100 < if step % 200 < 100 { 70 } else { 30 } {
+                few.push(step);
+                vector.push(step);
+            } else {
+                let at = (state >> 8) as usize % vector.len();
+                assert_eq!(few.remove(at), vector.remove(at));
+            }
+            assert_eq!((few.as_slice(), few.len(), few.is_empty()), (&vector[..], vector.len(), vector.is_empty()));
+        }
+    }
+
+    #[test]
+    fn a_queue_gives_back_what_was_entered_in_order() {
+        let mut queue = FewQueue::default();
+        let (mut entered, mut left) = (0, 0);
+        for step in 0..1000 {
+            if step % 7 < 4 || step % 50 < 20 {
+                queue.push(entered);
+                entered += 1;
+            } else if let Some(item) = queue.pop() {
+                assert_eq!(item, left);
+                left += 1;
+            }
+            assert_eq!((queue.len(), queue.is_empty()), (entered - left, entered == left));
+            assert_eq!(queue.front().copied(), (entered > left).then_some(left));
+        }
+    }
+}
