@@ -62,30 +62,13 @@
 //!
 //! # Glossary
 //!
-//! | word | meaning |
-//! |---|---|
-//! | arm | to give an engine a descriptor for a reduction, with a multicast frame |
-//! | bump in the wire | an engine between two link halves that ends the credit loop of one and starts its own on the other |
-//! | CENG | collective engine: operand slots and pipelined reduction tree behind an internal crossbar port (10 on a die) |
-//! | collective id | selects a set of configuration registers; replicated in every switch |
-//! | credit | the right to send one flit into one free place of the neighbour's buffer |
-//! | descriptor | the state of one active reduction in an armed engine |
-//! | die | a row of tiles: cores, peripheral switches, cores |
-//! | embedding | register values that lay a tree onto the network |
-//! | end point | what sits at a switch's local port: a core with its memory, or a traffic source and sink |
-//! | flit | what a link carries in a cycle: a word and its side-band tag |
-//! | front, post | pipeline stages before and after switch allocation |
-//! | HSIO port | a port of a switch that leaves the die: to another socket of the node or to another node |
-//! | lane | an element in a 64-bit word; all lanes of a word do the same operation |
-//! | lock step | a one-flit multicast moves to all its outputs at once or not at all |
-//! | node | PIUMA: sockets, each a die, joined all-to-all; nodes stand on a HyperX |
-//! | point-to-point channel | a virtual channel whose packets are routed by destination |
-//! | request, response | the collective channels: up towards the root, down to the participants |
-//! | root | the switch where a result turns from a request into a response |
-//! | set-routed channel | a virtual channel whose packets are routed by a set of output ports |
-//! | sequence number | which reduction on a tree a frame belongs to, modulo 1024 |
-//! | steady state | the rate of a long vector once the pipeline is full |
-//! | wait count | end points below a switch of a reduction tree: what its engine waits for |
+//! `watershed explain` prints these words, and those of summaries and of `why`, from the same tables.
+//!
+#![doc = include_str!("glossary/words.md")]
+//!
+//! What is printed by summaries, sweeps and `why`:
+//!
+#![doc = include_str!("glossary/printed.md")]
 //!
 //! # How to use it
 //!
@@ -114,6 +97,7 @@ pub mod arith;
 pub mod armed;
 pub mod cli;
 pub mod fabric;
+pub mod glossary;
 pub mod guide;
 pub mod kernel;
 pub mod oracle;

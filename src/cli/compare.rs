@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::progress::{self, Counter};
 use super::{Exit, complain, print};
-use crate::study::compare::{self, Contestant, Disturb, Stopped, page, table};
+use crate::study::compare::{self, Contestant, Disturb, Setting, Stopped, page, table};
 
 /// Compare scenarios that do the same job: latency, traffic, storage, and what happens when one is late or dead.
 #[derive(Debug, Args)]
@@ -21,10 +21,14 @@ orders of arrival (--orders), which shows whether the bits stay. Where a family 
 starts after the run has been given up (limits.max_cycles). What came of that is in the table; --json has the --set
 arguments of every run. Storage of software is that of switches without engines.
 
+--set NAME:PATH=VALUE sets a value for one contestant: NAME is a scenario, a job, or SCENARIO:JOB. A scenario that is given twice
+is NAME and NAME#2, so that it can be compared with itself, changed.
+
 Examples:
   watershed compare face-off-piuma face-off-armed face-off-pbv face-off-hosts -o face-off.html
   watershed compare hosts-die:network hosts-die:ring hosts-die:rabenseifner
   watershed compare face-off-piuma face-off-hosts:ring --set 'topology.size=[8,8]' --orders 0 --no-dead
+  watershed compare allreduce-die allreduce-die --set 'allreduce-die#2:switch.ceng.stages=6'
   watershed compare barrier-die barrier-tree --anyway
 
 Exit status:
@@ -35,8 +39,8 @@ pub(super) struct Arguments {
     /// Scenario files or names of shipped ones, with the name of a job behind a colon if not all are wanted
     #[arg(value_name = "SCENARIO[:JOB]", required = true)]
     scenarios: Vec<String>,
-    /// Set a value in all scenarios; can be given several times
-    #[arg(long, value_name = "PATH=VALUE")]
+    /// Set a value in all scenarios, or with NAME: in that contestant only; can be given several times
+    #[arg(long, value_name = "[NAME:]PATH=VALUE")]
     set: Vec<String>,
     /// Compare although the jobs differ
     #[arg(long)]
@@ -82,7 +86,7 @@ pub(super) fn threads(jobs: usize) -> usize {
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
-    let contestants = match contestants(arguments) {
+    let contestants = match super::output::prepare_all(arguments.out.as_deref()).and_then(|()| contestants(arguments)) {
         Ok(contestants) => contestants,
         Err(error) => {
             complain(&error);
@@ -105,9 +109,9 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         Err(stopped) => return refuse(&stopped),
     };
     if let Some(path) = &arguments.out
-        && let Err(error) = std::fs::write(path, page::of_comparison(&comparison))
+        && let Err(error) = super::output::write(path, page::of_comparison(&comparison))
     {
-        complain(&format_args!("error: cannot write {}: {error}", path.display()));
+        complain(&error);
         return Exit::Bad;
     }
     if arguments.json {
@@ -136,10 +140,17 @@ pub(super) fn refuse(stopped: &Stopped) -> Exit {
 
 fn contestants(arguments: &Arguments) -> Result<Vec<Contestant>, String> {
     let mut list: Vec<Contestant> = Vec::new();
-    for source in &arguments.scenarios {
-        list.extend(compare::jobs(source, &arguments.set)?);
+    let mut settings: Vec<Setting> = arguments.set.iter().map(|set| Setting::read(set)).collect();
+    for (at, source) in arguments.scenarios.iter().enumerate() {
+        let times = arguments.scenarios[..at].iter().filter(|before| *before == source).count() + 1;
+        list.extend(compare::jobs_with(source, times, &mut settings)?);
     }
     compare::shorten(&mut list);
+    if let Some(unknown) = settings.iter().find(|setting| !setting.used) {
+        let names: Vec<&str> = list.iter().map(|one| one.name.as_str()).collect();
+        let wrong = unknown.name.as_deref().unwrap_or_default();
+        return Err(super::unknown(&format!("--set {wrong}:{}: there is no contestant", unknown.set), wrong, &names));
+    }
     if list.len() < 2 {
         return Err(format!("error: {} is one job alone; a comparison needs two", list[0].name));
     }

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::run::ScenarioArguments;
-use super::{Exit, complain, print};
+use super::{Exit, complain, output, print};
 use crate::scenario::Loaded;
 use crate::scenario::config::{Injection, TrafficPattern};
 use crate::scenario::run::{RunOptions, run};
@@ -35,7 +35,7 @@ pub(super) struct Arguments {
     /// Points of somebody else to draw: CSV with offered load and latency a line; can be given several times
     #[arg(long, value_name = "FILE")]
     points: Vec<PathBuf>,
-    /// How many points run at the same time
+    /// Threads: how many points run at the same time; 0 is one for each processor
     #[arg(short, long, value_name = "N", default_value = "1")]
     jobs: usize,
     /// Draw latency over offered load into this file
@@ -79,19 +79,17 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 }
 
 fn execute(arguments: &Arguments) -> Result<(), String> {
+    output::prepare_all(arguments.csv.iter().chain(&arguments.svg).map(PathBuf::as_path))?;
     let peers: Vec<Series> = arguments.points.iter().map(peer).collect::<Result<_, _>>()?;
     let mut curves = vec![measure(arguments, &arguments.scenario)?];
     for path in &arguments.add {
         curves.push(measure(arguments, &arguments.scenario.with(path.clone()))?);
     }
-    let save = |path: &PathBuf, text: String| {
-        fs::write(path, text).map_err(|error| format!("error: cannot write {}: {error}", path.display()))
-    };
     if let Some(path) = &arguments.csv {
-        save(path, csv(&curves))?;
+        output::write(path, csv(&curves))?;
     }
     if let Some(path) = &arguments.svg {
-        save(path, plot(&curves, peers).svg())?;
+        output::write(path, plot(&curves, peers).svg())?;
     }
     if arguments.json {
         let output = Output { schema_version: curve::SCHEMA_VERSION, curves: &curves };
@@ -132,7 +130,7 @@ fn measure(arguments: &Arguments, scenario: &ScenarioArguments) -> Result<Curve,
         Point::of(rate, &result.document)
             .ok_or_else(|| format!("error: the run at a load of {rate} did not reach its window"))
     };
-    let points = curve::points(&arguments.rates.0, arguments.jobs, &point)?;
+    let points = curve::points(&arguments.rates.0, super::compare::threads(arguments.jobs), &point)?;
     let saturation =
         if arguments.saturation { curve::saturation(&points, arguments.tolerance.max(1e-4), point)? } else { None };
     Ok(Curve { name: first.scenario.name.clone(), points, saturation })

@@ -1,7 +1,6 @@
 //! `watershed embed`: the trees of a scenario's collectives and the registers that make them, as text, JSON, a picture, or
 //! a file that a scenario loads.
 
-use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -62,18 +61,17 @@ fn shown(arguments: &Arguments) -> Result<String, String> {
     }
     let mut all = embedding::all(&loaded).map_err(|problems| problems.to_string())?;
     if let Some(name) = &arguments.collective {
+        let names: Vec<String> = all.iter().map(|embedding| embedding.name.clone()).collect();
         all.retain(|embedding| embedding.name == *name);
         if all.is_empty() {
-            return Err(format!("error: there is no collective \"{name}\""));
+            return Err(super::unknown("there is no collective", name, &names));
         }
     }
     let one = || match all.as_slice() {
         [one] => Ok(one),
         _ => Err(format!("error: there are {} collectives: name one with --collective", all.len())),
     };
-    let write = |path: &PathBuf, text: &str| {
-        fs::write(path, text).map_err(|error| format!("error: cannot write {}: {error}", path.display()))
-    };
+    let write = |path: &PathBuf, text: &str| super::output::write(path, text);
     if let Some(path) = &arguments.save {
         write(path, &one()?.toml())?;
     }

@@ -72,9 +72,9 @@ pub(super) struct Arguments {
     /// Check only so many blocks of those that are open
     #[arg(long, value_name = "N")]
     blocks: Option<usize>,
-    /// Threads; all the machine has if not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    /// Threads; 0 is one for each processor
+    #[arg(short, long, alias = "threads", value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    jobs: u16,
 }
 
 fn shard(text: &str) -> Result<(usize, usize), String> {
@@ -209,9 +209,7 @@ fn finished(path: &Path) -> Result<HashSet<String>, String> {
 }
 
 fn execute(arguments: &Arguments) -> Result<bool, String> {
-    let threads = arguments
-        .threads
-        .map_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get), usize::from);
+    let threads = super::compare::threads(usize::from(arguments.jobs));
     if arguments.table {
         let (text, sound) = super::table::table(arguments.random.unwrap_or(10_000), arguments.seed, threads);
         print(&text);

@@ -11,6 +11,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::scenario::names;
+
 mod alu;
 mod check;
 mod compare;
@@ -20,8 +22,10 @@ mod cost;
 mod curve;
 mod embed;
 mod exhaustive;
+mod explain;
 mod frame;
 mod list;
+mod output;
 mod packet;
 mod progress;
 mod reduce;
@@ -88,6 +92,7 @@ enum Command {
     Packet(packet::Arguments),
     Testfloat(testfloat::Arguments),
     Exhaustive(exhaustive::Arguments),
+    Explain(explain::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -104,6 +109,7 @@ fn after_help() -> String {
   watershed run testbench/piuma/allreduce-die.toml --set switch.ceng.stages=4 --json
   watershed curve mesh-uniform --rates 0.05..0.5:0.05 --svg curve.svg
   watershed wave diff a.vcd b.vcd
+  watershed explain \"merged first\"      what a printed term means
   watershed alu --op sum --type f32 --round up 0x3f800001 0x33800000
 
 {STATUSES}"
@@ -143,6 +149,7 @@ pub fn main() -> ExitCode {
         Command::Packet(arguments) => packet::main(&arguments),
         Command::Testfloat(arguments) => testfloat::main(&arguments),
         Command::Exhaustive(arguments) => exhaustive::main(&arguments),
+        Command::Explain(arguments) => explain::main(&arguments),
         Command::Completions(arguments) => completions::main(&arguments),
     };
     exit.into()
@@ -156,6 +163,15 @@ fn print(text: &str) {
         let _ = out.write_all(b"\n");
     }
     let _ = out.flush();
+}
+
+/// Says that there is nothing of a name, and what there is.
+fn unknown(what: &str, name: &str, known: &[impl AsRef<str>]) -> String {
+    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    let near = names::nearest(name, known.iter().copied()).map(|near| format!("\n  did you mean `{near}`?"));
+    let list = names::one_of(&known);
+    let list = if list.is_empty() { String::new() } else { format!(", but {list}") };
+    format!("error: {what} \"{name}\"{list}{}", near.unwrap_or_default())
 }
 
 /// Prints an error.

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use super::progress::Meter;
 use super::{Exit, complain, print};
 use crate::scenario::Loaded;
+use crate::scenario::kind::{self, Kind};
 use crate::scenario::result::{Document, commit};
 use crate::scenario::run::{self, RunOptions};
 
@@ -54,6 +55,9 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     exit
 }
 
+/// What is wanted where something else was given.
+pub(super) const RESULT: &str = "a result document, as `watershed run SCENARIO --out DIR` writes it";
+
 /// A result document and the scenario it was made from.
 pub(super) struct Recorded {
     /// The document as it stands in the file.
@@ -68,6 +72,16 @@ impl Recorded {
     /// Reads a document and its scenario.
     pub fn read(file: &Path) -> Result<Self, String> {
         let name = file.display();
+        if let Some(kind) = kind::surely_other(file, &[]).filter(|kind| !matches!(kind, Kind::Result(_) | Kind::Json)) {
+            let made = match kind {
+                Kind::Explanation => "\n  `watershed why` takes the result that this was made from",
+                _ => "",
+            };
+            return Err(format!("{}{made}", kind::instead(file, RESULT)));
+        }
+        if matches!(Kind::of(file), Kind::Shipped | Kind::Missing) {
+            return Err(kind::instead(file, RESULT));
+        }
         let text = std::fs::read_to_string(file).map_err(|error| format!("error: cannot read {name}: {error}"))?;
         let no_document = |why: &dyn std::fmt::Display| format!("error: {name} is no result document: {why}");
         let json: Json = serde_json::from_str(&text).map_err(|error| no_document(&error))?;
@@ -104,7 +118,13 @@ fn replay(file: &Path, scenario_only: bool) -> Result<bool, String> {
     let now: Json = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     let name = file.display();
     let made = &recorded.document.stamp;
-    let difference = first_difference(&comparable(recorded.json.clone()), &comparable(now), String::new());
+    let before = comparable(recorded.json.clone());
+    let mut now = comparable(now);
+    if made.commit != commit() || made.version != env!("CARGO_PKG_VERSION") {
+        // Fields may have been added since: they are no difference.
+        keep_known(&before, &mut now);
+    }
+    let difference = first_difference(&before, &now, String::new());
     let Some(Differs { path, recorded: was, now: is }) = difference else {
         print(&format!(
             "{name}: same ({}, seed {}, {} cycles, configuration {})",
@@ -133,6 +153,20 @@ fn comparable(mut document: Json) -> Json {
         }
     }
     document
+}
+
+/// Takes fields out of a document that an older one does not have.
+fn keep_known(old: &Json, new: &mut Json) {
+    match (old, new) {
+        (Json::Object(old), Json::Object(new)) => {
+            new.retain(|key, _| old.contains_key(key));
+            new.iter_mut().for_each(|(key, value)| keep_known(&old[key], value));
+        }
+        (Json::Array(old), Json::Array(new)) => {
+            old.iter().zip(new).for_each(|(old, new)| keep_known(old, new));
+        }
+        _ => {}
+    }
 }
 
 /// The first place at which two documents differ.
@@ -176,6 +210,17 @@ fn first_difference(recorded: &Json, now: &Json, path: String) -> Option<Differs
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn fields_that_were_added_later_are_no_difference() {
+        let old = json!({"a": [{"b": 1}, {"b": 2}], "c": {"d": 1}});
+        let mut new = json!({"a": [{"b": 1, "n": 9}, {"b": 2}], "c": {"d": 1, "e": {}}, "f": 1});
+        keep_known(&old, &mut new);
+        assert_eq!(first_difference(&old, &new, String::new()), None);
+        let mut changed = json!({"a": [{"b": 1}, {"b": 3}], "c": {"d": 1}});
+        keep_known(&old, &mut changed);
+        assert_eq!(first_difference(&old, &changed, String::new()).map(|found| found.path), Some("a[1].b".into()));
+    }
 
     #[test]
     fn the_first_difference_has_its_path() {

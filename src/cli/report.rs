@@ -39,12 +39,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
-    let subjects: Result<Vec<Subject>, String> = arguments.sources.iter().map(|source| subject(source)).collect();
-    let written = subjects.and_then(|subjects| {
-        let text = page(&subjects);
-        std::fs::write(&arguments.out, text)
-            .map_err(|error| format!("error: cannot write {}: {error}", arguments.out.display()))
-    });
+    let subjects: Result<Vec<Subject>, String> = super::output::prepare_all([arguments.out.as_path()])
+        .and_then(|()| arguments.sources.iter().map(|source| subject(source)).collect());
+    let written = subjects.and_then(|subjects| super::output::write(&arguments.out, page(&subjects)));
     match written {
         Ok(()) => {
             print(&format!("report         {}", arguments.out.display()));
@@ -61,7 +58,9 @@ fn subject(source: &Path) -> Result<Subject, String> {
     let name = source.display().to_string();
     if source.is_dir() {
         if !Store::file(source).exists() {
-            return Err(format!("error: {name} holds no results of a sweep"));
+            return Err(format!(
+                "error: {name} is a folder without the results of a sweep\n  `watershed sweep FILE.toml --out {name}` fills it; of a run give the result itself, {name}/NAME.json"
+            ));
         }
         let store = Store::open(source).map_err(|error| error.to_string())?;
         let read = sweep::of_store(&store, source).map_err(|error| error.to_string())?;

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::progress::Meter;
-use super::{Exit, complain, print};
+use super::{Exit, complain, output, print};
 use crate::scenario::expr::Expr;
 use crate::scenario::result::{Document, ResultData};
 use crate::scenario::run::{RunError, RunOptions, TriggerOptions, WaveOptions};
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     scenario: ScenarioArguments,
     /// Write the result document to DIR/NAME.json, and the wave beside it if --wave names no folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Write a waveform to this file: FST if its name ends in .fst, else VCD
     #[arg(long, value_name = "FILE")]
@@ -230,9 +230,14 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
     }
     let stem = arguments.scenario.stem();
     if let Some(folder) = &arguments.out {
-        fs::create_dir_all(folder).map_err(|error| write_error(folder, error))?;
+        output::folder_for(folder).map_err(|error| write_error(folder, error))?;
     }
     let wave = wave_options(arguments, &loaded);
+    let wave_path = wave.as_ref().map(|wave| &wave.path);
+    for path in [wave_path, arguments.ladder.as_ref(), arguments.histogram.as_ref(), arguments.save_npy.as_ref()] {
+        path.map_or(Ok(()), |path| output::prepare(path).map_err(|error| write_error(path, error)))?;
+    }
+    let had_wave = wave_path.is_some_and(|path| path.exists());
     if let (Some(cycles), Some(wave)) = (arguments.estimate_wave, &wave) {
         print(&estimate::wave(&loaded, wave, cycles)?.to_string());
         return Ok(true);
@@ -270,34 +275,40 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
     let json = || serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
     if let Some(folder) = &arguments.out {
         let path = folder.join(format!("{stem}.json"));
-        fs::write(&path, json()).map_err(|error| write_error(&path, error))?;
-        written.push(Written::new("result", path));
+        let (before, now) = (fs::read(&path).ok(), json());
+        fs::write(&path, &now).map_err(|error| write_error(&path, error))?;
+        let before = before.map(|before| if before == now.as_bytes() { "as it was" } else { "replaced" });
+        written.push(Written::new("result", path).over(before));
     }
     if let Some(file) = &arguments.save_npy {
         for data in &result.data {
             let path = npy_path(file, data, result.data.len());
+            let before = replaced(&path);
             data::save_npy(&path, data.dtype, &data.rows.iter().collect::<Vec<_>>())
                 .map_err(|error| write_error(&path, error))?;
-            written.push(Written::new("array", path));
+            written.push(Written::new("array", path).over(before));
         }
     }
     if let Some(path) = &arguments.histogram {
+        let before = replaced(path);
         fs::write(path, histogram(document)).map_err(|error| write_error(path, error))?;
-        written.push(Written::new("histogram", path.clone()));
+        written.push(Written::new("histogram", path.clone()).over(before));
     }
     if let (Some(path), Some(ladder)) = (&arguments.ladder, &result.ladder) {
         let svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
         let text = if svg { ladder.svg() } else { ladder.text() };
+        let before = replaced(path);
         fs::write(path, text).map_err(|error| write_error(path, error))?;
-        written.push(Written::new("ladder", path.clone()));
+        written.push(Written::new("ladder", path.clone()).over(before));
     }
     if let Some(recording) = &result.recording {
         let folder = arguments.out.as_deref().unwrap_or(Path::new(""));
         let write = |end: &str, body: &dyn Fn(&mut BufWriter<fs::File>) -> std::io::Result<()>| {
             let path = folder.join(format!("{}.{end}", recording.block));
+            let before = replaced(&path);
             let mut out = BufWriter::new(fs::File::create(&path)?);
             body(&mut out)?;
-            out.flush().map(|()| path)
+            out.flush().map(|()| Written::new("record", path).over(before))
         };
         let files = [
             write("in.hex", &|out| recording.write_hex(0, out)),
@@ -305,17 +316,20 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
             write("csv", &|out| recording.write_csv(out)),
         ];
         for file in files {
-            let path = file.map_err(|error| write_error(folder, error))?;
-            written.push(Written::new("record", path));
+            written.push(file.map_err(|error| write_error(folder, error))?);
         }
     }
     if let (Some(wave), Some(_)) = (&wave, &result.wave) {
-        written.push(Written::new("wave", wave.path.clone()));
+        written.push(Written::new("wave", wave.path.clone()).over(had_wave.then_some("replaced")));
     }
     if arguments.json {
         print(&json());
     } else {
         print(&summary::text(&loaded.scenario, document, &written));
+        // Who watches is told how to keep it; what goes into a file or another program stays as it is.
+        if arguments.out.is_none() && std::io::stdout().is_terminal() {
+            print(NOT_KEPT);
+        }
     }
     Ok(document.passed())
 }
@@ -336,6 +350,14 @@ fn histogram(document: &Document) -> String {
         }
     }
     out
+}
+
+/// Said to those who keep no result.
+const NOT_KEPT: &str = "not kept       --out DIR keeps the result, for why, report and replay";
+
+/// What is said of a file that is there already.
+fn replaced(path: &Path) -> Option<&'static str> {
+    path.exists().then_some("replaced")
 }
 
 fn write_error(path: &Path, error: std::io::Error) -> RunError {

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::compare::{refuse, threads};
 use super::progress::{self, Counter};
-use super::{Exit, complain, print};
+use super::{Exit, complain, output, print};
 use crate::scenario::{names, shipped};
 use crate::study::compare::study::{SHIPPED, Study, study_schema};
 use crate::study::compare::{page, table};
@@ -42,8 +42,8 @@ pub(super) struct Arguments {
     #[arg(long)]
     csv: bool,
     /// Write table and pictures as one HTML page that needs nothing else
-    #[arg(short, long, value_name = "FILE.html")]
-    output: Option<PathBuf>,
+    #[arg(short, long, alias = "output", value_name = "FILE.html")]
+    out: Option<PathBuf>,
     /// Write each picture as an SVG file into this folder (studies by name only)
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
@@ -64,6 +64,10 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         print(&list());
         return Exit::Fine;
     };
+    if let Err(error) = output::prepare_all(arguments.out.as_deref()) {
+        complain(&error);
+        return Exit::Bad;
+    }
     if let Some(study) = named::find(name) {
         if arguments.csv {
             complain(&"error: --csv is for study files");
@@ -95,14 +99,12 @@ fn list() -> String {
 }
 
 fn write_pictures(arguments: &Arguments, report: &Report) -> Result<(), String> {
-    let write =
-        |path: &Path, text: &str| std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
-    if let Some(path) = &arguments.output {
-        write(path, &report.html())?;
+    if let Some(path) = &arguments.out {
+        output::write(path, report.html())?;
     }
     if let Some(folder) = &arguments.svg {
         for (name, plot) in &report.plots {
-            write(&folder.join(format!("{name}.svg")), &plot.svg())?;
+            output::write(&folder.join(format!("{name}.svg")), plot.svg())?;
         }
     }
     Ok(())
@@ -127,7 +129,7 @@ fn beside_a_source(study: &named::Study, arguments: &Arguments) -> Exit {
     match result {
         Ok(report) => {
             if let Err(error) = write_pictures(arguments, &report) {
-                complain(&format_args!("error: {error}"));
+                complain(&error);
                 return Exit::Bad;
             }
             if arguments.json {
@@ -146,7 +148,7 @@ fn beside_a_source(study: &named::Study, arguments: &Arguments) -> Exit {
 
 fn beside_each_other(name: &str, arguments: &Arguments) -> Exit {
     if arguments.svg.is_some() {
-        complain(&"error: --svg is for studies by name; --output makes a page of a study file");
+        complain(&"error: --svg is for studies by name; --out makes a page of a study file");
         return Exit::Bad;
     }
     let study = match Study::load(name) {
@@ -163,10 +165,10 @@ fn beside_each_other(name: &str, arguments: &Arguments) -> Exit {
         Ok(outcome) => outcome,
         Err(stopped) => return refuse(&stopped),
     };
-    if let Some(path) = &arguments.output
-        && let Err(error) = std::fs::write(path, page::of_study(&outcome))
+    if let Some(path) = &arguments.out
+        && let Err(error) = output::write(path, page::of_study(&outcome))
     {
-        complain(&format_args!("error: cannot write {}: {error}", path.display()));
+        complain(&error);
         return Exit::Bad;
     }
     if arguments.json {

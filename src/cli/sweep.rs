@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use super::{Exit, complain, print, progress};
+use super::{Exit, complain, output, print, progress};
 use crate::scenario::expr::Value;
 use crate::study::sweep::file::{number, sweep_schema};
-use crate::study::sweep::{self, Options, Report, Row, Store, Sweep, SweepError};
+use crate::study::sweep::{self, Changes, Options, Report, Row, Store, Sweep, SweepError};
 
 /// Run scenarios over many values of their parameters.
 #[derive(Debug, Args)]
@@ -43,7 +43,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "FILE.toml", required_unless_present = "schema")]
     file: Option<PathBuf>,
     /// Folder of the results; it is made where there is none
-    #[arg(long, value_name = "DIR", required_unless_present = "schema")]
+    #[arg(short, long, value_name = "DIR", required_unless_present = "schema")]
     out: Option<PathBuf>,
     /// Threads; 0 is one for each processor
     #[arg(short, long, value_name = "N", default_value_t = 1)]
@@ -82,8 +82,8 @@ struct MergeArguments {
     /// Folders of the shards
     #[arg(value_name = "DIR", required = true)]
     parts: Vec<PathBuf>,
-    /// Folder of the result
-    #[arg(long, value_name = "DIR")]
+    /// Folder of the result; it is made where there is none
+    #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
 }
 
@@ -102,10 +102,13 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             print(&format!("{points} points in {}", merge.out.join("points.csv").display()));
             true
         }),
-        Some(Command::Export(export)) => sweep::export::parquet(&export.folder, &export.parquet).map(|points| {
-            print(&format!("{points} points in {}", export.parquet.display()));
-            true
-        }),
+        Some(Command::Export(export)) => output::prepare(&export.parquet)
+            .map_err(|error| SweepError::Write { path: export.parquet.clone(), error })
+            .and_then(|()| sweep::export::parquet(&export.folder, &export.parquet))
+            .map(|points| {
+                print(&format!("{points} points in {}", export.parquet.display()));
+                true
+            }),
         None if arguments.schema => {
             print(&serde_json::to_string_pretty(sweep_schema()).unwrap_or_default());
             Ok(true)
@@ -127,6 +130,7 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
         return Err(SweepError::Usage("a sweep needs FILE.toml and --out DIR".into()));
     };
     let read = Sweep::load(file)?;
+    output::possible(folder).map_err(|error| SweepError::Write { path: folder.clone(), error })?;
     progress::listen();
     let bar = ProgressBar::hidden();
     let started = std::time::Instant::now();
@@ -163,12 +167,31 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
     let outcome = sweep::run(&read, folder, &options);
     bar.finish_and_clear();
     let report = outcome?;
+    if let Some(changes) = &report.changes {
+        complain(&changed(changes, report.interrupted));
+    }
     for note in &report.notes {
         complain(&format_args!("note: {note}"));
     }
     let rows = Store::open(folder)?.rows()?;
     print(&summary(&read, &report, &rows, &folder.join("points.csv").display().to_string()));
     Ok(useful(&read, &rows) && !report.interrupted)
+}
+
+/// What a changed sweep file made of the points of the last run.
+fn changed(changes: &Changes, interrupted: bool) -> String {
+    let mut out = "note: the sweep or a scenario has changed: points that are still the same are kept".to_owned();
+    for line in &changes.what {
+        let _ = write!(out, "\n  {line}");
+    }
+    let Changes { kept, added, dropped, .. } = changes;
+    let _ = write!(out, "\n  points: {kept} kept, {added} computed anew");
+    if interrupted {
+        out.push_str(" before it was stopped");
+    } else {
+        let _ = write!(out, ", {dropped} of the last time not asked for any more");
+    }
+    out
 }
 
 /// Whether the table can answer what was asked: some point ran, and every objective has a value somewhere. Says what is not so.

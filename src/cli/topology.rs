@@ -1,6 +1,5 @@
 //! `watershed topology`: the switches and links of a scenario, as text, JSON or a picture.
 
-use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -60,8 +59,8 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             complain(&format_args!("error: a picture has room for {most} switches, there are {there}"));
             return Exit::Bad;
         };
-        if let Err(error) = fs::write(file, picture) {
-            complain(&format_args!("error: cannot write {}: {error}", file.display()));
+        if let Err(error) = super::output::write(file, picture) {
+            complain(&error);
             return Exit::Bad;
         }
     }

@@ -9,6 +9,7 @@ use super::{Exit, complain, print};
 use crate::probe::ascii::{Options, draw};
 use crate::probe::diff::{DiffOptions, diff};
 use crate::probe::{Period, Selection};
+use crate::scenario::kind::{self, Kind};
 use crate::scenario::units::femtoseconds;
 
 /// Compare waveforms or show them as text.
@@ -70,7 +71,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                     if found.is_equal() { Exit::Fine } else { Exit::Failed }
                 }
                 Err(error) => {
-                    complain(&format!("error: {error}"));
+                    complain(&no_wave(&[a, b]).unwrap_or_else(|| format!("error: {error}")));
                     Exit::Bad
                 }
             }
@@ -82,12 +83,18 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                     Exit::Fine
                 }
                 Err(error) => {
-                    complain(&format!("error: {error}"));
+                    complain(&no_wave(&[file]).unwrap_or_else(|| format!("error: {error}")));
                     Exit::Bad
                 }
             }
         }
     }
+}
+
+/// What the first of these files is that is surely no waveform.
+fn no_wave(files: &[&PathBuf]) -> Option<String> {
+    let other = |file: &&&PathBuf| kind::surely_other(file, &[Kind::Wave]).is_some();
+    files.iter().find(other).map(|file| kind::instead(file, "a waveform"))
 }
 
 fn show(

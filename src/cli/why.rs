@@ -92,13 +92,13 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     if let Some(name) = &arguments.collective {
         let mut known: Vec<&str> = scenario.collectives.iter().map(|found| found.name.as_str()).collect();
         known.extend(scenario.armed.iter().flat_map(|armed| &armed.reductions).map(|found| found.name.as_str()));
+        known.extend(scenario.hosts.iter().map(|found| found.name.as_str()));
         known.extend(scenario.pbv.iter().flat_map(|pbv| &pbv.collectives).map(|found| found.name.as_str()));
         if known.is_empty() {
             return Err("error: the result has no collectives; --packet names packets".into());
         }
         if !known.contains(&name.as_str()) {
-            let list = crate::scenario::names::one_of(&known);
-            return Err(format!("error: the result has no collective \"{name}\", but {list}"));
+            return Err(super::unknown("the result has no collective", name, &known));
         }
     }
     if let Some(Packet { source: Some(source), .. }) = arguments.packet {

@@ -22,7 +22,7 @@
 
 use super::network::{At, SwitchCfg, Tables};
 use super::switch::{Arbiters, Cx, NO_TIMER, Scratch};
-use super::wires::{AGAIN, Channel, Flow, Gate, Link, Masks, Phase, Wires};
+use super::wires::{AGAIN, Channel, Flow, Gate, Link, Masks, NodeInfo, Phase, Wires};
 use super::{Join, Pipeline, PortSet, RouterCfg, switch_alloc, vc_alloc};
 use crate::kernel::Wake;
 
@@ -91,7 +91,8 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
         changed: false,
         wake: Wake::OnInput,
     };
-    match (cx.wires.nodes[cx.node as usize].one_word, here.flow.watched) {
+    let NodeInfo { one_word, traced, .. } = cx.wires.nodes[cx.node as usize];
+    match (one_word, here.flow.watched || traced) {
         (true, false) => serve_word::<false, T, W>(&mut here, cx.tables),
         (true, true) => serve_word::<true, T, W>(&mut here, cx.tables),
         (false, _) => serve_words(&mut here, cx.tables),
@@ -132,7 +133,7 @@ pub(super) fn tick_word<T: Tables<W>, const W: usize>(
         changed: false,
         wake: Wake::OnInput,
     };
-    if here.flow.watched {
+    if here.flow.watched || info.traced {
         serve_word::<true, T, W>(&mut here, tables);
     } else {
         serve_word::<false, T, W>(&mut here, tables);

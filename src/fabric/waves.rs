@@ -134,6 +134,7 @@ where
             if let Some(all) = &mut self.first.wires.flow.seen {
                 all.traced[gp as usize] = seen;
             }
+            self.first.wires.nodes[node as usize].traced |= seen;
         }
         if node >= self.switches || info.engine {
             waves.blocks[node as usize] = self.view(waves, &path, View::Block(node));
@@ -156,6 +157,9 @@ where
         self.first.awake.clear();
         self.sample();
         self.first.wires.flow.seen = None;
+        for node in 0..self.plan.nodes.len() {
+            self.first.wires.nodes[node].traced = false;
+        }
         self.waves.take().map(|waves| waves.tracer)
     }
 

@@ -163,6 +163,8 @@ pub(super) struct NodeInfo {
     pub one_word: bool,
     /// The same, and there is nothing but point-to-point channels.
     pub plain: bool,
+    /// Whether waves record anything of it.
+    pub traced: bool,
     /// Whether a returning credit wakes the node: not if nothing there waits for one.
     pub heeds: bool,
 }
@@ -263,9 +265,9 @@ pub(super) struct Flow {
     pub front: u16,
     /// Cycles after switch allocation until the flit is on the link.
     pub post: u16,
-    /// Whether anybody looks at single events, or links need more than a glance: monitors, waves, the journal, parts of a
-    /// divided system, links that are busy for several cycles. What moves flits is compiled with and without all that;
-    /// set at the start of every cycle.
+    /// Whether anybody looks at single events everywhere, or links need more than a glance: monitors, the journal, parts
+    /// of a divided system, links that are busy for several cycles. What moves flits is compiled with and without all
+    /// that; set at the start of every cycle. Waves look at what goes on at the nodes they trace only.
     pub(super) watched: bool,
     /// Cycles a switch takes to process a credit.
     pub(super) credit_delay: u16,
@@ -331,7 +333,17 @@ impl Wires {
             let one_word = words == 1 && !cfg.pipeline.is_slow() && !cfg.router.speculative && passages <= 64;
             let plain = one_word && !node.engine && plan.vcs.set == 0 && node.kind == NodeKind::Switch;
             let (ports, engine) = (node.ports, node.engine);
-            nodes.push(NodeInfo { port_base: 0, mask_base: 0, ports, words, engine, one_word, plain, heeds });
+            nodes.push(NodeInfo {
+                port_base: 0,
+                mask_base: 0,
+                ports,
+                words,
+                engine,
+                one_word,
+                plain,
+                traced: false,
+                heeds,
+            });
         }
         // Ports are numbered part by part.
         let (mut port_base, mut mask_base) = (0u32, 0u32);
@@ -578,7 +590,7 @@ impl Wires {
         let entry = self.flow.store(flit);
         let (link, gate) = (&mut self.links[port as usize], &mut self.gates[port as usize]);
         let out = &mut self.channels[q];
-        if self.flow.watched {
+        if self.flow.watched || self.flow.seen.is_some() {
             self.flow.send::<true>(link, gate, out, (port, vc), entry, pipeline, waited);
         } else {
             self.flow.send::<false>(link, gate, out, (port, vc), entry, pipeline, waited);
@@ -628,8 +640,15 @@ impl Wires {
                 out.owner = 0;
                 gate.free |= 1 << vc;
             }
-            if self.nodes[back.node as usize].heeds {
+            let node = &self.nodes[back.node as usize];
+            if node.heeds {
                 self.wake.insert(back.node);
+            }
+            if node.traced
+                && let Some(seen) = &mut self.flow.seen
+                && seen.traced[(back.queue >> shift) as usize]
+            {
+                seen.channels.push(back.queue);
             }
         }
     }
@@ -934,7 +953,7 @@ impl Flow {
     /// Whether anybody looks at single events; see [`Flow::watched`].
     fn is_watched(&self) -> bool {
         let whole = self.home.start == 0 && self.home.end == self.ports;
-        self.monitor.is_some() || self.seen.is_some() || self.journal.is_some() || self.busy.len() > 0 || !whole
+        self.monitor.is_some() || self.journal.is_some() || self.busy.len() > 0 || !whole
     }
 
     /// Whether a port's link can take a flit in this cycle; or else from when on.

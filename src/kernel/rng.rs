@@ -27,10 +27,10 @@ impl Rng {
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         // Widening multiplication with rejection of the short interval.
-        let threshold = bound.wrapping_neg() % bound;
         loop {
             let product = u128::from(self.bits()) * u128::from(bound);
-            if product as u64 >= threshold {
+            // The interval is shorter than the bound, so most draws need no division.
+            if product as u64 >= bound || product as u64 >= bound.wrapping_neg() % bound {
                 return (product >> 64) as u64;
             }
         }

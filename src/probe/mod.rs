@@ -60,6 +60,7 @@
 //! |---|---|
 //! | [`select`](Selection) | globs on names, depth, window |
 //! | `vcd_out` | [`VcdSink`]: VCD file, names of states, GTKWave save file |
+//! | `writer` | [`WriterThread`]: a thread of its own for one of these |
 //! | `gtkw` | contents of the GTKWave save file and its translation tables |
 //! | [`vcd_in`] | streaming VCD reader |
 //! | [`diff`] | first difference of two waveforms |
@@ -81,14 +82,19 @@ mod fst_out;
 mod gtkw;
 pub mod ladder;
 mod select;
+mod state;
 mod trigger;
 pub mod vcd_in;
 mod vcd_out;
+mod writer;
 
 pub use fst_out::FstSink;
 pub use select::{NothingSelected, Selection, SelectionError};
 pub use trigger::{Condition, Fired, Lookup, Reading, Trigger, TriggerSink};
 pub use vcd_out::{MemoryFile, VcdSink};
+pub use writer::WriterThread;
+
+use state::State;
 
 /// Names of a state's values, in order from 0.
 #[derive(Debug, PartialEq, Eq)]

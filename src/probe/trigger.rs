@@ -13,6 +13,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::state::State;
 use super::{Declarations, Period, SignalId, Sink, SinkSummary, Slot, Value, Values, words};
 
 /// What a condition may ask for: the value of a signal by its name.
@@ -50,33 +51,6 @@ impl Fired {
     /// The time at which the condition held first, in ps.
     pub fn time_ps(&self) -> Option<u64> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// All values at a moment.
-#[derive(Debug, Clone, Default)]
-struct State {
-    slots: Vec<Slot>,
-    wide: Vec<u64>,
-}
-
-impl State {
-    fn values(&self) -> Values<'_> {
-        Values { slots: &self.slots, wide: &self.wide }
-    }
-
-    fn apply(&mut self, changes: &Changes) {
-        for (signal, slot, wide) in changes {
-            let mine = &mut self.slots[*signal as usize];
-            if slot.width <= 64 {
-                *mine = *slot;
-            } else {
-                // The place of a wide value stays; its words move.
-                mine.unknown = slot.unknown;
-                let begin = mine.value as usize;
-                self.wide[begin..begin + wide.len()].copy_from_slice(wide);
-            }
-        }
     }
 }
 
@@ -162,7 +136,9 @@ impl TriggerSink {
         self.inner.dump(time, self.base.values())?;
         self.written = time;
         while let Some((time, changes)) = self.ring.pop_front() {
-            self.base.apply(&changes);
+            for (signal, slot, wide) in &changes {
+                self.base.set(*signal, slot, wide);
+            }
             let signals: Vec<SignalId> = changes.iter().map(|(signal, ..)| *signal).collect();
             self.inner.step(time, &signals, self.base.values())?;
             self.written = time;
@@ -202,7 +178,7 @@ impl Sink for TriggerSink {
     }
 
     fn dump(&mut self, time_ps: u64, values: Values<'_>) -> io::Result<()> {
-        self.base = State { slots: values.slots.to_vec(), wide: values.wide.to_vec() };
+        self.base = State::of(values);
         self.base_time = Some(time_ps);
         self.look(time_ps, values)
     }
@@ -237,7 +213,9 @@ impl Sink for TriggerSink {
                 let oldest = time_ps.saturating_sub(self.span(self.trigger.before));
                 while self.ring.front().is_some_and(|(time, _)| *time < oldest) {
                     if let Some((time, changes)) = self.ring.pop_front() {
-                        self.base.apply(&changes);
+                        for (signal, slot, wide) in &changes {
+                            self.base.set(*signal, slot, wide);
+                        }
                         self.base_time = Some(time);
                     }
                 }

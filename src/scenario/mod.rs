@@ -33,6 +33,7 @@
 //! | [`embedding`] | the trees of collectives, read back from the registers |
 //! | [`drawing`] | a topology as text and as a picture |
 //! | [`soundness`] | that packets arrive and cannot deadlock, shown before cycle 0 |
+//! | [`kind`] | what a file is that was given as something else |
 //! | [`expr`] | expressions over values: filters, metrics, triggers |
 //! | [`estimate`] | how big a waveform will be |
 //! | [`cost`] | storage, units and gate equivalents of what a scenario builds |
@@ -64,6 +65,7 @@ pub mod golden;
 pub mod graph;
 pub mod hosts;
 pub mod inherit;
+pub mod kind;
 pub mod ladder;
 pub mod limits;
 pub mod measure;
@@ -140,6 +142,34 @@ impl Loaded {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn load_file(path: &Path, overrides: &[String]) -> Result<Loaded, Problems> {
+    let read = || {
+        let text = read_file(path)?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        load_text(&path.display().to_string(), &text, base, &stem, overrides)
+    };
+    // What a file is that is no scenario at all says more than what is wrong with it as a scenario.
+    let other = || kind::Kind::of(path).is_no_scenario().then(|| Problems::of_file(path, "a scenario"));
+    read().map_err(|problems| other().unwrap_or(problems))
+}
+
+/// The text of a scenario with what it inherits, not yet checked.
+///
+/// # Errors
+/// It is not TOML, or what it extends cannot be read.
+pub(crate) fn source_of(name: &str, text: &str, base: &Path) -> Result<Source, Problems> {
+    let (mut source, syntax) = Source::parse(name, text);
+    match syntax.map_or_else(|| inherit::inherit(&mut source, base), Err) {
+        Ok(()) => Ok(source),
+        Err(problem) => Err(Problems::new(Arc::new(source), vec![problem])),
+    }
+}
+
+/// Reads the text of a scenario file.
+///
+/// # Errors
+/// There is none, or it is too long or no text.
+pub(crate) fn read_file(path: &Path) -> Result<String, Problems> {
     let name = path.display().to_string();
     let fail = |message: String| Problems::new(Arc::new(Source::empty(name.clone())), vec![Problem::general(message)]);
     let size = std::fs::metadata(path)
@@ -152,14 +182,11 @@ pub fn load_file(path: &Path, overrides: &[String]) -> Result<Loaded, Problems> 
         return Err(fail(format!("the file has {size} bytes; a scenario has up to {}", limits::SCENARIO_BYTES)));
     }
     let bytes = std::fs::read(path).map_err(|error| fail(format!("cannot read the scenario: {error}")))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let line = error.as_bytes()[..valid].split(|byte| *byte == b'\n').count();
         fail(format!("the file is not UTF-8 text, from line {line} on"))
-    })?;
-    let base = path.parent().unwrap_or(Path::new(""));
-    let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    load_text(&name, &text, base, &stem, overrides)
+    })
 }
 
 /// Reads and checks a scenario from a string. `base` is the folder data files are relative to, `stem` the name it has

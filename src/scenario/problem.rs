@@ -123,6 +123,20 @@ impl Problem {
         self
     }
 
+    /// The same problem at another place: that of the text it was made from.
+    #[must_use]
+    pub(crate) fn moved(mut self, span: Span) -> Self {
+        self.0.place = Place::Text(span);
+        self
+    }
+
+    /// The same problem with the value at another path.
+    #[must_use]
+    pub(crate) fn moved_to(mut self, path: String) -> Self {
+        self.0.place = Place::Value(path);
+        self
+    }
+
     pub(crate) fn has_no_help(&self) -> bool {
         self.0.help.is_empty()
     }
@@ -194,6 +208,16 @@ impl Problems {
         });
         list.dedup();
         Self { source, list }
+    }
+
+    /// The problem of a file that is something else than what is wanted.
+    pub fn of_file(path: &std::path::Path, wanted: &str) -> Self {
+        let kind = super::kind::Kind::of(path);
+        let mut problem = Problem::general(format!("this is {}, not {wanted}", kind.words()));
+        if let Some(help) = kind.taken_by(path) {
+            problem = problem.help(help);
+        }
+        Self::new(Arc::new(Source::empty(path.display().to_string())), vec![problem])
     }
 
     /// The problems.

@@ -122,6 +122,12 @@ pub struct CollectiveResult {
     pub latency_cycles: Option<u64>,
     /// The same in ns.
     pub latency_ns: Option<f64>,
+    /// The whole job: the same as the latency. All families and software have these two, so that jobs can be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_cycles: Option<u64>,
+    /// The same in ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_ns: Option<f64>,
     /// Elements over latency.
     pub elements_per_cycle: Option<f64>,
     /// The result as bit patterns, one a element.
@@ -309,6 +315,8 @@ impl CollectiveResult {
             end_cycle: None,
             latency_cycles: None,
             latency_ns: None,
+            job_cycles: None,
+            job_ns: None,
             elements_per_cycle: None,
             results: Vec::new(),
             oracle: Vec::new(),
@@ -327,6 +335,7 @@ impl CollectiveResult {
         self.end_cycle = Some(end_cycle);
         self.latency_cycles = Some(latency);
         self.latency_ns = Some(loaded.scenario.clock.nanoseconds(latency));
+        (self.job_cycles, self.job_ns) = (self.latency_cycles, self.latency_ns);
         self.elements_per_cycle = (latency > 0).then(|| self.elements as f64 / latency as f64);
     }
 }

@@ -13,12 +13,20 @@ use crate::oracle::compare::apart;
 pub struct Written {
     what: &'static str,
     path: PathBuf,
+    before: &'static str,
 }
 
 impl Written {
     /// A file and what it is.
     pub fn new(what: &'static str, path: PathBuf) -> Self {
-        Self { what, path }
+        Self { what, path, before: "" }
+    }
+
+    /// Says what came of a file that was there before: "replaced" or "as it was".
+    #[must_use]
+    pub fn over(mut self, before: Option<&'static str>) -> Self {
+        self.before = before.unwrap_or_default();
+        self
     }
 }
 
@@ -91,7 +99,8 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
         Outcome::Deadlock => line(&mut out, "outcome", "not finished: nothing moves any more"),
     }
     for file in written {
-        line(&mut out, file.what, &file.path.display().to_string());
+        let before = if file.before.is_empty() { String::new() } else { format!(" ({})", file.before) };
+        line(&mut out, file.what, &format!("{}{before}", file.path.display()));
     }
     out
 }

@@ -146,7 +146,7 @@ fn a_sweep_that_answers_nothing_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let begin = "[[scenario]]\nfile = \"barrier-die\"\n[[axis]]\n";
     for (rest, status, words) in [
-        ("key = \"switch.ceng.stagez\"\nvalues = [1, 2]\n", 1, "error: none of 2 points could be run"),
+        ("key = \"armed.engine.stages\"\nvalues = [1, 2]\n", 1, "error: none of 2 points could be run"),
         (
             "key = \"switch.ceng.stages\"\nvalues = [1, 2]\n[[objective]]\nname = \"stalls\"\nvalue = \"links.busiest.0.stallz\"\n",
             1,

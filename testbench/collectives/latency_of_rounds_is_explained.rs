@@ -56,7 +56,8 @@ fn assert_whole(result: &RunResult, what: &str) -> usize {
     latencies.len()
 }
 
-fn shipped(family: Family, most_rounds: u32) -> usize {
+/// Explains all shipped scenarios of a family with so many rounds; how many collectives there were.
+fn shipped(family: Family, rounds_from: u32, rounds_to: u32) -> usize {
     let mut collectives = 0;
     for (path, text) in SHIPPED {
         let base = Path::new(ROOT).join(path);
@@ -65,7 +66,7 @@ fn shipped(family: Family, most_rounds: u32) -> usize {
         let armed = scenario.armed.iter().flat_map(|armed| &armed.reductions).map(|of| of.rounds);
         let pbv = scenario.pbv.iter().flat_map(|pbv| &pbv.collectives).map(|of| of.rounds);
         let rounds: u32 = armed.chain(pbv).sum();
-        if scenario.family != family || rounds > most_rounds {
+        if scenario.family != family || !(rounds_from..=rounds_to).contains(&rounds) {
             continue;
         }
         let plain = run(&loaded, &RunOptions::default()).unwrap();
@@ -79,14 +80,23 @@ fn shipped(family: Family, most_rounds: u32) -> usize {
 
 #[test]
 fn every_small_shipped_armed_scenario_adds_up() {
-    let collectives = shipped(Family::Armed, 100);
+    let collectives = shipped(Family::Armed, 0, 100);
     assert!(collectives >= 15, "{collectives}");
 }
 
 #[test]
 fn every_small_shipped_pbv_scenario_adds_up() {
-    let collectives = shipped(Family::Pbv, 100);
+    let collectives = shipped(Family::Pbv, 0, 100);
     assert!(collectives >= 10, "{collectives}");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn every_shipped_scenario_of_many_rounds_adds_up() {
+    // A thousand rounds twice over, in the orders of arrival that come, and five thousand with faults.
+    let armed = shipped(Family::Armed, 101, u32::MAX);
+    assert!(armed >= 3, "{armed}");
+    shipped(Family::Pbv, 101, u32::MAX);
 }
 
 /// Small random systems: topologies, late and slow participants, faults, overheads.

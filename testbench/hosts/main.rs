@@ -6,4 +6,5 @@
 mod support;
 
 mod costs_are_the_model_s;
+mod latency_is_explained;
 mod results_are_the_oracle_s;

@@ -318,7 +318,8 @@ impl Traffic {
     #[inline]
     fn channels(&self, lane: usize, io: &Io<'_>) -> (u8, u8) {
         let vcs = io.vcs();
-        let each = vcs.unicast / self.lanes.len() as u8;
+        let lanes = self.lanes.len() as u8;
+        let each = if lanes == 1 { vcs.unicast } else { vcs.unicast / lanes };
         (vcs.set + each * lane as u8, each)
     }
 

@@ -24,14 +24,16 @@
 //! a partner that is ahead need not wait; a flag costs no memory bandwidth; of arrivals and reads each gets every other
 //! word of the memory when it is short; the processor itself is never the limit.
 
+pub mod log;
 pub mod schedule;
 
 use super::OpSelect;
 use super::core::Core;
 use crate::arith::{Unit, lanes_apply};
-use crate::fabric::{Flit, Io};
+use crate::fabric::{Flit, Io, Tag};
 use crate::kernel::{Cycle, Wake};
 use crate::probe::{EnumTable, Scope};
+use log::{Doing, Log};
 use schedule::{Merge, Round, Schedule};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -129,6 +131,7 @@ pub struct Host {
     words_received: u64,
     messages: u64,
     rounds_done: u32,
+    log: Option<Box<Log>>,
 }
 
 impl Host {
@@ -157,7 +160,23 @@ impl Host {
             words_received: 0,
             messages: 0,
             rounds_done: 0,
+            log: None,
         }
+    }
+
+    /// Lets it write down when its rounds begin, wait and end.
+    pub fn keep_log(&mut self) {
+        self.log = Some(Box::default());
+    }
+
+    /// What it wrote down, if it was asked to.
+    pub fn log(&self) -> Option<&Log> {
+        self.log.as_deref()
+    }
+
+    /// The round that a flit of a message belongs to.
+    pub fn round_of(tag: Tag) -> u32 {
+        (tag.seq() >> INDEX_BITS) as u32
     }
 
     /// Lets it start in cycle `start`.
@@ -228,6 +247,9 @@ impl Host {
             self.round = self.job.schedule.round(self.rank, self.number.min(rounds - 1));
         }
         self.state = if self.number >= rounds { State::Done } else { State::Overhead(now + self.job.overhead) };
+        if let (Some(log), true) = (&mut self.log, self.number < rounds) {
+            log.begin(self.number, now, now + self.job.overhead);
+        }
         (self.sent_q, self.flag_sent_q, self.merged_q, self.left_q) = (0, false, 0, 3);
     }
 
@@ -245,7 +267,10 @@ impl Host {
             }
             if flit.tag.head() {
                 io.take(0, vc);
-                let (round, index) = ((flit.tag.seq() >> INDEX_BITS) as u32, flit.tag.seq() & FLAG);
+                let (round, index) = (Self::round_of(flit.tag), flit.tag.seq() & FLAG);
+                if let Some(log) = &mut self.log {
+                    log.arrive(round, now);
+                }
                 if index == FLAG {
                     self.landings.entry(round).or_default().flag = true;
                 } else {
@@ -265,6 +290,9 @@ impl Host {
             if landing.words.len() <= next as usize {
                 landing.words.resize(next as usize + 1, 0);
             }
+            if let Some(log) = &mut self.log {
+                log.arrive(round, now);
+            }
             landing.words[next as usize] = flit.word;
             landing.landed += 1;
             self.words_received += 1;
@@ -281,6 +309,13 @@ impl Host {
         }
     }
 
+    /// Writes down what sending came to.
+    fn note(&mut self, now: Cycle, doing: Doing) {
+        if let Some(log) = &mut self.log {
+            log.send(now, doing);
+        }
+    }
+
     fn send(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
         let Some(send) = &self.round.send else { return false };
         let (words, total) = (send.words.clone(), send.words.end - send.words.start);
@@ -294,7 +329,12 @@ impl Host {
             // The head of the next packet, or the flag.
             let start = self.next_vc;
             let turn = |i: u8| vcs.set + (start + i) % vcs.unicast;
-            let Some(vc) = (0..vcs.unicast).map(turn).find(|&vc| io.can_start(0, vc)) else { return false };
+            let Some(vc) = (0..vcs.unicast).map(turn).find(|&vc| io.can_start(0, vc)) else {
+                let room = (0..vcs.unicast).map(turn).any(|vc| io.has_room(0, vc));
+                self.note(io.now(), if room { Doing::Work } else { Doing::NoCredit });
+                return false;
+            };
+            self.note(io.now(), Doing::Work);
             self.next_vc = (vc - vcs.set + 1) % vcs.unicast;
             let is_flag = self.sent_q == total;
             let index = if is_flag { FLAG } else { self.sent_q / per_packet };
@@ -305,17 +345,23 @@ impl Host {
             if is_flag {
                 self.flag_sent_q = true;
                 self.messages += 1;
+                if let Some(log) = &mut self.log {
+                    log.sent(io.now());
+                }
             } else {
                 self.leaving = Some(vc);
             }
             return false;
         };
         if !io.can_send(0, vc) {
+            self.note(io.now(), if io.credits(0, vc) > 0 { Doing::Work } else { Doing::NoCredit });
             return false;
         }
         if !core.memory_mut().grant(io.now()) {
+            self.note(io.now(), Doing::Memory);
             return true;
         }
+        self.note(io.now(), Doing::Work);
         self.write_last_q = false;
         let index = self.sent_q % per_packet + 1;
         let packet = self.sent_q / per_packet;
@@ -339,10 +385,16 @@ impl Host {
         // A word a cycle at most, as fast as the memory is.
         while self.left_q > 0 {
             if !core.memory_mut().grant(now) {
+                if let Some(log) = &mut self.log {
+                    log.merge(now, Doing::Memory);
+                }
                 return true;
             }
             self.write_last_q = false;
             self.left_q -= 1;
+        }
+        if let Some(log) = &mut self.log {
+            log.merge(now, Doing::Work);
         }
         self.left_q = 3;
         let at = (start + self.merged_q) as usize;
@@ -372,6 +424,9 @@ impl Host {
                 if !sent || !here {
                     return;
                 }
+                if let Some(log) = &mut self.log {
+                    log.exchanged(now);
+                }
                 if self.round.merge != Merge::Copy && incoming > 0 {
                     self.state = State::Merge;
                     return;
@@ -392,6 +447,9 @@ impl Host {
         };
         if !over {
             return;
+        }
+        if let Some(log) = &mut self.log {
+            log.over(now);
         }
         self.landings.remove(&self.number);
         self.rounds_done += 1;

@@ -60,6 +60,9 @@ pub struct ReductionResult {
     pub participants: u64,
     /// How its rounds ended, opening barriers included.
     pub outcomes: Outcomes,
+    /// How many of them were opening barriers.
+    #[serde(default)]
+    pub opening_rounds: u64,
     /// Attempts beyond the first of all rounds.
     pub retries: u64,
     /// Cycle of the first arming.
@@ -75,6 +78,13 @@ pub struct ReductionResult {
     pub latency_mean_cycles: Option<f64>,
     /// The same: largest.
     pub latency_max_cycles: Option<u64>,
+    /// The whole job: from the first contribution to the last participant having the last result. Null if a round did not end
+    /// whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_cycles: Option<u64>,
+    /// The same in ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_ns: Option<f64>,
     /// Time-outs the source recommends for what was seen: the mean interval between reductions and twice the largest spread
     /// of arrivals, in units of 1024 cycles, rounded up (R-ENG-9).
     pub timeout_hint_1024_cycles: Option<u64>,
@@ -159,6 +169,17 @@ impl Outcomes {
         self.open += other.open;
     }
 
+    /// All of them.
+    pub fn rounds(&self) -> u64 {
+        let Self { complete, after_retry, incomplete, silent, open } = self;
+        complete + after_retry + incomplete + silent + open
+    }
+
+    /// Whether every round ended with a whole and right result.
+    pub fn all_whole(&self) -> bool {
+        self.incomplete + self.silent + self.open == 0
+    }
+
     /// In words.
     pub fn words(&self) -> String {
         let mut text = format!("{} complete", self.complete);
@@ -176,6 +197,17 @@ impl Outcomes {
     }
 }
 
+/// Rounds that were asked for and the opening barriers before them: "16 rounds and 8 opening ones".
+pub fn rounds_in_words(all: u64, opening: u64) -> String {
+    let asked = all.saturating_sub(opening);
+    let plural = if asked == 1 { "" } else { "s" };
+    match opening {
+        0 => format!("{asked} round{plural}"),
+        1 => format!("{asked} round{plural} and an opening one"),
+        more => format!("{asked} round{plural} and {more} opening ones"),
+    }
+}
+
 impl ArmedResult {
     /// Lines of the summary: a label and a text each.
     pub fn lines(&self, nanoseconds: impl Fn(u64) -> f64) -> Vec<(String, String)> {
@@ -184,9 +216,7 @@ impl ArmedResult {
         let count = |key: &str| self.engines.get(key).and_then(serde_json::Value::as_u64).unwrap_or(0);
         for reduction in &self.reductions {
             let ReductionResult { name, op, participants, method, outcomes, .. } = reduction;
-            let rounds =
-                outcomes.complete + outcomes.after_retry + outcomes.incomplete + outcomes.silent + outcomes.open;
-            let plural = if rounds == 1 { "" } else { "s" };
+            let rounds = rounds_in_words(outcomes.rounds(), reduction.opening_rounds);
             let how = match (&reduction.refused, method.as_str()) {
                 (Some(why), _) => format!(" in software: the tree was refused ({why})"),
                 (_, "software") => " in software".into(),
@@ -198,7 +228,7 @@ impl ArmedResult {
                 Some(false) => ", bit-exact: NO",
                 None => "",
             };
-            lines.push((name.clone(), format!("{op} over {participants} end points, {rounds} round{plural}{how}")));
+            lines.push((name.clone(), format!("{op} over {participants} end points, {rounds}{how}")));
             lines.push((String::new(), format!("{}{exact}", outcomes.words())));
             if let Some(why) = &reduction.one_tree {
                 lines.push((String::new(), format!("only one tree: {why}")));

@@ -293,6 +293,7 @@ impl<'a> Run<'a> {
             multicast_ids: job.trees.clone(),
             participants: u64::from(reduction.participants),
             outcomes: Outcomes::default(),
+            opening_rounds: 0,
             retries: 0,
             start_cycle: flows.iter().filter_map(|(_, rounds)| rounds.first()).map(|round| round.armed).min(),
             first_contribution_cycle: None,
@@ -300,6 +301,8 @@ impl<'a> Run<'a> {
             latency_min_cycles: None,
             latency_mean_cycles: None,
             latency_max_cycles: None,
+            job_cycles: None,
+            job_ns: None,
             timeout_hint_1024_cycles: None,
             merged_at: Vec::new(),
             distinct_values: 0,
@@ -366,6 +369,7 @@ impl<'a> Run<'a> {
                     RoundEnd::AfterRetry => (&mut outcomes.after_retry, "after-retry"),
                 };
                 *slot += 1;
+                result.opening_rounds += u64::from(round.round.data.is_none());
                 if let Some(fault) = &fault {
                     let what = round.round.data.map_or_else(|| "opening".into(), |data| format!("round {data}"));
                     first_wrong.get_or_insert_with(|| format!("{what}: {fault}"));
@@ -415,6 +419,10 @@ impl<'a> Run<'a> {
         };
         let leaves = told.first_entered.iter().filter(|(key, _)| key.1.is_some()).map(|(_, &cycle)| cycle);
         result.first_contribution_cycle = leaves.chain(flows.iter().filter_map(data)).min();
+        let whole = result.end_cycle.filter(|_| result.outcomes.all_whole());
+        let first = result.first_contribution_cycle.or(result.start_cycle);
+        result.job_cycles = whole.zip(first).map(|(end, first)| end.saturating_sub(first));
+        result.job_ns = result.job_cycles.map(|cycles| self.loaded.scenario.clock.nanoseconds(cycles));
         let total: u64 = merged.values().sum();
         // From the leaves up: the deepest engines first, software last.
         let mut places: Vec<(MergedAt, u64)> = merged.into_iter().collect();

@@ -47,6 +47,12 @@ pub struct HostResult {
     pub latency_cycles: Option<u64>,
     /// The same in ns.
     pub latency_ns: Option<f64>,
+    /// The whole job: the same as the latency. All families and software have these two, so that jobs can be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_cycles: Option<u64>,
+    /// The same in ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_ns: Option<f64>,
     /// Every rank's every element has the oracle's bits; null if that was not checked.
     pub bit_exact: Option<bool>,
 }
@@ -79,6 +85,8 @@ pub fn report(loaded: &Loaded, ready: &Ready, starts: &[Option<u64>], oracle: bo
             end_cycle: None,
             latency_cycles: None,
             latency_ns: None,
+            job_cycles: None,
+            job_ns: None,
             bit_exact: None,
         };
         if host.mode == HostMode::Ideal {
@@ -115,6 +123,7 @@ pub fn report(loaded: &Loaded, ready: &Ready, starts: &[Option<u64>], oracle: bo
             let latency = end.saturating_sub(start);
             result.latency_cycles = Some(latency);
             result.latency_ns = Some(loaded.scenario.clock.nanoseconds(latency));
+            (result.job_cycles, result.job_ns) = (result.latency_cycles, result.latency_ns);
             checks.push(volumes(host, &result));
         }
         results.push(result);

@@ -86,6 +86,13 @@ pub struct CollectiveResult {
     pub latency_mean_cycles: Option<f64>,
     /// The same: largest.
     pub latency_max_cycles: Option<u64>,
+    /// The whole job: from the first contribution to the last participant having the last result. Null if a round did not end
+    /// whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_cycles: Option<u64>,
+    /// The same in ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_ns: Option<f64>,
     /// Results of complete rounds that differ from each other.
     pub distinct_values: u64,
     /// The first rounds, and those that did not complete at once.
@@ -141,7 +148,7 @@ impl CollectiveResult {
             }
             _ => format!("{kind} ({op}) of {data}"),
         };
-        let rounds = outcomes.complete + outcomes.after_retry + outcomes.incomplete + outcomes.silent + outcomes.open;
+        let rounds = outcomes.rounds();
         let tree = if self.levels == 0 {
             "one engine".to_owned()
         } else {

@@ -416,6 +416,8 @@ impl<'a> Run<'a> {
             latency_min_cycles: None,
             latency_mean_cycles: None,
             latency_max_cycles: None,
+            job_cycles: None,
+            job_ns: None,
             distinct_values: 0,
             rounds: Vec::new(),
             more_rounds: 0,
@@ -512,6 +514,9 @@ impl<'a> Run<'a> {
             result.latency_max_cycles = latencies.iter().copied().max();
             result.latency_mean_cycles = Some(latencies.iter().sum::<u64>() as f64 / latencies.len() as f64);
         }
+        let whole = result.end_cycle.filter(|_| result.outcomes.all_whole());
+        result.job_cycles = whole.zip(result.start_cycle).map(|(end, first)| end.saturating_sub(first));
+        result.job_ns = result.job_cycles.map(|cycles| self.loaded.scenario.clock.nanoseconds(cycles));
         let mut checks = Vec::new();
         if reader.is_some() {
             result.bit_exact = (checked > 0).then_some(wrong.is_none());

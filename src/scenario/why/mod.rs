@@ -11,38 +11,19 @@
 //! | PIUMA ([`piuma`]) | a word of a collective or scan | word of the vector | the collective's start | the word landed, the last participant was done |
 //! | armed ([`armed`]) | a round | data round | the root armed it | the last participant had the result |
 //! | PBV ([`pbv`]) | a round | run, from 1 | the source sent the command | the last participant had the answer |
+//! | software on the PIUMA fabric ([`hosts`]) | the last rank's rounds, and those of its partners | round of the schedule, from 1 | the host's start | its last rank was done |
 //! | any with traffic ([`packet`]) | a point-to-point packet | `SOURCE:NUMBER` | it was created | its tail arrived |
 //!
 //! The latencies that results of the armed and PBV families name begin later, with the last contribution: [`Why`] has that
 //! cycle, no part crosses it, and the parts behind it add up to that latency.
 //!
-//! | kind | the cycles in which |
-//! |---|---|
-//! | late start | the participant at the beginning of the path had not been called yet, or its task waited for another one |
-//! | compute | it worked on its contribution |
-//! | memory read | its memory had not granted or delivered the word: its words before came first |
-//! | software | a process received, merged or sent a frame, or its processor was busy with another |
-//! | queue | messages that were made before had to leave first |
-//! | credit wait | the next buffer had no place for the flit |
-//! | inject | the block put the flit on its link |
-//! | frame | the flits of the frame before its last one went ahead |
-//! | link | the flit was on a link |
-//! | switch | it went through the stages of a switch or of a bump in the wire, granted at once |
-//! | behind | an earlier flit of the same queue had to leave first |
-//! | arbitration | it could have gone, but another flit or packet had the output, its channel or the input |
-//! | held up | a link with faults kept it |
-//! | engine | checks, look-up, tracking: the stages of an engine other than its arithmetic |
-//! | operand slot | the engine's slot still held the operand before: that one waited for others |
-//! | engine wait | all operands were there, but the engine served others or had no place for a result |
-//! | reduce | the arithmetic |
-//! | time-out | a timer had to run out before somebody went on without what was missing, or asked again |
-//! | memory write | the result stood before the receiver's memory |
-//! | landing | the write itself, and what its core did after it |
+#![doc = include_str!("../../glossary/kinds.md")]
 
 use serde::Serialize;
 
 pub mod armed;
 pub(super) mod hops;
+pub mod hosts;
 pub mod packet;
 pub mod pbv;
 pub mod piuma;

@@ -170,19 +170,72 @@ pub fn load(file: &str, sets: &[String]) -> Result<Loaded, Problems> {
 /// # Errors
 /// The scenario is wrong, or has no such job.
 pub fn jobs(source: &str, sets: &[String]) -> Result<Vec<Contestant>, String> {
+    let mut settings: Vec<Setting> = sets.iter().map(|set| Setting::for_all(set)).collect();
+    jobs_with(source, 1, &mut settings)
+}
+
+/// A value that is set, for all contestants or for one of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Whose value: a scenario, a job, or `SCENARIO:JOB`.
+    pub name: Option<String>,
+    /// `PATH=VALUE`.
+    pub set: String,
+    /// Whether there is such a contestant.
+    pub used: bool,
+}
+
+impl Setting {
+    /// Reads `PATH=VALUE` or `NAME:PATH=VALUE`. No path has a colon in it, unless in quotes.
+    pub fn read(text: &str) -> Self {
+        let path = text.split_once('=').map_or(text, |(path, _)| path);
+        match path.rfind(':').filter(|_| !path.contains('"')) {
+            Some(at) => Self { name: Some(text[..at].to_owned()), set: text[at + 1..].to_owned(), used: false },
+            None => Self::for_all(text),
+        }
+    }
+
+    /// A value of all contestants.
+    pub fn for_all(set: &str) -> Self {
+        Self { name: None, set: set.to_owned(), used: true }
+    }
+}
+
+/// The values that hold for a contestant of any of these names.
+fn chosen(settings: &mut [Setting], names: &[String]) -> Vec<String> {
+    let mut sets = Vec::new();
+    for setting in settings {
+        if setting.name.as_ref().is_none_or(|name| names.contains(name)) {
+            setting.used = true;
+            sets.push(setting.set.clone());
+        }
+    }
+    sets
+}
+
+/// As [`jobs`], with values for some contestants only. `times` is how often this source has been named, this time included:
+/// from the second time on it is `NAME#2` and so on.
+///
+/// # Errors
+/// As [`jobs`].
+pub fn jobs_with(source: &str, times: usize, settings: &mut [Setting]) -> Result<Vec<Contestant>, String> {
     let whole = Path::new(source).exists() || shipped::find(source).is_some();
     let (file, wanted) = match source.rsplit_once(':').filter(|_| !whole) {
         Some((file, job)) => (file, Some(job)),
         None => (source, None),
     };
-    let loaded = load(file, sets).map_err(|problems| problems.to_string())?;
+    let again = |name: &str| if times > 1 { format!("{name}#{times}") } else { name.to_owned() };
+    let stem = again(shipped::stem(file));
+    let of_file = [file.to_owned(), shipped::stem(file).to_owned(), stem.clone()];
+    let sets = chosen(settings, &of_file);
+    let loaded = load(file, &sets).map_err(|problems| problems.to_string())?;
     let all = parts(&loaded);
     if all.is_empty() {
         return Err(format!("error: {file} has no collective, host or reduction to compare"));
     }
-    let chosen: Vec<&(Part, usize, String)> =
+    let these: Vec<&(Part, usize, String)> =
         all.iter().filter(|(.., name)| wanted.is_none_or(|wanted| wanted == name)).collect();
-    if chosen.is_empty() {
+    if these.is_empty() {
         let names: Vec<&str> = all.iter().map(|(.., name)| name.as_str()).collect();
         let wanted = wanted.unwrap_or_default();
         return Err(format!(
@@ -190,14 +243,15 @@ pub fn jobs(source: &str, sets: &[String]) -> Result<Vec<Contestant>, String> {
             crate::scenario::names::one_of(names)
         ));
     }
-    let stem = shipped::stem(file);
     let mut list = Vec::new();
-    for (part, index, name) in &chosen {
-        let mut own = sets.to_vec();
-        own.extend(alone(&loaded, *part, *index));
+    for (part, index, name) in &these {
+        let of_job = of_file.iter().map(|file| format!("{file}:{name}")).chain([again(name), name.clone()]);
+        let mut own = chosen(settings, &[&of_file[..], &of_job.collect::<Vec<_>>()].concat());
+        let changed = (own != sets).then(|| load(file, &own)).transpose().map_err(|problems| problems.to_string())?;
+        own.extend(alone(changed.as_ref().unwrap_or(&loaded), *part, *index));
         let loaded = load(file, &own).map_err(|problems| problems.to_string())?;
         let (task, method) = task(&loaded, *part);
-        let name = if all.len() == 1 { stem.to_owned() } else { format!("{stem}:{name}") };
+        let name = if all.len() == 1 { stem.clone() } else { format!("{stem}:{name}") };
         list.push(Contestant { name, file: file.to_owned(), part: *part, method, task, sets: own, loaded });
     }
     Ok(list)

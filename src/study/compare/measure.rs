@@ -59,6 +59,10 @@ pub struct Timing {
     pub latency_cycles: Option<u64>,
     /// The same in ns.
     pub latency_ns: Option<f64>,
+    /// The same again, under the name that result documents and points.csv have for the time of a whole job.
+    pub job_ns: Option<f64>,
+    /// From the last contribution to the last result of a round, in the mean, in ns; null of families without rounds.
+    pub round_ns: Option<f64>,
     /// Elements over latency.
     pub elements_per_ns: Option<f64>,
     /// Bits of the vector over latency, in Gb/s.
@@ -146,6 +150,8 @@ pub struct Dead {
     pub complete: u64,
     /// Rounds that were begun or to be done.
     pub rounds: u64,
+    /// How many of them were opening barriers.
+    pub opening_rounds: u64,
     /// Whom the collective named as missing.
     pub named: Vec<String>,
     /// Cycles from the first contribution to the first round that ended with somebody missing.
@@ -173,7 +179,10 @@ impl Dead {
             }
             Self { complete, rounds, .. } if complete == rounds => "ends, as if complete".into(),
             Self { complete: 0, .. } => "ends without a result".into(),
-            Self { complete, rounds, .. } => format!("ends, {complete} of {rounds} rounds whole"),
+            Self { complete, rounds, opening_rounds: 0, .. } => format!("ends, {complete} of {rounds} rounds whole"),
+            Self { complete, rounds, opening_rounds, .. } => {
+                format!("ends, {complete} of {rounds} rounds whole ({opening_rounds} of them opening ones)")
+            }
         }
     }
 }
@@ -217,6 +226,8 @@ struct Told {
     end: Option<u64>,
     exact: Option<bool>,
     outcomes: Outcomes,
+    openings: u64,
+    round_mean: Option<f64>,
     named: Vec<String>,
     named_at: Option<u64>,
 }
@@ -225,7 +236,7 @@ fn told(part: Part, document: &Document) -> Option<Told> {
     let plain = |first, end: Option<u64>, exact| {
         let open = u64::from(end.is_none());
         let outcomes = Outcomes { complete: 1 - open, open, ..Outcomes::default() };
-        Told { first, end, exact, outcomes, named: Vec::new(), named_at: None }
+        Told { first, end, exact, outcomes, openings: 0, round_mean: None, named: Vec::new(), named_at: None }
     };
     let mut named: Vec<String> = Vec::new();
     let mut named_at = None;
@@ -252,13 +263,15 @@ fn told(part: Part, document: &Document) -> Option<Told> {
             let of = document.armed.as_ref()?.reductions.first()?;
             of.rounds.iter().for_each(|round| missing(&round.missing, round.end_cycle));
             let (first, outcomes) = (of.first_contribution_cycle.or(of.start_cycle), of.outcomes);
-            Told { first, end: of.end_cycle, exact: of.bit_exact, outcomes, named, named_at }
+            let (openings, round_mean) = (of.opening_rounds, of.latency_mean_cycles);
+            Told { first, end: of.end_cycle, exact: of.bit_exact, outcomes, openings, round_mean, named, named_at }
         }
         Part::Packets => {
             let of = document.pbv.as_ref()?.collectives.first()?;
             of.rounds.iter().for_each(|round| missing(&round.missing, round.end_cycle));
-            let outcomes = of.outcomes;
-            Told { first: of.start_cycle, end: of.end_cycle, exact: of.bit_exact, outcomes, named, named_at }
+            let (first, end, outcomes, round_mean) =
+                (of.start_cycle, of.end_cycle, of.outcomes, of.latency_mean_cycles);
+            Told { first, end, exact: of.bit_exact, outcomes, openings: 0, round_mean, named, named_at }
         }
     })
 }
@@ -280,12 +293,14 @@ fn timing(contestant: &Contestant, document: &Document) -> Timing {
     let Some(told) = told(contestant.part, document) else { return timing };
     timing.before_cycles = told.first;
     timing.bit_exact = told.exact;
-    let whole = told.outcomes.incomplete + told.outcomes.open + told.outcomes.silent == 0;
+    let whole = told.outcomes.all_whole();
     let (Some(first), Some(end)) = (told.first, told.end.filter(|_| whole)) else { return timing };
     let cycles = end.saturating_sub(first);
     timing.latency_cycles = Some(cycles);
     let ns = rounded(scenario.clock.nanoseconds(cycles));
     timing.latency_ns = Some(ns);
+    timing.job_ns = Some(ns);
+    timing.round_ns = told.round_mean.map(|cycles| rounded(cycles * scenario.clock.nanoseconds(1)));
     if let Some(bits) = element_bits(contestant).filter(|_| cycles > 0) {
         let elements = contestant.task.elements as f64;
         timing.elements_per_ns = Some(rounded(elements / ns));
@@ -457,6 +472,7 @@ fn dead(
         cycles: 0,
         complete: 0,
         rounds: 0,
+        opening_rounds: 0,
         named: Vec::new(),
         after_cycles: None,
         after_ns: None,
@@ -471,9 +487,9 @@ fn dead(
     dead.ends = result.document.outcome == Outcome::Finished;
     dead.cycles = result.document.cycles;
     if let Some(told) = told(contestant.part, &result.document) {
-        let Outcomes { complete, after_retry, incomplete, silent, open } = told.outcomes;
-        dead.complete = complete + after_retry;
-        dead.rounds = dead.complete + incomplete + silent + open;
+        dead.complete = told.outcomes.complete + told.outcomes.after_retry;
+        dead.rounds = told.outcomes.rounds();
+        dead.opening_rounds = told.openings;
         dead.named = told.named;
         dead.after_cycles = told.named_at.map(|at| at.saturating_sub(first));
         dead.after_ns = dead.after_cycles.map(|cycles| rounded(contestant.loaded.scenario.clock.nanoseconds(cycles)));

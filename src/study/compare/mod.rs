@@ -22,7 +22,7 @@ pub mod page;
 pub mod study;
 pub mod table;
 
-pub use job::{Contestant, differences, jobs, shorten};
+pub use job::{Contestant, Setting, differences, jobs, jobs_with, shorten};
 pub use measure::{Entry, Stopped};
 
 /// Version of the shape of a comparison as JSON.

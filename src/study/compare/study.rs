@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{Contestant, Disturb, Entry, SCHEMA_VERSION, Stopped};
+use crate::scenario::kind::{self, Kind};
 use crate::scenario::{Problem, Problems, Source, file, inherit, schema, shipped};
 
 /// Studies that come with the program: path and text.
@@ -191,6 +192,9 @@ impl Study {
         let own = SHIPPED.iter().find(|(path, _)| *path == name || shipped::stem(path) == name);
         if let (false, Some((path, text))) = (path.exists(), own) {
             return Self::parse(path, text, Path::new(path).parent().unwrap_or(Path::new("")));
+        }
+        if kind::surely_other(path, &[Kind::Study]).is_some() {
+            return Err(Problems::of_file(path, "a study file"));
         }
         let text = std::fs::read_to_string(path).map_err(|error| {
             let problem = match error.kind() {

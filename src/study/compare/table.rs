@@ -30,8 +30,11 @@ pub(super) fn rows(comparison: &Comparison) -> Vec<(String, Vec<String>)> {
         row("job", &|entry| entry.task.words());
     }
     row("before the first contribution (cycles)", &|entry| or_dash(entry.run.before_cycles));
-    row("latency (cycles)", &|entry| or_dash(entry.run.latency_cycles));
-    row("latency (ns)", &|entry| or_dash(entry.run.latency_ns.map(plain)));
+    row("latency of the whole job (cycles)", &|entry| or_dash(entry.run.latency_cycles));
+    row("latency of the whole job (ns)", &|entry| or_dash(entry.run.job_ns.map(plain)));
+    if entries.iter().any(|entry| entry.run.round_ns.is_some()) {
+        row("a round, from last contribution (ns)", &|entry| or_dash(entry.run.round_ns.map(plain)));
+    }
     if entries.iter().any(|entry| entry.task.dtype.is_some()) {
         row("throughput (elements a ns)", &|entry| or_dash(entry.run.elements_per_ns.map(plain)));
         row("throughput (Gb/s of the vector)", &|entry| or_dash(entry.run.vector_gbps.map(plain)));
@@ -266,6 +269,8 @@ const COLUMNS: &[&str] = &[
     "distinct_results",
     "ulps",
     "config_hash",
+    "job_ns",
+    "round_ns",
 ];
 
 fn cells(entry: &Entry) -> Vec<String> {
@@ -319,6 +324,8 @@ fn cells(entry: &Entry) -> Vec<String> {
         of(bits.map(|bits| bits.distinct)),
         of(bits.and_then(|bits| bits.ulps)),
         entry.config_hash.clone(),
+        of(run.job_ns),
+        of(run.round_ns),
     ]
     .into_iter()
     .map(empty)

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::chart::{Chart, Series, bars, short};
 use super::escape;
-use crate::scenario::armed::result::{ArmedResult, Outcomes, RoundResult};
+use crate::scenario::armed::result::{ArmedResult, RoundResult};
 use crate::scenario::hosts::result::HostResult;
 use crate::scenario::pbv::result::PbvResult;
 use crate::scenario::result::Document;
@@ -54,11 +54,6 @@ fn exact(exact: Option<bool>) -> String {
         None => "not checked",
     }
     .to_owned()
-}
-
-fn rounds(outcomes: &Outcomes) -> u64 {
-    let Outcomes { complete, after_retry, incomplete, silent, open } = outcomes;
-    complete + after_retry + incomplete + silent + open
 }
 
 fn hosts(list: &[HostResult], out: &mut String) {
@@ -135,7 +130,10 @@ fn reductions(armed: &ArmedResult, out: &mut String) {
                 of.name.clone(),
                 if of.method == "software" { format!("{} in software", of.op) } else { of.op.clone() },
                 of.participants.to_string(),
-                rounds(&of.outcomes).to_string(),
+                match of.opening_rounds {
+                    0 => of.outcomes.rounds().to_string(),
+                    opening => format!("{} + {opening} opening", of.outcomes.rounds() - opening),
+                },
                 of.outcomes.words(),
                 dash(of.latency_min_cycles),
                 of.latency_mean_cycles.map_or_else(|| "-".into(), short),
@@ -200,7 +198,7 @@ fn packets(pbv: &PbvResult, out: &mut String) {
                 kind,
                 of.participants.to_string(),
                 format!("{} in {} levels, master {}", of.engines, of.levels + 1, of.master),
-                rounds(&of.outcomes).to_string(),
+                of.outcomes.rounds().to_string(),
                 of.outcomes.words(),
                 dash(of.latency_min_cycles),
                 of.latency_mean_cycles.map_or_else(|| "-".into(), short),

@@ -70,7 +70,7 @@ pub fn page(subjects: &[Subject]) -> String {
     let title = match subjects {
         [Subject::Run(run)] => run.document.stamp.scenario.clone(),
         [Subject::Sweep(sweep)] => sweep.source.clone(),
-        many => format!("{} results", many.len()),
+        many => titled(many),
     };
     let mut body = String::new();
     if subjects.len() > 1 {
@@ -83,6 +83,26 @@ pub fn page(subjects: &[Subject]) -> String {
         }
     }
     frame(&title, &body)
+}
+
+/// What a page of several results and sweeps is called: their names, or how many of each there are.
+fn titled(subjects: &[Subject]) -> String {
+    let name = |subject: &Subject| match subject {
+        Subject::Run(run) => run.document.stamp.scenario.clone(),
+        Subject::Sweep(sweep) => format!("sweep {}", sweep.source),
+    };
+    if subjects.len() <= 3 {
+        let names: Vec<String> = subjects.iter().map(name).collect();
+        return names.join(", ");
+    }
+    let runs = subjects.iter().filter(|subject| matches!(subject, Subject::Run(_))).count();
+    let counted = |count: usize, what: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        _ => Some(format!("{count} {what}s")),
+    };
+    let parts = [counted(runs, "result"), counted(subjects.len() - runs, "sweep")];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
 /// A page around its parts: it loads nothing from anywhere.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 
 use crate::scenario::expr::Expr;
+use crate::scenario::kind::{self, Kind};
 use crate::scenario::source::{Node, Value};
 use crate::scenario::{Problem, Problems, Source, file, inherit, schema, written};
 
@@ -251,6 +252,8 @@ pub struct Entry {
 pub struct Axis {
     /// Its name.
     pub name: String,
+    /// Its path in the sweep file.
+    pub path: String,
     /// What it sets.
     pub keys: Vec<String>,
     /// Its values.
@@ -326,6 +329,9 @@ impl Sweep {
     /// Everything that is wrong with it, with carets.
     pub fn load(path: &Path) -> Result<Self, Problems> {
         let name = path.display().to_string();
+        if kind::surely_other(path, &[Kind::Sweep]).is_some() {
+            return Err(Problems::of_file(path, "a sweep file"));
+        }
         let text = std::fs::read_to_string(path).map_err(|error| {
             let message = match error.kind() {
                 std::io::ErrorKind::NotFound => "there is no such sweep file".to_owned(),
@@ -358,9 +364,14 @@ impl Sweep {
         if problems.is_empty() { Ok(sweep) } else { Err(Problems::new(source, problems)) }
     }
 
-    /// An error at a place of the file.
-    pub fn problem(&self, problem: Problem) -> Problems {
-        Problems::new(Arc::clone(&self.source), vec![problem])
+    /// An error at places of the file.
+    pub fn problems(&self, problems: Vec<Problem>) -> Problems {
+        Problems::new(Arc::clone(&self.source), problems)
+    }
+
+    /// The text of the file.
+    pub(super) fn source(&self) -> &Source {
+        &self.source
     }
 
     /// Names of all axes, in the order of columns.
@@ -413,7 +424,7 @@ impl Reader<'_> {
             for axis in &axes {
                 if !seen.insert(axis.name.as_str()) {
                     self.report(
-                        Problem::at(&path, format!("two axes have the name `{}`", axis.name))
+                        Problem::at(self.place_of_name(&axis.path), format!("two axes have the name `{}`", axis.name))
                             .help("give one of them a `name`"),
                     );
                 }
@@ -477,17 +488,50 @@ impl Reader<'_> {
             }
             objectives.push((objective.name.clone(), objective.goal));
         }
-        let mut columns: BTreeSet<&str> = super::table::FIXED.iter().chain(&super::table::BUILT_IN).copied().collect();
-        for name in axis_names.iter().map(String::as_str).chain(metrics.iter().map(|(name, _)| name.as_str())) {
-            if !columns.insert(name) {
-                self.problems.push(
-                    Problem::general(format!("two columns have the name `{name}`")).help("rename the axis or metric"),
-                );
-            }
-        }
+        self.columns(&file, &scenarios);
         self.rules(&file, &scenarios);
         let (text, base) = (text.to_owned(), base.to_owned());
         Sweep { file, text, base, scenarios, filters, metrics, objectives, source: Arc::clone(self.source) }
+    }
+
+    /// Where an axis has its name: from `name`, or from its key.
+    fn place_of_name(&self, axis: &str) -> String {
+        ["name", "key", "keys"]
+            .map(|key| format!("{axis}.{key}"))
+            .into_iter()
+            .find(|path| self.source.has(path))
+            .unwrap_or_else(|| axis.to_owned())
+    }
+
+    /// Columns of the table have names of their own: those it has anyway, axes, metrics, objectives with a value.
+    fn columns(&mut self, file: &SweepFile, scenarios: &[Entry]) {
+        let own: BTreeSet<&str> = super::table::FIXED.iter().chain(&super::table::BUILT_IN).copied().collect();
+        let mut taken: BTreeSet<&str> = BTreeSet::new();
+        for axis in scenarios.iter().flat_map(|entry| &entry.axes) {
+            taken.insert(&axis.name);
+            if own.contains(axis.name.as_str()) {
+                let place = self.place_of_name(&axis.path);
+                let message =
+                    format!("`{}` is a column that every points.csv has; an axis needs another name", axis.name);
+                let last = axis.keys[0].rsplit(['.', ']']).next().unwrap_or_default();
+                let example = if last == axis.name { format!("{last}_set") } else { last.to_owned() };
+                self.report(
+                    Problem::at(place, message).help(format!("name = \"{example}\" under [[axis]], for example")),
+                );
+            }
+        }
+        let metrics = file.metric.iter().enumerate().map(|(at, metric)| (format!("metric[{at}].name"), &metric.name));
+        let objectives = file.objective.iter().enumerate().filter(|(_, objective)| objective.value.is_some());
+        let objectives = objectives.map(|(at, objective)| (format!("objective[{at}].name"), &objective.name));
+        for (place, name) in metrics.chain(objectives) {
+            if own.contains(name.as_str()) {
+                let message = format!("`{name}` is a column that every points.csv has; a metric needs another name");
+                self.report(Problem::at(place, message));
+            } else if !taken.insert(name) {
+                let message = format!("two columns have the name `{name}`");
+                self.report(Problem::at(place, message).help("rename the axis or the metric"));
+            }
+        }
     }
 
     /// What hangs together.
@@ -597,7 +641,7 @@ impl Reader<'_> {
                 self.range(range, log, file.integer, &format!("{path}.{}", if log { "log_range" } else { "range" }))
             };
             if let Some(levels) = levels {
-                axes.push(Axis { name, keys, levels });
+                axes.push(Axis { name, path, keys, levels });
             }
         }
         axes

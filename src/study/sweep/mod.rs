@@ -3,6 +3,8 @@
 //! | file | holds |
 //! |---|---|
 //! | [`file`](mod@file) | the sweep file: scenarios, axes, samples, filters, metrics, objectives, searches |
+//! | [`keys`] | whether the scenarios have what the axes set |
+//! | [`changes`] | what is different from the last time, and what of that is still known |
 //! | [`plan`] | which points are run, in which order |
 //! | [`store`] | what came of them, in a database that survives the end of the process at any instant |
 //! | [`table`] | the columns of `points.csv` |
@@ -17,12 +19,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 
+pub mod changes;
 pub mod export;
 pub mod file;
+pub mod keys;
 pub mod plan;
 pub mod store;
 pub mod table;
 
+pub use changes::Changes;
 pub use file::Sweep;
 pub use plan::{Plan, Point};
 pub use store::{Row, Store, StoreError};
@@ -30,7 +35,7 @@ pub use table::Facts;
 
 use crate::scenario::result::{Document, Outcome, fnv1a};
 use crate::scenario::run::{self, Control, RunOptions};
-use crate::scenario::{Loaded, Problems, load_file, load_text, shipped};
+use crate::scenario::{Loaded, Problems, Source, load_file, load_text, read_file, shipped, source_of};
 use store::Done;
 
 /// What a sweep is run with.
@@ -65,6 +70,8 @@ pub struct Report {
     pub brackets: Vec<plan::Bracket>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// What is different from the sweep that the folder held before.
+    pub changes: Option<Changes>,
 }
 
 /// Why a sweep cannot run.
@@ -102,11 +109,46 @@ fn load(sweep: &Sweep, scenario: usize, sets: &[String]) -> Result<Loaded, Probl
     }
 }
 
+/// The text of a scenario of the sweep, with nothing set.
+fn source(sweep: &Sweep, scenario: usize) -> Result<Source, Problems> {
+    let file = &sweep.scenarios[scenario].file;
+    let name = file.to_string_lossy().replace('\\', "/");
+    let beside = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
+    match shipped::find(&name) {
+        Some((path, text)) if !file.exists() => source_of(path, text, &beside(Path::new(path))),
+        _ => source_of(&file.display().to_string(), &read_file(file)?, &beside(file)),
+    }
+}
+
 /// What a result belongs to: equal sweeps of equal scenarios have equal fingerprints.
 fn fingerprint(sweep: &Sweep, bases: &[Loaded]) -> String {
     let configs = bases.iter().map(|loaded| serde_json::to_string(&loaded.scenario).unwrap_or_default());
     let text: String = std::iter::once(sweep.text.clone()).chain(configs).collect::<Vec<_>>().join("\n");
     format!("{:016x}", fnv1a(text.as_bytes()))
+}
+
+/// The hash of every scenario's configuration with nothing varied, by name, as JSON.
+fn scenario_hashes(sweep: &Sweep, bases: &[Loaded]) -> String {
+    let hash = |loaded: &Loaded| {
+        let config = serde_json::to_string(&loaded.scenario).unwrap_or_default();
+        format!("{:016x}", fnv1a(config.as_bytes()))
+    };
+    let named = sweep.scenarios.iter().zip(bases).map(|(entry, loaded)| (entry.name.clone(), hash(loaded)));
+    serde_json::to_string(&named.collect::<BTreeMap<String, String>>()).unwrap_or_default()
+}
+
+/// What is different from the sweep that a store holds.
+fn what_changed(sweep: &Sweep, store: &Store, folder: &Path, configs: &str) -> Result<Vec<String>, SweepError> {
+    let mut what = of_store(store, folder).map(|old| changes::between(&old, sweep)).unwrap_or_default();
+    let read = |text: &str| serde_json::from_str::<BTreeMap<String, String>>(text).unwrap_or_default();
+    let before = store.meta("scenarios")?.map(|text| read(&text)).unwrap_or_default();
+    for (name, hash) in read(configs) {
+        let line = format!("file or `set` of scenario `{name}`");
+        if before.get(&name).is_some_and(|before| *before != hash) && !what.contains(&line) {
+            what.push(format!("what scenario `{name}` says"));
+        }
+    }
+    Ok(what)
 }
 
 /// Runs a sweep into a folder and leaves `points.csv` there.
@@ -118,6 +160,7 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
     if options.shard.is_some() && plan.size().is_none() {
         return Err(SweepError::Usage("a search cannot be cut into shards: its points follow from each other".into()));
     }
+    keys::check(sweep)?;
     // A scenario that is wrong without any axis would only make every point fail.
     let bases = (0..sweep.scenarios.len())
         .map(|scenario| load(sweep, scenario, &sweep.scenarios[scenario].set))
@@ -131,9 +174,11 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
         return Err(SweepError::Usage(text));
     }
     let mut report = Report::default();
+    let configs = scenario_hashes(sweep, &bases);
     if before.is_some_and(|before| before != print) {
-        report.notes.push("the sweep or a scenario has changed: points that are still the same are kept".into());
+        report.changes = Some(Changes { what: what_changed(sweep, &store, folder, &configs)?, ..Changes::default() });
     }
+    let earlier: HashSet<String> = store.rows()?.into_iter().map(|row| row.key).collect();
     let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), crate::scenario::result::commit());
     if let Some(before) = store.meta("version")?
         && before != version
@@ -141,7 +186,14 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
         report.notes.push(format!("earlier points were computed by version {before}, this is {version}"));
     }
     let base = sweep.base.to_string_lossy().into_owned();
-    store.begin(&[("fingerprint", &print), ("text", &sweep.text), ("base", &base), ("version", &version)])?;
+    let meta = [
+        ("fingerprint", &print),
+        ("text", &sweep.text),
+        ("base", &base),
+        ("version", &version),
+        ("scenarios", &configs),
+    ];
+    store.begin(&meta.map(|(name, value)| (name, value.as_str())))?;
 
     let size = plan.size().map(|size| match options.shard {
         Some((part, parts)) => (0..size as u64).filter(|number| number % parts == part - 1).count(),
@@ -180,7 +232,12 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
     if !report.interrupted {
         report.brackets = plan.brackets().to_vec();
     }
-    write_table(sweep, &store, folder)?;
+    let rows = write_table(sweep, &store, folder)?;
+    if let Some(changes) = &mut report.changes {
+        let now: HashSet<String> = rows.into_iter().map(|row| row.key).collect();
+        (changes.kept, changes.added) = (report.known, report.computed);
+        changes.dropped = earlier.difference(&now).count();
+    }
     Ok(report)
 }
 

@@ -280,7 +280,7 @@ impl Store {
             return Err(StoreError { path: other.path.clone(), error });
         }
         if mine.is_none() {
-            let names = ["fingerprint", "text", "base", "version"];
+            let names = ["fingerprint", "text", "base", "version", "scenarios"];
             let notes: Vec<(&str, String)> =
                 names.iter().filter_map(|name| Some((*name, other.meta(name).ok()??))).collect();
             let notes: Vec<(&str, &str)> = notes.iter().map(|(name, value)| (*name, value.as_str())).collect();

@@ -16,10 +16,11 @@ use crate::scenario::result::Document;
 pub const FIXED: [&str; 7] = ["point", "key", "scenario", "repetition", "seed", "status", "error"];
 
 /// Columns that every sweep has; a run fills in those that it has a number for.
-pub const BUILT_IN: [&str; 14] = [
+pub const BUILT_IN: [&str; 15] = [
     "cycles",
     "latency_cycles",
     "latency_ns",
+    "job_ns",
     "elements_per_cycle",
     "offered",
     "accepted",
@@ -108,6 +109,12 @@ impl Facts {
             "cycles" => number("cycles"),
             "latency_cycles" => latency(),
             "latency_ns" => latency().map(|cycles| cycles * 1e9 / loaded.scenario.clock.frequency_hz as f64),
+            "job_ns" => most(
+                ["collectives", "armed.reductions", "pbv.collectives", "hosts"]
+                    .into_iter()
+                    .flat_map(|list| self.numbers(list, "job_ns"))
+                    .collect(),
+            ),
             "elements_per_cycle" => self.numbers("collectives", "elements_per_cycle").into_iter().reduce(f64::min),
             "offered" => number("measure.offered"),
             "accepted" => number("measure.accepted_mean"),

@@ -1,0 +1,97 @@
+//! `watershed explain`: what the printed terms mean.
+
+use std::fmt::Write;
+
+use clap::Args;
+
+use super::{Exit, complain, print};
+use crate::glossary::{self, Entry};
+
+/// Say what a printed term means.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  watershed explain
+  watershed explain CENG
+  watershed explain P7 1 earlier
+  watershed explain \"merged first\"
+
+Exit status:
+  0  the term, or some of its words, are explained
+  2  there is no such term; the one that is spelt most like it is named")]
+pub(super) struct Arguments {
+    /// A term as summaries, `why` or points.csv print it, or a phrase; without it all terms are printed
+    #[arg(value_name = "TERM")]
+    term: Vec<String>,
+}
+
+/// Width of lines.
+const WIDTH: usize = 100;
+/// Width of the column of terms; longer ones have a line of their own.
+const TERMS: usize = 26;
+
+pub(super) fn main(arguments: &Arguments) -> Exit {
+    if arguments.term.is_empty() {
+        print(&all());
+        return Exit::Fine;
+    }
+    let term = arguments.term.join(" ");
+    // What is nearly a term is rather that than a phrase some of whose words are terms.
+    let near = if glossary::about(&term).is_empty() { glossary::like(&term) } else { None };
+    let found = glossary::find(&term);
+    if found.is_empty() || near.is_some() {
+        let near = near.map(|near| format!("\n  did you mean `{near}`?")).unwrap_or_default();
+        complain(&format_args!(
+            "error: \"{term}\" is not in the glossary{near}\n  `watershed explain` prints all of it"
+        ));
+        return Exit::Bad;
+    }
+    print(&text(&found));
+    Exit::Fine
+}
+
+/// All entries under the titles of their tables.
+fn all() -> String {
+    let mut out = String::new();
+    let mut table = "";
+    for entry in glossary::entries() {
+        if entry.table != table {
+            let gap = if table.is_empty() { "" } else { "\n" };
+            let _ = writeln!(out, "{gap}{}", entry.table);
+            table = entry.table;
+        }
+        one(entry, &mut out);
+    }
+    out
+}
+
+fn text(entries: &[Entry]) -> String {
+    let mut out = String::new();
+    for &entry in entries {
+        one(entry, &mut out);
+    }
+    out
+}
+
+/// An entry in two columns.
+fn one(entry: Entry, out: &mut String) {
+    let mut line = format!("{:TERMS$}", entry.terms);
+    if entry.terms.chars().count() >= TERMS {
+        let _ = writeln!(out, "{}", entry.terms);
+        line = " ".repeat(TERMS);
+    }
+    let mut room = false;
+    for word in entry.meaning.split(' ') {
+        if room && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            let _ = writeln!(out, "{line}");
+            line = " ".repeat(TERMS);
+            room = false;
+        }
+        if room {
+            line.push(' ');
+        }
+        line.push_str(word);
+        room = true;
+    }
+    let _ = writeln!(out, "{line}");
+}

@@ -1,0 +1,306 @@
+//! The cycles of a run: until all is done, or the limit, the watchdog or the caller ends it.
+
+use super::traffic::MARGIN;
+use super::{Control, Progress, Run, RunOptions, State};
+use crate::fabric::Step;
+use crate::piuma::{Job, System};
+use crate::scenario::config::Traffic;
+use crate::scenario::hosts;
+use crate::scenario::measure::Phase;
+use crate::scenario::result::Outcome;
+
+/// Steps between two collections of what end points have measured.
+const COLLECT: u32 = 128;
+
+/// Cycles between two looks at the clock on the wall and the watchdog.
+const LOOK: u32 = 1024;
+
+impl Run<'_> {
+    /// Runs until all is done, or the limit, the watchdog or the caller ends it.
+    pub(super) fn drive(&mut self, options: &RunOptions<'_>) {
+        let limits = &self.loaded.scenario.limits;
+        let mut watchdog = Watchdog::new(limits.watchdog_cycles);
+        self.host_next = self.host_from(0);
+        self.next_host();
+        let mut look = 0;
+        let mut looked = std::time::Instant::now();
+        while !self.is_done() {
+            // A jump over idle cycles must not jump over the limit, nor over a cycle in which something is looked at.
+            let now = self.ready.system.now();
+            if now + MARGIN >= self.feed.until && !self.feed(now) {
+                break;
+            }
+            if now >= self.measurement.next() {
+                self.measure(now);
+                continue;
+            }
+            let step =
+                self.ready.system.step_before(limits.max_cycles.min(self.measurement.next()).min(self.feed.until));
+            if step == Step::End {
+                if self.ready.system.now() < limits.max_cycles {
+                    continue;
+                }
+                self.document.outcome = Outcome::MaxCycles;
+                break;
+            }
+            if let Some(timeline) = &mut self.timeline {
+                let system = &self.ready.system;
+                timeline.look(system.now(), || system.live_flits(), system.moves());
+            }
+            if self.ready.system.completions() != self.seen {
+                self.seen = self.ready.system.completions();
+                self.advance();
+                self.program_stores();
+                self.programs_left = self.programs_left();
+                self.next_host();
+            } else if self.programs_left && step == Step::Quiet && !self.programs_left() {
+                // The last messages have come to their queues, and nobody is there to take them.
+                self.programs_left = false;
+                self.next_host();
+                continue;
+            } else if step == Step::Quiet && !self.feed.is_at_end() {
+                // The next packet of a trace is further away than the run has read.
+                let now = self.ready.system.now();
+                if !self.feed(now) {
+                    break;
+                }
+                continue;
+            } else if step == Step::Quiet && self.measurement.next() != u64::MAX {
+                // Nothing will happen any more, but the window has not been looked at.
+                let next = self.measurement.next();
+                self.measure(next);
+                continue;
+            } else if step == Step::Quiet {
+                // Nothing will ever happen again although work is left: the watchdog need not wait.
+                let since = self.ready.system.alive_until();
+                self.stuck(&format!("cycle {since}: nothing moves any more"));
+                self.document.cycles = since;
+                return;
+            }
+            if self.ready.system.fault().is_some() {
+                break;
+            }
+            look += 1;
+            if look % COLLECT == 0 {
+                self.collect();
+            }
+            if look == LOOK || self.ready.system.runs_in_windows() {
+                look = 0;
+                if let Some(since) = watchdog.look(&self.ready.system, self.collectives_left()) {
+                    self.stuck(&format!(
+                        "cycle {}: no end point has taken or sent a flit since cycle {since}",
+                        self.ready.system.now()
+                    ));
+                    break;
+                }
+                if let Some(hook) = options.hook
+                    && looked.elapsed().as_millis() >= 100
+                {
+                    looked = std::time::Instant::now();
+                    if hook(self.progress()) == Control::Stop {
+                        self.document.outcome = Outcome::Interrupted;
+                        break;
+                    }
+                }
+            }
+        }
+        let system = &self.ready.system;
+        // A window goes on behind the last completion; nothing but credits moves there.
+        let complete = system.runs_in_windows() && !self.collectives_left();
+        self.document.cycles = if complete { system.completed() + 1 } else { system.now() };
+    }
+
+    /// Whether everything is complete and no rule was broken, or the run was ended from outside.
+    pub(super) fn went_well(&self) -> bool {
+        let ended = self.document.outcome != Outcome::Finished && self.document.outcome != Outcome::Deadlock;
+        self.ready.system.fault().is_none() && (ended || !self.collectives_left())
+    }
+
+    /// The first host on the fabric from an index on.
+    pub(super) fn host_from(&self, first: usize) -> Option<usize> {
+        let hosts = &self.loaded.scenario.hosts;
+        (first..hosts.len()).find(|&index| hosts[index].mode == hosts::file::HostMode::Fabric)
+    }
+
+    /// Whether there is anything but traffic.
+    pub(super) fn has_work(&self) -> bool {
+        let scenario = &self.loaded.scenario;
+        !self.state.is_empty() || scenario.programs.is_some() || self.host_from(0).is_some()
+    }
+
+    pub(super) fn host_is_done(&self, index: usize, host: &hosts::config::Host) -> bool {
+        hosts::result::ranks(&self.ready.system, host, index).all(|rank| rank.end().is_some())
+    }
+
+    pub(super) fn hosts_left(&self) -> bool {
+        self.host_next.is_some()
+    }
+
+    /// Lets the next host start when all that was before it is complete.
+    pub(super) fn next_host(&mut self) {
+        let Some(next) = self.host_next else { return };
+        let host = &self.loaded.scenario.hosts[next];
+        if self.host_starts[next].is_some() {
+            // Every rank reports once: asking them all is worth it only then.
+            let reported = self.ready.system.completions() - self.host_base;
+            if reported < host.ranks.len() as u64 || !self.host_is_done(next, host) {
+                return;
+            }
+            self.host_next = self.host_from(next + 1);
+            self.next_host();
+            return;
+        }
+        if self.collectives_left() || self.programs_left {
+            return;
+        }
+        let start = self.ready.system.now().max(host.start_cycle);
+        self.host_starts[next] = Some(start);
+        self.host_base = self.ready.system.completions();
+        let class = hosts::build::class(next);
+        for &end in &host.ranks {
+            for rank in &mut self.ready.system.end_mut(end as usize).hosts {
+                if rank.job().class == class {
+                    let delay = host.delays.get(rank.rank() as usize).copied().unwrap_or(0);
+                    rank.release(start + delay);
+                }
+            }
+        }
+    }
+
+    /// Whether threads of programs have not ended, or what they sent is still on its way.
+    pub(super) fn programs_left(&self) -> bool {
+        let mut processors = self.ready.system.ends().iter().filter_map(|end| end.processor.as_deref());
+        self.programs_left && (processors.any(|processor| !processor.is_done()) || self.ready.system.has_flits(true))
+    }
+
+    /// Makes the stores to configuration registers that programs asked for: they count from the next cycle on.
+    pub(super) fn program_stores(&mut self) {
+        if !self.programs_left {
+            return;
+        }
+        let mut stores = Vec::new();
+        self.ready.system.each_end(|end| {
+            if let Some(processor) = &mut end.processor {
+                stores.extend(processor.take_stores());
+            }
+        });
+        for (address, value) in stores {
+            if let Err(error) = self.ready.system.tables.store(address, value) {
+                self.refused.get_or_insert(format!("a program's store: {error}"));
+            }
+        }
+    }
+
+    pub(super) fn collectives_left(&self) -> bool {
+        self.state.iter().any(|state| *state != State::Complete)
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        if self.collectives_left() || self.programs_left || self.hosts_left() {
+            return false;
+        }
+        if self.measurement.has_window() {
+            return self.measurement.phase == Phase::Done;
+        }
+        // Traffic that ends is waited for; endless traffic ends with the last collective, or at the cycle limit.
+        let endless = self.loaded.scenario.traffic.iter().any(Traffic::is_endless);
+        if self.loaded.scenario.traffic.is_empty() || (endless && self.has_work()) {
+            return true;
+        }
+        !endless && self.drained()
+    }
+
+    /// Looks who is complete, and lets those start that waited for nobody else.
+    pub(super) fn advance(&mut self) {
+        for index in 0..self.state.len() {
+            if self.state[index] != State::Running {
+                continue;
+            }
+            // Who is done stays done: the next look goes on at the first that was not.
+            let from = self.done[index];
+            let left = self.jobs_from(index, from).position(|job| job.end().is_none());
+            match left {
+                Some(more) => self.done[index] = from + more,
+                None => self.state[index] = State::Complete,
+            }
+        }
+        for index in 0..self.state.len() {
+            let built = &self.ready.collectives[index];
+            let free = built.after.iter().all(|&before| self.state[before] == State::Complete);
+            if self.state[index] != State::Claiming || !free {
+                continue;
+            }
+            self.state[index] = State::Running;
+            let collective = &self.loaded.scenario.collectives[index];
+            let claimed = self.ready.system.now().max(collective.start_cycle);
+            for (participant, (end, job)) in built.jobs.clone().into_iter().enumerate() {
+                let start = claimed + collective.delays.get(participant).copied().unwrap_or(0);
+                if let Some(core) = &mut self.ready.system.end_mut(end).core {
+                    core.job_mut(job).release(start);
+                }
+            }
+        }
+    }
+
+    pub(super) fn jobs(&self, collective: usize) -> impl Iterator<Item = &Job> {
+        self.jobs_from(collective, 0)
+    }
+
+    fn jobs_from(&self, collective: usize, first: usize) -> impl Iterator<Item = &Job> {
+        let jobs = self.ready.collectives[collective].jobs[first..].iter();
+        jobs.filter_map(move |&(end, job)| self.ready.system.end(end).core.as_ref().map(|core| &core.jobs()[job]))
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        let (mut done, mut total) = (0, 0);
+        for (index, collective) in self.loaded.scenario.collectives.iter().enumerate() {
+            let lanes = u64::from(collective.network_dtype().lanes());
+            for job in self.jobs(index).filter(|job| job.kind().receives) {
+                done += (job.landed() * lanes).min(collective.elements);
+                total += collective.elements;
+            }
+        }
+        Progress { cycle: self.ready.system.now(), done, total }
+    }
+
+    pub(super) fn stuck(&mut self, what: &str) {
+        self.document.outcome = Outcome::Deadlock;
+        let autopsy = self.ready.system.autopsy();
+        let waiting: Vec<&str> = (0..self.state.len())
+            .filter(|&index| self.state[index] != State::Complete)
+            .map(|index| self.loaded.scenario.collectives[index].name.as_str())
+            .collect();
+        let threads = self.ready.system.ends().iter().filter_map(|end| end.processor.as_ref()?.open());
+        let threads = threads.take(8).fold(String::new(), |list, text| list + "\n" + &text);
+        let left = if waiting.is_empty() { String::new() } else { format!("\nnot complete: {}", waiting.join(", ")) };
+        self.deadlock = Some(format!("{what}\n{autopsy}{left}{threads}").trim_end().to_string());
+    }
+}
+
+/// Sees when work stops although some is left (requirement K-WD-1).
+struct Watchdog {
+    patience: u64,
+    seen: [u64; 2],
+    /// Cycle in which set-routed and point-to-point flits were last served.
+    since: [u64; 2],
+}
+
+impl Watchdog {
+    fn new(patience: u64) -> Watchdog {
+        Watchdog { patience, seen: [0; 2], since: [0; 2] }
+    }
+
+    /// The cycle since which nothing was served, if that is too long ago and there are flits that want to be.
+    fn look(&mut self, system: &System, collectives_left: bool) -> Option<u64> {
+        let (now, served) = (system.now(), system.served());
+        for ((served, seen), since) in served.into_iter().zip(&mut self.seen).zip(&mut self.since) {
+            if served != *seen {
+                (*seen, *since) = (served, now);
+            }
+        }
+        // Background traffic that flows must not hide a collective that stands.
+        let since = if collectives_left { self.since[0] } else { self.since[1] };
+        let late = self.patience > 0 && now.saturating_sub(since) > self.patience;
+        (late && system.has_flits(collectives_left)).then_some(since)
+    }
+}

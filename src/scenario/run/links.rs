@@ -1,0 +1,104 @@
+//! What the links of a run did: by level, the busiest, and all of them if asked for.
+
+use std::collections::BTreeMap;
+
+use crate::fabric::LinkCount;
+use crate::scenario::result::{LinkLevel, LinkResult, Links};
+
+/// A direction of a link: its number, and its level, traffic and cycles a flit.
+type Load = (usize, (u8, LinkCount, u16));
+
+/// The loads that can be among the busiest, by flits: how many there are, and the first of them. There may be millions of
+/// links, so names are made only of these.
+#[derive(Default)]
+struct Busiest(BTreeMap<u64, (usize, Vec<Load>)>);
+
+impl Busiest {
+    /// So many are shown.
+    const MOST: usize = 8;
+    /// More links that are equally busy than these are not sorted by name: the first of the plan stand for them.
+    const NAMED: usize = 65_536;
+
+    fn enter(&mut self, flits: u64, at: usize, load: (u8, LinkCount, u16)) {
+        let least = self.0.first_key_value().map_or(0, |(&least, _)| least);
+        if flits < least && self.0.values().map(|(count, _)| count).sum::<usize>() >= Self::MOST {
+            return;
+        }
+        let (count, loads) = self.0.entry(flits).or_default();
+        *count += 1;
+        if loads.len() < Self::NAMED {
+            loads.push((at, load));
+        }
+        // The least busy ones go when enough others are busier.
+        while let Some((&least, _)) = self.0.first_key_value()
+            && self.0.range(least + 1..).map(|(_, (count, _))| count).sum::<usize>() >= Self::MOST
+        {
+            self.0.remove(&least);
+        }
+    }
+}
+
+/// What the links did, from their loads.
+pub(in crate::scenario) fn link_report(
+    levels: &[String],
+    loads: impl Iterator<Item = (u8, LinkCount, u16)>,
+    ends: &dyn Fn(usize) -> (String, String),
+    there: Option<&[u64]>,
+    cycles: u64,
+    all: bool,
+) -> Links {
+    let cycles = cycles.max(1);
+    let mut by_level: Vec<LinkLevel> = levels
+        .iter()
+        .map(|level| LinkLevel {
+            level: level.clone(),
+            links: 0,
+            flits: 0,
+            utilisation_mean: 0.0,
+            utilisation_max: 0.0,
+        })
+        .collect();
+    let mut list: Vec<(usize, (u8, LinkCount, u16))> = Vec::new();
+    let mut busiest = Busiest::default();
+    for (at, load) in loads.enumerate() {
+        let (level, count, cycles_per_flit) = load;
+        let flits = count.set + count.unicast;
+        let busy = (flits * u64::from(cycles_per_flit)).min(cycles);
+        let level = &mut by_level[usize::from(level)];
+        level.links += 1;
+        level.flits += flits;
+        level.utilisation_max = level.utilisation_max.max(busy as f64 / cycles as f64);
+        // A mean of exact integers: the sum of flits is divided once at the end.
+        level.utilisation_mean += busy as f64;
+        if all {
+            list.push((at, load));
+        }
+        if flits > 0 {
+            busiest.enter(flits, at, load);
+        }
+    }
+    // Links that were not built because nothing uses them count as well, each in two directions.
+    for (level, count) in by_level.iter_mut().zip(there.into_iter().flatten()) {
+        level.links = 2 * count;
+    }
+    for level in &mut by_level {
+        level.utilisation_mean /= (level.links.max(1) * cycles) as f64;
+    }
+    let result = |&(at, (level, count, cycles_per_flit)): &(usize, (u8, LinkCount, u16))| {
+        let (from, to) = ends(at);
+        let flits = count.set + count.unicast;
+        LinkResult {
+            name: format!("{from} -> {to}"),
+            level: levels[usize::from(level)].clone(),
+            flits,
+            stalls: count.waited,
+            utilisation: (flits * u64::from(cycles_per_flit)).min(cycles) as f64 / cycles as f64,
+            packets: None,
+        }
+    };
+    let counted = |load: &(usize, (u8, LinkCount, u16))| LinkResult { packets: Some(load.1.1.packets), ..result(load) };
+    let mut busiest: Vec<LinkResult> = busiest.0.values().flat_map(|(_, loads)| loads).map(result).collect();
+    busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
+    busiest.truncate(Busiest::MOST);
+    Links { levels: by_level, busiest, all: all.then(|| list.iter().map(counted).collect()) }
+}

@@ -1,0 +1,392 @@
+//! What comes of a run: results of collectives beside the oracle's, critical paths, checks.
+
+use super::{Run, RunOptions, RunResult, State, link_report};
+use crate::arith::{self, Flags};
+use crate::fabric::traffic::Traffic;
+use crate::fabric::{Journal, LinkCount, Plan, Step};
+use crate::oracle;
+use crate::piuma::{Job, Tap};
+use crate::scenario::build::{BuildOptions, Built, build, operation, oracle_tree};
+use crate::scenario::config::CollectiveKind;
+use crate::scenario::data::Table;
+use crate::scenario::record::Recording;
+use crate::scenario::result::{Check, CollectiveResult, Difference, Document, Outcome, ResultData, hex};
+use crate::scenario::timeline::Timeline;
+use crate::scenario::{Loaded, golden, hosts, ladder, programs, why};
+
+impl Run<'_> {
+    pub(super) fn result(mut self, options: &RunOptions<'_>) -> RunResult {
+        let scenario = &self.loaded.scenario;
+        let mut data = Vec::new();
+        let check = scenario.checks.oracle && !options.no_checks;
+        for index in (0..scenario.collectives.len()).filter(|&index| !scenario.collectives[index].called) {
+            let (result, rows) = self.collective(index, check);
+            self.document.collectives.push(result);
+            data.push(rows);
+        }
+        let why = options.why.map_or_else(Vec::new, |ask| self.why(ask));
+        self.links(options.all_links);
+        self.traffic();
+        self.checks(check, scenario.checks.monitors && !options.no_checks);
+        if !scenario.hosts.is_empty() {
+            let (results, checks) = hosts::result::report(self.loaded, &self.ready, &self.host_starts, check);
+            self.document.hosts = results;
+            self.document.checks.extend(checks);
+            data.extend(hosts::result::data(self.loaded, &self.ready));
+        }
+        if scenario.programs.is_some() {
+            let (system, built) = (&self.ready.system, &self.ready.collectives);
+            let (result, checks) = programs::result::report(scenario, built, system, check);
+            self.document.programs = Some(result);
+            self.document.checks.extend(checks);
+            self.document.checks.extend(self.refused.take().map(|why| Check::failed("rules", why)));
+        }
+        let progress = self.progress();
+        let recording = recording(self.loaded, self.ready.system.plan(), self.ready.system.journal(), options);
+        let journal = self.ready.system.journal().filter(|_| options.ladder);
+        let ladder = journal.map(|journal| ladder::ladder(&self.ready.system, journal, &self.names()));
+        RunResult {
+            document: self.document,
+            data,
+            notes: self.notes,
+            ladder,
+            recording,
+            why,
+            wave: self.wave,
+            progress,
+            timeline: self.timeline.map_or_else(Vec::new, Timeline::samples),
+        }
+    }
+
+    /// Names of collectives and hosts, for ladders.
+    pub(super) fn names(&self) -> ladder::Names {
+        let scenario = &self.loaded.scenario;
+        let ids = scenario.collectives.iter().map(|of| (of.id as u16, of.name.clone())).collect();
+        let hosts = self.ready.system.ends().iter().flat_map(|end| &end.hosts).map(|host| host.job().class);
+        let classes: std::collections::BTreeSet<u16> = hosts.collect();
+        let fabric = scenario.hosts.iter().filter(|host| host.mode == hosts::file::HostMode::Fabric);
+        let hosts = classes.into_iter().zip(fabric).map(|(class, host)| (class, host.name.clone())).collect();
+        ladder::Names { ids, hosts }
+    }
+
+    /// The critical path of every collective that is asked for and has ended.
+    pub(super) fn why(&mut self, ask: why::Ask<'_>) -> Vec<why::Why> {
+        let system = &self.ready.system;
+        let mut list = Vec::new();
+        let packets = ask.source.is_some() || ask.packet.is_some() || self.loaded.scenario.hosts.is_empty();
+        if packets
+            && (ask.source.is_some() || !self.loaded.scenario.collectives.iter().any(|of| !of.called))
+            && let Some(journal) = system.journal()
+        {
+            match why::packet::explain(system.plan(), journal, system.ends().len(), ask) {
+                Ok(why) => list.push(why),
+                Err(wrong) => self.notes.push(wrong),
+            }
+            return list;
+        }
+        let mut told = self.why_collectives(ask);
+        if ask.packet.is_none() {
+            told.extend(self.why_hosts(ask));
+        }
+        for one in told {
+            match one {
+                Ok(why) => list.push(why),
+                Err(wrong) => self.notes.push(wrong),
+            }
+        }
+        list
+    }
+
+    /// The critical path of every collective in the network; or why there is none.
+    fn why_collectives(&self, ask: why::Ask<'_>) -> Vec<Result<why::Why, String>> {
+        let system = &self.ready.system;
+        let mut list = Vec::new();
+        let Some(reader) = why::piuma::Reader::new(system) else { return list };
+        let ran = (0..self.state.len()).filter(|&index| !self.loaded.scenario.collectives[index].called);
+        for (index, result) in ran.zip(&self.document.collectives) {
+            if ask.collective.is_some_and(|name| name != result.name) {
+                continue;
+            }
+            let (Some(start), Some(end)) = (result.start_cycle, result.end_cycle) else { continue };
+            let jobs: Vec<(usize, &Job)> = (self.ready.collectives[index].jobs.iter())
+                .filter_map(|&(end, job)| Some((end, &system.end(end).core.as_ref()?.jobs()[job])))
+                .collect();
+            let why = reader.explain(&result.name, result.id as u16, &jobs, (start, end), ask.packet);
+            list.push(why.map_err(|wrong| format!("{}: {wrong}", result.name)));
+        }
+        list
+    }
+
+    /// The same of every host that has ended.
+    fn why_hosts(&self, ask: why::Ask<'_>) -> Vec<Result<why::Why, String>> {
+        let system = &self.ready.system;
+        let mut list = Vec::new();
+        let Some(journal) = system.journal() else { return list };
+        let hosts = self.loaded.scenario.hosts.iter().enumerate();
+        let hosts = hosts.filter(|(_, host)| ask.collective.is_none_or(|name| name == host.name));
+        let mut reader = None;
+        for (index, host) in hosts {
+            if host.mode == hosts::file::HostMode::Ideal {
+                let name = &host.name;
+                list.push(Err(format!("{name}: in ideal mode nothing is on the network that could be followed")));
+                continue;
+            }
+            let Some(start) = self.host_starts[index] else { continue };
+            let ranks: Vec<&crate::piuma::host::Host> = hosts::result::ranks(system, host, index).collect();
+            if ranks.iter().any(|rank| rank.end().is_none()) {
+                continue;
+            }
+            let reader =
+                reader.get_or_insert_with(|| why::hosts::Reader::new(system.plan(), journal, system.ends().len()));
+            let why = reader.explain(&host.name, &ranks, start);
+            list.push(why.map_err(|wrong| format!("{}: {wrong}", host.name)));
+        }
+        list
+    }
+
+    pub(super) fn collective(&self, index: usize, check: bool) -> (CollectiveResult, ResultData) {
+        let collective = &self.loaded.scenario.collectives[index];
+        let built = &self.ready.collectives[index];
+        let mut result = CollectiveResult::new(collective);
+        let elements = if collective.kind == CollectiveKind::Barrier { 0 } else { collective.elements as usize };
+        let dtype = collective.result_dtype();
+        // Every core is looked at once: there may be millions.
+        let (mut start, mut end, mut flags) = (None, None, Flags::NONE);
+        let mut rows = Table::default();
+        let mut receivers = Vec::new();
+        for (&(place, _), job) in built.jobs.iter().zip(self.jobs(index)) {
+            let called = Some(job.start()).filter(|&start| start != u64::MAX);
+            start = start.min(called).or(start).or(called);
+            end = end.max(job.end());
+            flags |= Flags::from_bits(job.flags());
+            if job.kind().receives {
+                rows.push(job.output().iter().flat_map(|&word| arith::unpack_lanes(dtype, word)).take(elements));
+                receivers.push(place as u32);
+            }
+        }
+        result.start_cycle = start.filter(|&start| start < self.ready.system.now());
+        if let (Some(start), Some(end)) = (start, end)
+            && self.state[index] == State::Complete
+        {
+            result.set_times(self.loaded, start, end);
+        }
+        result.flags = flags.names().map(String::from).collect();
+        if let Some(first) = rows.iter().next() {
+            result.results = hex(dtype, first);
+        }
+        if check {
+            let (all, oracle_flags) = self.golden(index);
+            // Of a scan every rank has a result of its own; participants are in the order of ranks.
+            let expected = |at: usize| if all.len() == 1 { &all[0] } else { &all[at] };
+            result.oracle = hex(dtype, expected(0));
+            result.oracle_flags = oracle_flags.names().map(String::from).collect();
+            let exact = |(at, row): (usize, &[u64])| {
+                row.iter().zip(expected(at)).filter(|(got, expected)| got == expected).count()
+            };
+            result.exact_elements = rows.iter().enumerate().map(exact).min().unwrap_or(0) as u64;
+            let whole = rows.iter().enumerate().all(|(at, row)| row == expected(at));
+            result.bit_exact =
+                Some(whole && !rows.is_empty() && flags == oracle_flags && self.state[index] == State::Complete);
+            result.first_difference = rows.iter().enumerate().find_map(|(rank, row)| {
+                let expected = expected(rank);
+                let at = row.iter().zip(expected).position(|(got, expected)| got != expected)?;
+                Some(self.difference(index, receivers[rank] as usize, at, row[at], expected[at]))
+            });
+        }
+        (result, ResultData { name: collective.name.clone(), dtype, rows })
+    }
+
+    /// The untimed evaluation of a collective: elements of every different result, and sticky flags.
+    pub(super) fn golden(&self, index: usize) -> (Vec<Vec<u64>>, Flags) {
+        let collective = &self.loaded.scenario.collectives[index];
+        let built = &self.ready.collectives[index];
+        let stored = |row: usize, at: usize| stored(built, row, at);
+        let (ranks, elements) = (collective.participants.len(), collective.elements as usize);
+        golden::rows(collective, oracle_tree(built), ranks, elements, &stored)
+    }
+
+    /// Describes a differing element. The run is repeated with the engines' results kept, to say where it parts.
+    pub(super) fn difference(&self, index: usize, end: usize, element: usize, got: u64, expected: u64) -> Difference {
+        let collective = &self.loaded.scenario.collectives[index];
+        let dtype = collective.result_dtype();
+        let one = |bits: u64| hex(dtype, &[bits]).pop().unwrap_or_default();
+        let word = element / collective.network_dtype().lanes() as usize;
+        Difference {
+            element: element as u64,
+            end_point: end as u64,
+            got: one(got),
+            expected: one(expected),
+            ulps: oracle::ulp_distance(dtype, got, expected),
+            node: self.parting(index, word).unwrap_or_else(|| "after the last engine".into()),
+        }
+    }
+
+    /// The first engine, children before parents, whose result for a word is not the oracle's. Runs are deterministic,
+    /// so a second one with the engines' results kept sees the same.
+    pub(super) fn parting(&self, index: usize, word: usize) -> Option<String> {
+        let collective = &self.loaded.scenario.collectives[index];
+        let built = &self.ready.collectives[index];
+        let again = build(self.loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() }).ok()?;
+        let mut run = Run::new(self.loaded, again).ok()?;
+        let (id, seq) = (collective.id as u16, word as u64);
+        for (switch, engine) in self.ready.system.joins().iter().enumerate() {
+            let flip = engine.tap().filter(|tap| (tap.id, tap.seq) == (id, seq)).map_or(0, |tap| tap.flip);
+            run.ready.system.join_mut(switch as u32)?.set_tap(Tap { id, seq, flip, seen: None });
+        }
+        run.drive(&RunOptions::default());
+        let system = &run.ready.system;
+        let seen = system.joins();
+        let seen = |switch: u32| seen.get(switch as usize).and_then(|engine| engine.tap()?.seen);
+        let mut parted = None;
+        oracle_tree(built)?.evaluate_with(
+            operation(collective),
+            collective.network_dtype(),
+            arith::Mode::rounding(collective.round),
+            &|row| golden::contribution(collective, word, &|at| stored(built, row, at)).0,
+            &mut |switch, value, _| {
+                if parted.is_none() && seen(switch).is_some_and(|seen| seen != value) {
+                    parted = Some(format!("{}.ceng", system.node_name(switch)));
+                }
+            },
+        );
+        parted
+    }
+
+    pub(super) fn links(&mut self, all: bool) {
+        let window = match &self.window {
+            [Some(from), Some(to)] => Some((from, to)),
+            _ => None,
+        };
+        let cycles = window.map_or(self.document.cycles, |_| self.measurement.to - self.measurement.from);
+        let system = &self.ready.system;
+        let loads = system.link_counts().enumerate().map(|(at, (level, mut count, cycles_per_flit))| {
+            if let Some((from, to)) = window {
+                let (from, to) = (from.links[at], to.links[at]);
+                count = LinkCount {
+                    set: to.set - from.set,
+                    unicast: to.unicast - from.unicast,
+                    waited: to.waited - from.waited,
+                    packets: to.packets - from.packets,
+                };
+            }
+            (level, count, cycles_per_flit)
+        });
+        let there = self.ready.all_links.as_deref();
+        self.document.links = link_report(&system.plan().levels, loads, &|at| system.link_ends(at), there, cycles, all);
+    }
+
+    pub(super) fn checks(&mut self, oracle: bool, monitors: bool) {
+        let mut checks = Vec::new();
+        match (&self.document.outcome, &self.deadlock, self.ready.system.fault()) {
+            (_, _, Some(fault)) => checks.push(Check::failed("rules", fault)),
+            (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
+            (Outcome::MaxCycles, ..)
+                if self.has_work()
+                    || self.measurement.has_window()
+                    || self.loaded.scenario.traffic.iter().all(|t| !t.is_endless()) =>
+            {
+                let limit = self.loaded.scenario.limits.max_cycles;
+                checks.push(Check::failed("progress", format!("not done after limits.max_cycles = {limit}")));
+            }
+            (Outcome::MaxCycles, ..) => {
+                // Endless traffic alone has no end of its own: the limit is its end.
+                self.document.outcome = Outcome::Finished;
+                checks.push(Check::passed("progress", "ran to limits.max_cycles under endless traffic"));
+            }
+            (Outcome::Interrupted, ..) => checks.push(Check::failed("progress", "stopped by the user")),
+            _ => checks.push(Check::passed("progress", "everything that was started has ended")),
+        }
+        if oracle {
+            let collectives = self.loaded.scenario.collectives.iter().zip(&self.ready.collectives);
+            let started = collectives.filter(|(collective, _)| !collective.called);
+            for ((collective, built), result) in started.zip(&self.document.collectives) {
+                if let Some(exact) = result.bit_exact {
+                    let detail = match &result.first_difference {
+                        None if exact => {
+                            format!(
+                                "{} of {} elements and all flags are the oracle's",
+                                result.exact_elements, result.elements
+                            )
+                        }
+                        None if result.end_cycle.is_none() => "it did not end".to_string(),
+                        None => {
+                            format!("flags {}; the oracle has {}", listed(&result.flags), listed(&result.oracle_flags))
+                        }
+                        Some(at) => format!(
+                            "element {} at end point {}: got {}, the oracle has {}{}; they part at {}",
+                            at.element,
+                            at.end_point,
+                            at.got,
+                            at.expected,
+                            at.ulps.map_or_else(String::new, |ulps| format!(", {}", oracle::compare::apart(ulps))),
+                            at.node
+                        ),
+                    };
+                    let name = format!("bit-exact: {}", collective.name);
+                    checks.push(Check { name, passed: exact, detail });
+                }
+                if let Some(tree) = &built.footprint.tree {
+                    let name = format!("every contribution once: {}", collective.name);
+                    let engine = |switch: u32| format!("{}.ceng", self.ready.system.node_name(switch));
+                    checks.push(match tree.check_each_once(result.participants as usize, &engine) {
+                        Ok(()) => Check::passed(name, format!("{} contributions in the tree", result.participants)),
+                        Err(error) => Check::failed(name, error.to_string()),
+                    });
+                }
+            }
+        }
+        let measured = self.measurement.has_window();
+        let finite = !measured && self.loaded.scenario.traffic.iter().all(|traffic| !traffic.is_endless());
+        if measured && self.state.is_empty() {
+            let sent: u64 = self.sources().map(Traffic::sent_flits).sum();
+            let received: u64 = self.sources().flat_map(Traffic::received).map(|class| class.flits).sum();
+            let live = self.ready.system.live_flits() as u64;
+            let detail = format!("{sent} flits entered, {received} arrived, {live} are on their way");
+            checks.push(Check { name: "nothing lost".into(), passed: sent == received + live, detail });
+        }
+        if finite && self.document.outcome == Outcome::Finished {
+            if !self.loaded.scenario.traffic.is_empty() {
+                let (created, received) = self.traffic_totals();
+                let detail = format!("{received} of {created} packets arrived whole");
+                checks.push(Check { name: "nothing lost".into(), passed: created == received, detail });
+            }
+            // Whatever is still on its way now are credits.
+            while self.ready.system.fault().is_none() && self.ready.system.step() != Step::Quiet {}
+            let live = self.ready.system.live_flits();
+            let detail =
+                if live == 0 { "no flit is left in the network".into() } else { format!("{live} flits are left") };
+            checks.push(Check { name: "network empty".into(), passed: live == 0, detail });
+        }
+        if monitors {
+            let rest = !finite || self.document.outcome != Outcome::Finished || self.ready.system.at_rest();
+            let detail = if rest { "order and credits held on every link" } else { "credits are missing at the end" };
+            checks.push(Check { name: "links".into(), passed: rest, detail: detail.into() });
+        }
+        self.document.checks = checks;
+    }
+}
+
+/// A word of a contribution as it stands in memory.
+fn stored(built: &Built, row: usize, at: usize) -> u64 {
+    built.input.get(row * built.stored_words as usize + at).copied().unwrap_or(0)
+}
+
+/// What the block did that was to be recorded.
+pub(in crate::scenario) fn recording(
+    loaded: &Loaded,
+    plan: &Plan,
+    journal: Option<&Journal>,
+    options: &RunOptions<'_>,
+) -> Option<Recording> {
+    let (name, journal) = (options.record?, journal?);
+    let cycles = journal.entries.last().map_or(0, |entry| entry.cycle + 2);
+    let mut recording = Recording::of(plan, journal, name, cycles).ok()?;
+    let stamp = Document::new(loaded).stamp;
+    let comment = format!("scenario {}, seed {}, configuration {}", stamp.scenario, stamp.seed, stamp.config_hash);
+    recording.comments.push(comment);
+    Some(recording)
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}

@@ -1,0 +1,81 @@
+//! Waveforms of a run: what is opened, what triggers it, what it lacks at the end.
+
+use super::{RunError, TriggerOptions, WaveOptions};
+use crate::probe::{
+    FstSink, Lookup, Period, Reading, Selection, Sink, TraceError, TraceSummary, Tracer, Trigger, TriggerSink, VcdSink,
+    WriterThread,
+};
+use crate::scenario::Loaded;
+use crate::scenario::expr::{self, Expr};
+
+/// Opens a waveform.
+pub(in crate::scenario) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, RunError> {
+    let usage = |error: &dyn std::fmt::Display| RunError::Usage(error.to_string());
+    let mut selection = Selection::new(&wave.signals).map_err(|error| usage(&error))?;
+    if let Some(depth) = wave.depth {
+        selection = selection.with_depth(depth as usize).map_err(|error| usage(&error))?;
+    }
+    let selection = selection.with_window(wave.from_cycle, wave.to_cycle).map_err(|error| usage(&error))?;
+    let period = Period::from_hz(loaded.scenario.clock.frequency_hz)
+        .ok_or_else(|| RunError::Usage("a waveform needs a clock of at most 1 THz".into()))?;
+    let write = |error| RunError::Write { path: wave.path.clone(), error };
+    let sink: Box<dyn Sink> = if FstSink::is_wanted(&wave.path) {
+        Box::new(FstSink::create(&wave.path).map_err(write)?)
+    } else {
+        Box::new(VcdSink::create(&wave.path).map_err(write)?)
+    };
+    // One processor has no time for two threads.
+    let alone = std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
+    let sink = if alone { sink } else { Box::new(WriterThread::new(sink)) };
+    let sink: Box<dyn Sink> = match &wave.trigger {
+        None => sink,
+        Some(options) => Box::new(TriggerSink::new(sink, trigger(options), period).0),
+    };
+    let mut tracer = Tracer::new(period, selection, sink);
+    if wave.clock {
+        tracer.add_clock();
+    }
+    Ok(tracer)
+}
+
+/// A trigger whose condition is an expression over signals; a signal whose value is unknown makes it not hold.
+fn trigger(options: &TriggerOptions) -> Trigger {
+    let condition = options.condition.clone();
+    let names = condition.iter().flat_map(Expr::names).map(ToString::to_string).collect();
+    let value = |reading: Reading| match reading {
+        Reading::Number(number) => expr::Value::Number(number as f64),
+        Reading::Name(name) => expr::Value::Word(name.to_owned()),
+    };
+    let condition = move |lookup: &Lookup<'_>| {
+        let read = |name: &str| lookup(name).map(value);
+        condition.as_ref().and_then(|condition| condition.eval(&read)).is_some_and(|value| value.holds())
+    };
+    Trigger { condition: Box::new(condition), names, before: options.before, after: options.after }
+}
+
+/// What starting a recording can say.
+pub(in crate::scenario) fn trace_error(wave: &WaveOptions, error: TraceError) -> RunError {
+    match error {
+        TraceError::Io(error) if error.kind() == std::io::ErrorKind::InvalidInput => RunError::Usage(error.to_string()),
+        TraceError::Io(error) => RunError::Write { path: wave.path.clone(), error },
+        nothing @ TraceError::NothingSelected(_) => RunError::Usage(nothing.to_string()),
+    }
+}
+
+/// Finishes a waveform and notes what it lacks.
+pub(in crate::scenario) fn close_wave(
+    wave: &WaveOptions,
+    tracer: Option<Tracer>,
+    last: u64,
+    notes: &mut Vec<String>,
+) -> Result<Option<TraceSummary>, RunError> {
+    let Some(tracer) = tracer else { return Ok(None) };
+    let summary = tracer.finish(last).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
+    for glob in &summary.unmatched_globs {
+        notes.push(format!("no signal matches \"{glob}\""));
+    }
+    if !summary.window_reached {
+        notes.push(format!("the run ended before cycle {}: the waveform is empty", wave.from_cycle));
+    }
+    Ok(Some(summary))
+}

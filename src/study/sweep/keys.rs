@@ -1,0 +1,95 @@
+//! The keys of a sweep's axes, checked against its scenarios before the first point is run.
+//!
+//! A key that a scenario does not have would make every point fail, one by one. So all keys are set at once, as `--set` would,
+//! on the text of each scenario, and what the schema says about them is said at their place in the sweep file. Values are another
+//! matter: one that is refused is a point that is kept with its error, and only an axis without any value that the scenario's
+//! schema allows is a mistake.
+
+use super::Sweep;
+use super::file::{Axis, Levels};
+use crate::scenario::problem::Span;
+use crate::scenario::{Problem, Problems, Source, schema};
+
+/// Values of an axis that are tried until one fits, at most.
+const TRIED: usize = 64;
+
+/// What one override of the scenario stands for in the sweep file.
+struct Given<'a> {
+    /// The string that holds the key: `axis[0].key`, or `scenario[0].set[1]`.
+    holder: String,
+    /// The key, or the whole of a `set`.
+    text: &'a str,
+    /// Where its value is, unless it stands in the same string.
+    value: Option<String>,
+}
+
+/// Checks the keys of all axes and all `set` of a sweep.
+///
+/// # Errors
+/// A scenario cannot be read, or has no such key: with line, caret and the nearest name.
+pub fn check(sweep: &Sweep) -> Result<(), Problems> {
+    let mut problems = Vec::new();
+    for (number, entry) in sweep.scenarios.iter().enumerate() {
+        let base = super::source(sweep, number)?;
+        let mut given: Vec<Given<'_>> = Vec::new();
+        let mut sets: Vec<String> = Vec::new();
+        for (at, set) in entry.set.iter().enumerate() {
+            given.push(Given { holder: format!("scenario[{number}].set[{at}]"), text: set, value: None });
+            sets.push(set.clone());
+        }
+        for axis in &entry.axes {
+            let (row, values) = first_that_fits(&base, axis);
+            for (at, (key, value)) in axis.keys.iter().zip(&values).enumerate() {
+                let (holder, value_at) = match (axis.keys.len(), &axis.levels) {
+                    (1, Levels::List(_)) => (format!("{}.key", axis.path), format!("{}.values[{row}]", axis.path)),
+                    (1, Levels::Between { .. }) => (format!("{}.key", axis.path), axis.path.clone()),
+                    _ => (format!("{}.keys[{at}]", axis.path), format!("{}.values[{row}][{at}]", axis.path)),
+                };
+                given.push(Given { holder, text: key, value: Some(value_at) });
+                sets.push(format!("{key}={value}"));
+            }
+        }
+        for (problem, span) in wrong(&base, &sets) {
+            let given = &given[span.origin - 1];
+            let place = place(sweep.source(), given, &span);
+            let problem = match place {
+                Some(place) => problem.moved(place),
+                None => problem.moved_to(given.value.clone().unwrap_or_else(|| given.holder.clone())),
+            };
+            problems.push(problem.help(format!("the scenario is {}", entry.file.display())));
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(sweep.problems(problems)) }
+}
+
+/// The first values of an axis that the schema lets through where they stand, and their number; the very first if none does.
+fn first_that_fits(base: &Source, axis: &Axis) -> (usize, Vec<String>) {
+    let Levels::List(rows) = &axis.levels else { return (0, vec![axis.levels.at(0.0)]) };
+    let fits = |row: &&Vec<String>| {
+        let sets: Vec<String> = axis.keys.iter().zip(*row).map(|(key, value)| format!("{key}={value}")).collect();
+        wrong(base, &sets).iter().all(|(_, span)| span.start < axis.keys[span.origin - 1].len())
+    };
+    let at = rows.iter().take(TRIED).position(|row| fits(&row)).unwrap_or(0);
+    (at, rows[at].clone())
+}
+
+/// What is wrong with these overrides of a scenario, and where in them.
+fn wrong(base: &Source, sets: &[String]) -> Vec<(Problem, Span)> {
+    let mut source = base.clone();
+    let mut found: Vec<Problem> = sets.iter().filter_map(|set| source.set(set).err()).collect();
+    found.extend(schema::check(source.root()));
+    let placed = found.into_iter().filter_map(|problem| {
+        let span = problem.span(&source)?;
+        // What is wrong with the scenario itself is said when it is loaded.
+        (1..=sets.len()).contains(&span.origin).then_some((problem, span))
+    });
+    placed.collect()
+}
+
+/// The piece of the sweep file that a piece of an override was made from.
+fn place(source: &Source, given: &Given<'_>, span: &Span) -> Option<Span> {
+    if span.start < given.text.len() {
+        return source.inside(&given.holder, given.text, span.start..span.end.min(given.text.len()));
+    }
+    source.locate(given.value.as_deref()?)
+}

@@ -1,0 +1,103 @@
+//! Issue 8: what summaries and `why` print is in the glossary of the command line.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use watershed::glossary::{entries, find};
+
+use crate::support::{files, root, watershed};
+
+/// Words of summaries that need no explanation beyond a dictionary's.
+const PLAIN: &str = "
+    account after answer arrived average branching busiest contribution contributions cores cycle each element elements
+    end endpoint engine entries every file first free full group groups handled last least lost more most multicast
+    network nodes none nothing once others over participants points programs received refused reported result results
+    rounds same seconds sent shape software switches table tell them these time torus tile tiles trees tree values
+    what with within without word words from like line mesh message messages other packets passed core apart entry
+    dragonfly socket sockets retry detected queue each half sure gave right yes the and all only
+    finished not replies moves any more done was reached asked anymore descriptor leaked empty lost time-outs
+";
+
+/// Summaries in golden/.
+fn summaries() -> Vec<String> {
+    ["piuma", "armed", "pbv", "fabric"]
+        .iter()
+        .flat_map(|family| files(&format!("golden/{family}"), "snap"))
+        .filter(|path| path.to_string_lossy().ends_with(".summary.snap"))
+        .map(|path| fs::read_to_string(path).unwrap().splitn(3, "---").nth(2).unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn every_word_of_the_summaries_is_explained_or_plain() {
+    let summaries = summaries();
+    assert!(summaries.len() > 60);
+    let plain: BTreeSet<&str> = PLAIN.split_whitespace().collect();
+    let terms: BTreeSet<String> = entries()
+        .flat_map(|entry| entry.each().collect::<Vec<_>>())
+        .flat_map(|term| term.split(' ').map(str::to_lowercase).collect::<Vec<_>>())
+        .collect();
+    let known = |word: &str| {
+        let word = word.to_lowercase();
+        let one = word.strip_suffix('s').unwrap_or(&word);
+        plain.contains(word.as_str()) || terms.contains(&word) || terms.contains(one) || !find(&word).is_empty()
+    };
+    let mut unknown: BTreeSet<String> = BTreeSet::new();
+    for summary in &summaries {
+        // Behind the column of labels, which has names of the scenario's own.
+        for line in summary.lines().filter_map(|line| line.get(14..)) {
+            // A label that is too long for its column goes on to the first space.
+            let line = line.split_once(' ').map_or("", |(_, text)| text);
+            let words = line.split(|c: char| c.is_whitespace() || "(),:;".contains(c));
+            // Names of switches and hexadecimal numbers have digits or dots.
+            let words = words
+                .filter(|word| word.len() > 3 && !word.contains(|c: char| c.is_ascii_digit() || ".…#%".contains(c)));
+            unknown.extend(words.filter(|word| !known(word)).map(str::to_owned));
+        }
+    }
+    assert!(unknown.is_empty(), "neither in src/glossary nor plain: {unknown:?}");
+}
+
+#[test]
+fn checks_levels_and_outcomes_of_all_golden_documents_are_explained() {
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    for path in ["piuma", "armed", "pbv", "fabric"].iter().flat_map(|family| files(&format!("golden/{family}"), "json"))
+    {
+        let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        let list = |value: &serde_json::Value, key: &str| -> Vec<String> {
+            let items = value.as_array().into_iter().flatten();
+            items.map(|item| item[key].as_str().unwrap().to_owned()).collect()
+        };
+        names.extend(list(&json["checks"], "name").into_iter().map(|name| name.split(": ").next().unwrap().to_owned()));
+        // Levels that a topology file names are its own.
+        let own = json["config"]["topology"]["shape"].to_string().contains("file")
+            || json["config"].to_string().contains("topology.toml");
+        names.extend(list(&json["links"]["levels"], "level").into_iter().filter(|_| !own));
+        for reduction in json["armed"]["reductions"].as_array().into_iter().flatten() {
+            names.extend(list(&reduction["rounds"], "outcome"));
+            names.extend(list(&reduction["rounds"], "code"));
+        }
+    }
+    assert!(names.len() > 20, "{names:?}");
+    let unknown: Vec<&String> = names.iter().filter(|name| !entries().any(|entry| entry.is_about(name))).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+#[test]
+fn a_term_is_explained_on_the_command_line() {
+    let output = watershed(["explain", "P7", "1", "earlier"]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let told = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("P7 to the core of this switch") && told.contains("came last"), "{}", output.stdout);
+    assert!(output.stdout.lines().all(|line| line.chars().count() <= 100), "{}", output.stdout);
+    let all = watershed(["explain"]).stdout;
+    assert!(entries().all(|entry| all.contains(entry.terms)));
+    let output = watershed(["explain", "meged first"]);
+    assert_eq!((output.status, output.stdout.as_str()), (2, ""));
+    assert!(output.stderr.contains("did you mean `merged first`?"), "{}", output.stderr);
+    let output = watershed(["explain", "CENGG"]);
+    assert_eq!(output.status, 2);
+    assert!(output.stderr.contains("did you mean `CENG`?"), "{}", output.stderr);
+    assert!(watershed(["--help"]).stdout.contains("watershed explain"));
+    assert!(fs::read_to_string(root().join("README.md")).unwrap().contains("watershed explain"));
+}
