@@ -99,6 +99,8 @@ struct Busy {
     results: FewQueue<(Cycle, Flit)>,
     /// The scan unit, from its first element on.
     scan: Option<Box<ScanUnit>>,
+    /// Operands may be complete that were not taken in the last tick.
+    left_q: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -135,13 +137,13 @@ impl Ceng {
 
 impl Busy {
     fn oldest(&self, port: u16, now: Cycle) -> Option<&Operand> {
-        self.operands.iter().find(|operand| operand.port == port).filter(|operand| operand.visible <= now)
+        self.operands.as_slice().iter().find(|operand| operand.port == port).filter(|operand| operand.visible <= now)
     }
 
     /// The id whose operands are all there, if any: the lowest port decides among several.
     fn complete_id(&self, registers: &Registers, switch: u32, now: Cycle) -> Option<(u16, u64)> {
         let (mut seen, mut heads) = (0u64, 0u64);
-        for operand in self.operands.iter() {
+        for operand in self.operands.as_slice() {
             let bit = 1 << operand.port;
             if seen & bit == 0 && operand.visible <= now {
                 heads |= bit;
@@ -163,7 +165,8 @@ impl Busy {
 
     /// Takes the oldest operand of a port.
     fn take(&mut self, port: u16) -> Flit {
-        let at = self.operands.iter().position(|operand| operand.port == port).expect("the port has an operand");
+        let at =
+            self.operands.as_slice().iter().position(|operand| operand.port == port).expect("the port has an operand");
         self.operands.remove(at).flit
     }
 
@@ -259,7 +262,7 @@ impl Join for Ceng {
 
     #[inline]
     fn room(&self, port: u16, vc: u8) -> bool {
-        let held = |busy: &Busy| busy.operands.iter().filter(|operand| operand.port == port).count();
+        let held = |busy: &Busy| busy.operands.as_slice().iter().filter(|operand| operand.port == port).count();
         let slots = self.cfg.operand_slots as usize;
         self.busy.as_ref().is_none_or(|busy| {
             if vc == REQUEST {
@@ -272,7 +275,7 @@ impl Join for Ceng {
 
     fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
         let busy = self.busy.get_or_insert_with(|| {
-            Box::new(Busy { operands: Few::default(), results: FewQueue::default(), scan: None })
+            Box::new(Busy { operands: Few::default(), results: FewQueue::default(), scan: None, left_q: false })
         });
         if vc == RESPONSE {
             busy.scan.get_or_insert_default().put(flit, visible);
@@ -288,9 +291,11 @@ impl Join for Ceng {
         // Operands in: a result place is reserved before they are taken.
         let going_up = busy.scan.as_ref().map_or(0, |scan| scan.going_up());
         let reserved = busy.results.len() + going_up + cx.queued;
+        busy.left_q = reserved >= self.cfg.result_slots as usize;
         if reserved < self.cfg.result_slots as usize
             && let Some((id, needed)) = busy.complete_id(cx.tables, cx.switch, cx.now)
         {
+            busy.left_q = true;
             let order = cx.tables.order(cx.switch, id);
             if order != 0 {
                 out.changed = busy.begin_scan(cx, self.cfg, id, needed, order);
@@ -331,7 +336,9 @@ impl Join for Ceng {
         if let Some(&(due, _)) = busy.results.front() {
             out.wake = out.wake.or(Wake::At(due));
         }
-        if let Some(visible) = busy.operands.iter().map(|operand| operand.visible).filter(|&at| at > cx.now).min() {
+        if let Some(visible) =
+            busy.operands.as_slice().iter().map(|operand| operand.visible).filter(|&at| at > cx.now).min()
+        {
             out.wake = out.wake.or(Wake::At(visible));
         } else if busy.operands.is_empty() && busy.results.is_empty() && !scans {
             self.busy = None;
@@ -343,11 +350,16 @@ impl Join for Ceng {
         self.busy.is_none()
     }
 
+    fn reacts(&self) -> bool {
+        // Operands that wait for others change nothing before those are there, and then the engine is awake.
+        self.busy.as_ref().is_some_and(|busy| (busy.left_q && !busy.operands.is_empty()) || scanning(busy).is_some())
+    }
+
     fn waits_for(&self, registers: &Registers, switch: u32) -> Vec<(u16, u8, String)> {
         let Some(busy) = &self.busy else { return Vec::new() };
         let engine = registers.counted(switch, 1 << registers.engine_port()).trailing_zeros() as u16;
         let mut waits = Vec::new();
-        for operand in busy.operands.iter() {
+        for operand in busy.operands.as_slice() {
             let (id, seq) = (operand.flit.tag.id(), operand.flit.tag.seq());
             let missing: Vec<u16> = ports(registers.counted(switch, registers.engine_inputs(switch, id)))
                 .filter(|&port| busy.oldest(port, Cycle::MAX).is_none_or(|held| held.flit.tag.id() != id))
@@ -389,7 +401,8 @@ impl Join for Ceng {
 
             for port in 0..u16::from(self.cfg.tree.radix) {
                 scope.indexed("slot", usize::from(port), |scope| {
-                    let oldest = busy.and_then(|busy| busy.operands.iter().find(|operand| operand.port == port));
+                    let oldest =
+                        busy.and_then(|busy| busy.operands.as_slice().iter().find(|operand| operand.port == port));
                     scope.bit("valid", oldest.is_some());
                     scope.valid("id", 12, oldest.map(|operand| u64::from(operand.flit.tag.id())));
                     scope.valid("seq", 36, oldest.map(|operand| operand.flit.tag.seq()));
