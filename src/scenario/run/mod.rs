@@ -14,6 +14,7 @@ use super::build::{BuildOptions, Ready, build};
 use super::config::Family;
 use super::expr::Expr;
 use super::measure::Measurement;
+use super::programs::rules::Rules;
 use super::record::{self, Recording};
 use super::result::{Document, ResultData};
 use super::timeline::Timeline;
@@ -313,8 +314,10 @@ struct Run<'a> {
     /// Completions when it started.
     host_base: u64,
     deadlock: Option<String>,
-    /// A store of a program that no register took.
+    /// A store of a program that is not legal, or a use of what was stored.
     refused: Option<String>,
+    /// What is asked of stores, from the first one on.
+    rules: Option<Rules>,
     notes: Vec<String>,
     measurement: Measurement,
     /// The network at the start and at the end of the window.
@@ -377,6 +380,7 @@ impl<'a> Run<'a> {
             host_base: 0,
             deadlock,
             refused: None,
+            rules: None,
             notes,
             measurement,
             window,
