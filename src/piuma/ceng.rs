@@ -100,12 +100,12 @@ struct Busy {
     results: FewQueue<(Cycle, Flit)>,
     /// The scan unit, from its first element on.
     scan: Option<Box<ScanUnit>>,
+    /// Operands may be complete that were not taken in the last tick.
+    left_q: bool,
     /// Reductions of each plane in the tree: one a cycle, so never more than its latency.
     flying: [u8; MAX_PLANES as usize],
     /// The plane that goes first.
     next_plane_q: u8,
-    /// Operands may be complete that were not taken in the last tick.
-    left_q: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -158,8 +158,11 @@ impl Ceng {
 
 impl Busy {
     fn oldest(&self, port: u16, plane: u8, now: Cycle) -> Option<&Operand> {
-        let oldest = self.operands.as_slice().iter().find(|operand| operand.is_at(port, plane));
-        oldest.filter(|operand| operand.visible <= now)
+        self.operands
+            .as_slice()
+            .iter()
+            .find(|operand| operand.is_at(port, plane))
+            .filter(|operand| operand.visible <= now)
     }
 
     /// The planes that hold operands, a bit each.
@@ -295,8 +298,8 @@ impl Join for Ceng {
 
     #[inline]
     fn room(&self, port: u16, vc: u8) -> bool {
-        let of = |operand: &&Operand| operand.is_at(port, plane(vc));
-        let held = |busy: &Busy| busy.operands.as_slice().iter().filter(of).count();
+        let held =
+            |busy: &Busy| busy.operands.as_slice().iter().filter(|operand| operand.is_at(port, plane(vc))).count();
         let slots = self.cfg.operand_slots as usize;
         self.busy.as_ref().is_none_or(|busy| {
             if kind(vc) == REQUEST {
@@ -330,9 +333,9 @@ impl Join for Ceng {
         let Some(busy) = &mut self.busy else { return out };
 
         // Operands in: a result place is reserved before they are taken.
+        busy.left_q = false;
         let first = busy.next_plane_q;
         let mut planes = busy.planes().rotate_right(u32::from(first));
-        busy.left_q = false;
         while planes != 0 {
             let plane = (planes.trailing_zeros() as u8 + first) % MAX_PLANES;
             planes &= planes - 1;
