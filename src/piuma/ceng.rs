@@ -361,12 +361,12 @@ impl Join for Ceng {
                         let due = cx.now + self.cfg.tree.latency_cycles();
                         busy.results.push((due, Busy::reduce(cx, self.cfg.tree, &operands, id)));
                         busy.flying[usize::from(plane)] += 1;
-                        busy.next_plane_q = (plane + 1) % MAX_PLANES;
                         out.changed = true;
                     }
                     Err(fault) => out.fault = Some(fault),
                 }
             }
+            busy.next_plane_q = (plane + 1) % MAX_PLANES;
             break;
         }
 
@@ -421,7 +421,7 @@ impl Join for Ceng {
         let Some(busy) = &self.busy else { return Vec::new() };
         let engine = registers.counted(switch, 1 << registers.engine_port()).trailing_zeros() as u16;
         let mut waits = Vec::new();
-        for operand in busy.operands.as_slice().iter() {
+        for operand in busy.operands.as_slice() {
             let (id, seq, plane) = (operand.flit.tag.id(), operand.flit.tag.seq(), plane(operand.flit.tag.vc()));
             let missing: Vec<u16> = ports(registers.counted(switch, registers.engine_inputs(switch, id)))
                 .filter(|&port| busy.oldest(port, plane, Cycle::MAX).is_none_or(|held| held.flit.tag.id() != id))
