@@ -62,7 +62,8 @@ fn shown(arguments: &Arguments) -> Result<String, String> {
     let mut all = embedding::all(&loaded).map_err(|problems| problems.to_string())?;
     if let Some(name) = &arguments.collective {
         let names: Vec<String> = all.iter().map(|embedding| embedding.name.clone()).collect();
-        all.retain(|embedding| embedding.name == *name);
+        let of = |one: &embedding::Embedding| one.segment_of.as_ref().is_some_and(|(of, _)| of == name);
+        all.retain(|embedding| embedding.name == *name || of(embedding));
         if all.is_empty() {
             return Err(super::unknown("there is no collective", name, &names));
         }

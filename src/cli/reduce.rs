@@ -19,7 +19,7 @@ use crate::arith::{
 use crate::armed;
 use crate::fabric::routing::{Routes, Routing};
 use crate::fabric::topology::Mesh;
-use crate::fabric::{Flit, Join, JoinCx, Tag};
+use crate::fabric::{Flit, Join, JoinCx, Queued, Tag};
 use crate::kernel::{Cycle, Rng};
 use crate::oracle::exact::{Exact, Meaning, read, round_to};
 use crate::oracle::ulp_distance;
@@ -659,7 +659,7 @@ fn engine_level(
                 }
             }
         }
-        let out = ceng.tick(&JoinCx { tables: &registers, switch: 0, now, queued: 0 });
+        let out = ceng.tick(&JoinCx { tables: &registers, switch: 0, now, queued: Queued::default() });
         if let Some(fault) = out.fault {
             return Err(Failure::Engine(fault.into()));
         }

@@ -11,6 +11,7 @@ use super::run::{Window, window};
 use super::{Exit, complain, print};
 use crate::scenario::config::Family;
 use crate::scenario::run::{self, RunOptions};
+use crate::scenario::segments;
 use crate::scenario::why::{Ask, Why};
 
 /// Say where the cycles of a collective's latency went.
@@ -20,9 +21,11 @@ Runs what the result was made from once more with a journal, and follows the cri
 links, the engines and which operand came last there, time-outs, and the participant at which it began. The parts add up to
 the latency exactly.
 
-  PIUMA            the last word of every collective and scan, or the word that --packet names
+  PIUMA            the last word of every collective and scan, or the word that --packet names; of a collective of several
+                   segments the one that ended last, or the one that --collective NAME.NUMBER names
+  hosts            the rank that was done last: its rounds, and the partners and messages that they waited for
   armed, PBV       the slowest round of every collective that ended at every participant, or the round that --packet names
-  traffic, hosts   the packet that took longest, or the one that --packet SOURCE:NUMBER names: the end point that sent it and
+  traffic          the packet that took longest, or the one that --packet SOURCE:NUMBER names: the end point that sent it and
                    its number there, from 0
 
 Examples:
@@ -90,7 +93,10 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     let recorded = Recorded::read(&arguments.file)?;
     let scenario = &recorded.loaded.scenario;
     if let Some(name) = &arguments.collective {
-        let mut known: Vec<&str> = scenario.collectives.iter().map(|found| found.name.as_str()).collect();
+        let trees: Vec<String> = scenario.collectives.iter().flat_map(segments::names).map(|(_, name)| name).collect();
+        let segmented = scenario.collectives.iter().filter(|found| found.segments > 1);
+        let mut known: Vec<&str> = segmented.map(|found| found.name.as_str()).collect();
+        known.extend(trees.iter().map(String::as_str));
         known.extend(scenario.armed.iter().flat_map(|armed| &armed.reductions).map(|found| found.name.as_str()));
         known.extend(scenario.hosts.iter().map(|found| found.name.as_str()));
         known.extend(scenario.pbv.iter().flat_map(|pbv| &pbv.collectives).map(|found| found.name.as_str()));

@@ -39,8 +39,36 @@ pub struct JoinCx<'a, T> {
     pub switch: u32,
     /// The present cycle.
     pub now: Cycle,
-    /// Results that stand in the queue of the engine's crossbar input, all channels together.
-    pub queued: usize,
+    /// Results that stand in the queues of the engine's crossbar input.
+    pub queued: Queued,
+}
+
+/// How many results stand in each channel's queue of an engine's crossbar input.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Queued([u16; 32]);
+
+impl Queued {
+    /// All channels together.
+    #[inline]
+    pub fn all(&self) -> usize {
+        self.0.iter().map(|&queued| usize::from(queued)).sum()
+    }
+
+    /// Those of one channel.
+    #[inline]
+    pub fn on(&self, vc: u8) -> usize {
+        usize::from(self.0[usize::from(vc)])
+    }
+}
+
+impl FromIterator<u16> for Queued {
+    /// Counts of the channels from 0 on; further than a tag can name none is looked at.
+    #[inline]
+    fn from_iter<I: IntoIterator<Item = u16>>(counts: I) -> Queued {
+        let mut queued = Queued::default();
+        queued.0.iter_mut().zip(counts).for_each(|(queued, count)| *queued = count);
+        queued
+    }
 }
 
 /// What an engine answers.

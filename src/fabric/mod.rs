@@ -52,7 +52,7 @@ pub use arena::Across;
 pub use division::Parts;
 pub use flit::{Flit, MAX_ENDS, MAX_IDS, Tag};
 pub use frames::{ShortBuffer, check_buffers};
-pub use join::{Block, Join, JoinCx, JoinOut, NoBump, NoJoin, pass_through};
+pub use join::{Block, Join, JoinCx, JoinOut, NoBump, NoJoin, Queued, pass_through};
 pub use journal::{Entry, Journal, Moved};
 pub use network::{At, Blocks, Evaluation, LinkLoad, Network, Route, Step, SwitchCfg, Tables};
 pub use plan::{NodeKind, Plan, PlanLink, PlanNode, Vcs};

@@ -551,6 +551,33 @@ where
         })
     }
 
+    /// Shows every set-routed flit that is on its way to a node or stands in a queue there: the node and the flit.
+    pub fn each_set_flit(&self, mut see: impl FnMut(u32, &Flit)) {
+        let set = self.plan.vcs.set;
+        for (number, part) in self.each_part().enumerate() {
+            let flow = &part.wires.flow;
+            for (_, arrival) in flow.arrivals.iter(flow.now) {
+                let flit = &flow.pool[arrival.entry as usize].flit;
+                if flit.tag.vc() < set {
+                    see(arrival.node, flit);
+                }
+            }
+            for node in self.division.nodes(number) {
+                let info = &part.wires.nodes[node as usize];
+                let ports = info.port_base..info.port_base + u32::from(info.ports);
+                for queue in ports.flat_map(|port| (0..set).map(move |vc| part.wires.queue(port, vc))) {
+                    let channel = &part.wires.channels[queue];
+                    let mut entry = channel.head;
+                    for _ in 0..channel.len {
+                        let slot = &flow.pool[entry as usize];
+                        see(node, &slot.flit);
+                        entry = slot.next;
+                    }
+                }
+            }
+        }
+    }
+
     /// Whether every credit is back where it began and nothing is under way (checked runs; true otherwise).
     pub fn at_rest(&self) -> bool {
         self.each_part().all(|part| {

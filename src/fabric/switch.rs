@@ -309,8 +309,7 @@ impl<T, J, const W: usize> Cx<'_, T, J, W> {
 pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx<'_, T, J, W>) -> Wake {
     if cx.engine != u16::MAX && !cx.join.asleep() {
         let at = cx.base + u32::from(cx.engine);
-        let queued =
-            (0..cx.wires.flow.vcs.total()).map(|vc| usize::from(cx.wires.channels[cx.wires.queue(at, vc)].len)).sum();
+        let queued = (0..cx.wires.flow.vcs.total()).map(|vc| cx.wires.channels[cx.wires.queue(at, vc)].len).collect();
         let out = cx.join.tick(&JoinCx { tables: cx.tables, switch: cx.node, now: cx.wires.flow.now, queued });
         if let Some(result) = out.result {
             // As with arrivals: point-to-point packets walk through the front stages, the others wait them out.

@@ -148,6 +148,11 @@ impl Cce {
         self.queues.iter().any(|queue| !queue.outgoing.is_empty())
     }
 
+    /// Whether messages to a tree wait to leave.
+    pub fn is_sending_to(&self, id: u16) -> bool {
+        self.queues.get(usize::from(id)).is_some_and(|queue| !queue.outgoing.is_empty())
+    }
+
     /// Reads an MSR.
     pub fn load(&self, id: u16, msr: Msr) -> u64 {
         let queue = &self.queues[usize::from(id)];

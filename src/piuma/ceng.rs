@@ -19,8 +19,8 @@
 //! |---|---|---|---|---|---|
 //! | `tree.radix` | the switch's ports | ports | 1 to 64 | ceil(log2 radix) levels | radix - 1 units |
 //! | `tree.unit_stages` | 3 | cycles a level | 1 to 6 | latency = levels x stages | registers |
-//! | `operand_slots` | 2 | flits a port | from 1 | 1 halves the rate of switches of 2 or more stages | slots x ports |
-//! | `result_slots` | enough | flits | from 1 | below latency + front + 1 the rate falls | slots |
+//! | `operand_slots` | 2 | flits a port and plane | from 1 | 1 halves the rate of switches of 2 or more stages | slots x ports |
+//! | `result_slots` | enough | flits a plane | from 1 | below latency + front + 1 the rate falls | slots |
 //!
 //! Timing: an operand granted in cycle t is visible in its slot at t + post + 1. In a cycle in which every configured
 //! port of an id has a visible operand and a result place is free, all are taken together; the result is at the crossbar's
@@ -37,12 +37,13 @@
 //!
 //! *Chosen*: a slot that is emptied in a cycle may be granted in the same cycle. A result reserves its place when its
 //! operands are taken, so the tree never has to stop. If operands of several ids wait, the id at the lowest port goes
-//! first. Limitations: one operand a flit.
+//! first; if those of several planes do, planes take turns. Operand slots and places for results are a plane's own, so no
+//! plane ever waits for another one but for a turn of the tree. Limitations: one operand a flit.
 //!
 //! Prefix scans go through the [scan unit](super::scan) beside the tree.
 
 use super::scan::{self, ScanUnit};
-use super::{REQUEST, RESPONSE, Registers};
+use super::{MAX_PLANES, REQUEST, RESPONSE, Registers, channel, kind, plane};
 use crate::arith::{self, Flags, Operands, TreeCfg, TreeIn};
 use crate::fabric::{Flit, Join, JoinCx, JoinOut, Tag};
 use crate::kernel::{Cycle, Few, FewQueue, Wake};
@@ -101,6 +102,10 @@ struct Busy {
     scan: Option<Box<ScanUnit>>,
     /// Operands may be complete that were not taken in the last tick.
     left_q: bool,
+    /// Reductions of each plane in the tree: one a cycle, so never more than its latency.
+    flying: [u8; MAX_PLANES as usize],
+    /// The plane that goes first.
+    next_plane_q: u8,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,6 +113,16 @@ struct Operand {
     visible: Cycle,
     flit: Flit,
     port: u16,
+}
+
+impl Operand {
+    fn is_on(&self, plane: u8) -> bool {
+        self::plane(self.flit.tag.vc()) == plane
+    }
+
+    fn is_at(&self, port: u16, plane: u8) -> bool {
+        self.port == port && self.is_on(plane)
+    }
 }
 
 /// The engine's state in waves.
@@ -129,6 +144,12 @@ impl Ceng {
         self.tap.as_deref()
     }
 
+    /// Whether operands of a collective id wait in it.
+    pub fn holds(&self, id: u16) -> bool {
+        let held = |busy: &Busy| busy.operands.as_slice().iter().any(|operand| operand.flit.tag.id() == id);
+        self.busy.as_deref().is_some_and(held)
+    }
+
     /// The parameters.
     pub fn cfg(&self) -> CengCfg {
         self.cfg
@@ -136,14 +157,23 @@ impl Ceng {
 }
 
 impl Busy {
-    fn oldest(&self, port: u16, now: Cycle) -> Option<&Operand> {
-        self.operands.as_slice().iter().find(|operand| operand.port == port).filter(|operand| operand.visible <= now)
+    fn oldest(&self, port: u16, plane: u8, now: Cycle) -> Option<&Operand> {
+        self.operands
+            .as_slice()
+            .iter()
+            .find(|operand| operand.is_at(port, plane))
+            .filter(|operand| operand.visible <= now)
     }
 
-    /// The id whose operands are all there, if any: the lowest port decides among several.
-    fn complete_id(&self, registers: &Registers, switch: u32, now: Cycle) -> Option<(u16, u64)> {
+    /// The planes that hold operands, a bit each.
+    fn planes(&self) -> u8 {
+        self.operands.as_slice().iter().fold(0, |held, operand| held | 1 << plane(operand.flit.tag.vc()))
+    }
+
+    /// The id whose operands are all there on a plane, if any: the lowest port decides among several.
+    fn complete_id(&self, registers: &Registers, switch: u32, plane: u8, now: Cycle) -> Option<(u16, u64)> {
         let (mut seen, mut heads) = (0u64, 0u64);
-        for operand in self.operands.as_slice() {
+        for operand in self.operands.as_slice().iter().filter(|operand| operand.is_on(plane)) {
             let bit = 1 << operand.port;
             if seen & bit == 0 && operand.visible <= now {
                 heads |= bit;
@@ -152,9 +182,9 @@ impl Busy {
         }
         let mut candidates = heads;
         while candidates != 0 {
-            let id = self.oldest(candidates.trailing_zeros() as u16, now)?.flit.tag.id();
+            let id = self.oldest(candidates.trailing_zeros() as u16, plane, now)?.flit.tag.id();
             let needed = registers.counted(switch, registers.engine_inputs(switch, id));
-            let same = |port: u16| self.oldest(port, now).is_some_and(|operand| operand.flit.tag.id() == id);
+            let same = |port: u16| self.oldest(port, plane, now).is_some_and(|operand| operand.flit.tag.id() == id);
             if needed & !heads == 0 && ports(needed).all(same) {
                 return Some((id, needed));
             }
@@ -163,21 +193,26 @@ impl Busy {
         None
     }
 
-    /// Takes the oldest operand of a port.
-    fn take(&mut self, port: u16) -> Flit {
-        let at =
-            self.operands.as_slice().iter().position(|operand| operand.port == port).expect("the port has an operand");
-        self.operands.remove(at).flit
+    /// Takes the oldest operand of a port on a plane.
+    fn take(&mut self, port: u16, plane: u8) -> Flit {
+        let at = self.operands.as_slice().iter().position(|operand| operand.is_at(port, plane));
+        self.operands.remove(at.expect("the port has an operand")).flit
     }
 
-    /// Takes the operands of `needed` ports together.
-    fn gather(&mut self, registers: &Registers, switch: u32, id: u16, needed: u64) -> Result<TreeIn, Box<str>> {
+    /// Takes the operands of `needed` ports on a plane together.
+    fn gather(
+        &mut self,
+        registers: &Registers,
+        switch: u32,
+        plane: u8,
+        (id, needed): (u16, u64),
+    ) -> Result<TreeIn, Box<str>> {
         let select = registers.select(switch, id);
         let mut tag = Tag(0);
         let (mut flags, mut words) = (Flags::NONE, Operands::new());
         let mut seq = None;
         for port in ports(needed) {
-            let flit = self.take(port);
+            let flit = self.take(port, plane);
             // The tree's ports are those of the registers, whatever ports were built.
             let port = registers.numbered(switch, port);
             if *seq.get_or_insert(flit.tag.seq()) != flit.tag.seq() {
@@ -194,6 +229,7 @@ impl Busy {
         }
         tag.set_head(true);
         tag.set_tail(true);
+        tag.set_vc(channel(plane, REQUEST));
         tag.set_id(id);
         tag.set_seq(seq.unwrap_or_default());
         Ok(TreeIn { op: select.op, dtype: select.dtype, mode: select.mode, operands: words, flags, tag: tag.0 })
@@ -203,7 +239,7 @@ impl Busy {
     fn reduce(cx: &JoinCx<'_, Registers>, tree: TreeCfg, operands: &TreeIn, id: u16) -> Flit {
         let result = arith::tree::eval(tree, operands);
         let mut tag = Tag(result.tag);
-        tag.set_vc(if cx.tables.is_root(cx.switch, id) { RESPONSE } else { REQUEST });
+        tag.set_vc(channel(plane(tag.vc()), if cx.tables.is_root(cx.switch, id) { RESPONSE } else { REQUEST }));
         tag.set_flags(result.flags.bits());
         Flit { tag, word: result.value }
     }
@@ -226,7 +262,7 @@ impl Busy {
         for port in scan::ports(order) {
             let counted = cx.tables.counted(cx.switch, 1 << port);
             if needed & counted != 0 {
-                inputs.push((port, self.take(counted.trailing_zeros() as u16)));
+                inputs.push((port, self.take(counted.trailing_zeros() as u16, 0)));
             }
         }
         let select = cx.tables.select(cx.switch, id);
@@ -245,7 +281,7 @@ impl Busy {
                 out.fault = Some(fault);
             }
         }
-        if out.result.is_none() && cx.queued <= 2 * cfg.result_slots as usize {
+        if out.result.is_none() && cx.queued.all() <= 2 * cfg.result_slots as usize {
             out.result = scan.leave(cx.now);
         }
         out.changed = true;
@@ -262,10 +298,11 @@ impl Join for Ceng {
 
     #[inline]
     fn room(&self, port: u16, vc: u8) -> bool {
-        let held = |busy: &Busy| busy.operands.as_slice().iter().filter(|operand| operand.port == port).count();
+        let held =
+            |busy: &Busy| busy.operands.as_slice().iter().filter(|operand| operand.is_at(port, plane(vc))).count();
         let slots = self.cfg.operand_slots as usize;
         self.busy.as_ref().is_none_or(|busy| {
-            if vc == REQUEST {
+            if kind(vc) == REQUEST {
                 held(busy) < slots
             } else {
                 busy.scan.as_ref().is_none_or(|scan| scan.from_above() < slots)
@@ -275,9 +312,16 @@ impl Join for Ceng {
 
     fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
         let busy = self.busy.get_or_insert_with(|| {
-            Box::new(Busy { operands: Few::default(), results: FewQueue::default(), scan: None, left_q: false })
+            Box::new(Busy {
+                operands: Few::default(),
+                results: FewQueue::default(),
+                scan: None,
+                flying: [0; MAX_PLANES as usize],
+                next_plane_q: 0,
+                left_q: false,
+            })
         });
-        if vc == RESPONSE {
+        if kind(vc) == RESPONSE {
             busy.scan.get_or_insert_default().put(flit, visible);
             return;
         }
@@ -289,32 +333,50 @@ impl Join for Ceng {
         let Some(busy) = &mut self.busy else { return out };
 
         // Operands in: a result place is reserved before they are taken.
-        let going_up = busy.scan.as_ref().map_or(0, |scan| scan.going_up());
-        let reserved = busy.results.len() + going_up + cx.queued;
-        busy.left_q = reserved >= self.cfg.result_slots as usize;
-        if reserved < self.cfg.result_slots as usize
-            && let Some((id, needed)) = busy.complete_id(cx.tables, cx.switch, cx.now)
-        {
+        busy.left_q = false;
+        let first = busy.next_plane_q;
+        let mut planes = busy.planes().rotate_right(u32::from(first));
+        while planes != 0 {
+            let plane = (planes.trailing_zeros() as u8 + first) % MAX_PLANES;
+            planes &= planes - 1;
+            let queued = cx.queued.on(channel(plane, REQUEST)) + cx.queued.on(channel(plane, RESPONSE));
+            // Scans are on plane 0.
+            let going_up = busy.scan.as_ref().filter(|_| plane == 0).map_or(0, |scan| scan.going_up());
+            let reserved = usize::from(busy.flying[usize::from(plane)]) + going_up + queued;
+            if reserved >= self.cfg.result_slots as usize {
+                busy.left_q = true;
+                continue;
+            }
+            let Some((id, needed)) = busy.complete_id(cx.tables, cx.switch, plane, cx.now) else { continue };
             busy.left_q = true;
             let order = cx.tables.order(cx.switch, id);
             if order != 0 {
                 out.changed = busy.begin_scan(cx, self.cfg, id, needed, order);
+                if !out.changed {
+                    continue;
+                }
             } else {
-                match busy.gather(cx.tables, cx.switch, id, needed) {
+                match busy.gather(cx.tables, cx.switch, plane, (id, needed)) {
                     Ok(operands) => {
                         let due = cx.now + self.cfg.tree.latency_cycles();
                         busy.results.push((due, Busy::reduce(cx, self.cfg.tree, &operands, id)));
+                        busy.flying[usize::from(plane)] += 1;
+                        busy.next_plane_q = (plane + 1) % MAX_PLANES;
                         out.changed = true;
                     }
                     Err(fault) => out.fault = Some(fault),
                 }
             }
+            break;
         }
 
         // Result out.
         if busy.results.front().is_some_and(|&(due, _)| due <= cx.now) {
             out.result = busy.results.pop().map(|(_, flit)| flit);
             out.changed = true;
+            if let Some(result) = &out.result {
+                busy.flying[usize::from(plane(result.tag.vc()))] -= 1;
+            }
             if let Some(result) = &mut out.result
                 && let Some(tap) =
                     self.tap.as_mut().filter(|tap| (tap.id, tap.seq) == (result.tag.id(), result.tag.seq()))
@@ -359,15 +421,15 @@ impl Join for Ceng {
         let Some(busy) = &self.busy else { return Vec::new() };
         let engine = registers.counted(switch, 1 << registers.engine_port()).trailing_zeros() as u16;
         let mut waits = Vec::new();
-        for operand in busy.operands.as_slice() {
-            let (id, seq) = (operand.flit.tag.id(), operand.flit.tag.seq());
+        for operand in busy.operands.as_slice().iter() {
+            let (id, seq, plane) = (operand.flit.tag.id(), operand.flit.tag.seq(), plane(operand.flit.tag.vc()));
             let missing: Vec<u16> = ports(registers.counted(switch, registers.engine_inputs(switch, id)))
-                .filter(|&port| busy.oldest(port, Cycle::MAX).is_none_or(|held| held.flit.tag.id() != id))
+                .filter(|&port| busy.oldest(port, plane, Cycle::MAX).is_none_or(|held| held.flit.tag.id() != id))
                 .collect();
             for &port in &missing {
                 waits.push((
                     port,
-                    REQUEST,
+                    channel(plane, REQUEST),
                     format!(
                         "element {seq} of collective id {id} has no operand from port {}",
                         registers.numbered(switch, port)
@@ -375,8 +437,8 @@ impl Join for Ceng {
                 ));
             }
             if missing.is_empty() {
-                let channel = if registers.is_root(switch, id) { RESPONSE } else { REQUEST };
-                waits.push((engine, channel, "all result places are taken".to_string()));
+                let kind = if registers.is_root(switch, id) { RESPONSE } else { REQUEST };
+                waits.push((engine, channel(plane, kind), "all result places are taken".to_string()));
             }
         }
         waits

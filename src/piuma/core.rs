@@ -28,10 +28,12 @@
 //! rounded on its way into memory: two or four responses, taken one a cycle, fill one word, which is paid and written with the
 //! last of them. A result that stays wide is written as it comes. Invalid, raised by a signalling NaN when it is widened,
 //! travels with its word; the flags of the last rounding are added where it is made.
+//!
+//! A core whose parts are on several planes gives them turns: in reading, on the link to its switch, and in taking results.
 
 use super::host::Host;
 use super::scan;
-use super::{OpSelect, Processor, REQUEST, RESPONSE, Registers};
+use super::{OpSelect, Processor, REQUEST, RESPONSE, Registers, channel, plane};
 use crate::arith::{Accumulate, Mode};
 use crate::fabric::traffic::Traffic;
 use crate::fabric::{Block, Flit, Io};
@@ -146,6 +148,7 @@ struct Task {
 #[derive(Clone, Debug)]
 pub struct Job {
     task: Arc<Task>,
+    plane: u8,
     kind: JobKind,
     flags: u8,
     /// First word of this core in the input.
@@ -188,6 +191,7 @@ impl Job {
         let task = Task { id, words, input, conversion: None, scan: None };
         Job {
             task: Arc::new(task),
+            plane: 0,
             kind,
             flags: 0,
             offset,
@@ -214,6 +218,11 @@ impl Job {
     /// Sums in a wider type than the elements have: `input` holds them as they are, the network carries them widened.
     pub fn convert(&mut self, conversion: Conversion) {
         Arc::make_mut(&mut self.task).conversion = Some(conversion);
+    }
+
+    /// Uses the channels of another plane than 0.
+    pub fn on_plane(&mut self, plane: u8) {
+        self.plane = plane;
     }
 
     /// Makes it a scan: what comes is what is before this core, to which an inclusive one adds its own value.
@@ -315,6 +324,11 @@ impl Job {
         self.task.id
     }
 
+    /// The plane of its channels.
+    pub fn plane(&self) -> u8 {
+        self.plane
+    }
+
     /// What the core does.
     pub fn kind(&self) -> JobKind {
         self.kind
@@ -387,6 +401,10 @@ pub struct Core {
     /// Whether the last word granted was a read: the other side goes first next time.
     read_last_q: bool,
     next_job_q: usize,
+    /// The plane that goes first with its requests, and the one with its responses.
+    next_plane_q: [u8; 2],
+    /// One more than the highest plane of its jobs.
+    planes: u8,
     /// Cycle from which the core takes responses; before it, it blocks its port.
     consume_from: Cycle,
     /// What it shares with a processor; most cores have none.
@@ -412,6 +430,8 @@ impl Core {
             jobs: Vec::new(),
             read_last_q: false,
             next_job_q: 0,
+            next_plane_q: [0; 2],
+            planes: 1,
             consume_from: 0,
             shared: None,
         }
@@ -446,6 +466,7 @@ impl Core {
     pub fn add(&mut self, job: Job) {
         // Millions of cores have one part each: no room for more than there are.
         self.jobs.reserve_exact(1);
+        self.planes = self.planes.max(job.plane + 1);
         self.jobs.push(job);
         if let Some(shared) = &mut self.shared {
             shared.fixed = self.jobs.len();
@@ -484,7 +505,7 @@ impl Core {
         let arriving = if now >= self.consume_from {
             self.arriving(io)
         } else {
-            if io.head(0, RESPONSE).is_some() || io.head(0, REQUEST).is_some() {
+            if self.has_arrivals(io) {
                 wake = Wake::At(self.consume_from);
             }
             None
@@ -509,9 +530,19 @@ impl Core {
         wake.or(self.next_wake(io))
     }
 
+    /// Its planes, from the one whose turn it is with requests or responses.
+    fn turns(&self, kind: u8) -> impl Iterator<Item = u8> + use<> {
+        let (first, planes) = (self.next_plane_q[usize::from(kind)], self.planes);
+        (first..planes).chain(0..first)
+    }
+
+    fn has_arrivals(&self, io: &Io<'_>) -> bool {
+        (0..channel(self.planes, REQUEST)).any(|vc| io.head(0, vc).is_some())
+    }
+
     /// The job and channel of the packet that could be written now.
     fn arriving(&mut self, io: &mut Io<'_>) -> Option<(usize, u8)> {
-        for vc in [RESPONSE, REQUEST] {
+        for vc in self.turns(RESPONSE).flat_map(|plane| [channel(plane, RESPONSE), channel(plane, REQUEST)]) {
             let Some(flit) = io.head(0, vc) else { continue };
             let shared = self.shared.as_deref();
             if vc == REQUEST && shared.is_some_and(|shared| shared.left.contains(&flit.tag.id())) {
@@ -580,6 +611,7 @@ impl Core {
         let (word, flags) = job.value(&flit);
         job.take(word, flags, if pays { now + self.memory.cfg.write_latency } else { now });
         self.read_last_q &= !pays;
+        self.next_plane_q[usize::from(RESPONSE)] = (plane(vc) + 1) % self.planes;
         true
     }
 
@@ -600,14 +632,19 @@ impl Core {
     /// Sends at most one word that is at the fragmenter.
     fn send(&mut self, io: &mut Io<'_>) {
         let now = io.now();
-        for job in &mut self.jobs {
-            if job.at_fragmenter.front().is_some_and(|&at| at <= now) && io.can_send(0, REQUEST) {
+        for plane in self.turns(REQUEST) {
+            let vc = channel(plane, REQUEST);
+            let ready = |job: &&mut Job| job.plane == plane && job.at_fragmenter.front().is_some_and(|&at| at <= now);
+            if let Some(job) = self.jobs.iter_mut().find(ready)
+                && io.can_send(0, vc)
+            {
                 job.at_fragmenter.pop();
                 let (word, flags) = job.word(job.sent_q);
-                let mut flit = Flit::collective(job.id(), REQUEST, job.sent_q, word);
+                let mut flit = Flit::collective(job.id(), vc, job.sent_q, word);
                 flit.tag.set_flags(flags);
-                io.send(0, REQUEST, flit);
+                io.send(0, vc, flit);
                 job.sent_q += 1;
+                self.next_plane_q[usize::from(REQUEST)] = (plane + 1) % self.planes;
                 break;
             }
         }
@@ -635,7 +672,7 @@ impl Core {
             if let Some(&at) = job.at_fragmenter.front() {
                 if at > now {
                     wake = wake.or(Wake::At(at));
-                } else if io.credits(0, REQUEST) > 0 {
+                } else if io.credits(0, channel(job.plane, REQUEST)) > 0 {
                     wake = wake.or(io.busy_until(0).map_or(Wake::Next, Wake::At));
                 }
             }
@@ -645,7 +682,7 @@ impl Core {
         }
         let reading = self.reading(now).is_some_and(|job| self.jobs[job].pays_read());
         let unpaid = self.reading(now).is_some() && !reading;
-        let arriving = now >= self.consume_from && (io.head(0, RESPONSE).is_some() || io.head(0, REQUEST).is_some());
+        let arriving = now >= self.consume_from && self.has_arrivals(io);
         // What the fragmenter widens out of its own register, and what goes into the collecting register, waits for no
         // grant.
         if unpaid || (arriving && self.jobs.iter().any(|job| job.is_active(now) && job.kind.data && !job.pays_write()))

@@ -13,6 +13,10 @@
 //! | nodes | the participating node of least eccentricity: the least distance to the farthest participating node, in links between nodes, or in their latency where that grows with the distance; ties go to the node nearest to the middle of the grid, floor(side / 2) in each dimension, then to the lowest; in it the lowest participating switch *chosen* |
 //! | others | the participating switch of least eccentricity; ties go to the lowest *chosen* |
 //!
+//! Several trees, one for each segment of a vector (P-EMB-4), take the ways of
+//! [`trees`](crate::fabric::topology::trees) and have their roots at the participants nearest to their centres; on a mesh,
+//! which has no two trees without a common link, they are the shortest ways to different roots.
+//!
 //! Cost: a step for every switch on the tree, and a word for every switch there is.
 
 use super::{REQUEST, RESPONSE, Registers};
@@ -66,9 +70,20 @@ pub struct Ground<'a> {
     pub engine: u16,
     /// Number of switches.
     pub switches: u32,
+    /// Which of several trees that share as few links as there are; `None`: one alone, on shortest ways.
+    pub tree: Option<u32>,
 }
 
 impl Ground<'_> {
+    /// The output port of the next step on the way to the root.
+    fn hop(&self, at: u32, root: u32) -> Option<u16> {
+        match (self.tree, self.routing) {
+            (Some(tree), Routing::Nodes(nodes)) => nodes.tree_hop(tree, at, root),
+            (Some(tree), Routing::Die(die)) => die.tree_hop(tree, at, root),
+            _ => self.routing.hop(at, root),
+        }
+    }
+
     /// Hops between two switches.
     pub fn distance(&self, from: u32, to: u32) -> u32 {
         let (mut at, mut hops) = (from, 0);
@@ -92,6 +107,9 @@ pub fn middle(ground: &Ground<'_>, participants: &[EndPlace]) -> u32 {
     let mut switches: Vec<u32> = participants.iter().map(|place| place.switch).collect();
     switches.sort_unstable();
     switches.dedup();
+    if let Some(tree) = ground.tree {
+        return centre(ground, tree, &switches);
+    }
     if let Routing::Nodes(nodes) = ground.routing {
         let node = middle_node(nodes, &switches);
         let first = switches.partition_point(|&switch| nodes.place(switch).node < node);
@@ -99,6 +117,22 @@ pub fn middle(ground: &Ground<'_>, participants: &[EndPlace]) -> u32 {
     }
     let eccentricity = |from: u32| switches.iter().map(|&to| ground.distance(from, to)).max();
     *switches.iter().min_by_key(|&&switch| (eccentricity(switch), switch)).expect("a collective has participants")
+}
+
+/// The root of one of several trees: the participating switch that is nearest to the tree's centre. Where trees are the
+/// shortest ways to different roots, the next one by eccentricity.
+fn centre(ground: &Ground<'_>, tree: u32, switches: &[u32]) -> u32 {
+    let nearest = match ground.routing {
+        Routing::Nodes(nodes) => switches.iter().min_by_key(|&&at| (nodes.tree_depth(tree, at), at)),
+        Routing::Die(die) => switches.iter().min_by_key(|&&at| (die.tree_depth(tree, at), at)),
+        _ => {
+            let eccentricity = |from: u32| switches.iter().map(|&to| ground.distance(from, to)).max();
+            let mut order: Vec<&u32> = switches.iter().collect();
+            order.sort_by_cached_key(|&&at| (eccentricity(at), at));
+            order.get(tree as usize % order.len().max(1)).copied()
+        }
+    };
+    *nearest.expect("a collective has participants")
 }
 
 /// The node of least eccentricity among those of these switches, which are sorted.
@@ -166,7 +200,7 @@ fn entries(ground: &Ground<'_>, places: &[EndPlace], root: u32) -> Vec<u64> {
         let mut seen = entries[at as usize] != 0;
         entries[at as usize] |= 1 << place.port;
         // From where another path has been before, the rest of the way is known.
-        while !seen && let Some(port) = ground.routing.hop(at, root) {
+        while !seen && let Some(port) = ground.hop(at, root) {
             let (next, by) = ground.next(at, port);
             seen = entries[next as usize] != 0;
             entries[next as usize] |= 1 << by;
@@ -191,7 +225,7 @@ pub fn reduction(ground: &Ground<'_>, participants: &[EndPlace], root: u32, rece
         if ports | outs == 0 {
             continue;
         }
-        let up = ground.routing.hop(switch, root);
+        let up = ground.hop(switch, root);
         let forward = up.map_or(0, |port| 1u64 << port);
         let reduces = ports.count_ones() > 1 || switch == root;
         for port in bits(ports) {

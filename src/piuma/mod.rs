@@ -30,15 +30,37 @@ pub mod scan;
 pub use cce::Cce;
 pub use ceng::{Ceng, CengCfg, Tap};
 pub use core::{Conversion, Core, End, Job, JobKind, Memory, MemoryCfg};
-pub use processor::{Processor, ProcessorCfg};
-pub use registers::{AddressError, OpSelect, Registers, RegistersCfg};
+pub use processor::{Processor, ProcessorCfg, Store, Use};
+pub use registers::{AddressError, Named, OpSelect, Registers, RegistersCfg};
 
 /// The request channel: inputs and partial results climb on it.
 pub const REQUEST: u8 = 0;
 /// The response channel: results descend on it. It has priority over requests.
 pub const RESPONSE: u8 = 1;
-/// Number of collective channels.
+/// Collective channels of a plane.
 pub const CHANNELS: u8 = 2;
+
+/// The most planes: pairs of a request and a response channel of their own, on every link. Segments of one collective
+/// use a plane each; everything else uses plane 0.
+pub const MAX_PLANES: u8 = 8;
+
+/// The channel of a plane on which requests (or responses) travel.
+#[inline]
+pub const fn channel(plane: u8, kind: u8) -> u8 {
+    plane * CHANNELS + kind
+}
+
+/// The plane of a channel.
+#[inline]
+pub const fn plane(vc: u8) -> u8 {
+    vc / CHANNELS
+}
+
+/// What a channel carries: [`REQUEST`] or [`RESPONSE`].
+#[inline]
+pub const fn kind(vc: u8) -> u8 {
+    vc % CHANNELS
+}
 
 /// A PIUMA system: registers, a CENG in every switch, nothing in the wire, cores at the end.
 pub type System = crate::fabric::Network<Registers, Ceng, crate::fabric::NoBump<Registers>, End, 1>;

@@ -25,8 +25,9 @@
 //! *Chosen*: a handler runs on the lowest STP that runs no handler, in a context of its own; the thread of that STP waits
 //! meanwhile. The ICU counts events, so each gets a run of the handler; those of one tree one after the other. A core's calls of one collective id run one after
 //! the other. The vector of a call is read when the call starts; it must not be changed before. Stores to configuration
-//! registers take effect in the cycle after they reach them and are not checked again: a packet without a way ends the
-//! run. Programs see to it that collectives that meet at a switch do not run at once.
+//! registers take effect in the cycle after they reach them; a register of a tree that is in use is not to be written, and
+//! the next one who uses a tree that was written must find it whole (both are checked by who drives the run). Programs see
+//! to it that collectives that meet at a switch do not run at once.
 
 use super::cce::{Cce, Counted, MAX_SENDER, Message, Msr};
 use super::core::{Conversion, Core, Job, JobKind};
@@ -103,6 +104,30 @@ pub struct Report {
     pub line: u32,
     /// What.
     pub value: u64,
+}
+
+/// A store to a configuration register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// Where, in the address map of the registers.
+    pub address: u64,
+    /// What.
+    pub value: u64,
+    /// Cycle in which it was issued.
+    pub cycle: Cycle,
+    /// The thread, with its line.
+    pub by: String,
+}
+
+/// The last use of a collective id by a core: a call, or a message to a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// The id.
+    pub id: u16,
+    /// Cycle of the instruction.
+    pub cycle: Cycle,
+    /// Thread and line.
+    pub by: (u32, u32),
 }
 
 /// What a thread does.
@@ -213,7 +238,9 @@ pub struct Processor {
     halted: u32,
     started: u32,
     /// Stores to configuration registers that the driver is to make.
-    stores: Vec<(u64, u64)>,
+    stores: Vec<Store>,
+    /// The last use of each id, for who drives the run.
+    uses: Vec<Use>,
 }
 
 impl Processor {
@@ -238,6 +265,7 @@ impl Processor {
             halted: 0,
             started: 0,
             stores: Vec::new(),
+            uses: Vec::new(),
         }
     }
 
@@ -269,6 +297,12 @@ impl Processor {
     /// The CCE.
     pub fn cce_mut(&mut self) -> &mut Cce {
         &mut self.cce
+    }
+
+    /// Whether messages to a tree are on their way to the switch.
+    pub fn is_sending_to(&self, id: u16, now: Cycle) -> bool {
+        let crossing = |of: &Use| of.id == id && of.cycle + self.cfg.xbar + 1 >= now;
+        self.cce.is_sending_to(id) || (self.cce.serves(id) && self.uses.iter().any(crossing))
     }
 
     /// What the CCE counted.
@@ -313,8 +347,27 @@ impl Processor {
     }
 
     /// Stores to configuration registers since the last time.
-    pub fn take_stores(&mut self) -> Vec<(u64, u64)> {
+    pub fn take_stores(&mut self) -> Vec<Store> {
         std::mem::take(&mut self.stores)
+    }
+
+    /// The last use of each id.
+    pub fn uses(&self) -> &[Use] {
+        &self.uses
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn note_use(&mut self, key: (usize, Option<usize>), id: u16, cycle: Cycle) {
+        let thread = self.thread(key);
+        let by = (thread.number, thread.line());
+        match self.uses.iter_mut().find(|known| known.id == id) {
+            Some(known) => *known = Use { id, cycle, by },
+            None => self.uses.push(Use { id, cycle, by }),
+        }
     }
 
     /// Whether all threads have ended, no handler runs or is to run, and nothing is on its way out.
@@ -607,7 +660,13 @@ impl Processor {
                 let address = self.value(key, base, now).wrapping_add(offset);
                 let value = self.value(key, x, now);
                 match self.store(address, value, core, io, registers) {
-                    Ok(Some(at)) => next = State::Until(at, Doing::Load),
+                    Ok(Some(at)) => {
+                        if self.stores.last().is_some_and(|store| store.by.is_empty()) {
+                            let by = self.describe(key);
+                            self.stores.last_mut().expect("it was just made").by = by;
+                        }
+                        next = State::Until(at, Doing::Load);
+                    }
                     Ok(None) => {
                         self.thread(key).state = State::Memory;
                         return;
@@ -627,10 +686,13 @@ impl Processor {
             I::Call(intrinsic, handle, [id, from, to, elements]) => {
                 let [id, from, to, elements] = [id, from, to, elements].map(|x| self.value(key, x, now));
                 match self.call(intrinsic, id, from, to, elements, now) {
-                    Ok(call) => match handle {
-                        Some(register) => set(self, register, call as u64),
-                        None => next = State::Collective(call),
-                    },
+                    Ok(call) => {
+                        self.note_use(key, id as u16, now);
+                        match handle {
+                            Some(register) => set(self, register, call as u64),
+                            None => next = State::Collective(call),
+                        }
+                    }
                     Err(why) => return self.trap(key, io, &why),
                 }
             }
@@ -707,6 +769,9 @@ impl Processor {
         let tree = self.value(key, tree, now);
         if tree >= u64::from(self.cce.ids()) || !self.cce.serves(tree as u16) {
             return self.trap(key, io, &format!("there is no multicast tree {tree}"));
+        }
+        if doing == Doing::Send {
+            self.note_use(key, tree as u16, now);
         }
         let at = now + self.cfg.xbar;
         self.thread(key).state = State::Engine(at, doing);
@@ -788,7 +853,7 @@ impl Processor {
             }
             CONFIGURATION => {
                 registers.load(rest).map_err(|error| error.to_string())?;
-                self.stores.push((rest, value));
+                self.stores.push(Store { address: rest, value, cycle: now, by: String::new() });
                 io.complete();
                 Ok(Some(answer))
             }

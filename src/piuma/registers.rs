@@ -23,7 +23,7 @@
 //! give no map*. An engine whose request register (of the engine port) is empty while its response register is not is the
 //! root of its id: the result turns into a response there.
 
-use super::{CHANNELS, REQUEST, RESPONSE};
+use super::{CHANNELS, REQUEST, RESPONSE, kind};
 use crate::arith::{DType, Mode, Op, Round};
 use crate::fabric::routing::Routes;
 use crate::fabric::topology::Names;
@@ -136,6 +136,17 @@ pub struct Registers {
     pub routes: Routes,
     /// Lanes of equal size that the point-to-point channels are divided into; a packet never leaves its lane.
     pub lanes: u8,
+}
+
+/// Which register an address names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The switch.
+    pub switch: u32,
+    /// The collective id.
+    pub id: u16,
+    /// Channel and input port of a port vector; `None` for the operation and the order of a scan.
+    pub vector: Option<(u8, u16)>,
 }
 
 /// Where a register lies in the arrays.
@@ -334,6 +345,18 @@ impl Registers {
         u64::from(switch) << 24 | u64::from(id) << 12 | 0x800
     }
 
+    /// Which register is at an address.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn named(&self, address: u64) -> Result<Named, AddressError> {
+        let vector = match self.place(address)? {
+            Place::Vector(_, channel, port) => Some((channel, port)),
+            Place::Select(_) | Place::Order(_) => None,
+        };
+        Ok(Named { switch: (address >> 24) as u32, id: (address >> 12 & 0xfff) as u16, vector })
+    }
+
     fn place(&self, address: u64) -> Result<Place, AddressError> {
         if address & 7 != 0 {
             return Err(AddressError::Unaligned(address));
@@ -465,12 +488,12 @@ impl Tables<1> for Registers {
             return PortSet::EMPTY;
         }
         let port = self.numbered(switch, port);
-        if !self.orders.is_empty() && flit.tag.vc() == RESPONSE && self.order(switch, id) != 0 {
+        if !self.orders.is_empty() && kind(flit.tag.vc()) == RESPONSE && self.order(switch, id) != 0 {
             // A scan: the unit makes a response for each input, and takes the one from above.
             let to = if port == self.engine_port() { super::scan::target(flit.tag.seq()) } else { self.engine_port() };
             return PortSet::from_word(self.counted(switch, 1 << to));
         }
-        PortSet::from_word(self.counted(switch, self.vector(switch, id, flit.tag.vc(), port)))
+        PortSet::from_word(self.counted(switch, self.vector(switch, id, kind(flit.tag.vc()), port)))
     }
 
     fn port_number(&self, switch: u32, port: u16) -> u16 {
@@ -487,7 +510,7 @@ impl Tables<1> for Registers {
     }
 
     fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String {
-        let channel = if flit.tag.vc() == REQUEST { "request" } else { "response" };
+        let channel = if kind(flit.tag.vc()) == REQUEST { "request" } else { "response" };
         let port = self.numbered(switch, port);
         format!(
             "{}: a {channel} of collective id {} came in by port {port}, whose {channel} register is empty",

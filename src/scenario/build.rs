@@ -10,6 +10,7 @@ use super::hosts;
 use super::problem::Problem;
 use super::programs::build as programs;
 use super::scan;
+use super::segments;
 use super::{Loaded, Problems, Scenario};
 use crate::arith::{self, Op, TreeCfg};
 use crate::fabric::arbiter::Policy;
@@ -28,15 +29,16 @@ use crate::piuma::{
     RegistersCfg, System,
 };
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A collective, ready to run.
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// What it uses, and its tree.
-    pub footprint: Footprint,
+    /// Its trees; most collectives have one.
+    pub segments: Vec<Segment>,
     /// Its participants' end points, in their order, with the number of the job there; a receiver that does not take
-    /// part comes last.
+    /// part comes last. Segment by segment.
     pub jobs: Vec<(usize, usize)>,
     /// Collectives that must be complete before this one may start: they meet it at a switch under another id.
     pub after: Vec<usize>,
@@ -48,6 +50,37 @@ pub struct Built {
     pub input: Arc<[u64]>,
     /// How many contributions there are.
     pub contributions: usize,
+    /// Trees that programs made of its registers while the system ran, and the cycle of the first call over each.
+    pub rewritten: Vec<(u64, Footprint)>,
+}
+
+/// A tree of a collective and the part of the vector that it reduces.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    /// Collective id.
+    pub id: u16,
+    /// Plane of its channels.
+    pub plane: u8,
+    /// What it uses, and its tree.
+    pub footprint: Footprint,
+    /// Words of its part in the network.
+    pub words: u64,
+    /// Words of its part in memory, as numbers of the vector's words there.
+    pub stored: Range<u64>,
+    /// The elements of its part.
+    pub elements: Range<u64>,
+}
+
+impl Built {
+    /// What its only tree uses; that of its first segment.
+    pub fn footprint(&self) -> &Footprint {
+        &self.segments[0].footprint
+    }
+
+    /// Participants, and a receiver that does not take part.
+    pub fn parts(&self) -> usize {
+        self.jobs.len() / self.segments.len()
+    }
 }
 
 /// A system and what runs on it.
@@ -211,7 +244,10 @@ impl<'a> Builder<'a> {
             cycles_per_flit: scenario.link.cycles_per_flit as u16,
         };
         Common {
-            vcs: Vcs { set: if engine { CHANNELS } else { 0 }, unicast: scenario.switch.point_to_point_vcs as u8 },
+            vcs: Vcs {
+                set: if engine { segments::planes(scenario) * CHANNELS } else { 0 },
+                unicast: scenario.switch.point_to_point_vcs as u8,
+            },
             engine,
             link: link(scenario.link.latency.cycles),
             local: link(scenario.link.local_latency.cycles),
@@ -249,10 +285,11 @@ impl<'a> Builder<'a> {
         let engine = scenario.family == Family::Piuma;
         let (pipeline, router) = (pipeline(scenario), router(scenario));
         let mut common = self.common();
-        // Without traffic and programs a system of nodes needs no more than the switches and links of its collectives.
+        // Without traffic a system of nodes needs no more than the switches and links of its trees, if those stay as they are.
+        let writes = scenario.programs.as_ref().is_some_and(programs::may_write_registers);
         let sparse = match &scenario.topology.shape {
             Shape::Nodes(nodes)
-                if scenario.traffic.is_empty() && !options.whole && !hosts::build::simulated(scenario) =>
+                if scenario.traffic.is_empty() && !options.whole && !writes && !hosts::build::simulated(scenario) =>
             {
                 Some(nodes)
             }
@@ -282,7 +319,7 @@ impl<'a> Builder<'a> {
         let mut registers = Registers::new(cfg, names, routes);
         registers.lanes = self.lanes;
         let collectives = self.collectives(&layout, &neighbours, &mut registers)?;
-        self.multicasts(&layout, &neighbours, &mut registers)?;
+        let multicasts = self.multicasts(&layout, &neighbours, &mut registers)?;
         if !self.problems.is_empty() {
             return None;
         }
@@ -290,7 +327,9 @@ impl<'a> Builder<'a> {
         let windows = options.windows && sparse.is_some() && self.acts_alone(&collectives);
         if let Some(nodes) = sparse {
             let mut used = vec![0u64; registers.switches() as usize];
-            for at in collectives.iter().flat_map(|built| &built.footprint.links) {
+            let all = collectives.iter().flat_map(|built| &built.segments);
+            let footprints = all.map(|segment| &segment.footprint).chain(&multicasts);
+            for at in footprints.flat_map(|footprint| &footprint.links) {
                 used[at.switch as usize] |= 1 << at.port;
             }
             for collective in &scenario.collectives {
@@ -298,6 +337,10 @@ impl<'a> Builder<'a> {
                     let EndPlace { switch, port } = layout.ends[end as usize];
                     used[switch as usize] |= 1 << port;
                 }
+            }
+            for end in scenario.programs.iter().flat_map(|all| programs::participating(scenario, all)) {
+                let EndPlace { switch, port } = layout.ends[end as usize];
+                used[switch as usize] |= 1 << port;
             }
             let wired = nodes.furnish(&mut layout, &common, &used, windows);
             registers.wire(wired);
@@ -365,7 +408,7 @@ impl<'a> Builder<'a> {
         };
         let joins = if engine { vec![Ceng::new(ceng); scenario.topology.switches() as usize] } else { Vec::new() };
         let blocks = Blocks { joins, no_join: Ceng::new(ceng), bumps: Vec::<NoBump<Registers>>::new(), ends };
-        let mut vc_names: Vec<String> = if engine { vec!["request".into(), "response".into()] } else { Vec::new() };
+        let mut vc_names = if engine { segments::channel_names(segments::planes(scenario)) } else { Vec::new() };
         vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
         let threads = options.threads.max(1);
         let parts = match sparse.filter(|_| windows) {
@@ -585,25 +628,29 @@ impl<'a> Builder<'a> {
             neighbours,
             engine: registers.engine_port(),
             switches: registers.switches(),
+            tree: None,
         };
         let scenario = self.scenario;
-        let mut all: Vec<Vectors> = Vec::new();
+        // Every tree there is: its collective, its id, its registers.
+        let mut all: Vec<(usize, u32, Vectors)> = Vec::new();
         for (index, collective) in scenario.collectives.iter().enumerate() {
-            let vectors = self.vectors(index, collective, layout, &ground)?;
-            let others: Vec<usize> =
-                (0..index).filter(|&other| scenario.collectives[other].id == collective.id).collect();
-            if !others.is_empty() {
-                for (key @ (switch, _, port), _) in vectors.iter() {
-                    if let Some(&other) = others.iter().rev().find(|&&other| all[other].contains(key)) {
-                        self.share(index, other, registers, switch, Some(port));
-                        return None;
+            for (segment, id) in collective.ids().enumerate() {
+                let tree = (collective.segments > 1).then_some(segment as u32);
+                let vectors = self.vectors(index, collective, layout, &Ground { tree, ..ground })?;
+                let others: Vec<&(usize, u32, Vectors)> = all.iter().filter(|(_, other, _)| *other == id).collect();
+                if !others.is_empty() {
+                    for (key @ (switch, _, port), _) in vectors.iter() {
+                        if let Some(&&(other, ..)) = others.iter().rev().find(|(.., other)| other.contains(key)) {
+                            self.share((index, other, id), registers, switch, Some(port));
+                            return None;
+                        }
                     }
                 }
+                all.push((index, id, vectors));
             }
-            all.push(vectors);
         }
-        for (index, (collective, vectors)) in scenario.collectives.iter().zip(&all).enumerate() {
-            if let Err(error) = embed::store(registers, collective.id as u16, vectors) {
+        for (index, id, vectors) in &all {
+            if let Err(error) = embed::store(registers, *id as u16, vectors) {
                 self.problems.push(Problem::at(format!("collective[{index}]"), error.to_string()));
                 return None;
             }
@@ -615,39 +662,50 @@ impl<'a> Builder<'a> {
             if let Some(end) = collective.receiver {
                 receivers = Some(vec![layout.ends[end as usize]]);
             }
-            let claim = Claim {
-                id: collective.id as u16,
-                senders: &senders,
-                receivers: receivers.as_deref(),
-                members: &places,
-                reduces,
-            };
-            let footprint = match legality::check(registers, neighbours, scenario.switch.ceng.radix as u8, &claim) {
-                Ok(footprint) => footprint,
-                Err(illegal) => {
-                    let (place, what) = (format!("collective[{index}]"), format!("collective \"{}\"", collective.name));
-                    let given = matches!(collective.tree, Tree::Registers(_));
-                    self.illegal(&place, &what, given, registers, &illegal);
-                    return None;
+            let mut footprints = Vec::new();
+            for id in collective.ids() {
+                let claim = Claim {
+                    id: id as u16,
+                    senders: &senders,
+                    receivers: receivers.as_deref(),
+                    members: &places,
+                    reduces,
+                };
+                let footprint = match legality::check(registers, neighbours, scenario.switch.ceng.radix as u8, &claim) {
+                    Ok(footprint) => footprint,
+                    Err(illegal) => {
+                        let place = format!("collective[{index}]");
+                        let what = format!("collective \"{}\"", collective.name);
+                        let given = matches!(collective.tree, Tree::Registers(_));
+                        self.illegal(&place, &what, given, registers, &illegal);
+                        return None;
+                    }
+                };
+                registers.store_select(id as u16, &footprint.engines, select(collective));
+                if collective.kind == CollectiveKind::Scan {
+                    self.orders(index, collective, &footprint, registers)?;
                 }
-            };
-            Self::select(collective, &footprint, registers);
-            if collective.kind == CollectiveKind::Scan {
-                self.orders(index, collective, &footprint, registers)?;
+                footprints.push(footprint);
             }
-            built.push(self.input(index, collective, footprint));
+            built.push(self.input(index, collective, footprints));
         }
         for a in 0..built.len() {
             for b in 0..a {
                 let (first, second) = (&scenario.collectives[a], &scenario.collectives[b]);
-                if first.id == second.id {
-                    if let Err((switch, port)) = legality::disjoint(&built[a].footprint, &built[b].footprint) {
-                        self.share(a, b, registers, switch, port);
+                let pairs =
+                    || built[a].segments.iter().flat_map(|one| built[b].segments.iter().map(move |two| (one, two)));
+                for (one, two) in pairs().filter(|(one, two)| one.id == two.id) {
+                    if let Err((switch, port)) = legality::disjoint(&one.footprint, &two.footprint) {
+                        self.share((a, b, u32::from(one.id)), registers, switch, port);
                         return None;
                     }
-                } else if first.called || second.called {
+                }
+                let meet = |(one, two): (&Segment, &Segment)| {
+                    one.id != two.id && one.plane == two.plane && legality::meet(&one.footprint, &two.footprint)
+                };
+                if first.called || second.called {
                     // Programs see to it themselves.
-                } else if scenario.checks.claims && legality::meet(&built[a].footprint, &built[b].footprint) {
+                } else if scenario.checks.claims && pairs().any(meet) {
                     // Whole sets of switches are claimed in the order of start, then of ids: nobody ever holds a part.
                     let key = |i: usize| (scenario.collectives[i].start_cycle, scenario.collectives[i].id, i);
                     let (earlier, later) = if key(a) < key(b) { (a, b) } else { (b, a) };
@@ -659,12 +717,18 @@ impl<'a> Builder<'a> {
     }
 
     /// Writes the registers of multicast trees and checks them.
-    fn multicasts(&mut self, layout: &Layout, neighbours: &Neighbours, registers: &mut Registers) -> Option<()> {
+    fn multicasts(
+        &mut self,
+        layout: &Layout,
+        neighbours: &Neighbours,
+        registers: &mut Registers,
+    ) -> Option<Vec<Footprint>> {
         let ground = Ground {
             routing: &layout.routing,
             neighbours,
             engine: registers.engine_port(),
             switches: registers.switches(),
+            tree: None,
         };
         let list = self.scenario.programs.iter().flat_map(|programs| &programs.multicasts);
         for (index, multicast) in list.enumerate() {
@@ -690,14 +754,18 @@ impl<'a> Builder<'a> {
             }
         }
         let list = self.scenario.programs.iter().flat_map(|programs| &programs.multicasts);
+        let mut footprints = Vec::new();
         for (index, multicast) in list.enumerate() {
-            if let Err(illegal) = programs::check(multicast, layout, registers, neighbours) {
-                let given = multicast.registers.is_some();
-                self.illegal(&format!("multicast[{index}]"), "the tree", given, registers, &illegal);
-                return None;
+            match programs::check(multicast, layout, registers, neighbours) {
+                Ok(footprint) => footprints.push(footprint),
+                Err(illegal) => {
+                    let given = multicast.registers.is_some();
+                    self.illegal(&format!("multicast[{index}]"), "the tree", given, registers, &illegal);
+                    return None;
+                }
             }
         }
-        Some(())
+        Some(footprints)
     }
 
     /// The register vectors of a collective: as given, or of the built-in tree.
@@ -722,6 +790,11 @@ impl<'a> Builder<'a> {
         let receivers = match collective.kind {
             CollectiveKind::Reduce => vec![match collective.receiver {
                 Some(end) => layout.ends[end as usize],
+                // All segments go where the first has its root.
+                None if ground.tree.is_some_and(|tree| tree > 0) => {
+                    let first = embed::middle(&Ground { tree: Some(0), ..*ground }, &places);
+                    places.iter().copied().find(|place| place.switch == first).unwrap_or(places[0])
+                }
                 None => places.iter().copied().find(|place| place.switch == root).unwrap_or(places[0]),
             }],
             _ => places.clone(),
@@ -755,11 +828,6 @@ impl<'a> Builder<'a> {
         sound.then(|| vectors.into())
     }
 
-    /// Writes the operation of a collective at every switch whose engine it uses.
-    fn select(collective: &Collective, footprint: &Footprint, registers: &mut Registers) {
-        registers.store_select(collective.id as u16, &footprint.engines, select(collective));
-    }
-
     /// Writes the order registers of a scan.
     fn orders(
         &mut self,
@@ -791,14 +859,14 @@ impl<'a> Builder<'a> {
         Some(())
     }
 
-    fn share(&mut self, a: usize, b: usize, registers: &Registers, switch: u32, port: Option<u16>) {
+    fn share(&mut self, (a, b, id): (usize, usize, u32), registers: &Registers, switch: u32, port: Option<u16>) {
         let (first, second) = (&self.scenario.collectives[a], &self.scenario.collectives[b]);
         let place = port.map_or_else(|| "the engine".to_string(), |port| format!("port {port}"));
         let message = format!(
             "collectives \"{}\" and \"{}\" both use id {} and share {place} of {}",
             second.name,
             first.name,
-            first.id,
+            id,
             registers.name(switch)
         );
         self.problems.push(
@@ -821,21 +889,37 @@ impl<'a> Builder<'a> {
     }
 
     /// A collective with the words that all contributors have in memory: lanes packed, one contribution after the other.
-    fn input(&self, index: usize, collective: &Collective, footprint: Footprint) -> Built {
+    fn input(&self, index: usize, collective: &Collective, footprints: Vec<Footprint>) -> Built {
+        let words_of = |dtype: arith::DType, elements: u64| elements.div_ceil(u64::from(dtype.lanes()));
+        let (barrier, wide) = (collective.kind == CollectiveKind::Barrier, collective.network_dtype());
+        let segment = |(at, footprint): (u32, Footprint)| {
+            let elements = segments::elements(collective, at);
+            let stored_words = words_of(collective.dtype, collective.elements);
+            Segment {
+                id: (collective.id + at) as u16,
+                plane: (collective.plane + at) as u8,
+                footprint,
+                words: if barrier { 1 } else { words_of(wide, elements.end - elements.start) },
+                stored: if barrier { 0..1 } else { segments::words(collective.segments, at, stored_words) },
+                elements,
+            }
+        };
+        let segments: Vec<Segment> = (0..).zip(footprints).map(segment).collect();
         let empty = |words, stored_words, input, contributions| Built {
-            footprint,
+            segments,
             jobs: Vec::new(),
             after: Vec::new(),
             words,
             stored_words,
             input,
             contributions,
+            rewritten: Vec::new(),
         };
-        if collective.kind == CollectiveKind::Barrier {
+        if barrier {
             return empty(1, 1, Arc::from([]), collective.participants.len());
         }
-        let words_of = |dtype: arith::DType| collective.elements.div_ceil(u64::from(dtype.lanes()));
-        let (words, stored_words) = (words_of(collective.network_dtype()), words_of(collective.dtype));
+        let (words, stored_words) =
+            (words_of(wide, collective.elements), words_of(collective.dtype, collective.elements));
         let mut input = Vec::with_capacity(collective.rows() * stored_words as usize);
         let mut contributions = 0;
         self.loaded.each_row(index, |row| {
@@ -876,32 +960,35 @@ impl<'a> Builder<'a> {
                 senders.iter().enumerate().map(|(number, &place)| (place, number)).collect();
             numbers.sort_unstable();
             let apart = collective.receiver.filter(|end| !collective.participants.contains(end));
-            let mut next = [0; 2];
             let nothing = JobKind { sends: false, receives: false, data: false };
-            let input = Arc::clone(&built.input);
-            let mut model = Job::new(collective.id as u16, nothing, built.words, input, 0, u64::MAX);
-            if let Some(pair) = collective.accumulate {
-                let mode = arith::Mode::rounding(collective.round);
-                model.convert(Conversion { pair, mode, narrows: !collective.result_stays_wide });
-            }
-            if collective.kind == CollectiveKind::Scan {
-                model.scan(select(collective), collective.inclusive);
-            }
-            for (participant, &end) in collective.participants.iter().chain(&apart).enumerate() {
-                let place = layout.ends[end as usize];
-                let sender = find(&numbers, &mut next[0], place, |&(place, _)| place).map(|at| numbers[at].1);
-                let kind = JobKind {
-                    sends: sender.is_some(),
-                    receives: find(&built.footprint.reached, &mut next[1], place, |&place| place).is_some(),
-                    data: collective.kind != CollectiveKind::Barrier,
-                };
-                let delay = collective.delays.get(participant).copied().unwrap_or(0);
-                let start = if built.after.is_empty() { collective.start_cycle + delay } else { u64::MAX };
-                let offset = sender.unwrap_or(0) * built.stored_words as usize;
-                let job = model.of_another(kind, offset, start);
-                let core = ends[end as usize].core.get_or_insert_with(|| Box::new(Core::new(memory)));
-                built.jobs.push((end as usize, core.jobs().len()));
-                core.add(job);
+            for segment in &built.segments {
+                let input = Arc::clone(&built.input);
+                let mut model = Job::new(segment.id, nothing, segment.words, input, 0, u64::MAX);
+                model.on_plane(segment.plane);
+                if let Some(pair) = collective.accumulate {
+                    let mode = arith::Mode::rounding(collective.round);
+                    model.convert(Conversion { pair, mode, narrows: !collective.result_stays_wide });
+                }
+                if collective.kind == CollectiveKind::Scan {
+                    model.scan(select(collective), collective.inclusive);
+                }
+                let mut next = [0; 2];
+                for (participant, &end) in collective.participants.iter().chain(&apart).enumerate() {
+                    let place = layout.ends[end as usize];
+                    let sender = find(&numbers, &mut next[0], place, |&(place, _)| place).map(|at| numbers[at].1);
+                    let kind = JobKind {
+                        sends: sender.is_some(),
+                        receives: find(&segment.footprint.reached, &mut next[1], place, |&place| place).is_some(),
+                        data: collective.kind != CollectiveKind::Barrier,
+                    };
+                    let delay = collective.delays.get(participant).copied().unwrap_or(0);
+                    let start = if built.after.is_empty() { collective.start_cycle + delay } else { u64::MAX };
+                    let offset = sender.unwrap_or(0) * built.stored_words as usize + segment.stored.start as usize;
+                    let job = model.of_another(kind, offset, start);
+                    let core = ends[end as usize].core.get_or_insert_with(|| Box::new(Core::new(memory)));
+                    built.jobs.push((end as usize, core.jobs().len()));
+                    core.add(job);
+                }
             }
         }
         for (end, sources) in sources {
@@ -957,7 +1044,7 @@ fn coordinates(topology: &Topology) -> (Vec<u32>, u32) {
 }
 
 /// Who sends, who must receive (`None`: whoever the registers name, at least one), and whether it is a reduction.
-fn roles(collective: &Collective, places: &[EndPlace]) -> (Vec<EndPlace>, Option<Vec<EndPlace>>, bool) {
+pub(super) fn roles(collective: &Collective, places: &[EndPlace]) -> (Vec<EndPlace>, Option<Vec<EndPlace>>, bool) {
     match collective.kind {
         CollectiveKind::Allreduce | CollectiveKind::Barrier | CollectiveKind::Scan => {
             (places.to_vec(), Some(places.to_vec()), true)
@@ -988,7 +1075,7 @@ pub fn operation(collective: &Collective) -> Op {
     }
 }
 
-/// The tree of a collective as its registers have it; `None` where one contribution goes to all.
-pub fn oracle_tree(built: &Built) -> Option<&EngineList> {
-    built.footprint.tree.as_ref()
+/// The tree of a segment as its registers have it; `None` where one contribution goes to all.
+pub fn oracle_tree(segment: &Segment) -> Option<&EngineList> {
+    segment.footprint.tree.as_ref()
 }

@@ -304,6 +304,12 @@ pub struct Link {
     pub flit_bits: u32,
     /// Cycles a flit occupies the link.
     pub cycles_per_flit: u32,
+    /// The same between two sockets of a node, if that differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket_cycles_per_flit: Option<u32>,
+    /// The same between two nodes, if that differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_cycles_per_flit: Option<u32>,
 }
 
 /// The memory of an end point.
@@ -368,11 +374,20 @@ pub struct Collective {
     pub source: u32,
     /// reduce: the end point that gets the result, if the scenario names one. It need not take part.
     pub receiver: Option<u32>,
+    /// Trees that each reduce a segment of the vector.
+    pub segments: u32,
+    /// The plane of the first of them.
+    pub plane: u32,
     /// What the participants contribute.
     pub data: Data,
 }
 
 impl Collective {
+    /// Collective ids it uses.
+    pub fn ids(&self) -> std::ops::Range<u32> {
+        self.id..self.id + self.segments
+    }
+
     /// Type of the lanes in the network: of an element, or of the accumulator.
     pub fn network_dtype(&self) -> DType {
         self.accumulate.map_or(self.dtype, Accumulate::accumulator)
@@ -690,7 +705,7 @@ impl Serialize for Delays<'_> {
 
 impl Serialize for Collective {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Collective", 18)?;
+        let mut fields = serializer.serialize_struct("Collective", 20)?;
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("kind", &self.kind)?;
         fields.serialize_field("id", &self.id)?;
@@ -724,6 +739,12 @@ impl Serialize for Collective {
         }
         if let Some(receiver) = &self.receiver {
             fields.serialize_field("receiver", receiver)?;
+        }
+        if self.segments > 1 {
+            fields.serialize_field("segments", &self.segments)?;
+        }
+        if self.plane > 0 {
+            fields.serialize_field("plane", &self.plane)?;
         }
         fields.serialize_field("data", &self.data)?;
         fields.end()

@@ -31,7 +31,7 @@ use serde_json::Value as Json;
 
 use super::build::pipeline;
 use super::config::{AutoOr, Family, Scenario};
-use super::{Loaded, Problems};
+use super::{Loaded, Problems, segments};
 use crate::fabric::topology::{Common, LinkParams};
 use crate::fabric::{NodeKind, Vcs, credit_round_trip};
 use crate::piuma::{CHANNELS, CengCfg};
@@ -238,7 +238,7 @@ fn common(scenario: &Scenario) -> Common {
     // Devices of the PBV family have one channel.
     let unicast = if scenario.family == Family::Pbv { 1 } else { scenario.switch.point_to_point_vcs as u8 };
     Common {
-        vcs: Vcs { set: if collective { CHANNELS } else { 0 }, unicast },
+        vcs: Vcs { set: if collective { segments::planes(scenario) * CHANNELS } else { 0 }, unicast },
         engine: collective,
         link: link(scenario.link.latency.cycles),
         local: link(scenario.link.local_latency.cycles),
@@ -269,17 +269,24 @@ fn piuma(
         );
     }
     let count: u64 = widths.values().sum();
-    let slots = radix * u64::from(ceng.operand_slots) * flit;
-    add("CENG operand slots", format!("{} a port, {radix} ports", ceng.operand_slots), count, Sum::storage(slots));
+    let planes = u64::from(segments::planes(scenario));
+    let each = if planes > 1 { format!(", each for {planes} planes") } else { String::new() };
+    let slots = radix * u64::from(ceng.operand_slots) * planes * flit;
+    add(
+        "CENG operand slots",
+        format!("{} a port, {radix} ports{each}", ceng.operand_slots),
+        count,
+        Sum::storage(slots),
+    );
     let pipe = units * stages * flit;
-    let each = Sum { adders: units, comparators: units, gates: units * unit_gates(true), ..Sum::default() };
+    let sum = Sum { adders: units, comparators: units, gates: units * unit_gates(true), ..Sum::default() };
     add(
         "CENG tree",
         format!("{units} two-input units of {stages} stages"),
         count,
-        each.plus(Sum { storage_bits: pipe, gates: 6 * pipe, ..Sum::default() }),
+        sum.plus(Sum { storage_bits: pipe, gates: 6 * pipe, ..Sum::default() }),
     );
-    add("CENG result queue", format!("{results} words"), count, Sum::storage(results * flit));
+    add("CENG result queue", format!("{results} words{each}"), count, Sum::storage(results * planes * flit));
 }
 
 fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64, add: &mut impl FnMut(&str, String, u64, Sum)) {

@@ -1,14 +1,14 @@
 //! The embeddings of a scenario, read back from the registers for people and programs (requirements P-EMB-1, P-EMB-3):
 //! tree, root, depth, links used, and the registers themselves in the notation of a scenario.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde_json::{Value as Json, json};
 
 use super::build::{BuildOptions, build};
 use super::config::CollectiveKind;
-use super::{Loaded, Problems};
+use super::{Loaded, Problems, segments};
 use crate::piuma::legality::channel_name;
 use crate::piuma::{REQUEST, RESPONSE, System};
 
@@ -22,6 +22,12 @@ pub struct Embedding {
     pub name: String,
     /// What it does.
     pub kind: String,
+    /// The collective whose segment it is, if that has several, and the elements of it.
+    pub segment_of: Option<(String, std::ops::Range<u64>)>,
+    /// Plane of its channels.
+    pub plane: u8,
+    /// Links by level, both directions as one, and how many of them other segments of the collective use as well.
+    pub shared: Vec<(String, u64, u64)>,
     /// Collective id.
     pub id: u16,
     /// End points that take part.
@@ -72,10 +78,13 @@ pub fn all(loaded: &Loaded) -> Result<Vec<Embedding>, Problems> {
     links.sort_unstable_by_key(|link| link.at);
     let view = View { system: &ready.system, links };
     let collectives = loaded.scenario.collectives.iter().zip(&ready.collectives);
-    Ok(collectives
-        .map(|(collective, built)| {
-            let id = collective.id as u16;
-            let footprint = &built.footprint;
+    let trees = collectives.flat_map(|(collective, built)| {
+        let names = segments::names(collective).into_iter().map(|(_, name)| name);
+        built.segments.iter().zip(names).map(move |(segment, name)| (collective, segment, name))
+    });
+    let mut all: Vec<Embedding> = trees
+        .map(|(collective, segment, name)| {
+            let (id, footprint) = (segment.id, &segment.footprint);
             let source = || loaded.scenario.topology.end_point(collective.participants[collective.source as usize]).0;
             let root = footprint.root.unwrap_or_else(source);
             let multicast = collective.kind == CollectiveKind::Broadcast;
@@ -92,7 +101,10 @@ pub fn all(loaded: &Loaded) -> Result<Vec<Embedding>, Problems> {
             sends.sort_unstable();
             sends.dedup();
             Embedding {
-                name: collective.name.clone(),
+                name,
+                segment_of: (collective.segments > 1).then(|| (collective.name.clone(), segment.elements.clone())),
+                plane: segment.plane,
+                shared: Vec::new(),
                 kind: collective.kind.name().to_owned(),
                 id,
                 participants: collective.participants.len(),
@@ -110,7 +122,35 @@ pub fn all(loaded: &Loaded) -> Result<Vec<Embedding>, Problems> {
                 sends,
             }
         })
-        .collect())
+        .collect();
+    share(&mut all, &view);
+    Ok(all)
+}
+
+/// Counts the links that segments of one collective share.
+fn share(all: &mut [Embedding], view: &View<'_>) {
+    let mut users: BTreeMap<(String, (u32, u16)), u32> = BTreeMap::new();
+    let links = |of: &Embedding| -> BTreeSet<(u8, (u32, u16))> {
+        let link = |at: &(u32, u16)| view.link(at.0, at.1).filter(|link| link.level > 0);
+        of.sends.iter().filter_map(link).map(|link| (link.level, link.at.min(link.far))).collect()
+    };
+    for of in all.iter() {
+        let Some((name, _)) = &of.segment_of else { continue };
+        for (_, link) in links(of) {
+            *users.entry((name.clone(), link)).or_default() += 1;
+        }
+    }
+    for of in all.iter_mut() {
+        let Some((name, _)) = &of.segment_of else { continue };
+        let mut levels: BTreeMap<u8, (u64, u64)> = BTreeMap::new();
+        for (level, link) in links(of) {
+            let (all, shared) = levels.entry(level).or_default();
+            *all += 1;
+            *shared += u64::from(users[&(name.clone(), link)] > 1);
+        }
+        let name = |level: u8| view.system.plan().levels[usize::from(level)].clone();
+        of.shared = levels.into_iter().map(|(level, (all, shared))| (name(level), all, shared)).collect();
+    }
 }
 
 struct View<'a> {
@@ -226,11 +266,22 @@ impl Embedding {
             "{:14}{} on collective id {}, {} end point{plural}",
             self.name, self.kind, self.id, self.participants
         );
+        if let Some((of, elements)) = &self.segment_of {
+            let (first, last) = (elements.start, elements.end.saturating_sub(1));
+            let _ = writeln!(out, "segment       elements {first} to {last} of {of}, on plane {}", self.plane);
+        } else if self.plane > 0 {
+            let _ = writeln!(out, "plane         {}", self.plane);
+        }
         let _ = writeln!(out, "root          {}", self.root_name);
         let _ = writeln!(out, "depth         {} links, {} cycles of them", self.depth, self.depth_cycles);
         let _ = writeln!(out, "switches      {}, of which {} reduce", self.switches.0, self.switches.1);
         let links: Vec<String> = self.links.iter().map(|(level, count)| format!("{count} {level}")).collect();
         let _ = writeln!(out, "links         {} (each direction counts)", links.join(", "));
+        if self.segment_of.is_some() {
+            let shared = self.shared.iter().map(|(level, all, shared)| format!("{shared} of {all} {level}"));
+            let shared: Vec<String> = shared.collect();
+            let _ = writeln!(out, "shares        {} links with other segments", shared.join(", "));
+        }
         if self.tree.is_empty() {
             let _ = writeln!(out, "tree          more than {LISTED} switches; --registers prints them");
         }
@@ -261,7 +312,7 @@ pub fn json(all: &[Embedding]) -> Json {
                 (switch.clone(), json!({ "request": vectors(request), "response": vectors(response) }))
             })
             .collect();
-        json!({
+        let mut json = json!({
             "name": of.name,
             "kind": of.kind,
             "id": of.id,
@@ -273,7 +324,20 @@ pub fn json(all: &[Embedding]) -> Json {
             "reducing_switches": of.switches.1,
             "links": links,
             "registers": registers,
-        })
+        });
+        if let Some((collective, elements)) = &of.segment_of {
+            let shared = of.shared.iter().map(|(level, _, shared)| (level.clone(), json!(shared)));
+            json["segment"] = json!({
+                "of": collective,
+                "first_element": elements.start,
+                "elements": elements.end - elements.start,
+                "shared_links": shared.collect::<serde_json::Map<String, Json>>(),
+            });
+        }
+        if of.plane > 0 || of.segment_of.is_some() {
+            json["plane"] = of.plane.into();
+        }
+        json
     };
     json!({ "collectives": all.iter().map(one).collect::<Vec<_>>() })
 }

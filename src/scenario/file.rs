@@ -517,6 +517,14 @@ pub struct LinkFile {
     /// Cycles a flit occupies the link: more than 1 is a link narrower than a flit.
     #[schemars(range(min = 1, max = 16_384))]
     pub cycles_per_flit: u32,
+    /// nodes: the same of a link between two sockets of a node. Default: as `cycles_per_flit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 16_384))]
+    pub socket_cycles_per_flit: Option<u32>,
+    /// nodes: the same of a link between two nodes. Default: as `cycles_per_flit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 16_384))]
+    pub node_cycles_per_flit: Option<u32>,
 }
 
 impl Default for LinkFile {
@@ -532,6 +540,8 @@ impl Default for LinkFile {
             node_latency_cycles: None,
             flit_bits: 64,
             cycles_per_flit: 1,
+            socket_cycles_per_flit: None,
+            node_cycles_per_flit: None,
         }
     }
 }
@@ -691,6 +701,18 @@ pub struct CollectiveFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 4_194_303))]
     pub receiver: Option<u32>,
+    /// allreduce, reduce: trees that each reduce a segment of the vector at the same time, over links of their own as far as
+    /// the topology has them. Each takes a collective id, from `id` on, and a pair of collective channels on every link.
+    /// Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 8))]
+    pub segments: Option<u32>,
+    /// The plane whose collective channels it uses: a request and a response channel of their own on every link, with
+    /// operand slots of their own in every engine. Collectives on one plane that meet at a switch take turns; those on two
+    /// planes do not wait for each other. Segments take one each, from this one on.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0, max = 7))]
+    pub plane: u32,
     /// What the participants contribute. Default: random = "normal", or "integers" for integer types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataFile>,
@@ -702,6 +724,12 @@ pub struct CollectiveFile {
     /// Configuration registers by the name of the switch, instead of the built-in tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registers: Option<BTreeMap<String, SwitchRegistersFile>>,
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 /// The collectives there are.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::why::hops::Hops;
 use crate::fabric::{Flit, Journal, Moved, NodeKind, Tables};
-use crate::piuma::{RESPONSE, System, scan};
+use crate::piuma::{RESPONSE, System, kind, scan};
 use crate::probe::ladder::{Ladder, Message};
 
 /// Names for what is on the ladder.
@@ -52,8 +52,8 @@ pub fn ladder(system: &System, journal: &Journal, names: &Names) -> Ladder {
             }
             let Some((from, sent)) = hops.origin(entry.port, vc, entry.cycle) else { continue };
             // A scan's responses say more than their element.
-            let word = if vc == RESPONSE { scan::element(seq) } else { seq };
-            let way = if vc == RESPONSE { "result" } else { "word" };
+            let word = if kind(vc) == RESPONSE { scan::element(seq) } else { seq };
+            let way = if kind(vc) == RESPONSE { "result" } else { "word" };
             let name = names.ids.get(&id).filter(|_| names.ids.len() > 1);
             let name = name.map_or_else(String::new, |name| format!("{name} "));
             messages.push((from, node, sent, entry.cycle, format!("{name}{way} {word}")));

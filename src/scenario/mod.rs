@@ -17,6 +17,7 @@
 //! | [`armed`] | scenarios of the armed family: their table, system, run and report |
 //! | [`programs`] | programs of cores, multicast trees, collectives that programs call |
 //! | [`hosts`] | collectives in software, to compare with |
+//! | [`segments`] | collectives of several trees, each for a segment of the vector |
 //! | [`scan`] | order registers of prefix scans, and what every rank must get |
 //! | [`golden`] | what a collective's result must be |
 //! | [`pbv`] | scenarios of the PBV family |
@@ -81,6 +82,7 @@ pub mod result;
 pub mod run;
 pub mod scan;
 pub mod schema;
+pub mod segments;
 pub mod shipped;
 pub mod soundness;
 pub mod source;

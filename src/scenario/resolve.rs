@@ -20,7 +20,7 @@ use super::problem::Problem;
 use super::programs::config::{self as programs, Programs};
 use super::random::Stream;
 use super::source::{Source, alternatives, child};
-use super::{limits, trace, units};
+use super::{limits, segments, trace, units};
 use crate::fabric::Pipeline;
 use crate::fabric::routing::Algorithm;
 use crate::fabric::topology::{
@@ -258,6 +258,8 @@ impl Resolver<'_> {
             }),
             flit_bits: link.flit_bits,
             cycles_per_flit: link.cycles_per_flit,
+            socket_cycles_per_flit: link.socket_cycles_per_flit,
+            node_cycles_per_flit: link.node_cycles_per_flit,
         }
     }
 
@@ -510,6 +512,8 @@ impl Resolver<'_> {
                 hsio_ports: topology.hsio_ports.unwrap_or(2) as u16,
                 socket_latency: link.socket_latency.map_or(1, |latency| latency.cycles as u16),
                 node_latency: link.node_latency.map_or(1, |latency| latency.cycles as u16),
+                socket_width: link.socket_cycles_per_flit.unwrap_or(link.cycles_per_flit) as u16,
+                node_width: link.node_cycles_per_flit.unwrap_or(link.cycles_per_flit) as u16,
                 distance: lengths == Lengths::Distance,
             }),
             TopologyKind::Mesh | TopologyKind::Torus | TopologyKind::Hyperx | TopologyKind::FlattenedButterfly => {
@@ -649,7 +653,8 @@ impl Resolver<'_> {
         if file.topology.kind == TopologyKind::Nodes {
             return;
         }
-        for key in ["socket_latency_ns", "socket_latency_cycles", "node_latency_ns", "node_latency_cycles"] {
+        let keys = ["latency_ns", "latency_cycles", "cycles_per_flit"];
+        for key in ["socket", "node"].iter().flat_map(|level| keys.map(|key| format!("{level}_{key}"))) {
             let path = format!("link.{key}");
             if self.source.has(&path) {
                 let kind = file.topology.kind.name();
@@ -904,6 +909,13 @@ impl Resolver<'_> {
             delay_random_max,
             source,
             receiver: file.receiver,
+            segments: segments::checked(
+                file,
+                path,
+                (dtype, elements, scenario.switch.collective_ids),
+                &mut self.problems,
+            ),
+            plane: file.plane,
             data,
         }
     }
@@ -940,7 +952,8 @@ impl Resolver<'_> {
             let mut multicast = programs::multicast(given, index, ids, topology, &mut self.problems);
             let path = format!("multicast[{index}].registers");
             multicast.registers = given.registers.as_ref().map(|given| self.registers(given, &path, topology));
-            if let Some(at) = file.collective.iter().position(|collective| collective.id == given.id) {
+            let takes = |of: &CollectiveFile| segments::ids(of).contains(&given.id);
+            if let Some(at) = file.collective.iter().position(takes) {
                 let message = format!("id {} belongs to a collective", given.id);
                 self.report(
                     Problem::at(format!("multicast[{index}].id"), message)

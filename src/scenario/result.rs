@@ -11,6 +11,7 @@ use super::config::{Collective, Rounding};
 use super::data::Table;
 use super::measure::{LatencyResult, MeasureResult};
 use super::names::{DType, Named};
+use super::segments::SegmentResult;
 
 /// Version of the document's shape.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -144,6 +145,9 @@ pub struct CollectiveResult {
     pub oracle_flags: Vec<String>,
     /// The first element that differs.
     pub first_difference: Option<Difference>,
+    /// Its segments, if it has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<SegmentResult>,
 }
 
 /// Two elements that should be equal.
@@ -325,6 +329,7 @@ impl CollectiveResult {
             flags: Vec::new(),
             oracle_flags: Vec::new(),
             first_difference: None,
+            segments: Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::config::Scenario;
 use super::result::{CollectiveResult, Document, Outcome, TrafficResult};
+use super::segments;
 use crate::fabric::topology::Shape;
 use crate::oracle::compare::apart;
 
@@ -150,6 +151,9 @@ fn describe_collective(out: &mut String, scenario: &Scenario, collective: &Colle
             line(out, "", &format!("{cycles} cycles = {} ns{rate}", rounded(ns)));
         }
         _ => line(out, "", "not finished"),
+    }
+    if let Some(text) = segments::described(&collective.segments, collective.start_cycle) {
+        line(out, "", &text);
     }
     if let Some(exact) = collective.bit_exact
         && (*elements > 0 || !exact)

@@ -17,6 +17,7 @@ mod order_of_arrival_changes_no_bit;
 mod overlapping_embeddings_take_turns;
 mod registers_are_all_there_is;
 mod scans_are_serial_scans;
+mod segments_use_more_links;
 mod streams_at_the_rate_of_the_narrowest_part;
 mod support;
 mod threads_change_nothing;

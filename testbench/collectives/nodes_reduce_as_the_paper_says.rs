@@ -30,6 +30,8 @@ impl System {
             hsio_ports: 1,
             socket_latency: 25,
             node_latency: 50,
+            socket_width: 1,
+            node_width: 1,
             distance: false,
         };
         while !shape.budget().suffices {
@@ -39,7 +41,7 @@ impl System {
     }
 
     fn text(&self, rest: &str) -> String {
-        let Nodes { size, sockets, die, hsio_ports, socket_latency, node_latency, distance } = &self.shape;
+        let Nodes { size, sockets, die, hsio_ports, socket_latency, node_latency, distance, .. } = &self.shape;
         let lengths = if *distance { "distance" } else { "equal" };
         format!(
             "family = \"piuma\"\nclock.frequency_mhz = {}\n[topology]\nkind = \"nodes\"\nsize = {size:?}\n\

@@ -60,7 +60,7 @@ fn another_association_would_change_the_bits() {
         radix: 2,
         inputs: vec![(0, left), (1, Node::Leaf(leaf))],
     });
-    let embedded = built.footprint.tree.as_ref().expect("a reduction has a tree").node(&|switch| switch.to_string());
+    let embedded = built.footprint().tree.as_ref().expect("a reduction has a tree").node(&|switch| switch.to_string());
     let words: Vec<[u64; 3]> =
         (0..ELEMENTS).map(|word| [sum(&embedded, word), sum(&chain, word), sum(&reversed, word)]).collect();
     let differ = |a: usize, b: usize| words.iter().filter(|word| word[a] != word[b]).count();

@@ -306,7 +306,7 @@ impl Join for Engine {
                 let due =
                     |engine: &Engine, port: u16| cx.now >= latency && engine.visible(port, cx.now - latency).is_some();
                 let port = self.passing.or_else(|| ports.iter().copied().find(|&port| due(self, port)));
-                if let Some(port) = port.filter(|&port| due(self, port) && cx.queued < self.results) {
+                if let Some(port) = port.filter(|&port| due(self, port) && cx.queued.all() < self.results) {
                     let flit = self.take(port);
                     self.passing = (!flit.tag.tail()).then_some(port);
                     out.result = Some(flit);
@@ -315,7 +315,7 @@ impl Join for Engine {
             }
             Role::Gather { ports } => {
                 let heads: Vec<Flit> = ports.iter().filter_map(|&port| self.visible(port, cx.now)).collect();
-                if heads.len() == ports.len() && cx.queued < self.results {
+                if heads.len() == ports.len() && cx.queued.all() < self.results {
                     let mut sum = heads[0];
                     sum.word = heads.iter().fold(0, |sum, flit| sum.wrapping_add(flit.word));
                     for port in ports {

@@ -127,6 +127,12 @@ pub fn watched(scenario: &Scenario) -> Watched {
             &["node1_{0,1}.socket0.tile0.core0.switch.ceng.*"],
             (172, 197),
         ),
+        "segments-nodes" => (
+            &["node{4,5}.socket1.tile0.core1.switch.ceng.{state,operands,in_flight}"],
+            (0, 500),
+            &["node4.socket1.tile0.core1.switch.ceng.*"],
+            (300, 325),
+        ),
         "mesh-allreduce" => {
             (&["**.ceng.*"], (0, 100), &["**.s3_{3,4}.switch.ceng.*", "**.s4_{3,4}.switch.ceng.*"], (20, 45))
         }

@@ -101,8 +101,13 @@ fn a_collective_engine_does_the_same_again() {
                     engine.put(port, flit.tag.vc(), flit, now);
                 }
             }
-            let queued = inputs.cycles[now as usize]["queued"] as usize;
-            let out = engine.tick(&JoinCx { tables: &ready.system.tables, switch: node as u32, now, queued });
+            let queued = inputs.cycles[now as usize]["queued"] as u16;
+            let out = engine.tick(&JoinCx {
+                tables: &ready.system.tables,
+                switch: node as u32,
+                now,
+                queued: [queued].into_iter().collect(),
+            });
             assert_eq!(out.result, outputs.flit(now, "result"), "{name} in cycle {now}");
             results += usize::from(out.result.is_some());
         }

@@ -86,7 +86,7 @@ fn a_wrong_call_ends_the_run_and_says_where() {
         ("allreduce 0, 0, 0, 0", "of no elements"),
         ("load r1, [0x3000000000000028]", "there is no MSR"),
         ("load r1, [0x5000000000000000]", "nothing is there"),
-        ("store [0x2000000000000400], 1 ; fine\nload r1, [0x2ff0000000000000]", "no register"),
+        ("store [0x2000000000000410], 0x80 ; fine\nload r1, [0x2ff0000000000000]", "no register"),
         ("store [12], 1", "not a multiple of 8"),
         ("mcast.send 2, 1, 1, 8", "no multicast tree 2"),
         ("iret", "outside of a handler"),

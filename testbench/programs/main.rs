@@ -7,5 +7,7 @@ mod support;
 mod bad_programs_are_refused;
 mod calls_are_bit_exact;
 mod interrupts_run_their_handler;
+mod multicasts_cross_nodes;
 mod multicasts_take_the_cycles_of_their_path;
 mod poll_and_wait_take_the_oldest;
+mod stores_are_checked;

@@ -66,7 +66,17 @@ fn odd_graph() -> Shape {
 
 fn nodes(size: &[u32], sockets: u32, tiles: u16, positions: u16) -> Shape {
     let (die, size) = (Die { tiles, positions }, size.to_vec());
-    Shape::Nodes(Nodes { size, sockets, die, hsio_ports: 2, socket_latency: 25, node_latency: 50, distance: false })
+    Shape::Nodes(Nodes {
+        size,
+        sockets,
+        die,
+        hsio_ports: 2,
+        socket_latency: 25,
+        node_latency: 50,
+        socket_width: 1,
+        node_width: 1,
+        distance: false,
+    })
 }
 
 /// Ways of nodes are shortest between nodes and between sockets, but a port inside a socket may be nearer than the one the

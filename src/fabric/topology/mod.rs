@@ -14,6 +14,8 @@
 //! | [`dragonfly`](Dragonfly) | dragonfly | groups x switches a group | a - 1 + h + p |
 //! | [`tree`](GenericTree) | tree with a branching factor for each level | 1 + b + b b' + ... | children + parent |
 //! | [`graph`](Graph) | whatever a file says | | |
+//!
+//! [`trees`] lays several trees on one of them.
 
 mod die;
 mod dragonfly;
@@ -25,6 +27,7 @@ pub mod nodes;
 mod survey;
 mod torus;
 mod tree;
+pub mod trees;
 
 pub use die::{Die, port as die_port};
 pub use dragonfly::Dragonfly;

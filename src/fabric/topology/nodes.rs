@@ -62,6 +62,10 @@ pub struct Nodes {
     pub socket_latency: u16,
     /// Latency of a link between neighbouring nodes in cycles.
     pub node_latency: u16,
+    /// Cycles a link between sockets is busy with a flit.
+    pub socket_width: u16,
+    /// Cycles a link between nodes is busy with a flit.
+    pub node_width: u16,
     /// The latency between nodes is that of neighbours times the difference of their coordinates.
     pub distance: bool,
 }
@@ -181,7 +185,7 @@ impl Nodes {
     }
 
     /// Coordinate of a node in a dimension, and how far two numbers of nodes are apart that differ there by one.
-    fn coordinate(&self, node: u32, dimension: usize) -> (u32, u32) {
+    pub(super) fn coordinate(&self, node: u32, dimension: usize) -> (u32, u32) {
         let stride: u32 = self.size[..dimension].iter().product();
         (node / stride % self.size[dimension], stride)
     }
@@ -198,12 +202,12 @@ impl Nodes {
     }
 
     /// Where the link to another socket of the node leaves: switch in the die and port.
-    fn to_socket(&self, socket: u32, other: u32) -> (u32, u16) {
+    pub(super) fn to_socket(&self, socket: u32, other: u32) -> (u32, u16) {
         self.slot(if other < socket { other } else { other - 1 })
     }
 
     /// Where the link from coordinate `from` to coordinate `to` of a dimension leaves: socket, switch in the die, port.
-    fn to_node(&self, dimension: usize, from: u32, to: u32) -> (u32, u32, u16) {
+    pub(super) fn to_node(&self, dimension: usize, from: u32, to: u32) -> (u32, u32, u16) {
         let before: u32 = self.size[..dimension].iter().map(|&side| side - 1).sum();
         let link = before + if to < from { to } else { to - 1 };
         let (switch, port) = self.slot(self.sockets - 1 + link / self.sockets);
@@ -331,7 +335,12 @@ impl Nodes {
             }
             _ => common.link.latency,
         };
-        let cycles_per_flit = if link.level == 0 { common.local.cycles_per_flit } else { common.link.cycles_per_flit };
+        let cycles_per_flit = match link.level {
+            0 => common.local.cycles_per_flit,
+            INTER_SOCKET => self.socket_width,
+            INTER_NODE => self.node_width,
+            _ => common.link.cycles_per_flit,
+        };
         LinkParams { latency, cycles_per_flit }
     }
 
@@ -535,6 +544,8 @@ mod tests {
             hsio_ports: 2,
             socket_latency: 25,
             node_latency: 50,
+            socket_width: 1,
+            node_width: 1,
             distance: false,
         }
     }

@@ -7,9 +7,9 @@ use super::file::{ParallelLinks, PipelineKind};
 use crate::arith::{self, DType};
 use crate::fabric::topology::{EndPlace, Layout, Neighbours, die_port as port};
 use crate::piuma::embed::{self, Ground, Vectors};
-use crate::piuma::legality::{self, Claim, Illegal};
+use crate::piuma::legality::{self, Claim, Footprint, Illegal};
 use crate::piuma::processor::Role;
-use crate::piuma::program::{Fill, Intrinsic};
+use crate::piuma::program::{CONFIGURATION, Fill, Instruction, Intrinsic, Source};
 use crate::piuma::{Core, End, JobKind, MemoryCfg, Processor, ProcessorCfg, Registers};
 use crate::scenario::Problem;
 use crate::scenario::build::Built;
@@ -35,7 +35,7 @@ pub fn vectors(multicast: &Multicast, layout: &Layout, ground: &Ground<'_>) -> V
     Vectors::from(vectors.collect::<BTreeMap<_, _>>())
 }
 
-/// Checks that a tree reaches its receivers and nobody else.
+/// Checks that a tree reaches its receivers and nobody else; what it uses.
 ///
 /// # Errors
 /// The first thing that is wrong.
@@ -44,14 +44,14 @@ pub fn check(
     layout: &Layout,
     registers: &Registers,
     neighbours: &Neighbours,
-) -> Result<(), Illegal> {
+) -> Result<Footprint, Illegal> {
     let place = |end: u32| layout.ends[end as usize];
     let senders = [place(multicast.source)];
     let receivers: Vec<EndPlace> = multicast.receivers.iter().map(|&end| place(end)).collect();
     let members: Vec<EndPlace> = senders.iter().chain(&receivers).copied().collect();
     let id = multicast.id as u16;
     let claim = Claim { id, senders: &senders, receivers: Some(&receivers), members: &members, reduces: false };
-    legality::check(registers, neighbours, u8::MAX, &claim).map(|_| ())
+    legality::check(registers, neighbours, u8::MAX, &claim)
 }
 
 fn intrinsic(kind: CollectiveKind) -> Intrinsic {
@@ -166,11 +166,23 @@ pub fn processors(
 }
 
 /// End points that run programs, are on a multicast tree, or may call a collective.
-fn participating(scenario: &Scenario, programs: &Programs) -> BTreeSet<u32> {
+pub fn participating(scenario: &Scenario, programs: &Programs) -> BTreeSet<u32> {
     let trees = programs.multicasts.iter().flat_map(|tree| std::iter::once(&tree.source).chain(&tree.receivers));
     let called = scenario.collectives.iter().filter(|collective| collective.called);
     let called = called.flat_map(|collective| collective.participants.iter());
     trees.chain(programs.programs.iter().flat_map(|text| &text.cores)).chain(called).copied().collect()
+}
+
+/// Whether programs may write configuration registers, as far as their text says: then nobody knows which links they use.
+pub fn may_write_registers(programs: &Programs) -> bool {
+    let code = programs.programs.iter().flat_map(|text| &text.program.code);
+    code.into_iter().any(|(instruction, _)| match instruction {
+        Instruction::Store(Source::Number(base), offset, _) => {
+            base.wrapping_add(*offset) & (0xf << 60) == CONFIGURATION
+        }
+        Instruction::Store(..) => true,
+        _ => false,
+    })
 }
 
 /// Puts a processor at an end point.
@@ -179,8 +191,12 @@ fn attach(end_point: &mut End, end: u32, scenario: &Scenario, cfg: ProcessorCfg,
     for collective in scenario.collectives.iter().filter(|collective| collective.called) {
         core.wait_for(collective.id as u16);
     }
-    let node = &layout.plan.nodes[layout.switches() + end as usize];
-    let name = node.name.trim_end_matches(".memory").to_owned();
+    let node = &layout.plan.nodes[layout.plan.nodes.len() - layout.ends.len() + end as usize];
+    let mut name = node.name.trim_end_matches(".memory").to_owned();
+    if name.is_empty() {
+        // Nodes of a system of which only what is used was built have no names.
+        name = layout.shape.switch_name(layout.ends[end as usize].switch);
+    }
     let ids = scenario.switch.collective_ids as u16;
     end_point.processor = Some(Box::new(Processor::new(cfg, end, layout.cores as u32, name, ids)));
 }
@@ -198,7 +214,7 @@ fn role(collective: &Collective, built: &Built, participant: usize, place: EndPl
     let sends = collective.kind != CollectiveKind::Broadcast || collective.source as usize == participant;
     let kind = JobKind {
         sends,
-        receives: built.footprint.reached.contains(&place),
+        receives: built.footprint().reached.contains(&place),
         data: collective.kind != CollectiveKind::Barrier,
     };
     let conversion = collective.accumulate.map(|pair| crate::piuma::Conversion {

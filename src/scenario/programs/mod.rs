@@ -11,3 +11,4 @@ pub mod build;
 pub mod config;
 pub mod file;
 pub mod result;
+pub mod rules;

@@ -4,10 +4,12 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
+use super::rules;
 use crate::arith;
+use crate::oracle::EngineList;
 use crate::piuma::processor::{Call, Processor};
 use crate::piuma::{Job, System};
-use crate::scenario::build::{Built, oracle_tree};
+use crate::scenario::build::Built;
 use crate::scenario::config::{Collective, CollectiveKind, Scenario};
 use crate::scenario::golden;
 use crate::scenario::result::Check;
@@ -143,7 +145,7 @@ fn calls(collective: &Collective, built: &Built, system: &System, oracle: bool) 
                         // Nobody goes on before everybody has called it.
                         parts.iter().all(|(call, _)| call.end.is_some_and(|end| end > last_call_cycle))
                     } else {
-                        is_exact(collective, built, &parts, elements as usize)
+                        is_exact(collective, rules::tree(built, first_call_cycle), &parts, elements as usize)
                     }
             });
             CallResult {
@@ -159,12 +161,17 @@ fn calls(collective: &Collective, built: &Built, system: &System, oracle: bool) 
         .collect()
 }
 
-fn is_exact(collective: &Collective, built: &Built, parts: &[(&Call, Option<&Job>)], elements: usize) -> bool {
+fn is_exact(
+    collective: &Collective,
+    tree: Option<&EngineList>,
+    parts: &[(&Call, Option<&Job>)],
+    elements: usize,
+) -> bool {
     let source = collective.source as usize;
     let row = |row: usize| if collective.kind == CollectiveKind::Broadcast { source } else { row };
     let tree = match collective.kind {
         CollectiveKind::Broadcast => None,
-        _ => oracle_tree(built),
+        _ => tree,
     };
     let stored = |at: usize, word: usize| parts[row(at)].0.input.get(word).copied().unwrap_or(0);
     let (expected, flags) = golden::rows(collective, tree, parts.len(), elements, &stored);

@@ -3,10 +3,12 @@
 use super::traffic::MARGIN;
 use super::{Control, Progress, Run, RunOptions, State};
 use crate::fabric::Step;
-use crate::piuma::{Job, System};
+use crate::piuma::{Job, Store, System};
+use crate::scenario::build::Ready;
 use crate::scenario::config::Traffic;
 use crate::scenario::hosts;
 use crate::scenario::measure::Phase;
+use crate::scenario::programs::rules::Rules;
 use crate::scenario::result::Outcome;
 
 /// Steps between two collections of what end points have measured.
@@ -47,6 +49,9 @@ impl Run<'_> {
                 let system = &self.ready.system;
                 timeline.look(system.now(), || system.live_flits(), system.moves());
             }
+            if self.rules.as_ref().is_some_and(Rules::is_written) {
+                self.program_uses();
+            }
             if self.ready.system.completions() != self.seen {
                 self.seen = self.ready.system.completions();
                 self.advance();
@@ -77,7 +82,7 @@ impl Run<'_> {
                 self.document.cycles = since;
                 return;
             }
-            if self.ready.system.fault().is_some() {
+            if self.ready.system.fault().is_some() || self.refused.is_some() {
                 break;
             }
             look += 1;
@@ -184,10 +189,23 @@ impl Run<'_> {
                 stores.extend(processor.take_stores());
             }
         });
-        for (address, value) in stores {
-            if let Err(error) = self.ready.system.tables.store(address, value) {
-                self.refused.get_or_insert(format!("a program's store: {error}"));
+        let Run { loaded, ready, rules, refused, .. } = self;
+        for store in stores.into_iter().filter(|_| refused.is_none()).collect::<Vec<Store>>() {
+            if rules.is_none() {
+                *rules = Rules::new(loaded, &ready.system, &ready.collectives);
             }
+            let made = rules.as_mut().map(|rules| rules.store(loaded, &mut ready.system, &store));
+            if let Some(Err(why)) = made {
+                refused.get_or_insert(why);
+            }
+        }
+    }
+
+    /// Looks at who used a tree that programs have written.
+    fn program_uses(&mut self) {
+        let Run { loaded, ready: Ready { system, collectives, .. }, rules, refused, .. } = self;
+        if let Some(Err(why)) = rules.as_mut().map(|rules| rules.used(loaded, system, collectives)) {
+            refused.get_or_insert(why);
         }
     }
 
@@ -233,8 +251,9 @@ impl Run<'_> {
             self.state[index] = State::Running;
             let collective = &self.loaded.scenario.collectives[index];
             let claimed = self.ready.system.now().max(collective.start_cycle);
-            for (participant, (end, job)) in built.jobs.clone().into_iter().enumerate() {
-                let start = claimed + collective.delays.get(participant).copied().unwrap_or(0);
+            let parts = built.parts();
+            for (part, (end, job)) in built.jobs.clone().into_iter().enumerate() {
+                let start = claimed + collective.delays.get(part % parts).copied().unwrap_or(0);
                 if let Some(core) = &mut self.ready.system.end_mut(end).core {
                     core.job_mut(job).release(start);
                 }
@@ -255,9 +274,12 @@ impl Run<'_> {
         let (mut done, mut total) = (0, 0);
         for (index, collective) in self.loaded.scenario.collectives.iter().enumerate() {
             let lanes = u64::from(collective.network_dtype().lanes());
-            for job in self.jobs(index).filter(|job| job.kind().receives) {
-                done += (job.landed() * lanes).min(collective.elements);
-                total += collective.elements;
+            let built = &self.ready.collectives[index];
+            let segments = built.segments.iter().flat_map(|segment| std::iter::repeat_n(segment, built.parts()));
+            for (job, segment) in self.jobs(index).zip(segments).filter(|(job, _)| job.kind().receives) {
+                let elements = segment.elements.end - segment.elements.start;
+                done += (job.landed() * lanes).min(elements);
+                total += elements;
             }
         }
         Progress { cycle: self.ready.system.now(), done, total }

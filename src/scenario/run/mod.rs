@@ -14,6 +14,7 @@ use super::build::{BuildOptions, Ready, build};
 use super::config::Family;
 use super::expr::Expr;
 use super::measure::Measurement;
+use super::programs::rules::Rules;
 use super::record::{self, Recording};
 use super::result::{Document, ResultData};
 use super::timeline::Timeline;
@@ -243,7 +244,8 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
         return pbv::run::run(loaded, options);
     }
     let journal = options.why.is_some() || options.ladder || options.record.is_some();
-    let whole = options.wave.is_some() || options.all_links || journal;
+    // Where cycles went is told from those parts that something uses: of the largest systems no others could be kept.
+    let whole = options.wave.is_some() || options.all_links || options.ladder || options.record.is_some();
     // What looks at every cycle of the whole system, or walks its blocks in another order, has it in one piece.
     let watched = options.wave.is_some() || journal || options.no_skip || options.order_seed.is_some();
     let threads = if watched { 1 } else { options.threads };
@@ -312,8 +314,10 @@ struct Run<'a> {
     /// Completions when it started.
     host_base: u64,
     deadlock: Option<String>,
-    /// A store of a program that no register took.
+    /// A store of a program that is not legal, or a use of what was stored.
     refused: Option<String>,
+    /// What is asked of stores, from the first one on.
+    rules: Option<Rules>,
     notes: Vec<String>,
     measurement: Measurement,
     /// The network at the start and at the end of the window.
@@ -376,6 +380,7 @@ impl<'a> Run<'a> {
             host_base: 0,
             deadlock,
             refused: None,
+            rules: None,
             notes,
             measurement,
             window,

@@ -6,13 +6,12 @@ use crate::fabric::traffic::Traffic;
 use crate::fabric::{Journal, LinkCount, Plan, Step};
 use crate::oracle;
 use crate::piuma::{Job, Tap};
-use crate::scenario::build::{BuildOptions, Built, build, operation, oracle_tree};
-use crate::scenario::config::CollectiveKind;
+use crate::scenario::build::{BuildOptions, Built, Segment, build, operation, oracle_tree};
 use crate::scenario::data::Table;
 use crate::scenario::record::Recording;
 use crate::scenario::result::{Check, CollectiveResult, Difference, Document, Outcome, ResultData, hex};
 use crate::scenario::timeline::Timeline;
-use crate::scenario::{Loaded, golden, hosts, ladder, programs, why};
+use crate::scenario::{Loaded, golden, hosts, ladder, programs, segments, why};
 
 impl Run<'_> {
     pub(super) fn result(mut self, options: &RunOptions<'_>) -> RunResult {
@@ -39,7 +38,6 @@ impl Run<'_> {
             let (result, checks) = programs::result::report(scenario, built, system, check);
             self.document.programs = Some(result);
             self.document.checks.extend(checks);
-            self.document.checks.extend(self.refused.take().map(|why| Check::failed("rules", why)));
         }
         let progress = self.progress();
         let recording = recording(self.loaded, self.ready.system.plan(), self.ready.system.journal(), options);
@@ -61,7 +59,7 @@ impl Run<'_> {
     /// Names of collectives and hosts, for ladders.
     pub(super) fn names(&self) -> ladder::Names {
         let scenario = &self.loaded.scenario;
-        let ids = scenario.collectives.iter().map(|of| (of.id as u16, of.name.clone())).collect();
+        let ids = scenario.collectives.iter().flat_map(segments::names).map(|(id, name)| (id as u16, name)).collect();
         let hosts = self.ready.system.ends().iter().flat_map(|end| &end.hosts).map(|host| host.job().class);
         let classes: std::collections::BTreeSet<u16> = hosts.collect();
         let fabric = scenario.hosts.iter().filter(|host| host.mode == hosts::file::HostMode::Fabric);
@@ -97,22 +95,34 @@ impl Run<'_> {
         list
     }
 
-    /// The critical path of every collective in the network; or why there is none.
+    /// The critical path of every collective in the network; or why there is none, or which one it is.
     fn why_collectives(&self, ask: why::Ask<'_>) -> Vec<Result<why::Why, String>> {
         let system = &self.ready.system;
         let mut list = Vec::new();
         let Some(reader) = why::piuma::Reader::new(system) else { return list };
         let ran = (0..self.state.len()).filter(|&index| !self.loaded.scenario.collectives[index].called);
         for (index, result) in ran.zip(&self.document.collectives) {
-            if ask.collective.is_some_and(|name| name != result.name) {
+            let built = &self.ready.collectives[index];
+            let names = segments::names(&self.loaded.scenario.collectives[index]);
+            // Of segments the one that is asked for, or the last to end.
+            let asked = ask.collective.and_then(|asked| names.iter().position(|(_, name)| name == asked));
+            if asked.is_none() && ask.collective.is_some_and(|name| name != result.name) {
                 continue;
             }
-            let (Some(start), Some(end)) = (result.start_cycle, result.end_cycle) else { continue };
-            let jobs: Vec<(usize, &Job)> = (self.ready.collectives[index].jobs.iter())
+            let last = (0..names.len()).rev().max_by_key(|&at| result.segments.get(at).and_then(|of| of.end_cycle));
+            let at = asked.or(last).unwrap_or(0);
+            let end = result.segments.get(at).map_or(result.end_cycle, |segment| segment.end_cycle);
+            let (Some(start), Some(end)) = (result.start_cycle, end) else { continue };
+            let (id, name) = &names[at];
+            if names.len() > 1 && asked.is_none() {
+                let others = format!("--collective {}.0 to {} name the others", result.name, names[names.len() - 1].1);
+                list.push(Err(format!("{name} is the segment of {} that ended last; {others}", result.name)));
+            }
+            let jobs: Vec<(usize, &Job)> = (built.jobs.iter().skip(at * built.parts()).take(built.parts()))
                 .filter_map(|&(end, job)| Some((end, &system.end(end).core.as_ref()?.jobs()[job])))
                 .collect();
-            let why = reader.explain(&result.name, result.id as u16, &jobs, (start, end), ask.packet);
-            list.push(why.map_err(|wrong| format!("{}: {wrong}", result.name)));
+            let why = reader.explain(name, *id as u16, &jobs, (start, end), ask.packet);
+            list.push(why.map_err(|wrong| format!("{name}: {wrong}")));
         }
         list
     }
@@ -148,21 +158,40 @@ impl Run<'_> {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
         let mut result = CollectiveResult::new(collective);
-        let elements = if collective.kind == CollectiveKind::Barrier { 0 } else { collective.elements as usize };
         let dtype = collective.result_dtype();
         // Every core is looked at once: there may be millions.
         let (mut start, mut end, mut flags) = (None, None, Flags::NONE);
         let mut rows = Table::default();
         let mut receivers = Vec::new();
-        for (&(place, _), job) in built.jobs.iter().zip(self.jobs(index)) {
-            let called = Some(job.start()).filter(|&start| start != u64::MAX);
-            start = start.min(called).or(start).or(called);
-            end = end.max(job.end());
-            flags |= Flags::from_bits(job.flags());
-            if job.kind().receives {
-                rows.push(job.output().iter().flat_map(|&word| arith::unpack_lanes(dtype, word)).take(elements));
-                receivers.push(place as u32);
+        let mut ends = vec![Some(0); built.segments.len()];
+        for part in 0..built.parts() {
+            for (at, (_, job)) in self.part(index, part).enumerate() {
+                let called = Some(job.start()).filter(|&start| start != u64::MAX);
+                start = start.min(called).or(start).or(called);
+                end = end.max(job.end());
+                ends[at] = ends[at].zip(job.end()).map(|(end, ended)| end.max(ended));
+                flags |= Flags::from_bits(job.flags());
             }
+            if self.part(index, part).any(|(_, job)| job.kind().receives) {
+                // The segments of the vector, one after the other.
+                rows.push(self.part(index, part).flat_map(|(segment, job)| {
+                    let elements = (segment.elements.end - segment.elements.start) as usize;
+                    job.output().iter().flat_map(|&word| arith::unpack_lanes(dtype, word)).take(elements)
+                }));
+                receivers.push(built.jobs[part].0 as u32);
+            }
+        }
+        if built.segments.len() > 1 {
+            let name = |root: u32| self.ready.system.node_name(root).into_owned();
+            let results = built.segments.iter().zip(ends).map(|(segment, end_cycle)| segments::SegmentResult {
+                id: u32::from(segment.id),
+                plane: u32::from(segment.plane),
+                root: segment.footprint.root.map_or_else(String::new, name),
+                first_element: segment.elements.start,
+                elements: segment.elements.end - segment.elements.start,
+                end_cycle,
+            });
+            result.segments = results.collect();
         }
         result.start_cycle = start.filter(|&start| start < self.ready.system.now());
         if let (Some(start), Some(end)) = (start, end)
@@ -196,13 +225,33 @@ impl Run<'_> {
         (result, ResultData { name: collective.name.clone(), dtype, rows })
     }
 
+    /// What a participant has of a collective: a job for every segment.
+    fn part(&self, index: usize, part: usize) -> impl Iterator<Item = (&Segment, &Job)> {
+        let built = &self.ready.collectives[index];
+        let jobs = built.jobs.iter().skip(part).step_by(built.parts());
+        jobs.zip(&built.segments).filter_map(|(&(end, job), segment)| {
+            Some((segment, &self.ready.system.end(end).core.as_ref()?.jobs()[job]))
+        })
+    }
+
     /// The untimed evaluation of a collective: elements of every different result, and sticky flags.
     pub(super) fn golden(&self, index: usize) -> (Vec<Vec<u64>>, Flags) {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
-        let stored = |row: usize, at: usize| stored(built, row, at);
-        let (ranks, elements) = (collective.participants.len(), collective.elements as usize);
-        golden::rows(collective, oracle_tree(built), ranks, elements, &stored)
+        let ranks = collective.participants.len();
+        let (mut rows, mut flags): (Vec<Vec<u64>>, Flags) = (Vec::new(), Flags::NONE);
+        for segment in &built.segments {
+            let stored = |row: usize, at: usize| stored(built, row, segment.stored.start as usize + at);
+            let elements = (segment.elements.end - segment.elements.start) as usize;
+            let (more, raised) = golden::rows(collective, oracle_tree(segment), ranks, elements, &stored);
+            flags |= raised;
+            if rows.is_empty() {
+                rows = more;
+            } else {
+                rows.iter_mut().zip(more).for_each(|(row, more)| row.extend(more));
+            }
+        }
+        (rows, flags)
     }
 
     /// Describes a differing element. The run is repeated with the engines' results kept, to say where it parts.
@@ -210,25 +259,28 @@ impl Run<'_> {
         let collective = &self.loaded.scenario.collectives[index];
         let dtype = collective.result_dtype();
         let one = |bits: u64| hex(dtype, &[bits]).pop().unwrap_or_default();
-        let word = element / collective.network_dtype().lanes() as usize;
+        let of = &self.ready.collectives[index].segments;
+        let segment = of.iter().position(|segment| segment.elements.contains(&(element as u64))).unwrap_or(0);
+        let word = (element - of[segment].elements.start as usize) / collective.network_dtype().lanes() as usize;
         Difference {
             element: element as u64,
             end_point: end as u64,
             got: one(got),
             expected: one(expected),
             ulps: oracle::ulp_distance(dtype, got, expected),
-            node: self.parting(index, word).unwrap_or_else(|| "after the last engine".into()),
+            node: self.parting(index, segment, word).unwrap_or_else(|| "after the last engine".into()),
         }
     }
 
     /// The first engine, children before parents, whose result for a word is not the oracle's. Runs are deterministic,
     /// so a second one with the engines' results kept sees the same.
-    pub(super) fn parting(&self, index: usize, word: usize) -> Option<String> {
+    pub(super) fn parting(&self, index: usize, segment: usize, word: usize) -> Option<String> {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
+        let segment = &built.segments[segment];
         let again = build(self.loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() }).ok()?;
         let mut run = Run::new(self.loaded, again).ok()?;
-        let (id, seq) = (collective.id as u16, word as u64);
+        let (id, seq) = (segment.id, word as u64);
         for (switch, engine) in self.ready.system.joins().iter().enumerate() {
             let flip = engine.tap().filter(|tap| (tap.id, tap.seq) == (id, seq)).map_or(0, |tap| tap.flip);
             run.ready.system.join_mut(switch as u32)?.set_tap(Tap { id, seq, flip, seen: None });
@@ -238,11 +290,13 @@ impl Run<'_> {
         let seen = system.joins();
         let seen = |switch: u32| seen.get(switch as usize).and_then(|engine| engine.tap()?.seen);
         let mut parted = None;
-        oracle_tree(built)?.evaluate_with(
+        oracle_tree(segment)?.evaluate_with(
             operation(collective),
             collective.network_dtype(),
             arith::Mode::rounding(collective.round),
-            &|row| golden::contribution(collective, word, &|at| stored(built, row, at)).0,
+            &|row| {
+                golden::contribution(collective, word, &|at| stored(built, row, segment.stored.start as usize + at)).0
+            },
             &mut |switch, value, _| {
                 if parted.is_none() && seen(switch).is_some_and(|seen| seen != value) {
                     parted = Some(format!("{}.ceng", system.node_name(switch)));
@@ -277,7 +331,8 @@ impl Run<'_> {
 
     pub(super) fn checks(&mut self, oracle: bool, monitors: bool) {
         let mut checks = Vec::new();
-        match (&self.document.outcome, &self.deadlock, self.ready.system.fault()) {
+        let fault = self.ready.system.fault().or(self.refused.as_deref());
+        match (&self.document.outcome, &self.deadlock, fault) {
             (_, _, Some(fault)) => checks.push(Check::failed("rules", fault)),
             (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
             (Outcome::MaxCycles, ..)
@@ -325,8 +380,8 @@ impl Run<'_> {
                     let name = format!("bit-exact: {}", collective.name);
                     checks.push(Check { name, passed: exact, detail });
                 }
-                if let Some(tree) = &built.footprint.tree {
-                    let name = format!("every contribution once: {}", collective.name);
+                for (tree, (_, name)) in trees(built).zip(segments::names(collective)) {
+                    let name = format!("every contribution once: {name}");
                     let engine = |switch: u32| format!("{}.ceng", self.ready.system.node_name(switch));
                     checks.push(match tree.check_each_once(result.participants as usize, &engine) {
                         Ok(()) => Check::passed(name, format!("{} contributions in the tree", result.participants)),
@@ -344,7 +399,7 @@ impl Run<'_> {
             let detail = format!("{sent} flits entered, {received} arrived, {live} are on their way");
             checks.push(Check { name: "nothing lost".into(), passed: sent == received + live, detail });
         }
-        if finite && self.document.outcome == Outcome::Finished {
+        if finite && self.refused.is_none() && self.document.outcome == Outcome::Finished {
             if !self.loaded.scenario.traffic.is_empty() {
                 let (created, received) = self.traffic_totals();
                 let detail = format!("{received} of {created} packets arrived whole");
@@ -364,6 +419,11 @@ impl Run<'_> {
         }
         self.document.checks = checks;
     }
+}
+
+/// The trees of a collective that reduces.
+fn trees(built: &Built) -> impl Iterator<Item = &oracle::EngineList> {
+    built.segments.iter().filter_map(|segment| segment.footprint.tree.as_ref())
 }
 
 /// A word of a contribution as it stands in memory.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::ports::Ports;
 use super::{Kind, LastOperand, Path, Phase, Why};
 use crate::fabric::{Journal, Moved, NodeKind, Plan};
-use crate::piuma::{Job, REQUEST, RESPONSE, Registers, System, scan};
+use crate::piuma::{Job, REQUEST, RESPONSE, Registers, System, channel, kind, plane, scan};
 
 /// Id, channel and number of a word.
 type Word = (u16, u8, u64);
@@ -134,7 +134,8 @@ impl<'a> Reader<'a> {
         let finish = until;
         let mut path = Path::new(start, finish, Phase::Eject);
         if let Some(lands) = lands {
-            let taken = [RESPONSE, REQUEST].into_iter().filter_map(|vc| self.taken(port, (id, vc, seq), lands));
+            let taken = [RESPONSE, REQUEST].map(|kind| channel(job.plane(), kind)).into_iter();
+            let taken = taken.filter_map(|vc| self.taken(port, (id, vc, seq), lands));
             let (taken, word) = taken.max().ok_or("the last word never left its queue")?;
             path.push(taken, until, Kind::Landing, self.place(port));
             let (arrived, _) = self.entry(port, word, taken)?;
@@ -148,7 +149,7 @@ impl<'a> Reader<'a> {
 
     /// When a word last left a queue by cycle `until`, and as what: responses of scans name more than their element.
     fn taken(&self, port: u32, (id, vc, seq): Word, until: u64) -> Option<(u64, Word)> {
-        let tags = (0..if vc == RESPONSE { 32 } else { 1 }).map(|more| seq | more << 30);
+        let tags = (0..if kind(vc) == RESPONSE { 32 } else { 1 }).map(|more| seq | more << 30);
         let cycles = tags.filter_map(|seq| {
             let list = self.left.get(&(port, (id, vc, seq)))?;
             list.iter().copied().rfind(|cycle| *cycle <= until).map(|cycle| (cycle, (id, vc, seq)))
@@ -181,7 +182,7 @@ impl<'a> Reader<'a> {
             let node = self.ports.nodes[peer as usize];
             let from_switch = self.is_switch(node);
             let sent = arrived - latency - flit - if from_switch { post } else { 0 };
-            path.phase = if word.1 == RESPONSE { Phase::Broadcast } else { Phase::Climb };
+            path.phase = if kind(word.1) == RESPONSE { Phase::Broadcast } else { Phase::Climb };
             let link = format!("{} -> {}", self.place(peer), self.place(port));
             if !from_switch {
                 path.push(sent + 1, arrived, Kind::Link, link);
@@ -212,7 +213,7 @@ impl<'a> Reader<'a> {
                 // Out of the engine: what it waited for.
                 (word, queue, left) = self.made(node, word, came, path)?;
                 let visible = left + post + 1;
-                path.phase = if word.1 == RESPONSE { Phase::Broadcast } else { Phase::Climb };
+                path.phase = if kind(word.1) == RESPONSE { Phase::Broadcast } else { Phase::Climb };
                 path.push(left, visible, Kind::Switch, self.place(queue));
             }
         }
@@ -231,7 +232,7 @@ impl<'a> Reader<'a> {
         if order != 0 {
             let inputs: Vec<u16> = scan::ports(order).collect();
             let down = || self.stages + inputs.iter().position(|&port| port == scan::target(seq)).unwrap_or(0) as u64;
-            if vc == RESPONSE && !self.registers.is_root(node, id) {
+            if kind(vc) == RESPONSE && !self.registers.is_root(node, id) {
                 let ports =
                     (0..self.plan.nodes[node as usize].ports).filter(|&port| port != self.registers.engine_port());
                 let above = ports.filter_map(|port| {
@@ -246,9 +247,10 @@ impl<'a> Reader<'a> {
                 path.push(left + post + 1, met, Kind::EngineWait, format!("{name}.ceng"));
                 return Ok((word, queue, left));
             }
-            cycles = (self.stages * (inputs.len() as u64 - 1)).max(1) + if vc == RESPONSE { down() } else { 0 };
+            cycles = (self.stages * (inputs.len() as u64 - 1)).max(1) + if kind(vc) == RESPONSE { down() } else { 0 };
         }
         let gathered = came - cycles;
+        let request = channel(plane(vc), REQUEST);
         path.push(gathered, came, Kind::Reduce, format!("{name}.ceng"));
         let mut operands: Vec<(u64, u16, u64)> = Vec::new();
         for input in 0..64u16 {
@@ -256,7 +258,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let at = base + u32::from(input);
-            let list = self.left.get(&(at, (id, REQUEST, element))).map_or(&[][..], Vec::as_slice);
+            let list = self.left.get(&(at, (id, request, element))).map_or(&[][..], Vec::as_slice);
             let left = list.iter().copied().rfind(|cycle| cycle + post < gathered);
             let left = left.ok_or_else(|| format!("an operand of {name} is missing on port {input}"))?;
             operands.push((left + post + 1, input, left));
@@ -272,7 +274,7 @@ impl<'a> Reader<'a> {
             .map(|(there, port, _)| (format!("P{port}"), visible - there))
             .collect();
         path.engines.push(LastOperand { switch: name, from: format!("P{input}"), cycle: visible, others });
-        Ok(((id, REQUEST, element), base + u32::from(input), left))
+        Ok(((id, request, element), base + u32::from(input), left))
     }
 
     /// Says for each cycle of a wait in a queue what it was for.
@@ -315,7 +317,11 @@ impl<'a> Reader<'a> {
             return Err("a word left before its core had started".into());
         }
         for cycle in (job.start()..sent).rev() {
-            let kind = if self.credits(port, REQUEST, cycle) == 0 { Kind::CreditWait } else { Kind::MemoryRead };
+            let kind = if self.credits(port, channel(job.plane(), REQUEST), cycle) == 0 {
+                Kind::CreditWait
+            } else {
+                Kind::MemoryRead
+            };
             path.push(cycle, cycle + 1, kind, self.place(port));
         }
         path.push(start, job.start(), Kind::LateStart, self.place(port));

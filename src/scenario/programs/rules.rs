@@ -1,0 +1,297 @@
+//! Rules for programs that write configuration registers while the system runs (requirements P-SW-1, P-SW-7).
+//!
+//! Before cycle 0 a whole configuration is checked. A program changes it store by store, and between two stores it is
+//! rarely whole, so what is asked of a store and what of those who use the tree afterwards are different things *chosen*:
+//!
+//! | checked | when | broken by |
+//! |---|---|---|
+//! | there is such a register, and its value means something | at the store | an address without a register, a port above the engine's, a code that is no operation |
+//! | every port of a vector leads somewhere | at the store | a port without a link |
+//! | the engine takes requests of external ports that it was built for | at the store | the engine's bit in a response vector, in that of the engine's own result, or of a port beyond `switch.ceng.radix` |
+//! | the tree is the program's to change | at the store | an id whose collective starts by itself |
+//! | nobody uses the tree | at the store | a call that is not complete, a message or word of the id in one of its switches or on its way to one |
+//! | the tree is whole: all that `legality` asks, and the operations and orders that the collective needs | at the first call or message after the store | whatever was forgotten |
+//! | trees of one id share no link and no engine | likewise | |
+//!
+//! What is broken ends the run with a failed check `rules` that names the thread and its line. A tree that is whole is
+//! read back into the oracle's, so that calls are checked against the tree that they went over.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::fabric::topology::{EndPlace, Neighbours, Shape};
+use crate::oracle::EngineList;
+use crate::piuma::legality::{self, Claim, Footprint, channel_name};
+use crate::piuma::{Named, RESPONSE, Registers, Store, System, Use};
+use crate::scenario::Loaded;
+use crate::scenario::build::{Built, layout, roles, select};
+use crate::scenario::config::{Collective, CollectiveKind};
+
+/// A tree that programs may use.
+#[derive(Debug)]
+struct Tree {
+    of: Of,
+    id: u16,
+    footprint: Footprint,
+}
+
+/// Whose tree it is: by index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Of {
+    Collective(usize),
+    /// And the end point that sends.
+    Multicast(u32),
+}
+
+/// An id that was written: since when, and whose use of it has been found to be legal since then.
+#[derive(Debug, Default)]
+struct Written {
+    since: u64,
+    whole: BTreeSet<Of>,
+}
+
+/// What is known of the trees of programs.
+#[derive(Debug)]
+pub struct Rules {
+    ends: Vec<EndPlace>,
+    neighbours: Neighbours,
+    trees: Vec<Tree>,
+    written: BTreeMap<u16, Written>,
+}
+
+impl Rules {
+    /// The rules for a system at its first store; what its registers say has been checked before.
+    pub fn new(loaded: &Loaded, system: &System, built: &[Built]) -> Option<Rules> {
+        let layout = layout(loaded).ok()?;
+        let neighbours = match &layout.shape {
+            Shape::Nodes(nodes) => Neighbours::of_nodes(nodes),
+            _ => Neighbours::new(&layout),
+        };
+        let scenario = &loaded.scenario;
+        let mut rules = Rules { ends: layout.ends, neighbours, trees: Vec::new(), written: BTreeMap::new() };
+        for (index, (collective, built)) in scenario.collectives.iter().zip(built).enumerate() {
+            if collective.called {
+                let (id, footprint) = (collective.id as u16, built.footprint().clone());
+                rules.trees.push(Tree { of: Of::Collective(index), id, footprint });
+            }
+        }
+        for multicast in scenario.programs.iter().flat_map(|programs| &programs.multicasts) {
+            let id = multicast.id as u16;
+            if let Ok(footprint) = rules.multicast(loaded, &system.tables, id, multicast.source) {
+                rules.trees.push(Tree { of: Of::Multicast(multicast.source), id, footprint });
+            }
+        }
+        Some(rules)
+    }
+
+    /// Makes a store, if it is legal.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn store(&mut self, loaded: &Loaded, system: &mut System, store: &Store) -> Result<(), String> {
+        let registers = &system.tables;
+        let refused = |why: String| format!("{}: cycle {}: store of {:#x}: {why}", store.by, store.cycle, store.value);
+        let Named { switch, id, vector } =
+            registers.named(store.address).map_err(|error| refused(error.to_string()))?;
+        let register = {
+            let name = registers.name(switch);
+            let what = match vector {
+                Some((channel, port)) => format!("{} register I{port}", channel_name(channel)),
+                None => "operation or order".to_owned(),
+            };
+            format!("{what} of {name}, id {id}")
+        };
+        let refused = |why: String| Err(refused(format!("{register}: {why}")));
+        if let Some(own) = loaded.scenario.collectives.iter().find(|of| !of.called && of.ids().contains(&u32::from(id)))
+        {
+            return refused(format!(
+                "the tree of \"{}\", which starts by itself, is not a program's to change",
+                own.name
+            ));
+        }
+        if let Some((channel, port)) = vector
+            && let Err(why) =
+                self.vector(registers, loaded.scenario.switch.ceng.radix as u16, (switch, channel, port), store.value)
+        {
+            return refused(why);
+        }
+        for tree in self.trees.iter().filter(|tree| tree.id == id) {
+            if tree.footprint.switches.binary_search(&switch).is_ok()
+                && let Some(why) = in_use(loaded, system, tree)
+            {
+                return refused(format!("it is in use: {why}"));
+            }
+        }
+        if let Err(error) = system.tables.store(store.address, store.value) {
+            return refused(error.to_string());
+        }
+        self.written.insert(id, Written { since: store.cycle, whole: BTreeSet::new() });
+        Ok(())
+    }
+
+    /// What can be said of a vector alone.
+    fn vector(&self, registers: &Registers, radix: u16, at: (u32, u8, u16), value: u64) -> Result<(), String> {
+        let (switch, channel, port) = at;
+        let engine = registers.engine_port();
+        for out in (0..64).filter(|out| value >> out & 1 == 1) {
+            if out > engine {
+                return Err(format!("there is no port {out}, ports are 0 to {engine}"));
+            }
+            if out == engine && channel == RESPONSE {
+                return Err("it hands responses to the engine".into());
+            }
+            if out == engine && port == engine {
+                return Err("it hands the engine's own result to the engine".into());
+            }
+            if out == engine && port >= radix {
+                return Err(format!("the engine was built for ports 0 to {}", radix - 1));
+            }
+            if out < engine && self.neighbours.of(switch, out).is_none() {
+                return Err(format!("port {out} has no link"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether somebody's use has to be looked at.
+    pub fn is_written(&self) -> bool {
+        !self.written.is_empty()
+    }
+
+    /// Looks at those who used a tree since it was written: it must be whole. The trees of collectives that are found anew
+    /// are added to those they had.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn used(&mut self, loaded: &Loaded, system: &System, built: &mut [Built]) -> Result<(), String> {
+        for (end, point) in system.ends().iter().enumerate() {
+            let Some(processor) = point.processor.as_deref() else { continue };
+            for used in processor.uses() {
+                let Some(written) = self.written.get(&used.id).filter(|written| used.cycle >= written.since) else {
+                    continue;
+                };
+                let takes = |of: &Collective| {
+                    of.called && of.id == u32::from(used.id) && of.participants.contains(&(end as u32))
+                };
+                let of = match loaded.scenario.collectives.iter().position(takes) {
+                    Some(index) => Of::Collective(index),
+                    None => Of::Multicast(end as u32),
+                };
+                if written.whole.contains(&of) {
+                    continue;
+                }
+                let Use { id, cycle, by: (thread, line) } = *used;
+                let who = format!("{}, thread {thread}, line {line}: cycle {cycle}", processor.name());
+                let footprint = self.tree(loaded, &system.tables, of, id).map_err(|why| {
+                    let what = match of {
+                        Of::Collective(index) => format!("collective \"{}\"", loaded.scenario.collectives[index].name),
+                        Of::Multicast(_) => format!("multicast tree {id}"),
+                    };
+                    format!("{who}: the registers of {what} were written and are not legal: {why}")
+                })?;
+                if let Of::Collective(index) = of {
+                    built[index].rewritten.push((cycle, footprint.clone()));
+                }
+                self.trees.retain(|tree| (tree.of, tree.id) != (of, id));
+                self.trees.push(Tree { of, id, footprint });
+                self.written.entry(id).or_default().whole.insert(of);
+            }
+        }
+        Ok(())
+    }
+
+    /// The tree that the registers describe.
+    fn tree(&self, loaded: &Loaded, registers: &Registers, of: Of, id: u16) -> Result<Footprint, String> {
+        let index = match of {
+            Of::Collective(index) => index,
+            Of::Multicast(source) => return self.multicast(loaded, registers, id, source),
+        };
+        let collective = &loaded.scenario.collectives[index];
+        let places: Vec<EndPlace> = collective.participants.iter().map(|&end| self.ends[end as usize]).collect();
+        let (senders, receivers, reduces) = roles(collective, &places);
+        // Who gets the result of a reduce was said before cycle 0.
+        let before = self.trees.iter().find(|tree| tree.of == of).map(|tree| tree.footprint.reached.clone());
+        let receivers = receivers.or(before);
+        let claim = Claim { id, senders: &senders, receivers: receivers.as_deref(), members: &places, reduces };
+        let radix = loaded.scenario.switch.ceng.radix as u8;
+        let footprint =
+            legality::check(registers, &self.neighbours, radix, &claim).map_err(|illegal| illegal.message)?;
+        for &switch in &footprint.engines {
+            let (found, wanted) = (registers.select(switch, id), select(collective));
+            if found != wanted {
+                let name = registers.name(switch);
+                return Err(format!("the engine of {name} would do {found:?}, not {wanted:?}"));
+            }
+        }
+        if collective.kind == CollectiveKind::Scan
+            && let Some(tree) = &footprint.tree
+        {
+            let tree = tree.node(&|switch| registers.name(switch).into_owned());
+            for (name, order) in crate::scenario::scan::orders(&tree)? {
+                let switch = footprint.engines.iter().find(|&&switch| registers.name(switch) == name);
+                if switch.is_some_and(|&switch| registers.order(switch, id) != order) {
+                    return Err(format!("the order register of {name} does not list its inputs by rank"));
+                }
+            }
+        }
+        for other in self.trees.iter().filter(|tree| tree.id == id && tree.of != of) {
+            if let Err((switch, port)) = legality::disjoint(&footprint, &other.footprint) {
+                let what = port.map_or_else(|| "the engine".to_owned(), |port| format!("port {port}"));
+                return Err(format!("another tree with id {id} uses {what} of {} as well", registers.name(switch)));
+            }
+        }
+        Ok(footprint)
+    }
+
+    /// The multicast tree that the registers describe, from an end point on: it must reach somebody, and nobody who does not
+    /// serve the id.
+    fn multicast(&self, loaded: &Loaded, registers: &Registers, id: u16, source: u32) -> Result<Footprint, String> {
+        let list = loaded.scenario.programs.iter().flat_map(|programs| &programs.multicasts);
+        let serving = list.filter(|of| of.id == u32::from(id));
+        let serving = serving.flat_map(|of| std::iter::once(&of.source).chain(&of.receivers));
+        let members: Vec<EndPlace> = serving.map(|&end| self.ends[end as usize]).collect();
+        let senders = [self.ends[source as usize]];
+        let claim = Claim { id, senders: &senders, receivers: None, members: &members, reduces: false };
+        legality::check(registers, &self.neighbours, u8::MAX, &claim).map_err(|illegal| illegal.message)
+    }
+}
+
+/// Who uses a tree now, in words.
+fn in_use(loaded: &Loaded, system: &System, tree: &Tree) -> Option<String> {
+    let id = tree.id;
+    match tree.of {
+        Of::Collective(index) => {
+            for &end in loaded.scenario.collectives[index].participants.iter() {
+                let processor = system.end(end as usize).processor.as_ref()?;
+                if let Some(call) = processor.calls().iter().find(|call| call.id == id && call.end.is_none()) {
+                    return Some(format!("{} called it in cycle {}", processor.name(), call.issued));
+                }
+            }
+        }
+        Of::Multicast(source) => {
+            let processor = system.end(source as usize).processor.as_ref()?;
+            if processor.is_sending_to(id, system.now()) {
+                return Some(format!("{} is sending to it", processor.name()));
+            }
+        }
+    }
+    let mut found = None;
+    system.each_set_flit(|node, flit| {
+        if found.is_none() && flit.tag.id() == id && tree.footprint.switches.binary_search(&node).is_ok() {
+            found = Some(format!("word {} of it is in {} or on its way there", flit.tag.seq(), system.node_name(node)));
+        }
+    });
+    let engines = tree.footprint.engines.iter().find(|&&switch| system.joins()[switch as usize].holds(id));
+    found
+        .or_else(|| engines.map(|&switch| format!("operands of it wait in the engine of {}", system.node_name(switch))))
+}
+
+/// The footprint of a collective that a call in a cycle went over.
+pub fn in_force(built: &Built, cycle: u64) -> &Footprint {
+    let known = built.rewritten.iter().rfind(|(since, _)| *since <= cycle);
+    known.map_or_else(|| built.footprint(), |(_, footprint)| footprint)
+}
+
+/// The oracle's tree of a call; `None` where one contribution goes to all.
+pub fn tree(built: &Built, cycle: u64) -> Option<&EngineList> {
+    in_force(built, cycle).tree.as_ref()
+}
