@@ -736,13 +736,7 @@ impl Wires {
 
     /// Flits that stand in queues or are under way.
     pub fn live_flits(&self) -> usize {
-        let mut free = 0;
-        let mut entry = self.flow.free;
-        while entry != NONE {
-            free += 1;
-            entry = self.flow.pool[entry as usize].next;
-        }
-        self.flow.pool.len() - free
+        self.flow.pool.len() - self.flow.free_entries()
     }
 }
 
@@ -787,10 +781,18 @@ impl Flow {
         }
     }
 
+    fn free_entries(&self) -> usize {
+        let next = |entry: &u32| Some(self.pool[*entry as usize].next).filter(|&next| next != NONE);
+        std::iter::successors(Some(self.free).filter(|&first| first != NONE), next).count()
+    }
+
     /// Gives back memory that links needed and do not need now.
     pub fn shed(&mut self) {
         self.arrivals.shed();
         self.returns.shed();
+        if self.free_entries() == self.pool.len() {
+            (self.pool, self.free) = (Vec::new(), NONE);
+        }
     }
 
     /// For the journal: out of which queue of a switch the flits come that are sent from now on.

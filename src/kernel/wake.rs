@@ -122,9 +122,11 @@ impl Alarms {
         }
     }
 
-    /// Frees the memory of cycles of the calendar without an alarm.
+    /// Frees all memory if no alarm is set: one of many calendars needs it only now and then.
     pub fn shed(&mut self) {
-        self.near.iter_mut().filter(|list| list.is_empty()).for_each(|list| *list = Vec::new());
+        if self.is_empty() {
+            *self = Alarms::default();
+        }
     }
 
     /// How many alarms are set.

@@ -427,15 +427,12 @@ impl Walk<'_> {
     fn origin(&self, switch: u32, port: u16) -> Origin {
         let (mut switch, mut port) = (switch, port);
         for _ in 0..=self.registers.switches() {
-            let place = EndPlace { switch, port };
-            let first = self.senders.partition_point(|&(sender, _)| sender < place);
-            if let Some(&(_, number)) = self.senders.get(first).filter(|(sender, _)| *sender == place) {
-                return Origin::Sender(number);
-            }
-            let Some((far, out)) = self.neighbours.of(switch, port) else { return Origin::Nobody };
-            if far >= self.registers.switches() {
-                return Origin::Nobody;
-            }
+            let far = self.neighbours.of(switch, port).filter(|(far, _)| *far < self.registers.switches());
+            let Some((far, out)) = far else {
+                let place = EndPlace { switch, port };
+                let sender = self.senders.binary_search_by_key(&place, |&(sender, _)| sender);
+                return sender.map_or(Origin::Nobody, |at| Origin::Sender(self.senders[at].1));
+            };
             let Some(input) = self.feeder(far, REQUEST, out) else { return Origin::Nobody };
             if input.port == self.engine {
                 return Origin::Engine(far);

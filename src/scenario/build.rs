@@ -972,12 +972,13 @@ impl<'a> Builder<'a> {
                 if collective.kind == CollectiveKind::Scan {
                     model.scan(select(collective), collective.inclusive);
                 }
+                let mut next = [0; 2];
                 for (participant, &end) in collective.participants.iter().chain(&apart).enumerate() {
                     let place = layout.ends[end as usize];
-                    let sender = numbers.binary_search_by_key(&place, |&(place, _)| place).ok().map(|at| numbers[at].1);
+                    let sender = find(&numbers, &mut next[0], place, |&(place, _)| place).map(|at| numbers[at].1);
                     let kind = JobKind {
                         sends: sender.is_some(),
-                        receives: segment.footprint.reached.binary_search(&place).is_ok(),
+                        receives: find(&segment.footprint.reached, &mut next[1], place, |&place| place).is_some(),
                         data: collective.kind != CollectiveKind::Barrier,
                     };
                     let delay = collective.delays.get(participant).copied().unwrap_or(0);
@@ -997,6 +998,17 @@ impl<'a> Builder<'a> {
         }
         (ends, built)
     }
+}
+
+/// The index of a place in an ascending list. Looking for places in their order costs nothing: `next` is where the last one
+/// was found, plus one.
+fn find<T>(list: &[T], next: &mut usize, place: EndPlace, key: impl Fn(&T) -> EndPlace) -> Option<usize> {
+    let at = match list.get(*next) {
+        Some(item) if key(item) == place => *next,
+        _ => list.binary_search_by_key(&place, key).ok()?,
+    };
+    *next = at + 1;
+    Some(at)
 }
 
 fn class(traffic: usize, name: &str) -> Class {
