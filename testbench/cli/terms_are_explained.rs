@@ -15,7 +15,7 @@ const PLAIN: &str = "
     rounds same seconds sent shape software switches table tell them these time torus tile tiles trees tree values
     what with within without word words from like line mesh message messages other packets passed core apart entry
     dragonfly socket sockets retry detected queue each half sure gave right yes the and all only
-    finished not replies moves any more done was reached asked anymore descriptor leaked empty lost time-outs
+    finished not ones replies moves any more done was reached asked anymore descriptor leaked empty lost time-outs
 ";
 
 /// Summaries in golden/.
