@@ -62,7 +62,7 @@ clean: ## remove everything that was built or written
 	cargo clean --quiet
 	rm -rf out $(TOOLS)
 
-program: cmake
+program: cmake ## build the program: target/release/watershed
 	@$(CARGO) build --release
 
 # CMake from the system, from .tools, or from PyPI into .tools: with venv where Python has it, with plain pip where not.

@@ -36,9 +36,14 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         return Exit::Fine;
     }
     let term = arguments.term.join(" ");
-    // What is nearly a term is rather that than a phrase some of whose words are terms.
-    let near = if glossary::about(&term).is_empty() { glossary::like(&term) } else { None };
     let found = glossary::find(&term);
+    // A word that no entry has is rather a slip than a part of a phrase.
+    let strange = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let known = found.iter().any(|entry| entry.is_about(word) || entry.terms.contains(word));
+        word.starts_with(|c: char| c.is_alphabetic()) && !known
+    };
+    let near = if term.split(' ').any(strange) { glossary::like(&term) } else { None };
     if found.is_empty() || near.is_some() {
         let near = near.map(|near| format!("\n  did you mean `{near}`?")).unwrap_or_default();
         complain(&format_args!(

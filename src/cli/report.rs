@@ -9,6 +9,7 @@ use super::replay::Recorded;
 use super::{Exit, complain, print};
 use crate::scenario::build;
 use crate::scenario::config::Family;
+use crate::scenario::hosts::file::HostMode;
 use crate::scenario::run::{self, RunOptions};
 use crate::scenario::why::Ask;
 use crate::study::report::{RunSubject, Subject, SweepSubject, page};
@@ -69,7 +70,9 @@ fn subject(source: &Path) -> Result<Subject, String> {
     }
     let recorded = Recorded::read(source)?;
     let scenario = &recorded.loaded.scenario;
-    let collective = !scenario.collectives.is_empty() || matches!(scenario.family, Family::Armed | Family::Pbv);
+    let software = scenario.hosts.iter().any(|host| host.mode == HostMode::Fabric);
+    let collective =
+        !scenario.collectives.is_empty() || software || matches!(scenario.family, Family::Armed | Family::Pbv);
     let meter = Meter::new();
     let hook = |progress| meter.update(progress);
     let options = RunOptions {

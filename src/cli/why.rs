@@ -23,8 +23,9 @@ the latency exactly.
 
   PIUMA            the last word of every collective and scan, or the word that --packet names; of a collective of several
                    segments the one that ended last, or the one that --collective NAME.NUMBER names
+  hosts            the rank that was done last: its rounds, and the partners and messages that they waited for
   armed, PBV       the slowest round of every collective that ended at every participant, or the round that --packet names
-  traffic, hosts   the packet that took longest, or the one that --packet SOURCE:NUMBER names: the end point that sent it and
+  traffic          the packet that took longest, or the one that --packet SOURCE:NUMBER names: the end point that sent it and
                    its number there, from 0
 
 Examples:

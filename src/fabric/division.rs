@@ -66,6 +66,12 @@ impl Division {
                 }
             }
         }
+        // An end point without a link goes with the one before it.
+        let mut before = 0;
+        for switch in &mut place {
+            *switch = if *switch == u32::MAX { before } else { *switch };
+            before = *switch;
+        }
         if place.iter().any(|&switch| switch >= switches) || !place.is_sorted() {
             return whole;
         }

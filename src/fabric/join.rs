@@ -106,6 +106,12 @@ pub trait Join {
         self.is_idle()
     }
 
+    /// Whether a change elsewhere in its switch, or its own last tick, may let the engine do something before it asked to be
+    /// woken: it waits for a place behind it, or has more to choose from.
+    fn reacts(&self) -> bool {
+        !self.is_idle()
+    }
+
     /// For the watchdog: the input ports (with channel and a reason) without which the engine cannot go on, or `None`
     /// if it waits for its own result to leave.
     fn waits_for(&self, tables: &Self::Tables, switch: u32) -> Vec<(u16, u8, String)>;

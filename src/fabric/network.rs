@@ -300,8 +300,8 @@ where
             panic!("{short}");
         }
         let division = Division::new(&plan, parts);
-        let window = if parts.windows { division.shortest_crossing(&plan) } else { None };
-        let wires = Wires::new(&plan, depths, &cfg, &division);
+        let window = parts.windows.then(|| super::windows::length(&plan, &division));
+        let wires = Wires::new(&plan, depths, &cfg, &division, parts.threads);
         let switches = plan.count(NodeKind::Switch);
         let widest = plan.nodes.iter().map(|node| usize::from(node.ports)).max().unwrap_or(1);
         assert_eq!(vc_names.len(), usize::from(plan.vcs.total()), "one name for every channel");
@@ -348,7 +348,7 @@ where
             waves: None,
             vc_names,
             alive_until: 0,
-            window: window.map(|latency| u64::from(latency) + 1),
+            window,
             threads,
             division,
             shape: None,
@@ -805,7 +805,7 @@ where
         if link.to_port == NONE {
             return format!("nothing (port {port} of {} has no link)", self.node_name(node));
         }
-        let base = wires.nodes[link.to_node as usize].port_base;
+        let base = self.wires_of(link.to_node).nodes[link.to_node as usize].port_base;
         self.queue_name(link.to_node, (link.to_port - base) as u16, vc)
     }
 

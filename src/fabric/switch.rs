@@ -330,5 +330,5 @@ pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx
     // What is blocked can only be freed by an arrival, which wakes the switch, or by a change in the switch itself.
     let occupied = cx.wires.is_occupied(cx.node);
     cx.wires.nodes[cx.node as usize].heeds = occupied;
-    if cx.changed && (occupied || !cx.join.is_idle()) { Wake::Next } else { cx.wake }
+    if cx.changed && (occupied || cx.join.reacts()) { Wake::Next } else { cx.wake }
 }

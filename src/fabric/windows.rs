@@ -20,13 +20,22 @@
 //! Limitations: between two steps a whole window has passed, so who must act on the system in the cycle in which something
 //! happens (programs that store registers, collectives that wait for each other, measured windows) steps by cycles.
 
+use super::division::Division;
 use super::network::{Common, Network, Part, Step, Tables};
-use super::{Block, Join};
+use super::{Block, Join, Plan};
 use crate::kernel::Cycle;
 use std::sync::Mutex;
 
 /// Parts that a thread takes at a time.
 const BATCH: usize = 32;
+
+/// Cycles of a window of parts that no link joins.
+const APART: Cycle = 1024;
+
+/// Cycles of a window of a system.
+pub(super) fn length(plan: &Plan, division: &Division) -> Cycle {
+    division.shortest_crossing(plan).map_or(APART, |latency| Cycle::from(latency) + 1)
+}
 
 impl<T, J, B, E, const W: usize> Network<T, J, B, E, W>
 where
@@ -59,7 +68,9 @@ where
                 loop {
                     let batch = batches.lock().map_or(None, |mut batches| batches.next());
                     let Some(batch) = batch else { break };
-                    batch.iter_mut().for_each(|part| part.run(&common, from, until));
+                    for part in batch {
+                        part.run(&common, from, until);
+                    }
                 }
             };
             std::thread::scope(|scope| {
@@ -70,7 +81,9 @@ where
             });
         } else {
             first.run(&common, from, until);
-            others.iter_mut().for_each(|part| part.run(&common, from, until));
+            for part in others {
+                part.run(&common, from, until);
+            }
         }
         for from in 0..self.parts() {
             let mut crossings = std::mem::take(&mut self.part_mut(from).wires.flow.crossings);
@@ -116,7 +129,9 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
             self.alive_until = self.wires.flow.now;
         };
         self.wires.flow.now = until - 1;
-        self.wires.flow.shed();
-        self.wires.alarms.shed();
+        if self.due == Cycle::MAX {
+            self.wires.flow.shed();
+            self.wires.alarms.shed();
+        }
     }
 }

@@ -198,7 +198,7 @@ pub struct LinkCount {
 }
 
 /// Buffer depths: one function of the link and the channel, given when the arenas are made.
-pub type Depths<'a> = &'a dyn Fn(&super::PlanLink, u8) -> u16;
+pub type Depths<'a> = &'a (dyn Fn(&super::PlanLink, u8) -> u16 + Sync);
 
 /// What waves want to know of a cycle; there only while they are recorded.
 #[derive(Clone, Debug)]
@@ -312,8 +312,14 @@ impl Crossing {
 const DRAINING: u16 = u16::MAX;
 
 impl Wires {
-    /// The arenas of each part of a system.
-    pub(super) fn new(plan: &Plan, depths: Depths<'_>, cfg: &super::SwitchCfg, division: &Division) -> Vec<Wires> {
+    /// The arenas of each part of a system, made by so many threads.
+    pub(super) fn new(
+        plan: &Plan,
+        depths: Depths<'_>,
+        cfg: &super::SwitchCfg,
+        division: &Division,
+        threads: usize,
+    ) -> Vec<Wires> {
         let (front, post) = (cfg.pipeline.front(), cfg.pipeline.post());
         if let Some(fault) = plan.fault() {
             panic!("unsound plan: {fault}");
@@ -404,36 +410,56 @@ impl Wires {
                 fault: None,
             }
         };
-        let mut parts: Vec<Wires> = homes.iter().enumerate().map(part).collect();
-        for link in &plan.links {
-            for (from, to) in [(link.a, link.b), (link.b, link.a)] {
-                let port = |(node, port): (u32, u16)| nodes[node as usize].port_base + u32::from(port);
-                let (from, to_port) = (port(from), port(to));
-                let at = homes.partition_point(|home| home.end <= from).min(homes.len() - 1);
-                let wires = &mut parts[at];
-                // A switch takes its time with a credit, other blocks do not.
-                let at_switch = plan.nodes[to.0 as usize].kind == NodeKind::Switch;
-                let processing = if at_switch { cfg.router.credit_delay } else { 0 };
-                let ahead = u32::from(link.latency) + u32::from(link.cycles_per_flit);
-                let back = u32::from(link.latency) + 1 + u32::from(processing);
-                wires.links[from as usize] = Link { to_port, to_node: to.0, ahead, back, ..unlinked };
-                if let Some(busy) = wires.flow.busy.get_mut(from as usize) {
-                    busy.cycles_per_flit = link.cycles_per_flit;
-                }
-                for vc in 0..plan.vcs.total() {
-                    let queue = wires.queue(from, vc);
-                    let depth = depths(link, vc);
-                    (wires.channels[queue].credits, wires.channels[queue].depth) = (depth, depth);
-                    wires.gates[from as usize].credit |= u32::from(depth > 0) << vc;
+        // A stretch of the parts with the links that leave them.
+        let make = |range: std::ops::Range<usize>| -> Vec<Wires> {
+            let homes = &homes[range.clone()];
+            let (from, to) = (homes[0].start, homes[homes.len() - 1].end);
+            let mut parts: Vec<Wires> = range.clone().zip(homes).map(part).collect();
+            for link in &plan.links {
+                for (here, there) in [(link.a, link.b), (link.b, link.a)] {
+                    let port = |(node, port): (u32, u16)| nodes[node as usize].port_base + u32::from(port);
+                    let (at, to_port) = (port(here), port(there));
+                    if !(from..to).contains(&at) {
+                        continue;
+                    }
+                    let wires = &mut parts[homes.partition_point(|home| home.end <= at)];
+                    // A switch takes its time with a credit, other blocks do not.
+                    let at_switch = plan.nodes[there.0 as usize].kind == NodeKind::Switch;
+                    let processing = if at_switch { cfg.router.credit_delay } else { 0 };
+                    let ahead = u32::from(link.latency) + u32::from(link.cycles_per_flit);
+                    let back = u32::from(link.latency) + 1 + u32::from(processing);
+                    wires.links[at as usize] = Link { to_port, to_node: there.0, ahead, back, ..unlinked };
+                    if let Some(busy) = wires.flow.busy.get_mut(at as usize) {
+                        busy.cycles_per_flit = link.cycles_per_flit;
+                    }
+                    for vc in 0..plan.vcs.total() {
+                        let queue = wires.queue(at, vc);
+                        let depth = depths(link, vc);
+                        (wires.channels[queue].credits, wires.channels[queue].depth) = (depth, depth);
+                        wires.gates[at as usize].credit |= u32::from(depth > 0) << vc;
+                    }
                 }
             }
-        }
-        if cfg.monitors {
-            for wires in &mut parts {
-                wires.flow.monitor = Some(Box::new(super::monitor::Monitor::new(&wires.channels)));
+            if cfg.monitors {
+                for wires in &mut parts {
+                    wires.flow.monitor = Some(Box::new(super::monitor::Monitor::new(&wires.channels)));
+                }
             }
+            parts
+        };
+        let parts = division.len();
+        let stretches: Vec<_> = (0..threads).map(|t| t * parts / threads..(t + 1) * parts / threads).collect();
+        if threads < 2 || parts < threads {
+            return make(0..parts);
         }
-        parts
+        std::thread::scope(|scope| {
+            let work = stretches.into_iter().map(|range| scope.spawn(|| make(range)));
+            let work: Vec<_> = work.collect();
+            let join = |work: std::thread::ScopedJoinHandle<'_, Vec<Wires>>| {
+                work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            work.into_iter().flat_map(join).collect()
+        })
     }
 
     /// The system-wide number of a node's port.

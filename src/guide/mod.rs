@@ -11,7 +11,7 @@
 //! | [`validation`] | what is checked, and how to check it oneself |
 //! | [`limits`] | what the model does not say |
 //!
-//! The commands stand as in the README: in the folder of the project, after `make build`.
+//! The commands stand as in the README: in the folder of the project, after `make program`.
 
 pub mod first_run;
 pub mod golden_model;

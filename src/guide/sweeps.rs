@@ -30,7 +30,9 @@
 //! ```
 //!
 //! The points are in `stages/points.csv`, one a line in a fixed order, the same bytes on any number of threads and after any
-//! interruption: what is done is in `stages/sweep.sqlite`, and `--resume` computes only what is missing.
+//! interruption: what is done is in `stages/sweep.sqlite`, and `--resume` computes only what is missing. The keys of all axes are
+//! checked before the first point, with a caret under the one that the scenario does not have; `--resume` with a changed file says what
+//! is different, and keeps every point that is still asked for.
 //!
 //! ```sh
 //! target/release/watershed sweep stages.toml --out stages --resume

@@ -29,12 +29,6 @@ impl<T: Copy + Default, const N: usize> Few<T, N> {
         if self.more.is_empty() { &self.inline[..usize::from(self.len)] } else { &self.more }
     }
 
-    /// The entries, oldest first.
-    #[inline]
-    pub fn iter(&self) -> std::slice::Iter<'_, T> {
-        self.as_slice().iter()
-    }
-
     /// How many there are.
     #[inline]
     pub fn len(&self) -> usize {
@@ -80,6 +74,8 @@ impl<T: Copy + Default, const N: usize> Few<T, N> {
 #[derive(Clone, Debug)]
 pub struct FewQueue<T> {
     head: Option<T>,
+    /// Mostly there is none, and then it takes one word.
+    #[allow(clippy::box_collection)]
     rest: Option<Box<VecDeque<T>>>,
 }
 

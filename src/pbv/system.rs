@@ -286,7 +286,7 @@ pub struct Wires<'a> {
     /// Switches.
     pub switch: SwitchCfg,
     /// Input buffers by link and channel.
-    pub depths: &'a dyn Fn(&PlanLink, u8) -> u16,
+    pub depths: &'a (dyn Fn(&PlanLink, u8) -> u16 + Sync),
 }
 
 impl Ground {

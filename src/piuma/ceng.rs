@@ -100,6 +100,8 @@ struct Busy {
     results: FewQueue<(Cycle, Flit)>,
     /// The scan unit, from its first element on.
     scan: Option<Box<ScanUnit>>,
+    /// Operands may be complete that were not taken in the last tick.
+    left_q: bool,
     /// Reductions of each plane in the tree: one a cycle, so never more than its latency.
     flying: [u8; MAX_PLANES as usize],
     /// The plane that goes first.
@@ -144,7 +146,7 @@ impl Ceng {
 
     /// Whether operands of a collective id wait in it.
     pub fn holds(&self, id: u16) -> bool {
-        let held = |busy: &Busy| busy.operands.iter().any(|operand| operand.flit.tag.id() == id);
+        let held = |busy: &Busy| busy.operands.as_slice().iter().any(|operand| operand.flit.tag.id() == id);
         self.busy.as_deref().is_some_and(held)
     }
 
@@ -156,18 +158,22 @@ impl Ceng {
 
 impl Busy {
     fn oldest(&self, port: u16, plane: u8, now: Cycle) -> Option<&Operand> {
-        self.operands.iter().find(|operand| operand.is_at(port, plane)).filter(|operand| operand.visible <= now)
+        self.operands
+            .as_slice()
+            .iter()
+            .find(|operand| operand.is_at(port, plane))
+            .filter(|operand| operand.visible <= now)
     }
 
     /// The planes that hold operands, a bit each.
     fn planes(&self) -> u8 {
-        self.operands.iter().fold(0, |held, operand| held | 1 << plane(operand.flit.tag.vc()))
+        self.operands.as_slice().iter().fold(0, |held, operand| held | 1 << plane(operand.flit.tag.vc()))
     }
 
     /// The id whose operands are all there on a plane, if any: the lowest port decides among several.
     fn complete_id(&self, registers: &Registers, switch: u32, plane: u8, now: Cycle) -> Option<(u16, u64)> {
         let (mut seen, mut heads) = (0u64, 0u64);
-        for operand in self.operands.iter().filter(|operand| operand.is_on(plane)) {
+        for operand in self.operands.as_slice().iter().filter(|operand| operand.is_on(plane)) {
             let bit = 1 << operand.port;
             if seen & bit == 0 && operand.visible <= now {
                 heads |= bit;
@@ -189,7 +195,7 @@ impl Busy {
 
     /// Takes the oldest operand of a port on a plane.
     fn take(&mut self, port: u16, plane: u8) -> Flit {
-        let at = self.operands.iter().position(|operand| operand.is_at(port, plane));
+        let at = self.operands.as_slice().iter().position(|operand| operand.is_at(port, plane));
         self.operands.remove(at.expect("the port has an operand")).flit
     }
 
@@ -292,7 +298,8 @@ impl Join for Ceng {
 
     #[inline]
     fn room(&self, port: u16, vc: u8) -> bool {
-        let held = |busy: &Busy| busy.operands.iter().filter(|operand| operand.is_at(port, plane(vc))).count();
+        let held =
+            |busy: &Busy| busy.operands.as_slice().iter().filter(|operand| operand.is_at(port, plane(vc))).count();
         let slots = self.cfg.operand_slots as usize;
         self.busy.as_ref().is_none_or(|busy| {
             if kind(vc) == REQUEST {
@@ -311,6 +318,7 @@ impl Join for Ceng {
                 scan: None,
                 flying: [0; MAX_PLANES as usize],
                 next_plane_q: 0,
+                left_q: false,
             })
         });
         if kind(vc) == RESPONSE {
@@ -325,6 +333,7 @@ impl Join for Ceng {
         let Some(busy) = &mut self.busy else { return out };
 
         // Operands in: a result place is reserved before they are taken.
+        busy.left_q = false;
         let first = busy.next_plane_q;
         let mut planes = busy.planes().rotate_right(u32::from(first));
         while planes != 0 {
@@ -335,9 +344,11 @@ impl Join for Ceng {
             let going_up = busy.scan.as_ref().filter(|_| plane == 0).map_or(0, |scan| scan.going_up());
             let reserved = usize::from(busy.flying[usize::from(plane)]) + going_up + queued;
             if reserved >= self.cfg.result_slots as usize {
+                busy.left_q = true;
                 continue;
             }
             let Some((id, needed)) = busy.complete_id(cx.tables, cx.switch, plane, cx.now) else { continue };
+            busy.left_q = true;
             let order = cx.tables.order(cx.switch, id);
             if order != 0 {
                 out.changed = busy.begin_scan(cx, self.cfg, id, needed, order);
@@ -350,12 +361,12 @@ impl Join for Ceng {
                         let due = cx.now + self.cfg.tree.latency_cycles();
                         busy.results.push((due, Busy::reduce(cx, self.cfg.tree, &operands, id)));
                         busy.flying[usize::from(plane)] += 1;
-                        busy.next_plane_q = (plane + 1) % MAX_PLANES;
                         out.changed = true;
                     }
                     Err(fault) => out.fault = Some(fault),
                 }
             }
+            busy.next_plane_q = (plane + 1) % MAX_PLANES;
             break;
         }
 
@@ -387,7 +398,9 @@ impl Join for Ceng {
         if let Some(&(due, _)) = busy.results.front() {
             out.wake = out.wake.or(Wake::At(due));
         }
-        if let Some(visible) = busy.operands.iter().map(|operand| operand.visible).filter(|&at| at > cx.now).min() {
+        if let Some(visible) =
+            busy.operands.as_slice().iter().map(|operand| operand.visible).filter(|&at| at > cx.now).min()
+        {
             out.wake = out.wake.or(Wake::At(visible));
         } else if busy.operands.is_empty() && busy.results.is_empty() && !scans {
             self.busy = None;
@@ -399,11 +412,16 @@ impl Join for Ceng {
         self.busy.is_none()
     }
 
+    fn reacts(&self) -> bool {
+        // Operands that wait for others change nothing before those are there, and then the engine is awake.
+        self.busy.as_ref().is_some_and(|busy| (busy.left_q && !busy.operands.is_empty()) || scanning(busy).is_some())
+    }
+
     fn waits_for(&self, registers: &Registers, switch: u32) -> Vec<(u16, u8, String)> {
         let Some(busy) = &self.busy else { return Vec::new() };
         let engine = registers.counted(switch, 1 << registers.engine_port()).trailing_zeros() as u16;
         let mut waits = Vec::new();
-        for operand in busy.operands.iter() {
+        for operand in busy.operands.as_slice() {
             let (id, seq, plane) = (operand.flit.tag.id(), operand.flit.tag.seq(), plane(operand.flit.tag.vc()));
             let missing: Vec<u16> = ports(registers.counted(switch, registers.engine_inputs(switch, id)))
                 .filter(|&port| busy.oldest(port, plane, Cycle::MAX).is_none_or(|held| held.flit.tag.id() != id))
@@ -445,7 +463,8 @@ impl Join for Ceng {
 
             for port in 0..u16::from(self.cfg.tree.radix) {
                 scope.indexed("slot", usize::from(port), |scope| {
-                    let oldest = busy.and_then(|busy| busy.operands.iter().find(|operand| operand.port == port));
+                    let oldest =
+                        busy.and_then(|busy| busy.operands.as_slice().iter().find(|operand| operand.port == port));
                     scope.bit("valid", oldest.is_some());
                     scope.valid("id", 12, oldest.map(|operand| u64::from(operand.flit.tag.id())));
                     scope.valid("seq", 36, oldest.map(|operand| operand.flit.tag.seq()));

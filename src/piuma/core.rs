@@ -695,6 +695,11 @@ impl Core {
         wake
     }
 
+    /// Whether a word stands at the fragmenter, which can leave when a credit comes.
+    fn wants_credits(&self) -> bool {
+        self.jobs.iter().any(|job| !job.at_fragmenter.is_empty())
+    }
+
     /// Work that is left, in words.
     pub fn open(&self, now_blocked: bool) -> Option<String> {
         let job = self.jobs.iter().find(|job| job.is_open())?;
@@ -755,6 +760,8 @@ impl Block for End {
         if let Some(traffic) = &mut self.traffic {
             wake = wake.or(traffic.tick(io));
             io.heed_credits(self.core.is_some() || traffic.wants_credits());
+        } else if self.processor.is_none() && self.hosts.is_empty() {
+            io.heed_credits(self.core.as_ref().is_some_and(|core| core.wants_credits()));
         }
         wake
     }

@@ -160,7 +160,7 @@ mod tests {
             }
         };
         let node = tracer.declare("top", probe(0)).expect("selected");
-        tracer.start().expect("something is selected");
+        tracer.start().map_err(|error| io::Error::other(error.to_string()))?;
         for now in 0..cycles {
             tracer.sample(node, now, probe(now));
         }

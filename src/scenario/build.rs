@@ -410,13 +410,14 @@ impl<'a> Builder<'a> {
         let blocks = Blocks { joins, no_join: Ceng::new(ceng), bumps: Vec::<NoBump<Registers>>::new(), ends };
         let mut vc_names = if engine { segments::channel_names(segments::planes(scenario)) } else { Vec::new() };
         vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
+        let threads = options.threads.max(1);
         let parts = match sparse.filter(|_| windows) {
             Some(nodes) => {
                 let grain = nodes.sockets * nodes.die_switches();
                 let count = registers.switches().div_ceil(grain.max(PART_SWITCHES)) as usize;
-                Parts { count, grain, threads: options.threads.max(1), windows: true }
+                Parts { count, grain, threads, windows: true }
             }
-            None => Parts { count: options.threads.max(1), ..Parts::default() },
+            None => Parts { count: threads, threads, ..Parts::default() },
         };
         let mut system = Network::in_parts(parts, layout.plan, registers, blocks, switch, &depths, vc_names);
         if sparse.is_some() {

@@ -59,7 +59,9 @@ impl Table {
 impl From<Rows> for Table {
     fn from(rows: Rows) -> Table {
         let mut table = Table::default();
-        rows.into_iter().for_each(|row| table.push(row));
+        for row in rows {
+            table.push(row);
+        }
         table
     }
 }
@@ -80,7 +82,9 @@ pub fn each(collective: &Collective, index: usize, seed: u64, mut take: impl FnM
         }
         return Ok(());
     }
-    load(collective, index, seed)?.iter().for_each(|row| take(row));
+    for row in load(collective, index, seed)? {
+        take(&row);
+    }
     Ok(())
 }
 
@@ -277,7 +281,7 @@ pub fn save_npy<R: AsRef<[u64]>>(path: &Path, dtype: DType, rows: &[R]) -> std::
         .shape(&[rows.len() as u64, elements as u64])
         .writer(&mut file)
         .write_header_only()?;
-    for word in rows.iter().flat_map(|row| row.as_ref()) {
+    for word in rows.iter().flat_map(AsRef::as_ref) {
         file.write_all(&word.to_le_bytes()[..width])?;
     }
     file.flush()

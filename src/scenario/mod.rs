@@ -124,7 +124,9 @@ impl Loaded {
     /// The same, row by row.
     pub fn each_row(&self, collective: usize, mut take: impl FnMut(&[u64])) {
         if let Some(Some(rows)) = self.files.get(collective) {
-            rows.iter().for_each(|row| take(row));
+            for row in rows {
+                take(row);
+            }
             return;
         }
         // Everything but files is known to load since the scenario was resolved.

@@ -111,8 +111,8 @@ fn nodes() {
     let (mut names, mut per_hop, mut memory) = (Vec::new(), Vec::new(), Vec::new());
     for size in [&[][..], &[4], &[4, 4], &[16, 16], &[32, 32], &[64, 64], &[128, 128]] {
         let count: u64 = size.iter().product();
-        // The largest takes nine gigabytes; where they are not there it is left out, not estimated.
-        if count > 4096 && free_mib() < 11_000.0 {
+        // The largest takes five gigabytes; where they are not there it is left out, not estimated.
+        if count > 4096 && free_mib() < 7_000.0 {
             println!("  {count:6}  not enough memory free here");
             continue;
         }
@@ -121,7 +121,7 @@ fn nodes() {
         )
         .replace(", size = []", "");
         let begin = Stopwatch::start();
-        let mut system = system(&text, true);
+        let mut system = built(&text, BuildOptions { windows: true, ..BuildOptions::default() });
         let built = begin.seconds();
         let begin = Stopwatch::start();
         while system.step() == Step::Ran {}
@@ -171,7 +171,7 @@ fn threads() {
     for threads in [1, 2] {
         let loaded =
             load_text("bench.toml", text, Path::new("."), "bench", &[]).unwrap_or_else(|error| panic!("{error}"));
-        let options = BuildOptions { threads, ..BuildOptions::default() };
+        let options = BuildOptions { threads, windows: true, ..BuildOptions::default() };
         let mut system = build(&loaded, options).unwrap_or_else(|error| panic!("{error}")).system;
         let begin = Instant::now();
         while system.step() == Step::Ran {}
@@ -220,8 +220,11 @@ fn machine() -> String {
 }
 
 fn system(text: &str, monitors: bool) -> System {
+    built(text, BuildOptions { no_monitors: !monitors, ..BuildOptions::default() })
+}
+
+fn built(text: &str, options: BuildOptions) -> System {
     let loaded = load_text("bench.toml", text, Path::new("."), "bench", &[]).unwrap_or_else(|error| panic!("{error}"));
-    let options = BuildOptions { no_monitors: !monitors, ..BuildOptions::default() };
     build(&loaded, options).unwrap_or_else(|error| panic!("{error}")).system
 }
 

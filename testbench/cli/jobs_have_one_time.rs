@@ -24,9 +24,8 @@ const JOBS: [(&str, &str, &str); 4] = [
 fn documents_tables_and_comparisons_agree() {
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("s.toml"), folder.path().join("out"));
-    let scenarios: String =
-        JOBS.iter().map(|(scenario, ..)| format!("[[scenario]]\nfile = \"{scenario}\"\n")).collect();
-    fs::write(&file, scenarios).unwrap();
+    let scenarios = JOBS.map(|(scenario, ..)| format!("[[scenario]]\nfile = \"{scenario}\"\n"));
+    fs::write(&file, scenarios.concat()).unwrap();
     assert_eq!(watershed(["sweep", file.to_str().unwrap(), "-o", out.to_str().unwrap()]).status, 0);
     let table = fs::read_to_string(out.join("points.csv")).unwrap();
     let head: Vec<&str> = table.lines().next().unwrap().split(',').collect();

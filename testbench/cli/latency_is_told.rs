@@ -119,3 +119,27 @@ fn cost_follows_the_parameters() {
     assert!(text.contains("engine descriptors") && text.contains("8 of 72 bytes"), "{text}");
     assert_eq!(watershed(["cost", "nothing"]).status, 2);
 }
+
+#[test]
+fn software_is_told_rank_by_rank() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = result(&folder, &["hosts-die", "--set", "collective.0.elements=16"]);
+    let output = watershed(["why", &file, "--collective", "recursive-doubling"]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    assert!(output.stdout.starts_with("recursive-doubling: "), "{}", output.stdout);
+    for words in [", round 3\n", ", round 1\n", "along the way of rank ", "own sending", "software ", "reduce "] {
+        assert!(output.stdout.contains(words), "{words}: {}", output.stdout);
+    }
+    assert_sums(&output.stdout);
+    // The network and all software, one behind the other; what has no way on the network says so.
+    let output = watershed(["why", &file]);
+    for name in ["network: ", "ring: ", "rabenseifner: ", "loop-of-sends: "] {
+        assert!(
+            output.stdout.contains(&format!("\n{name}")) || output.stdout.starts_with(name),
+            "{name}: {}",
+            output.stdout
+        );
+    }
+    assert!(output.stderr.contains("rabenseifner-ideal: in ideal mode"), "{}", output.stderr);
+    assert_sums(&output.stdout);
+}

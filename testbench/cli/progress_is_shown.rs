@@ -106,3 +106,34 @@ fn a_sweep_shows_its_bar_and_keeps_its_points() {
     let lines = |folder: &Path| std::fs::read_to_string(folder.join("points.csv")).unwrap().lines().count();
     assert!(lines(&out) > 1 && lines(&out) < 4001, "{}", lines(&out));
 }
+
+/// What a program writes to a terminal that is its standard output.
+fn on_a_terminal(arguments: &[&str]) -> String {
+    let size = Winsize { ws_row: 24, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
+    let pty = openpty(Some(&size), None).unwrap();
+    let mut child: Child = Command::new(env!("CARGO_BIN_EXE_watershed"))
+        .current_dir(root())
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::from(pty.slave))
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (mut master, mut bytes, mut text) = (File::from(pty.master), [0; 4096], Vec::new());
+    while let Ok(count @ 1..) = master.read(&mut bytes) {
+        text.extend_from_slice(&bytes[..count]);
+    }
+    assert!(child.wait().unwrap().success());
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[test]
+fn who_keeps_no_result_is_told_how_and_only_on_a_terminal() {
+    let small = ["run", "allreduce-die", "--set", "collective.0.elements=1"];
+    let shown = on_a_terminal(&small);
+    assert!(shown.trim_end().lines().last().unwrap().contains("--out DIR keeps the result"), "{shown}");
+    let folder = tempfile::tempdir().unwrap();
+    let kept = on_a_terminal(&[&small[..], &["-o", folder.path().to_str().unwrap()]].concat());
+    assert!(kept.contains("allreduce-die.json") && !kept.contains("not kept"), "{kept}");
+    assert!(!crate::support::watershed(small).stdout.contains("not kept"));
+}

@@ -146,6 +146,31 @@ fn rounds_and_engines_of_the_other_families_are_shown() {
 }
 
 #[test]
+fn a_page_is_called_what_is_on_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let out = at("out");
+    assert_eq!(watershed(["run", "allreduce-die", "--out", &out, "--set", "collective.0.elements=1"]).status, 0);
+    assert_eq!(watershed(["run", "barrier-die", "--out", &out]).status, 0);
+    fs::write(at("s.toml"), "[[scenario]]\nfile = \"barrier-die\"\n").unwrap();
+    let sweep = at("sweep");
+    assert_eq!(watershed(["sweep", &at("s.toml"), "-o", &sweep]).status, 0);
+    let (die, barrier) = (at("out/allreduce-die.json"), at("out/barrier-die.json"));
+    for (sources, title) in [
+        (vec![&die, &barrier], "allreduce-die, barrier-die".to_owned()),
+        (vec![&die, &sweep], format!("allreduce-die, sweep {sweep}")),
+        (vec![&die, &barrier, &die, &sweep], "3 results and 1 sweep".to_owned()),
+    ] {
+        let page = at("page.html");
+        let sources: Vec<&str> = sources.into_iter().map(String::as_str).collect();
+        let output = watershed([&["report", "-o", &page], &sources[..]].concat());
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let text = fs::read_to_string(&page).unwrap();
+        assert!(text.contains(&format!("<h1>{title}</h1>")), "{title}");
+    }
+}
+
+#[test]
 fn what_is_no_result_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     for source in [folder.path().to_str().unwrap(), "nowhere.json", "README.md"] {

@@ -11,7 +11,7 @@ use crate::support::{files, root, watershed};
 const PLAIN: &str = "
     account after answer arrived average branching busiest contribution contributions cores cycle each element elements
     end endpoint engine entries every file first free full group groups handled last least lost more most multicast
-    network nodes none nothing once others over participants points programs received refused reported result results
+    network nodes none nothing once ones others over participants points programs received refused reported result results
     rounds same seconds sent shape software switches table tell them these time torus tile tiles trees tree values
     what with within without word words from like line mesh message messages other packets passed core apart entry
     dragonfly socket sockets retry detected queue each half sure gave right yes the and all only

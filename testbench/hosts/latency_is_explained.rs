@@ -100,6 +100,21 @@ fn what_is_slow_is_what_is_named() {
     assert_eq!(cycles(&overhead.why[0], Kind::Software) / 900, 6, "{:?}", overhead.why[0].by_kind());
 }
 
+#[test]
+fn a_rank_that_is_alone_has_nothing_to_do() {
+    for algorithm in ["recursive-doubling", "ring", "rabenseifner", "send-loop"] {
+        let text =
+            die(&format!("[[host]]\nname = \"h\"\nalgorithm = \"{algorithm}\"\nparticipants = [2]\nelements = 9\n"));
+        let result = of(&text, &[]);
+        assert!(result.document.passed(), "{algorithm}: {:?}", result.document.checks);
+        assert_eq!(
+            (result.document.hosts[0].latency_cycles, assert_whole(&result, algorithm)),
+            (Some(0), 1),
+            "{algorithm}"
+        );
+    }
+}
+
 /// A random small system with one to three hosts, other work beside it.
 fn random(rng: &mut Rng) -> String {
     let mut pick = |list: &[&str]| list[rng.below(list.len() as u64) as usize].to_owned();

@@ -6,11 +6,16 @@ use std::fmt::Write;
 use crate::support::{die, pass, run_with};
 use watershed::scenario::run::RunOptions;
 
-/// The failed check of a run that must break a rule.
+/// The failed check of a run that must break a rule: the same in a system that is divided.
 fn broken(text: &str) -> String {
-    let document = run_with(text, &[], &RunOptions::default()).document;
-    let failed = document.checks.iter().find(|check| !check.passed && check.name == "rules");
-    failed.unwrap_or_else(|| panic!("no rule was broken: {:#?}\n{text}", document.checks)).detail.clone()
+    let detail = |threads: usize| {
+        let document = run_with(text, &[], &RunOptions { threads, ..RunOptions::default() }).document;
+        let failed = document.checks.iter().find(|check| !check.passed && check.name == "rules");
+        failed.unwrap_or_else(|| panic!("no rule was broken: {:#?}\n{text}", document.checks)).detail.clone()
+    };
+    let whole = detail(1);
+    assert_eq!(detail(3), whole);
+    whole
 }
 
 /// An all-reduce that programs call, and a program of core 1.

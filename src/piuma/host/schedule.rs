@@ -113,6 +113,10 @@ impl Schedule {
 
     /// What a rank does in a round.
     pub fn round(&self, rank: u32, number: u32) -> Round {
+        if number >= self.rounds() {
+            // A rank that is alone has no rounds at all.
+            return Round { send: None, receive: None, merge: Merge::Copy };
+        }
         match self.algorithm {
             Algorithm::RecursiveDoubling | Algorithm::Rabenseifner => self.folded(rank, number),
             Algorithm::Ring => self.ring(rank, number),

@@ -19,9 +19,9 @@ pub fn class(index: usize) -> u16 {
 /// Most hosts of a scenario.
 pub const MOST: usize = 256;
 
-/// Whether point-to-point messages or programs may use any link of the system.
+/// Whether point-to-point messages of hosts may use any link of the system.
 pub fn simulated(scenario: &Scenario) -> bool {
-    scenario.programs.is_some() || scenario.hosts.iter().any(|host| host.mode == HostMode::Fabric)
+    scenario.hosts.iter().any(|host| host.mode == HostMode::Fabric)
 }
 
 /// The vectors of all ranks, as words.

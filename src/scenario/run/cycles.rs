@@ -89,7 +89,7 @@ impl Run<'_> {
             if look % COLLECT == 0 {
                 self.collect();
             }
-            if look == LOOK {
+            if look == LOOK || self.ready.system.runs_in_windows() {
                 look = 0;
                 if let Some(since) = watchdog.look(&self.ready.system, self.collectives_left()) {
                     self.stuck(&format!(

@@ -20,14 +20,11 @@ impl Busiest {
     const NAMED: usize = 65_536;
 
     fn enter(&mut self, flits: u64, at: usize, load: (u8, LinkCount, u16)) {
-        let above = || self.0.range(flits + 1..).map(|(_, (count, _))| count).sum::<usize>();
-        if !self.0.contains_key(&flits) {
-            if above() >= Self::MOST {
-                return;
-            }
-            self.0.insert(flits, (0, Vec::new()));
+        let least = self.0.first_key_value().map_or(0, |(&least, _)| least);
+        if flits < least && self.0.values().map(|(count, _)| count).sum::<usize>() >= Self::MOST {
+            return;
         }
-        let Some((count, loads)) = self.0.get_mut(&flits) else { return };
+        let (count, loads) = self.0.entry(flits).or_default();
         *count += 1;
         if loads.len() < Self::NAMED {
             loads.push((at, load));

@@ -244,7 +244,8 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
         return pbv::run::run(loaded, options);
     }
     let journal = options.why.is_some() || options.ladder || options.record.is_some();
-    let whole = options.wave.is_some() || options.all_links || journal;
+    // Where cycles went is told from those parts that something uses: of the largest systems no others could be kept.
+    let whole = options.wave.is_some() || options.all_links || options.ladder || options.record.is_some();
     // What looks at every cycle of the whole system, or walks its blocks in another order, has it in one piece.
     let watched = options.wave.is_some() || journal || options.no_skip || options.order_seed.is_some();
     let threads = if watched { 1 } else { options.threads };

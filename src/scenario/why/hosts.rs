@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
         let landed = self.name(ranks[at]).to_owned();
         let mut path = Path::new(start, end, Phase::Reduce);
         let mut left = rounds(ranks[at])?.len();
-        let last = left.checked_sub(1).map_or(0, |round| rounds(ranks[at]).map_or(0, |all| all[round].number));
+        let last = u64::from(ranks[at].rank());
         // Whether the round is explained from its end, or from a packet of it.
         let mut whole = true;
         while !path.is_done() {
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
             path.back(log.begun, Kind::Software, place);
             (left, whole) = (round, true);
         }
-        path.finish((name, "round", u64::from(last) + 1), landed, end, None)
+        path.finish((name, "rank", last), landed, end, None)
     }
 
     fn name(&self, rank: &Host) -> &'a str {

@@ -11,7 +11,7 @@
 //! | PIUMA ([`piuma`]) | a word of a collective or scan | word of the vector | the collective's start | the word landed, the last participant was done |
 //! | armed ([`armed`]) | a round | data round | the root armed it | the last participant had the result |
 //! | PBV ([`pbv`]) | a round | run, from 1 | the source sent the command | the last participant had the answer |
-//! | software on the PIUMA fabric ([`hosts`]) | the last rank's rounds, and those of its partners | round of the schedule, from 1 | the host's start | its last rank was done |
+//! | software on the PIUMA fabric ([`hosts`]) | the rounds of the rank that was done last, and of its partners | that rank | the host's start | its last rank was done |
 //! | any with traffic ([`packet`]) | a point-to-point packet | `SOURCE:NUMBER` | it was created | its tail arrived |
 //!
 //! The latencies that results of the armed and PBV families name begin later, with the last contribution: [`Why`] has that
@@ -45,9 +45,9 @@ pub struct Ask<'a> {
 pub struct Why {
     /// The collective.
     pub collective: String,
-    /// What `number` counts: "word", "round", "run" or "packet".
+    /// What `number` counts: "word", "round", "run", "rank" or "packet".
     pub what: String,
-    /// The word, round, run or packet whose way is shown.
+    /// The word, round, run, rank or packet whose way is shown.
     pub number: u64,
     /// The end point at which it arrived.
     pub landed_at: String,

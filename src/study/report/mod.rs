@@ -263,7 +263,7 @@ fn breakdown(run: &RunSubject, out: &mut String) {
             why.by_phase().into_iter().map(|(phase, cycles)| (phase.name(), cycles)).collect();
         let kinds: Vec<(&str, u64)> = why.by_kind().into_iter().map(|(kind, cycles)| (kind.name(), cycles)).collect();
         let name = match why.what.as_str() {
-            "word" => why.collective.clone(),
+            "word" | "rank" => why.collective.clone(),
             what => format!("{}, {what} {}", why.collective, why.number),
         };
         out.push_str(&stack(&format!("{name} by phase"), "cycles", &phases));
