@@ -87,6 +87,22 @@ impl Plan {
         self.nodes.iter().filter(|node| node.kind == kind).count()
     }
 
+    /// The switch of every end point; `None` for one that hangs on none.
+    pub fn end_switches(&self) -> Vec<Option<u32>> {
+        let switches = self.count(NodeKind::Switch) as u32;
+        let ends = self.count(NodeKind::End);
+        let first = (self.nodes.len() - ends) as u32;
+        let mut list = vec![None; ends];
+        for link in &self.links {
+            for (end, far) in [(link.a.0, link.b.0), (link.b.0, link.a.0)] {
+                if end >= first {
+                    list[(end - first) as usize] = Some(far).filter(|&far| far < switches);
+                }
+            }
+        }
+        list
+    }
+
     /// What is wrong with the plan, if anything: a bug of a topology, not of a user.
     pub fn fault(&self) -> Option<String> {
         if !self.nodes.is_sorted_by_key(|node| node.kind) {

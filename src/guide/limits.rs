@@ -5,7 +5,8 @@
 //! - A link carries flits of one word; electrical effects, retiming and link training are in its latency. Bit errors happen where a
 //!   scenario has faults, and nowhere else.
 //! - A core is its memory port and what collectives and small programs ask of it: no caches, no virtual memory.
-//! - A run has one thread. `sweep`, `curve` and job arrays run many at a time.
+//! - A run has one thread unless `--threads` asks for more. A system whose end points are not numbered in the order of their
+//!   switches (flows attach some to free ports) stays on one, and the run says so. `sweep` and `curve` run many at a time.
 //! - A prefix scan needs ranks that are neighbours wherever their paths meet.
 //! - `why` follows one path, the critical one. What would have been critical next without it is not told: set the value and run
 //!   again.

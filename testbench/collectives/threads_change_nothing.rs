@@ -105,3 +105,18 @@ fn what_goes_wrong_is_told_alike() {
         assert_eq!(one, told(5));
     }
 }
+
+#[test]
+fn a_system_that_cannot_be_divided_says_why() {
+    let note = |text: &str, options: RunOptions<'_>| {
+        let result = run_with(text, &[], &RunOptions { threads: 2, ..options });
+        assert!(result.document.passed(), "{:?}", result.document.checks);
+        result.notes.into_iter().find(|note| note.starts_with("one thread evaluates all"))
+    };
+    assert_eq!(note(FLAGSHIP, RunOptions::default()), None, "a die is divided");
+    // Flows attach end points to free ports; those come after all cores.
+    let flows = note(BACKGROUND, RunOptions::default()).expect("its end points are not in the order of its switches");
+    assert!(flows.contains("not numbered in the order of their switches"), "{flows}");
+    let watched = note(FLAGSHIP, RunOptions { no_skip: true, ..RunOptions::default() }).expect("it is in one piece");
+    assert!(watched.contains("idle cycles that are not skipped"), "{watched}");
+}

@@ -19,7 +19,7 @@ use super::record::{self, Recording};
 use super::result::{Document, ResultData};
 use super::timeline::Timeline;
 use super::{Loaded, Problems, armed, pbv, why};
-use crate::fabric::Evaluation;
+use crate::fabric::{Evaluation, Plan};
 use crate::piuma::Tap;
 use crate::probe::TraceSummary;
 use crate::probe::ladder::Ladder;
@@ -272,6 +272,9 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
     if let Some(flip) = options.flip {
         run.flip(flip)?;
     }
+    if options.threads > 1 && run.ready.system.parts() == 1 {
+        run.notes.push(format!("one thread evaluates all: {}", undivided(run.ready.system.plan(), watched)));
+    }
     run.drive(options);
     if run.ready.system.runs_in_windows() && !run.went_well() {
         // What went wrong is shown in the cycle in which it did.
@@ -292,6 +295,20 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
         run.close(wave)?;
     }
     Ok(run.result(options))
+}
+
+/// Why a system was not divided between threads.
+fn undivided(plan: &Plan, watched: bool) -> &'static str {
+    if watched {
+        return "a waveform, a journal, a shuffled order or idle cycles that are not skipped need the system in one piece";
+    }
+    let at = plan.end_switches();
+    if at.is_sorted() && at.iter().all(Option::is_some) {
+        "there is nothing to divide between them"
+    } else {
+        "end points are not numbered in the order of their switches (flows attach some to free ports), so that the system \
+         cannot be cut"
+    }
 }
 
 /// A run under way.
