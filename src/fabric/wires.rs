@@ -868,6 +868,7 @@ impl Flow {
 
     /// Sends a flit that stands in the pool and in no queue over a link, on channel `vc` of system-wide port `port`.
     /// Returns whether it is a tail.
+    #[allow(clippy::too_many_arguments)] // The switch's own part of each arena, and the flit.
     #[inline(always)]
     pub fn send<const WATCHED: bool>(
         &mut self,

@@ -154,9 +154,9 @@ mod tests {
         let probe = |now: u64| {
             move |scope: &mut Scope<'_>| {
                 scope.bits("count", 48, now);
-                scope.bit("odd", now % 2 == 1);
+                scope.bit("odd", !now.is_multiple_of(2));
                 scope.wide("wide", 130, &[now, !now, now & 3]);
-                scope.valid("rare", 9, (now % 7 == 0).then_some(now & 0x1ff));
+                scope.valid("rare", 9, (now.is_multiple_of(7)).then_some(now & 0x1ff));
             }
         };
         let node = tracer.declare("top", probe(0)).expect("selected");
