@@ -80,7 +80,7 @@ impl WakeSet {
 /// Blocks that asked to be woken in a later cycle. A time-out of twenty simulated seconds is one entry here; nothing
 /// ticks to get there.
 ///
-/// Alarms of the next [`NEAR`] cycles stand in a calendar, a list a cycle; later ones in a heap. All are looked at in the
+/// Alarms of the next 256 cycles stand in a calendar, a list a cycle; later ones in a heap. All are looked at in the
 /// cycle they are for, so nothing moves from the one to the other.
 #[derive(Clone, Debug, Default)]
 pub struct Alarms {
