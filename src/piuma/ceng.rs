@@ -26,7 +26,7 @@
 //! port of an id has a visible operand and a result place is free, all are taken together; the result is at the crossbar's
 //! engine input `tree.latency` cycles later. One reduction a cycle, whatever the radix and the stages.
 //!
-//! The tree is the composition of its units' stages ([`arith::tree::eval`](crate::arith::tree::eval): the stage functions of
+//! The tree is the composition of its units' stages ([`eval`](crate::arith::tree::eval): the stage functions of
 //! [`Tree`](crate::arith::Tree), which has the registers between them as well). Nothing in a system looks at those registers,
 //! so the engine makes a result when it takes its operands and holds it back for the latency of the tree: the port sees what
 //! it would see of the registers, and an engine at work sleeps until its next result is due.
