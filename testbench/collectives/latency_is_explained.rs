@@ -27,6 +27,9 @@ fn assert_whole(result: &RunResult, what: &str) -> usize {
         assert_eq!(why.parts.first().map_or(why.start_cycle, |part| part.from), why.start_cycle, "{at}");
         assert_eq!(why.parts.last().map_or(why.end_cycle, |part| part.to), why.end_cycle, "{at}");
         assert!(why.parts.windows(2).all(|pair| pair[0].to == pair[1].from), "{at}: {:?}", why.parts);
+        let named =
+            |part: &watershed::scenario::why::Part| !part.place.starts_with('.') && !part.place.starts_with(" ->");
+        assert!(why.parts.iter().all(named), "{at}: a place without a name: {:?}", why.parts);
         assert_eq!(why.by_kind().iter().map(|(_, cycles)| cycles).sum::<u64>(), why.latency_cycles, "{at}");
         assert_eq!(why.by_phase().iter().map(|(_, cycles)| cycles).sum::<u64>(), why.latency_cycles, "{at}");
     }

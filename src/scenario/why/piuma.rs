@@ -13,6 +13,7 @@ type Word = (u16, u8, u64);
 
 /// A journal, by what is asked of it.
 pub struct Reader<'a> {
+    system: &'a System,
     plan: &'a Plan,
     journal: &'a Journal,
     registers: &'a Registers,
@@ -41,6 +42,7 @@ impl<'a> Reader<'a> {
         let tree = cfg.map_or(0, |tree| tree.latency_cycles());
         let stages = cfg.map_or(0, |tree| u64::from(tree.unit_stages));
         let mut reader = Self {
+            system,
             plan,
             journal,
             registers: &system.tables,
@@ -80,8 +82,12 @@ impl<'a> Reader<'a> {
 
     fn place(&self, port: u32) -> String {
         let node = self.ports.nodes[port as usize];
-        let name = &self.plan.nodes[node as usize].name;
-        if self.is_switch(node) { format!("{name}.P{}", port - self.ports.bases[node as usize]) } else { name.clone() }
+        let name = self.system.node_name(node);
+        if self.is_switch(node) {
+            format!("{name}.P{}", port - self.ports.bases[node as usize])
+        } else {
+            name.into_owned()
+        }
     }
 
     /// Credits of an output channel in a cycle.
@@ -224,7 +230,7 @@ impl<'a> Reader<'a> {
     fn made(&self, node: u32, word: Word, came: u64, path: &mut Path) -> Result<(Word, u32, u64), String> {
         let post = u64::from(self.journal.post);
         let (id, vc, seq) = word;
-        let name = self.plan.nodes[node as usize].name.clone();
+        let name = self.system.node_name(node).into_owned();
         let base = self.ports.bases[node as usize];
         let order = self.registers.order(node, id);
         let (element, mut cycles) = (if order == 0 { seq } else { scan::element(seq) }, self.tree);
