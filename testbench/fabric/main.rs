@@ -1,6 +1,6 @@
 //! The fabric as the families use it: packets of 1, 11, 33 and 132 flits, multicasts, wide switches, both forms in which
 //! an engine joins, credits, arbiters, point-to-point traffic, the watchdog and the kernel below. Every network here has
-//! its link monitors on (K-FC-1).
+//! its link monitors on (K-FC-1); those who look on change nothing (`watchers_change_nothing`).
 //!
 //! Random tests print their seed in the message of a failure; `WATERSHED_SEED` sets another one.
 
@@ -18,4 +18,5 @@ mod routed_networks;
 mod router_knobs_move_cycles;
 mod support;
 mod traffic_is_what_it_says;
+mod watchers_change_nothing;
 mod wide_switches;

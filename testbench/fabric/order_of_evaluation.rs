@@ -20,7 +20,7 @@ fn ways(case: u64) -> [Evaluation; 3] {
 
 /// What can be seen of a network, cycle by cycle: only cycles in which something moved, so that runs that visit
 /// different cycles compare.
-fn history(net: &mut Plain) -> Vec<(u64, u64, usize, Vec<LinkCount>)> {
+pub fn history(net: &mut Plain) -> Vec<(u64, u64, usize, Vec<LinkCount>)> {
     let mut history = Vec::new();
     let mut moves = 0;
     loop {
@@ -61,7 +61,7 @@ fn random_point_to_point_networks_agree_cycle_by_cycle() {
 }
 
 /// A random row or star with engines of both forms, both classes and long frames.
-fn random(rng: &mut Rng) -> Lab {
+pub fn random(rng: &mut Rng) -> Lab {
     let ports = 4 + rng.below(6) as u16;
     let mut lab = Lab::star(2, 2, ports, true, 1 + rng.below(3) as u16);
     lab.stages = 1 + rng.below(4) as u8;

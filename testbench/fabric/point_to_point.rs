@@ -18,10 +18,14 @@ pub fn common(unicast: u8, latency: u16, local: u16) -> Common {
 }
 
 pub fn plain(layout: &Layout, stages: u8, policy: Policy, depth: u16, seed: u64, sources: &[Vec<SourceCfg>]) -> Plain {
+    let cfg = SwitchCfg { pipeline: Pipeline::new(stages), policy, monitors: true, router: RouterCfg::default() };
+    plain_with(layout, cfg, depth, seed, sources)
+}
+
+pub fn plain_with(layout: &Layout, cfg: SwitchCfg, depth: u16, seed: u64, sources: &[Vec<SourceCfg>]) -> Plain {
     let routes = Routes { routing: layout.routing.clone(), ends: layout.ends.clone() };
     let ends = sources.iter().enumerate().map(|(e, s)| TrafficEnd::new(Traffic::new(e as u32, s, seed))).collect();
     let blocks = Blocks { joins: Vec::new(), no_join: NoJoin::default(), bumps: Vec::new(), ends };
-    let cfg = SwitchCfg { pipeline: Pipeline::new(stages), policy, monitors: true, router: RouterCfg::default() };
     let names = (0..layout.plan.vcs.total()).map(|vc| format!("p2p{vc}")).collect();
     Plain::new(layout.plan.clone(), routes, blocks, cfg, &|_, _| depth, names)
 }

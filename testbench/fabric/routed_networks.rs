@@ -69,7 +69,7 @@ fn common(unicast: u8) -> Common {
 }
 
 /// Every shape with every routing it has, with as few channels as it needs and with one more.
-fn networks() -> Vec<(String, Layout)> {
+pub fn networks() -> Vec<(String, Layout)> {
     let mut all = Vec::new();
     for shape in shapes() {
         for &algorithm in Algorithm::of(&shape) {

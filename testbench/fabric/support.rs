@@ -461,6 +461,8 @@ pub struct Lab {
     /// Depths of single links, by their number.
     pub depth_of: HashMap<usize, u16>,
     pub evaluation: Evaluation,
+    /// Whether link monitors look on.
+    pub monitors: bool,
 }
 
 impl Lab {
@@ -479,6 +481,7 @@ impl Lab {
             depth: 200,
             depth_of: HashMap::new(),
             evaluation: Evaluation::default(),
+            monitors: true,
         }
     }
 
@@ -562,7 +565,7 @@ impl Lab {
         let cfg = SwitchCfg {
             pipeline: self.steps.unwrap_or_else(|| Pipeline::new(self.stages)),
             policy: self.policy,
-            monitors: true,
+            monitors: self.monitors,
             router: self.router,
         };
         let names = (0..self.plan.vcs.total()).map(|vc| format!("c{vc}")).collect();

@@ -1,0 +1,99 @@
+//! Switches run by one path when somebody looks at every event and by another when nobody does; monitors and waves, of all
+//! nodes or of one, change nothing (K-DET-1, K-FC-1, W-VCD-2).
+
+use watershed::fabric::arbiter::Policy;
+use watershed::fabric::topology::{Layout, Mesh};
+use watershed::fabric::traffic::{SourceCfg, Target};
+use watershed::fabric::{Pipeline, RouterCfg, Step, SwitchAllocator, SwitchCfg, VcAllocator};
+use watershed::kernel::Rng;
+use watershed::probe::{MemoryFile, Period, Selection, Tracer, VcdSink};
+
+use crate::order_of_evaluation::{history, random};
+use crate::point_to_point::{Plain, common, plain_with};
+use crate::routed_networks::networks;
+use crate::support::{seed, trace};
+
+fn pick<T: Copy>(rng: &mut Rng, list: &[T]) -> T {
+    list[rng.below(list.len() as u64) as usize]
+}
+
+/// Any switch that a scenario can ask for.
+fn switch(rng: &mut Rng, monitors: bool) -> SwitchCfg {
+    let router = RouterCfg {
+        vc_allocator: pick(rng, &[VcAllocator::Ordered, VcAllocator::Separable, VcAllocator::Islip]),
+        switch_allocator: pick(rng, &[SwitchAllocator::Separable, SwitchAllocator::Islip]),
+        iterations: 1 + rng.below(2) as u8,
+        credit_delay: rng.below(3) as u16,
+        input_speedup: 1 + rng.below(3) as u8,
+        wait_for_tail_credit: rng.below(2) == 1,
+        speculative: rng.below(4) == 0,
+    };
+    let pipeline = Pipeline::new(1 + rng.below(4) as u8);
+    let pipeline = if rng.below(5) == 0 { Pipeline { route: 2, ..pipeline } } else { pipeline };
+    SwitchCfg { pipeline, policy: pick(rng, &[Policy::RoundRobin, Policy::Matrix, Policy::Fixed]), monitors, router }
+}
+
+/// The same network with link monitors and without.
+fn pair(layout: &Layout, case: u64) -> [Plain; 2] {
+    [true, false].map(|monitors| {
+        let mut rng = Rng::new(seed(), case);
+        let cfg = switch(&mut rng, monitors);
+        let ends = layout.ends.len();
+        let (rate, packet_flits) = (pick(&mut rng, &[0.05, 0.4, 1.0]), pick(&mut rng, &[1, 1, 2, 7]));
+        let target = Target::Uniform { ends: ends as u32 };
+        let source = SourceCfg { rate, packet_flits, target, start: 0, stop: 200, class: 0 };
+        plain_with(layout, cfg, 1 + rng.below(8) as u16, seed() ^ case, &vec![vec![source]; ends])
+    })
+}
+
+#[test]
+fn monitors_change_no_cycle_of_any_topology_routing_and_router() {
+    for (number, (what, layout)) in networks().into_iter().enumerate() {
+        for case in 0..3 {
+            let case = 1000 * case + number as u64;
+            let [mut with, mut without] = pair(&layout, case);
+            let at = format!("seed {}, case {case}, {what}", seed());
+            let expected = history(&mut with);
+            assert!(!expected.is_empty(), "{at}: something moves");
+            assert!(history(&mut without) == expected, "{at}");
+            assert_eq!(with.alive_until(), without.alive_until(), "{at}");
+            let received =
+                |net: &Plain| net.ends().iter().map(|end| end.traffic.received().to_vec()).collect::<Vec<_>>();
+            assert_eq!(received(&with), received(&without), "{at}");
+        }
+    }
+}
+
+#[test]
+fn monitors_change_nothing_of_engines_and_long_multicasts() {
+    for case in 0..40 {
+        let mut lab = random(&mut Rng::new(seed(), 500 + case));
+        let expected = trace(&lab.run::<1>());
+        lab.monitors = false;
+        assert!(trace(&lab.run::<1>()) == expected, "seed {}, case {case}", seed());
+    }
+}
+
+/// The waveform of the signals that a glob names.
+fn wave(mut net: Plain, glob: &str) -> String {
+    let (sink, file): (VcdSink, MemoryFile) = VcdSink::in_memory();
+    let period = Period::from_hz(1_000_000_000).expect("1 GHz");
+    net.record(Tracer::new(period, Selection::new([glob]).expect("a glob"), Box::new(sink)))
+        .expect("something matches");
+    while net.step() != Step::Quiet {}
+    let last = net.now();
+    net.stop_recording().expect("it was recording").finish(last).expect("memory takes everything");
+    file.text()
+}
+
+#[test]
+fn the_wave_of_one_switch_is_the_same_whoever_else_looks_on() {
+    let layout = Mesh { size: vec![3, 3], concentration: 1 }.layout(&common(4, 1, 1));
+    for case in 0..12 {
+        for glob in ["**.s1_1.**", "**.s0_2.switch.out*.**"] {
+            let [with, without] = pair(&layout, 7000 + case).map(|net| wave(net, glob));
+            assert!(with.lines().count() > 200, "case {case}, {glob}: {} lines", with.lines().count());
+            assert!(with == without, "seed {}, case {case}, {glob}", seed());
+        }
+    }
+}
