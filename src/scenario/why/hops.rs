@@ -4,8 +4,9 @@
 //! the queue at its far end, and the k-th that left it. So nothing is guessed from contents but inside a bump in the wire,
 //! where a flit that was taken is looked for under the same tag.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
 
+use super::index::Index;
 use super::ports::Ports;
 use super::{Kind, Path};
 use crate::fabric::{Journal, Moved, NodeKind, Plan, Tag};
@@ -68,7 +69,9 @@ pub struct Hops<'a> {
     plan: &'a Plan,
     journal: &'a Journal,
     ports: Ports,
-    lanes: HashMap<(u32, u8), Lane>,
+    index: Index<'a>,
+    /// The channels of each port that was asked for, as far as something happened there.
+    lanes: Vec<OnceCell<Box<[Lane]>>>,
 }
 
 /// Without the channel, which changes from hop to hop.
@@ -99,19 +102,30 @@ impl Bumps for NoBumps {
 impl<'a> Hops<'a> {
     /// Reads a journal.
     pub fn new(plan: &'a Plan, journal: &'a Journal) -> Self {
-        let mut lanes: HashMap<(u32, u8), Lane> = HashMap::new();
-        for entry in &journal.entries {
+        let ports = Ports::new(plan);
+        let index = Index::new(journal, ports.nodes.len());
+        let lanes = vec![OnceCell::new(); ports.nodes.len()];
+        Self { plan, journal, ports, index, lanes }
+    }
+
+    /// What happened at each channel of a port.
+    fn read(&self, port: u32) -> Box<[Lane]> {
+        let mut lanes: Vec<Lane> = Vec::new();
+        for entry in self.index.of(port) {
             let (cycle, tag, word) = (entry.cycle, entry.tag, entry.word);
             // A flit that leaves a queue bears the channel it came in on.
-            let lane = lanes.entry((entry.port, tag.vc())).or_default();
+            let vc = usize::from(tag.vc());
+            if lanes.len() <= vc {
+                lanes.resize(vc + 1, Lane::default());
+            }
             match entry.what {
-                Moved::Entered { ready } => lane.came.push(Came { cycle, ready, tag, word }),
-                Moved::Left => lane.left.push(cycle),
+                Moved::Entered { ready } => lanes[vc].came.push(Came { cycle, ready, tag, word }),
+                Moved::Left => lanes[vc].left.push(cycle),
                 Moved::Put { .. } => {}
-                Moved::Sent { from } => lane.sent.push(Sent { cycle, from, tag, word }),
+                Moved::Sent { from } => lanes[vc].sent.push(Sent { cycle, from, tag, word }),
             }
         }
-        Self { plan, journal, ports: Ports::new(plan), lanes }
+        lanes.into()
     }
 
     /// Port 0 of a node.
@@ -175,7 +189,7 @@ impl<'a> Hops<'a> {
     }
 
     fn lane(&self, port: u32, vc: u8) -> Option<&Lane> {
-        self.lanes.get(&(port, vc))
+        self.lanes[port as usize].get_or_init(|| self.read(port)).get(usize::from(vc))
     }
 
     /// The last flit that left a queue of a port by cycle `until` and whose tag fits.
@@ -208,8 +222,11 @@ impl<'a> Hops<'a> {
     }
 
     /// Tag of a flit in a queue, and the payload of the first flit of its packet.
+    ///
+    /// # Panics
+    /// If no such flit came there.
     pub fn packet(&self, at: Queued) -> (Tag, u64) {
-        let came = &self.lanes[&(at.port, at.vc)].came;
+        let came = &self.lane(at.port, at.vc).expect("a flit came").came;
         let head = (0..=at.index).rev().find(|&index| came[index].tag.head()).unwrap_or(at.index);
         (came[at.index].tag, came[head].word)
     }
@@ -236,7 +253,7 @@ impl<'a> Hops<'a> {
     /// What a flit that left its queue in cycle `path.at` did there: waited for those before, for the output, and went
     /// through the stages in front of allocation.
     fn waited(&self, at: Queued, out: Option<(u32, u8)>, blocked: Kind, path: &mut Path) -> Result<(), String> {
-        let lane = &self.lanes[&(at.port, at.vc)];
+        let lane = self.lane(at.port, at.vc).ok_or("no flit came to a queue that one left")?;
         let Came { cycle: came, ready, tag, .. } = lane.came[at.index];
         let left = path.at;
         let mut head_from = at.index.checked_sub(1).map_or(0, |before| lane.left.get(before).map_or(0, |at| at + 1));

@@ -24,6 +24,7 @@ use serde::Serialize;
 pub mod armed;
 pub(super) mod hops;
 pub mod hosts;
+mod index;
 pub mod packet;
 pub mod pbv;
 pub mod piuma;

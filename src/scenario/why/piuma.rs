@@ -1,11 +1,10 @@
 //! The critical path of a collective of the PIUMA family: from the last word that landed back to the core whose word it waited
 //! for.
 
-use std::collections::HashMap;
-
+use super::index::Index;
 use super::ports::Ports;
 use super::{Kind, LastOperand, Path, Phase, Why};
-use crate::fabric::{Journal, Moved, NodeKind, Plan};
+use crate::fabric::{Entry, Journal, Moved, NodeKind, Plan};
 use crate::piuma::{Job, REQUEST, RESPONSE, Registers, System, channel, kind, plane, scan};
 
 /// Id, channel and number of a word.
@@ -22,16 +21,30 @@ pub struct Reader<'a> {
     /// Stages of their units.
     stages: u64,
     ports: Ports,
-    entered: HashMap<(u32, Word), Vec<(u64, u64)>>,
-    left: HashMap<(u32, Word), Vec<u64>>,
-    /// Ports of a node whose queue a word left in a cycle.
-    left_node: HashMap<(u32, u64, Word), u32>,
-    /// Ports of a node by which a word was sent in a cycle.
-    sent_node: HashMap<(u32, u64, Word), Vec<u32>>,
-    /// All cycles in which something left the queue of a port and channel.
-    departures: HashMap<(u32, u8), Vec<u64>>,
-    /// All cycles in which something was sent on a port and channel.
-    sends: HashMap<(u32, u8), Vec<u64>>,
+    index: Index<'a>,
+}
+
+/// The word of an entry.
+fn word_of(entry: &Entry) -> Word {
+    (entry.tag.id(), entry.tag.vc(), entry.tag.seq())
+}
+
+/// The credits of an output channel over time.
+struct Credits {
+    initial: u64,
+    /// Cycles from the departure of a flit at the far end to the cycle before which its credit counts.
+    delay: u64,
+    returned: Vec<u64>,
+    sent: Vec<u64>,
+}
+
+impl Credits {
+    /// Those left in a cycle.
+    fn at(&self, cycle: u64) -> u64 {
+        let before = |list: &[u64], limit: u64| list.partition_point(|at| *at < limit) as u64;
+        let returned = before(&self.returned, (cycle + 1).saturating_sub(self.delay));
+        (self.initial + returned).saturating_sub(before(&self.sent, cycle))
+    }
 }
 
 impl<'a> Reader<'a> {
@@ -41,39 +54,9 @@ impl<'a> Reader<'a> {
         let cfg = system.joins().first().map(|ceng| ceng.cfg().tree);
         let tree = cfg.map_or(0, |tree| tree.latency_cycles());
         let stages = cfg.map_or(0, |tree| u64::from(tree.unit_stages));
-        let mut reader = Self {
-            system,
-            plan,
-            journal,
-            registers: &system.tables,
-            tree,
-            stages,
-            ports: Ports::new(plan),
-            entered: HashMap::new(),
-            left: HashMap::new(),
-            left_node: HashMap::new(),
-            sent_node: HashMap::new(),
-            departures: HashMap::new(),
-            sends: HashMap::new(),
-        };
-        for entry in &journal.entries {
-            let word = (entry.tag.id(), entry.tag.vc(), entry.tag.seq());
-            let (port, node) = (entry.port, reader.ports.nodes[entry.port as usize]);
-            match entry.what {
-                Moved::Entered { ready } => reader.entered.entry((port, word)).or_default().push((entry.cycle, ready)),
-                Moved::Left => {
-                    reader.left.entry((port, word)).or_default().push(entry.cycle);
-                    reader.left_node.insert((node, entry.cycle, word), port);
-                    reader.departures.entry((port, word.1)).or_default().push(entry.cycle);
-                }
-                Moved::Put { .. } => {}
-                Moved::Sent { .. } => {
-                    reader.sent_node.entry((node, entry.cycle, word)).or_default().push(port);
-                    reader.sends.entry((port, word.1)).or_default().push(entry.cycle);
-                }
-            }
-        }
-        Some(reader)
+        let ports = Ports::new(plan);
+        let index = Index::new(journal, ports.nodes.len());
+        Some(Self { system, plan, journal, registers: &system.tables, tree, stages, ports, index })
     }
 
     fn is_switch(&self, node: u32) -> bool {
@@ -90,16 +73,30 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Credits of an output channel in a cycle.
-    fn credits(&self, port: u32, vc: u8, cycle: u64) -> u64 {
-        let before =
-            |list: Option<&Vec<u64>>, limit: u64| list.map_or(0, |list| list.partition_point(|at| *at < limit)) as u64;
-        let Some((peer, latency, _)) = self.ports.peers[port as usize] else { return u64::MAX };
-        let delay =
-            if self.is_switch(self.ports.nodes[port as usize]) { u64::from(self.journal.credit_delay) } else { 0 };
-        let returned = before(self.departures.get(&(peer, vc)), (cycle + 1).saturating_sub(latency + 1 + delay));
-        let initial = u64::from(self.journal.credits[port as usize][usize::from(vc)]);
-        (initial + returned).saturating_sub(before(self.sends.get(&(port, vc)), cycle))
+    /// The ports of a node.
+    fn ports_of(&self, node: u32) -> std::ops::Range<u32> {
+        let base = self.ports.bases[node as usize];
+        base..base + u32::from(self.plan.nodes[node as usize].ports)
+    }
+
+    /// All cycles in which something left the queue of a port and channel.
+    fn departures(&self, port: u32, vc: u8) -> Vec<u64> {
+        let of_it = |entry: &&Entry| entry.what == Moved::Left && entry.tag.vc() == vc;
+        self.index.of(port).filter(of_it).map(|entry| entry.cycle).collect()
+    }
+
+    /// Credits of an output channel; none where nothing has to have any.
+    fn credits(&self, port: u32, vc: u8) -> Option<Credits> {
+        let (peer, latency, _) = self.ports.peers[port as usize]?;
+        let switch = self.is_switch(self.ports.nodes[port as usize]);
+        let processed = if switch { u64::from(self.journal.credit_delay) } else { 0 };
+        let is_sent = |entry: &&Entry| matches!(entry.what, Moved::Sent { .. }) && entry.tag.vc() == vc;
+        Some(Credits {
+            initial: u64::from(self.journal.credits[port as usize][usize::from(vc)]),
+            delay: latency + 1 + processed,
+            returned: self.departures(peer, vc),
+            sent: self.index.of(port).filter(is_sent).map(|entry| entry.cycle).collect(),
+        })
     }
 
     /// The way of the last word of a collective, or of word `packet`, from its end back to its start. `jobs` are the parts of
@@ -155,19 +152,39 @@ impl<'a> Reader<'a> {
 
     /// When a word last left a queue by cycle `until`, and as what: responses of scans name more than their element.
     fn taken(&self, port: u32, (id, vc, seq): Word, until: u64) -> Option<(u64, Word)> {
-        let tags = (0..if kind(vc) == RESPONSE { 32 } else { 1 }).map(|more| seq | more << 30);
-        let cycles = tags.filter_map(|seq| {
-            let list = self.left.get(&(port, (id, vc, seq)))?;
-            list.iter().copied().rfind(|cycle| *cycle <= until).map(|cycle| (cycle, (id, vc, seq)))
-        });
-        cycles.max()
+        let more = if kind(vc) == RESPONSE { 31 << 30 } else { 0 };
+        let fits = |found: Word| (found.0, found.1, found.2 & !more) == (id, vc, seq & !more) && found.2 & seq == seq;
+        let mut left =
+            self.index.back_from(port, until).filter(|entry| entry.what == Moved::Left && fits(word_of(entry)));
+        let last = left.next()?;
+        let same_cycle = left.take_while(|entry| entry.cycle == last.cycle).map(word_of);
+        Some((last.cycle, same_cycle.chain([word_of(last)]).max()?))
     }
 
     /// When a word that left a queue by `until` had come into it, and from when on it could have left.
     fn entry(&self, port: u32, word: Word, until: u64) -> Result<(u64, u64), String> {
-        let list = self.entered.get(&(port, word)).map_or(&[][..], Vec::as_slice);
-        let found = list.iter().rfind(|(cycle, _)| *cycle <= until);
-        found.copied().ok_or_else(|| format!("word {} never came to {}", word.2, self.place(port)))
+        let came = self.index.back_from(port, until).find_map(|entry| match entry.what {
+            Moved::Entered { ready } if word_of(entry) == word => Some((entry.cycle, ready)),
+            _ => None,
+        });
+        came.ok_or_else(|| format!("word {} never came to {}", word.2, self.place(port)))
+    }
+
+    /// The port of a node whose queue a word left in a cycle.
+    fn left_by(&self, node: u32, word: Word, cycle: u64) -> Option<u32> {
+        let all = self.ports_of(node).flat_map(|port| self.index.during(port, cycle));
+        let left = all.filter(|(_, entry)| entry.what == Moved::Left && word_of(entry) == word);
+        left.max_by_key(|(place, _)| *place).map(|(_, entry)| entry.port)
+    }
+
+    /// The ports of a node by which a word was sent in a cycle, in the order in which that happened.
+    fn sent_by(&self, node: u32, word: Word, cycle: u64) -> Vec<u32> {
+        let all = self.ports_of(node).flat_map(|port| self.index.during(port, cycle));
+        let sent = |entry: &Entry| matches!(entry.what, Moved::Sent { .. }) && word_of(entry) == word;
+        let mut list: Vec<(u32, u32)> =
+            all.filter(|(_, entry)| sent(entry)).map(|(place, entry)| (place, entry.port)).collect();
+        list.sort_unstable();
+        list.into_iter().map(|(_, port)| port).collect()
     }
 
     /// Follows a word that came into the queue of `port` in cycle `arrived` back to where it was made.
@@ -202,9 +219,8 @@ impl<'a> Reader<'a> {
             path.push(sent, sent + post + 1, Kind::Switch, self.place(peer));
 
             // Out of a queue of this switch.
-            let mut queue = *self
-                .left_node
-                .get(&(node, sent, word))
+            let mut queue = self
+                .left_by(node, word, sent)
                 .ok_or_else(|| format!("word {} left no queue of {}", word.2, self.place(peer)))?;
             let mut left = sent;
             let engine = self.ports.bases[node as usize] + u32::from(self.registers.engine_port());
@@ -264,8 +280,10 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let at = base + u32::from(input);
-            let list = self.left.get(&(at, (id, request, element))).map_or(&[][..], Vec::as_slice);
-            let left = list.iter().copied().rfind(|cycle| cycle + post < gathered);
+            let is_it = |entry: &&Entry| entry.what == Moved::Left && word_of(entry) == (id, request, element);
+            // Visible to the engine `post` + 1 cycles later.
+            let last = gathered.checked_sub(post + 1);
+            let left = last.and_then(|last| self.index.back_from(at, last).find(is_it)).map(|entry| entry.cycle);
             let left = left.ok_or_else(|| format!("an operand of {name} is missing on port {input}"))?;
             operands.push((left + post + 1, input, left));
         }
@@ -286,17 +304,23 @@ impl<'a> Reader<'a> {
     /// Says for each cycle of a wait in a queue what it was for.
     fn waited(&self, node: u32, queue: u32, word: Word, ready: u64, left: u64, path: &mut Path) {
         let vc = word.1;
-        let departures = self.departures.get(&(queue, vc)).map_or(&[][..], Vec::as_slice);
+        if ready >= left {
+            return;
+        }
+        let departures = self.departures(queue, vc);
         let before = departures.partition_point(|cycle| *cycle < left);
         // The queue's head leaves in a cycle; the next one can leave in the cycle after it.
         let head_from = before.checked_sub(1).map_or(0, |at| departures[at] + 1);
-        let outputs = self.sent_node.get(&(node, left, word)).map_or(&[][..], Vec::as_slice);
+        let outputs = self.sent_by(node, word, left);
+        let credits: Vec<(u32, Option<Credits>)> = outputs.iter().map(|&out| (out, self.credits(out, vc))).collect();
+        let without =
+            |cycle: u64| credits.iter().find(|(_, credits)| credits.as_ref().is_some_and(|of| of.at(cycle) == 0));
         for cycle in (ready..left).rev() {
             let (kind, place) = if cycle < head_from {
                 (Kind::Behind, self.place(queue))
             } else if outputs.is_empty() {
                 (Kind::OperandSlot, self.place(queue))
-            } else if let Some(out) = outputs.iter().find(|out| self.credits(**out, vc, cycle) == 0) {
+            } else if let Some((out, _)) = without(cycle) {
                 (Kind::CreditWait, self.place(*out))
             } else {
                 (Kind::Arbitration, self.place(outputs[0]))
@@ -322,12 +346,10 @@ impl<'a> Reader<'a> {
         if job.start() > sent {
             return Err("a word left before its core had started".into());
         }
+        let credits = self.credits(port, channel(job.plane(), REQUEST));
         for cycle in (job.start()..sent).rev() {
-            let kind = if self.credits(port, channel(job.plane(), REQUEST), cycle) == 0 {
-                Kind::CreditWait
-            } else {
-                Kind::MemoryRead
-            };
+            let blocked = credits.as_ref().is_some_and(|credits| credits.at(cycle) == 0);
+            let kind = if blocked { Kind::CreditWait } else { Kind::MemoryRead };
             path.push(cycle, cycle + 1, kind, self.place(port));
         }
         path.push(start, job.start(), Kind::LateStart, self.place(port));
