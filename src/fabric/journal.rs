@@ -48,8 +48,10 @@ pub struct Entry {
 pub struct Journal {
     /// All entries, in the order in which they happened.
     pub entries: Vec<Entry>,
-    /// Credits of every output channel before cycle 0, by port and channel.
-    pub credits: Vec<Vec<u16>>,
+    /// Credits of every output channel before cycle 0: those of all channels of port 0, then of port 1, and so on.
+    credits: Vec<u16>,
+    /// Channels of a port.
+    of_port: u8,
     /// Cycles in front of switch allocation.
     pub front: u16,
     /// Cycles behind it.
@@ -63,6 +65,14 @@ pub struct Journal {
 }
 
 impl Journal {
+    /// Credits of an output channel before cycle 0.
+    ///
+    /// # Panics
+    /// If the system has no such port or channel.
+    pub fn initial_credits(&self, port: u32, vc: u8) -> u16 {
+        self.credits[port as usize * usize::from(self.of_port) + usize::from(vc)]
+    }
+
     pub(super) fn note(&mut self, cycle: Cycle, port: u32, flit: &Flit, what: Moved) {
         let what = if let Moved::Sent { .. } = what { Moved::Sent { from: self.comes_from } } else { what };
         self.entries.push(Entry { cycle, port, tag: flit.tag, word: flit.word, what });
@@ -77,12 +87,15 @@ impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
     pub fn keep_journal(&mut self, all: bool) {
         assert!(self.others.is_empty(), "a divided system keeps no journal");
         let (wires, flow) = (&self.first.wires, &self.first.wires.flow);
-        let channel = |port: u32, vc: u8| wires.channels[wires.queue(port, vc)].credits;
-        let credits =
-            (0..wires.links.len() as u32).map(|port| (0..flow.vcs.total()).map(|vc| channel(port, vc)).collect());
+        let of_port = flow.vcs.total();
+        let mut credits = Vec::with_capacity(wires.links.len() * usize::from(of_port));
+        for port in 0..wires.links.len() as u32 {
+            credits.extend((0..of_port).map(|vc| wires.channels[wires.queue(port, vc)].credits));
+        }
         let journal = Journal {
             entries: Vec::new(),
-            credits: credits.collect(),
+            credits,
+            of_port,
             front: flow.front,
             post: flow.post,
             credit_delay: flow.credit_delay,

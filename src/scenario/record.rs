@@ -187,8 +187,8 @@ impl Recording {
             first.insert(base + u32::from(port), 4 * at);
             let processing = if switch { u64::from(journal.credit_delay) } else { 0 };
             returns.insert(far, (4 * at + 3, latency + 1 + processing));
-            for (vc, &credits) in journal.credits[(base + u32::from(port)) as usize].iter().enumerate() {
-                self.credits.push((port, vc as u8, credits));
+            for vc in 0..plan.vcs.total() {
+                self.credits.push((port, vc, journal.initial_credits(base + u32::from(port), vc)));
             }
         }
         for entry in &journal.entries {

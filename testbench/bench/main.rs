@@ -16,7 +16,7 @@ use std::time::Instant;
 use watershed::arith::{DType, Op, Tree, TreeCfg, TreeIn};
 use watershed::fabric::Step;
 use watershed::piuma::System;
-use watershed::probe::{Period, Selection, Tracer, VcdSink};
+use watershed::probe::{Period, Selection, Sink, Tracer, VcdSink, WriterThread};
 use watershed::scenario::build::{BuildOptions, build};
 use watershed::scenario::load_text;
 use watershed::scenario::run::{RunOptions, run};
@@ -256,7 +256,10 @@ struct Ran {
     hops: u64,
     /// Value changes written.
     changes: u64,
+    /// Of this thread on its processor, where the system tells.
     seconds: f64,
+    /// On the wall.
+    wall: f64,
 }
 
 impl Ran {
@@ -269,13 +272,15 @@ impl Ran {
 fn best(make: impl Fn() -> System, last: u64) -> Ran {
     let rounds = (0..ROUNDS).map(|_| {
         let mut system = make();
-        let begin = Stopwatch::start();
+        let (begin, wall) = (Stopwatch::start(), Instant::now());
         while system.now() < last && system.step() == Step::Ran {}
-        let tracer = system.stop_recording();
-        let seconds = begin.seconds();
+        let cycles = system.now();
+        let changes =
+            system.stop_recording().map_or(0, |tracer| tracer.finish(cycles).expect("nowhere has room").changes);
+        let (seconds, wall) = (begin.seconds(), wall.elapsed().as_secs_f64());
         let from_switch = system.link_loads().filter(|load| load.from.contains(".P"));
         let hops = from_switch.map(|load| load.count.set + load.count.unicast).sum();
-        Ran { cycles: system.now(), hops, changes: tracer.map_or(0, |tracer| tracer.changes()), seconds }
+        Ran { cycles, hops, changes, seconds, wall }
     });
     rounds.min_by(|a, b| a.seconds.total_cmp(&b.seconds)).expect("at least one round")
 }
@@ -285,11 +290,7 @@ fn traffic() {
     println!("  load   monitors   ns a packet-hop   ns a router-cycle");
     for rate in ["0.1", "0.3"] {
         for monitors in [true, false] {
-            let text = format!(
-                "family = 'fabric'\ntopology = {{ kind = 'mesh', size = [8, 8] }}\nlink.latency_cycles = 1\n\
-                 [[traffic]]\npattern = 'uniform'\nrate = {rate}\n"
-            );
-            let ran = best(|| system(&text, monitors), 20_000);
+            let ran = best(|| system(&mesh(rate), monitors), 20_000);
             let (hop, cycle) = (ran.nanoseconds_each(ran.hops), ran.nanoseconds_each(ran.cycles * 64));
             println!("  {rate:4}   {:8}   {hop:15.0}   {cycle:17.1}", if monitors { "on" } else { "off" });
         }
@@ -333,33 +334,51 @@ fn allreduce() {
     println!();
 }
 
+fn mesh(rate: &str) -> String {
+    format!(
+        "family = 'fabric'\ntopology = {{ kind = 'mesh', size = [8, 8] }}\nlink.latency_cycles = 1\n\
+         [[traffic]]\npattern = 'uniform'\nrate = {rate}\n"
+    )
+}
+
+/// Records the signals of a glob as VCD to nowhere.
+fn record(mut system: System, glob: &str, thread: bool) -> System {
+    let selection = Selection::new([glob]).expect("a good glob");
+    let sink: Box<dyn Sink> = Box::new(VcdSink::to_writer(Box::new(std::io::sink())));
+    let sink = if thread { Box::new(WriterThread::new(sink)) } else { sink };
+    let period = Period::from_mhz(1000).expect("a good period");
+    system.record(Tracer::new(period, selection, sink)).expect("signals are selected");
+    system
+}
+
 fn waves() {
     const ELEMENTS: u32 = 20_000;
-    println!("waves: the same all-reduce of {ELEMENTS} doubles, written as VCD to nowhere");
-    println!("  signals              value changes   time      more than without");
-    let text = die(ELEMENTS);
-    let without = best(|| system(&text, true), u64::MAX);
-    println!("  none                             0   {:.3} s", without.seconds);
-    for (what, glob) in [("one engine's state", "**.core0.switch.ceng.*"), ("one switch", "**.core0.**"), ("all", "**")]
+    const CYCLES: u64 = 20_000;
+    let uniform = format!("8 x 8 mesh, uniform packets of one flit at 0.3, {CYCLES} cycles");
+    let reduction = format!("all-reduce of {ELEMENTS} doubles on a die");
+    let die = [("one engine's state", "**.core0.switch.ceng.*"), ("one switch of 16", "**.core0.**"), ("all", "**")];
+    let routers = [("one router of 64", "**.s3_3.**"), ("all", "**")];
+    println!("waves, written as VCD to nowhere: by the run itself, and with a thread that writes (time on the wall)");
+    for (what, text, last, globs) in
+        [(uniform, mesh("0.3"), CYCLES, &routers[..]), (reduction, self::die(ELEMENTS), u64::MAX, &die[..])]
     {
-        let with = best(
-            || {
-                let mut system = system(&text, true);
-                let selection = Selection::new([glob]).expect("a good glob");
-                let sink = VcdSink::to_writer(Box::new(std::io::sink()));
-                let period = Period::from_mhz(1000).expect("a good period");
-                system.record(Tracer::new(period, selection, Box::new(sink))).expect("signals are selected");
-                system
-            },
-            u64::MAX,
-        );
-        let more = with.seconds - without.seconds;
-        let each = match with.changes {
-            changes if changes > 1_000_000 => format!(", {:.0} ns a change", more * 1e9 / changes as f64),
-            _ => String::new(),
-        };
-        let percent = more / without.seconds * 100.0;
-        println!("  {what:18}   {:13}   {:.3} s   {percent:.0} %{each}", with.changes, with.seconds);
+        println!("  {what}");
+        println!("  signals              changes   itself                            with a thread");
+        let without = best(|| system(&text, false), last);
+        println!("  none                       0   {:.3} s", without.wall);
+        for &(what, glob) in globs {
+            let [own, thread] = [false, true].map(|thread| {
+                let with = best(|| record(system(&text, false), glob, thread), last);
+                let more = with.wall - without.wall;
+                let each = match with.changes {
+                    changes if changes > 1_000_000 => format!(", {:3.0} ns a change", more * 1e9 / changes as f64),
+                    _ => String::new(),
+                };
+                let text = format!("{:.3} s, {:3.0} % more{each}", with.wall, more / without.wall * 100.0);
+                (with.changes, text)
+            });
+            println!("  {what:18} {:9}   {:32}  {}", own.0, own.1, thread.1);
+        }
     }
     let best = |run: &dyn Fn() -> (u64, f64)| {
         (0..ROUNDS).map(|_| run()).map(|(count, seconds)| seconds * 1e9 / count as f64).fold(f64::MAX, f64::min)

@@ -68,7 +68,7 @@ pub struct Origin {
 pub struct Hops<'a> {
     plan: &'a Plan,
     journal: &'a Journal,
-    ports: Ports,
+    ports: Ports<'a>,
     index: Index<'a>,
     /// The channels of each port that was asked for, as far as something happened there.
     lanes: Vec<OnceCell<Box<[Lane]>>>,
@@ -103,8 +103,8 @@ impl<'a> Hops<'a> {
     /// Reads a journal.
     pub fn new(plan: &'a Plan, journal: &'a Journal) -> Self {
         let ports = Ports::new(plan);
-        let index = Index::new(journal, ports.nodes.len());
-        let lanes = vec![OnceCell::new(); ports.nodes.len()];
+        let index = Index::new(journal, ports.count());
+        let lanes = vec![OnceCell::new(); ports.count()];
         Self { plan, journal, ports, index, lanes }
     }
 
@@ -130,7 +130,7 @@ impl<'a> Hops<'a> {
 
     /// Port 0 of a node.
     pub fn base(&self, node: u32) -> u32 {
-        self.ports.bases[node as usize]
+        self.ports.base(node)
     }
 
     /// Name of a node.
@@ -140,7 +140,7 @@ impl<'a> Hops<'a> {
 
     /// The node of a port.
     pub fn node(&self, port: u32) -> u32 {
-        self.ports.nodes[port as usize]
+        self.ports.node(port)
     }
 
     /// Who made the flit that left a queue in a cycle, and when: an end point that sent it, or the engine of a switch whose
@@ -158,14 +158,14 @@ impl<'a> Hops<'a> {
 
     fn origin_of(&self, mut at: Queued, head: bool) -> Option<(u32, u64)> {
         loop {
-            let Some((peer, ..)) = self.ports.peers[at.port as usize] else {
+            let Some((peer, ..)) = self.ports.peer(at.port) else {
                 // No link: the queue of an engine.
                 let came = self.lane(at.port, at.vc)?.came.get(at.index)?;
-                return Some((self.ports.nodes[at.port as usize], came.cycle));
+                return Some((self.ports.node(at.port), came.cycle));
             };
             let lane = self.lane(peer, at.vc)?;
             let sent = lane.sent.get(at.index)?;
-            let node = self.ports.nodes[peer as usize];
+            let node = self.ports.node(peer);
             if self.kind(node) != NodeKind::Switch {
                 let first = if head { (0..=at.index).rev().find(|&at| lane.sent[at].tag.head())? } else { at.index };
                 return Some((node, lane.sent[first].cycle));
@@ -180,7 +180,7 @@ impl<'a> Hops<'a> {
     }
 
     fn place(&self, port: u32) -> String {
-        let node = self.ports.nodes[port as usize];
+        let node = self.ports.node(port);
         let name = self.name(node);
         match self.kind(node) {
             NodeKind::Switch => format!("{name}.P{}", port - self.base(node)),
@@ -240,13 +240,13 @@ impl<'a> Hops<'a> {
 
     /// Credits of an output channel in a cycle.
     fn credits(&self, port: u32, vc: u8, cycle: u64) -> u64 {
-        let Some((peer, latency, _)) = self.ports.peers[port as usize] else { return u64::MAX };
-        let switch = self.kind(self.ports.nodes[port as usize]) == NodeKind::Switch;
+        let Some((peer, latency, _)) = self.ports.peer(port) else { return u64::MAX };
+        let switch = self.kind(self.ports.node(port)) == NodeKind::Switch;
         let delay = if switch { u64::from(self.journal.credit_delay) } else { 0 };
         let limit = (cycle + 1).saturating_sub(latency + 1 + delay);
         let returned = self.lane(peer, vc).map_or(0, |lane| lane.left.partition_point(|&at| at < limit)) as u64;
         let sent = self.lane(port, vc).map_or(0, |lane| lane.sent.partition_point(|sent| sent.cycle < cycle)) as u64;
-        let initial = u64::from(self.journal.credits[port as usize][usize::from(vc)]);
+        let initial = u64::from(self.journal.initial_credits(port, vc));
         (initial + returned).saturating_sub(sent)
     }
 
@@ -258,7 +258,7 @@ impl<'a> Hops<'a> {
         let left = path.at;
         let mut head_from = at.index.checked_sub(1).map_or(0, |before| lane.left.get(before).map_or(0, |at| at + 1));
         // A head of a point-to-point packet passes its stages at the head of the queue.
-        let node = self.ports.nodes[at.port as usize];
+        let node = self.ports.node(at.port);
         let staged = self.kind(node) == NodeKind::Switch && tag.head() && !self.plan.vcs.is_set(at.vc);
         let stages = if staged { u64::from(self.journal.front) } else { 0 };
         // Copies of a multicast read on before its flits have left.
@@ -334,10 +334,10 @@ impl<'a> Hops<'a> {
         let mut at = from;
         self.waited(at, None, blocked, path)?;
         loop {
-            let (peer, ..) = self.ports.peers[at.port as usize].ok_or("a queue without a link")?;
+            let (peer, ..) = self.ports.peer(at.port).ok_or("a queue without a link")?;
             let lane = self.lane(peer, at.vc).ok_or("nothing was sent on a link that carried a flit")?;
             let sent = *lane.sent.get(at.index).ok_or("a flit came that was not sent")?;
-            let node = self.ports.nodes[peer as usize];
+            let node = self.ports.node(peer);
             let link = format!("{} -> {}", self.place(peer), self.place(at.port));
             match self.kind(node) {
                 NodeKind::Switch => {

@@ -21,17 +21,17 @@ impl<'a> Index<'a> {
         assert!(u32::try_from(entries.len()).is_ok(), "a journal of {} entries", entries.len());
         let mut first = vec![0u32; ports + 1];
         for entry in entries {
-            first[entry.port as usize + 1] += 1;
+            first[entry.port as usize] += 1;
         }
         for port in 0..ports {
             first[port + 1] += first[port];
         }
+        // Where the entries of a port end, until all of them, from the last one on, have their places.
         let mut order = vec![0; entries.len()];
-        let mut next = first.clone();
-        for (place, entry) in entries.iter().enumerate() {
-            let slot = &mut next[entry.port as usize];
+        for (place, entry) in entries.iter().enumerate().rev() {
+            let slot = &mut first[entry.port as usize];
+            *slot -= 1;
             order[*slot as usize] = place as u32;
-            *slot += 1;
         }
         Self { entries, first, order }
     }

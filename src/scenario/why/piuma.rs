@@ -20,7 +20,7 @@ pub struct Reader<'a> {
     tree: u64,
     /// Stages of their units.
     stages: u64,
-    ports: Ports,
+    ports: Ports<'a>,
     index: Index<'a>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
         let tree = cfg.map_or(0, |tree| tree.latency_cycles());
         let stages = cfg.map_or(0, |tree| u64::from(tree.unit_stages));
         let ports = Ports::new(plan);
-        let index = Index::new(journal, ports.nodes.len());
+        let index = Index::new(journal, ports.count());
         Some(Self { system, plan, journal, registers: &system.tables, tree, stages, ports, index })
     }
 
@@ -64,19 +64,9 @@ impl<'a> Reader<'a> {
     }
 
     fn place(&self, port: u32) -> String {
-        let node = self.ports.nodes[port as usize];
+        let node = self.ports.node(port);
         let name = self.system.node_name(node);
-        if self.is_switch(node) {
-            format!("{name}.P{}", port - self.ports.bases[node as usize])
-        } else {
-            name.into_owned()
-        }
-    }
-
-    /// The ports of a node.
-    fn ports_of(&self, node: u32) -> std::ops::Range<u32> {
-        let base = self.ports.bases[node as usize];
-        base..base + u32::from(self.plan.nodes[node as usize].ports)
+        if self.is_switch(node) { format!("{name}.P{}", port - self.ports.base(node)) } else { name.into_owned() }
     }
 
     /// All cycles in which something left the queue of a port and channel.
@@ -87,12 +77,12 @@ impl<'a> Reader<'a> {
 
     /// Credits of an output channel; none where nothing has to have any.
     fn credits(&self, port: u32, vc: u8) -> Option<Credits> {
-        let (peer, latency, _) = self.ports.peers[port as usize]?;
-        let switch = self.is_switch(self.ports.nodes[port as usize]);
+        let (peer, latency, _) = self.ports.peer(port)?;
+        let switch = self.is_switch(self.ports.node(port));
         let processed = if switch { u64::from(self.journal.credit_delay) } else { 0 };
         let is_sent = |entry: &&Entry| matches!(entry.what, Moved::Sent { .. }) && entry.tag.vc() == vc;
         Some(Credits {
-            initial: u64::from(self.journal.credits[port as usize][usize::from(vc)]),
+            initial: u64::from(self.journal.initial_credits(port, vc)),
             delay: latency + 1 + processed,
             returned: self.departures(peer, vc),
             sent: self.index.of(port).filter(is_sent).map(|entry| entry.cycle).collect(),
@@ -121,7 +111,7 @@ impl<'a> Reader<'a> {
         let seq = packet.unwrap_or(words.saturating_sub(1));
         let end_base = self.plan.count(NodeKind::Switch) + self.plan.count(NodeKind::Bump);
         let node = (end_base + end) as u32;
-        let port = self.ports.bases[node as usize];
+        let port = self.ports.base(node);
         let (start, mut until) = (times.0, job.end().unwrap_or(times.1));
 
         // In the receiving core.
@@ -172,14 +162,14 @@ impl<'a> Reader<'a> {
 
     /// The port of a node whose queue a word left in a cycle.
     fn left_by(&self, node: u32, word: Word, cycle: u64) -> Option<u32> {
-        let all = self.ports_of(node).flat_map(|port| self.index.during(port, cycle));
+        let all = self.ports.of(node).flat_map(|port| self.index.during(port, cycle));
         let left = all.filter(|(_, entry)| entry.what == Moved::Left && word_of(entry) == word);
         left.max_by_key(|(place, _)| *place).map(|(_, entry)| entry.port)
     }
 
     /// The ports of a node by which a word was sent in a cycle, in the order in which that happened.
     fn sent_by(&self, node: u32, word: Word, cycle: u64) -> Vec<u32> {
-        let all = self.ports_of(node).flat_map(|port| self.index.during(port, cycle));
+        let all = self.ports.of(node).flat_map(|port| self.index.during(port, cycle));
         let sent = |entry: &Entry| matches!(entry.what, Moved::Sent { .. }) && word_of(entry) == word;
         let mut list: Vec<(u32, u32)> =
             all.filter(|(_, entry)| sent(entry)).map(|(place, entry)| (place, entry.port)).collect();
@@ -201,8 +191,8 @@ impl<'a> Reader<'a> {
         let id = word.0;
         loop {
             // Over the link.
-            let (peer, latency, flit) = self.ports.peers[port as usize].ok_or("a queue without a link")?;
-            let node = self.ports.nodes[peer as usize];
+            let (peer, latency, flit) = self.ports.peer(port).ok_or("a queue without a link")?;
+            let node = self.ports.node(peer);
             let from_switch = self.is_switch(node);
             let sent = arrived - latency - flit - if from_switch { post } else { 0 };
             path.phase = if kind(word.1) == RESPONSE { Phase::Broadcast } else { Phase::Climb };
@@ -223,7 +213,7 @@ impl<'a> Reader<'a> {
                 .left_by(node, word, sent)
                 .ok_or_else(|| format!("word {} left no queue of {}", word.2, self.place(peer)))?;
             let mut left = sent;
-            let engine = self.ports.bases[node as usize] + u32::from(self.registers.engine_port());
+            let engine = self.ports.base(node) + u32::from(self.registers.engine_port());
             loop {
                 let (came, ready) = self.entry(queue, word, left)?;
                 self.waited(node, queue, word, ready, left, path);
@@ -247,7 +237,7 @@ impl<'a> Reader<'a> {
         let post = u64::from(self.journal.post);
         let (id, vc, seq) = word;
         let name = self.system.node_name(node).into_owned();
-        let base = self.ports.bases[node as usize];
+        let base = self.ports.base(node);
         let order = self.registers.order(node, id);
         let (element, mut cycles) = (if order == 0 { seq } else { scan::element(seq) }, self.tree);
         path.phase = Phase::Reduce;
@@ -341,7 +331,7 @@ impl<'a> Reader<'a> {
     ) -> Result<(), String> {
         let _ = (id, seq);
         let node = self.plan.count(NodeKind::Switch) + self.plan.count(NodeKind::Bump) + end;
-        let port = self.ports.bases[node];
+        let port = self.ports.base(node as u32);
         path.phase = Phase::Inject;
         if job.start() > sent {
             return Err("a word left before its core had started".into());
