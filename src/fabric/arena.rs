@@ -53,6 +53,18 @@ impl<T> Arena<T> {
         self.items.get_mut(number.wrapping_sub(self.from))
     }
 
+    /// `count` items from the one with this number on.
+    #[inline]
+    pub fn stretch(&self, number: usize, count: usize) -> &[T] {
+        &self.items[number.wrapping_sub(self.from)..][..count]
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn stretch_mut(&mut self, number: usize, count: usize) -> &mut [T] {
+        &mut self.items[number.wrapping_sub(self.from)..][..count]
+    }
+
     /// How many items it holds.
     pub fn len(&self) -> usize {
         self.items.len()
@@ -75,44 +87,36 @@ impl<T> IndexMut<usize> for Arena<T> {
     }
 }
 
-impl<T> Index<Range<usize>> for Arena<T> {
-    type Output = [T];
-
-    #[inline]
-    fn index(&self, numbers: Range<usize>) -> &[T] {
-        &self.items[numbers.start.wrapping_sub(self.from)..numbers.end.wrapping_sub(self.from)]
-    }
-}
-
-impl<T> IndexMut<Range<usize>> for Arena<T> {
-    #[inline]
-    fn index_mut(&mut self, numbers: Range<usize>) -> &mut [T] {
-        &mut self.items[numbers.start.wrapping_sub(self.from)..numbers.end.wrapping_sub(self.from)]
-    }
-}
-
 /// Something of every node of a part: of its switches (and engines in the wire), and of its end points, two stretches of
 /// the nodes of the system.
 #[derive(Clone, Debug)]
 pub(super) struct NodeArena<T> {
-    inner: Arena<T>,
-    ends: Arena<T>,
+    items: Vec<T>,
+    /// The first end point of the part.
     first_end: usize,
+    /// What is taken from the number of a node before that, and of another one, to find it.
+    from: [usize; 2],
 }
 
 impl<T: Clone> NodeArena<T> {
     /// The nodes `inner` and `ends` of a list of all nodes.
     pub fn of(all: &[T], inner: Range<u32>, ends: Range<u32>) -> NodeArena<T> {
-        let stretch = |range: &Range<u32>| {
-            let range = range.start as usize..range.end as usize;
-            Arena::new(range.start, all[range].to_vec())
-        };
-        NodeArena { inner: stretch(&inner), ends: stretch(&ends), first_end: ends.start as usize }
+        let [inner, ends] = [inner, ends].map(|range| range.start as usize..range.end as usize);
+        let from = [inner.start, ends.start - inner.len()];
+        NodeArena { first_end: ends.start, from, items: [&all[inner], &all[ends]].concat() }
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.inner.items.iter().chain(&self.ends.items)
+        self.items.iter()
+    }
+}
+
+impl<T> NodeArena<T> {
+    #[inline]
+    fn place(&self, number: usize) -> usize {
+        let [inner, ends] = self.from;
+        number.wrapping_sub(std::hint::select_unpredictable(number < self.first_end, inner, ends))
     }
 }
 
@@ -121,14 +125,15 @@ impl<T> Index<usize> for NodeArena<T> {
 
     #[inline]
     fn index(&self, number: usize) -> &T {
-        if number < self.first_end { &self.inner[number] } else { &self.ends[number] }
+        &self.items[self.place(number)]
     }
 }
 
 impl<T> IndexMut<usize> for NodeArena<T> {
     #[inline]
     fn index_mut(&mut self, number: usize) -> &mut T {
-        if number < self.first_end { &mut self.inner[number] } else { &mut self.ends[number] }
+        let place = self.place(number);
+        &mut self.items[place]
     }
 }
 
@@ -198,7 +203,7 @@ mod tests {
     fn numbers_are_those_of_the_system() {
         let mut arena = Arena::new(100, vec!['a', 'b', 'c']);
         arena[101] = 'x';
-        assert_eq!((arena[100], arena[101], &arena[101..103]), ('a', 'x', &['x', 'c'][..]));
+        assert_eq!((arena[100], arena[101], arena.stretch(101, 2)), ('a', 'x', &['x', 'c'][..]));
         assert_eq!((arena.get(102), arena.get(103), arena.get(99)), (Some(&'c'), None, None));
         assert_eq!((arena.range(), arena.len()), (100..103, 3));
     }

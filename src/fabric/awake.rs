@@ -40,7 +40,8 @@ impl Span {
 
     #[inline]
     fn inside(&self, node: u32) -> u32 {
-        if node < self.first_end { node - self.first } else { node - self.first_end + self.switches }
+        let from = std::hint::select_unpredictable(node < self.first_end, self.first, self.first_end - self.switches);
+        node - from
     }
 
     #[inline]

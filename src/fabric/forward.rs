@@ -72,7 +72,7 @@ fn try_move<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
     if cx.taken_in.contains(port) {
         return Err(Blocked::Waits);
     }
-    match cx.wires.channels[q].phase {
+    match cx.wires.inputs[q].phase {
         Phase::Idle => {
             ready.map_err(Blocked::Until)?;
             let targets = cx.tables.outputs(cx.node, port, &flit);
@@ -99,7 +99,7 @@ fn try_move<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
         Phase::Fork => advance(cx, port, vc, q),
         Phase::Active | Phase::Routed => {
             ready.map_err(Blocked::Until)?;
-            let out = cx.wires.channels[q].out_port;
+            let out = cx.wires.inputs[q].out_port;
             worm(cx, port, vc, q, out)
         }
     }
@@ -121,7 +121,7 @@ fn available<T, J: Join<Tables = T>, const W: usize>(
         return Err(Blocked::Waits);
     }
     let at = cx.base + u32::from(out);
-    let channel = cx.wires.channels[cx.wires.queue(at, vc)];
+    let channel = cx.wires.outputs[cx.wires.queue(at, vc)];
     if channel.owner != owner {
         return Err(Blocked::Waits);
     }
@@ -186,11 +186,11 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
     out: u16,
 ) -> Result<(), Blocked> {
     let me = cx.owner_number(port, vc);
-    let holds = cx.wires.channels[q].phase == Phase::Active;
+    let holds = cx.wires.inputs[q].phase == Phase::Active;
     available(cx, out, port, vc, if holds { me } else { 0 })?;
     let (flit, waited) = cx.wires.pop(cx.node, cx.base + u32::from(port), vc);
     cx.taken_in.insert(port);
-    let queue = &mut cx.wires.channels[q];
+    let queue = &mut cx.wires.inputs[q];
     if flit.tag.tail() {
         queue.phase = Phase::Idle;
     } else {
@@ -205,7 +205,7 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
 /// Starts independent copies of a longer multicast.
 fn fork<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, q: usize, targets: PortSet<W>) {
     let record = cx.forks.open(targets.iter());
-    let queue = &mut cx.wires.channels[q];
+    let queue = &mut cx.wires.inputs[q];
     queue.phase = Phase::Fork;
     queue.out_port = record;
 }
@@ -219,7 +219,7 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
 ) -> Result<(), Blocked> {
     let me = cx.owner_number(port, vc);
     let longest = cx.tables.longest_multicast(vc);
-    let record = cx.wires.channels[q].out_port;
+    let record = cx.wires.inputs[q].out_port;
     let Fork { mut branches, popped } = cx.forks.take(record);
     let mut moved = false;
     let mut until = None;
@@ -229,7 +229,7 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
         }
         // The next flit of this copy: the head of the queue if it has read all that left, else what follows its last.
         let next = if branch.sent == popped {
-            if cx.wires.channels[q].len == 0 { NONE } else { cx.wires.channels[q].head }
+            if cx.wires.inputs[q].len == 0 { NONE } else { cx.wires.inputs[q].head }
         } else {
             cx.wires.flow.pool[branch.last as usize].next
         };
@@ -270,7 +270,7 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
         closed = flit.tag.tail();
     }
     if closed {
-        cx.wires.channels[q].phase = Phase::Idle;
+        cx.wires.inputs[q].phase = Phase::Idle;
         cx.forks.close(record);
     } else {
         cx.forks.put(record, Fork { branches, popped });

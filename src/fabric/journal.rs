@@ -90,7 +90,7 @@ impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
         let of_port = flow.vcs.total();
         let mut credits = Vec::with_capacity(wires.links.len() * usize::from(of_port));
         for port in 0..wires.links.len() as u32 {
-            credits.extend((0..of_port).map(|vc| wires.channels[wires.queue(port, vc)].credits));
+            credits.extend((0..of_port).map(|vc| wires.outputs[wires.queue(port, vc)].credits));
         }
         let journal = Journal {
             entries: Vec::new(),

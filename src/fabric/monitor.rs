@@ -11,7 +11,7 @@
 
 use super::Flit;
 use super::arena::Arena;
-use super::wires::{Channel, Link};
+use super::wires::{Input, Link, Output};
 
 /// What is known of one output channel: 8 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -29,10 +29,10 @@ pub(super) struct Monitor {
 }
 
 impl Monitor {
-    pub fn new(channels: &Arena<Channel>) -> Monitor {
+    pub fn new(outputs: &Arena<Output>) -> Monitor {
         let watch =
-            |out: &Channel| Watch { depth: out.credits, flits_under_way: 0, credits_under_way: 0, in_packet: false };
-        Monitor { watches: Arena::new(channels.range().start, channels.items().iter().map(watch).collect()) }
+            |out: &Output| Watch { depth: out.credits, flits_under_way: 0, credits_under_way: 0, in_packet: false };
+        Monitor { watches: Arena::new(outputs.range().start, outputs.items().iter().map(watch).collect()) }
     }
 
     /// `here`: the far end belongs to the same part of the system. What goes to other parts is only counted there.
@@ -61,11 +61,18 @@ impl Monitor {
     }
 
     #[inline]
-    pub fn credit_arrived(&mut self, channel: usize, channels: &Arena<Channel>, links: &Arena<Link>, vc_shift: u32) {
+    pub fn credit_arrived(
+        &mut self,
+        channel: usize,
+        inputs: &Arena<Input>,
+        outputs: &Arena<Output>,
+        links: &Arena<Link>,
+        vc_shift: u32,
+    ) {
         let watch = &mut self.watches[channel];
         watch.credits_under_way -= 1;
         let far = (links[channel >> vc_shift].to_port as usize) << vc_shift | channel & ((1 << vc_shift) - 1);
-        let (held, buffered) = (channels[channel].credits, channels[far].len);
+        let (held, buffered) = (outputs[channel].credits, inputs[far].len);
         assert_eq!(
             held + watch.flits_under_way + buffered + watch.credits_under_way,
             watch.depth,
@@ -77,14 +84,14 @@ impl Monitor {
 
     /// A credit of a link between two parts of the system: nobody sees both ends of it in one cycle, so only the third
     /// rule is checked, and at the end of the run that all credits are back.
-    pub fn credit_crossed(&self, channel: usize, channels: &Arena<Channel>) {
-        let (held, depth) = (channels[channel].credits, self.watches[channel].depth);
+    pub fn credit_crossed(&self, channel: usize, outputs: &Arena<Output>) {
+        let (held, depth) = (outputs[channel].credits, self.watches[channel].depth);
         assert!(held <= depth, "channel {channel}: {held} credits held are more than the depth {depth}");
     }
 
     /// Every channel at rest: all credits are back where they began.
-    pub fn at_rest(&self, channels: &Arena<Channel>) -> bool {
-        self.watches.items().iter().zip(channels.items()).all(|(watch, out)| {
+    pub fn at_rest(&self, outputs: &Arena<Output>) -> bool {
+        self.watches.items().iter().zip(outputs.items()).all(|(watch, out)| {
             watch.flits_under_way == 0 && watch.credits_under_way == 0 && out.credits == watch.depth
         })
     }
@@ -92,31 +99,32 @@ impl Monitor {
 
 #[cfg(test)]
 mod tests {
-    use super::super::LinkCount;
     use super::*;
 
     /// Two ports that face each other, one channel of depth 4 each way.
     struct Pair {
         monitor: Monitor,
-        channels: Arena<Channel>,
+        inputs: Arena<Input>,
+        outputs: Arena<Output>,
         links: Arena<Link>,
     }
 
     fn pair() -> Pair {
-        let channels = Arena::new(0, vec![Channel { credits: 4, ..Channel::IDLE }; 2]);
-        let link = |to| Link { to_port: to, to_node: to, ahead: 2, back: 2, count: LinkCount::default() };
-        Pair { monitor: Monitor::new(&channels), channels, links: Arena::new(0, vec![link(1), link(0)]) }
+        let inputs = Arena::new(0, vec![Input::IDLE; 2]);
+        let outputs = Arena::new(0, vec![Output { credits: 4, ..Output::IDLE }; 2]);
+        let link = |to| Link { to_port: to, to_node: to, ahead: 2, back: 2 };
+        Pair { monitor: Monitor::new(&outputs), inputs, outputs, links: Arena::new(0, vec![link(1), link(0)]) }
     }
 
     impl Pair {
         fn send(&mut self, flit: &Flit) {
-            self.channels[0].credits -= 1;
+            self.outputs[0].credits -= 1;
             self.monitor.flit_sent(0, flit, true);
         }
 
         fn credit_back(&mut self) {
-            self.channels[0].credits += 1;
-            self.monitor.credit_arrived(0, &self.channels, &self.links, 0);
+            self.outputs[0].credits += 1;
+            self.monitor.credit_arrived(0, &self.inputs, &self.outputs, &self.links, 0);
         }
     }
 
@@ -130,16 +138,16 @@ mod tests {
         pair.send(&whole());
         pair.send(&whole());
         pair.monitor.flit_arrived(0);
-        pair.channels[1].len = 1;
-        assert!(!pair.monitor.at_rest(&pair.channels));
+        pair.inputs[1].len = 1;
+        assert!(!pair.monitor.at_rest(&pair.outputs));
         pair.monitor.flit_arrived(0);
-        pair.channels[1].len = 1;
+        pair.inputs[1].len = 1;
         pair.monitor.credit_sent(0);
         pair.credit_back();
-        pair.channels[1].len = 0;
+        pair.inputs[1].len = 0;
         pair.monitor.credit_sent(0);
         pair.credit_back();
-        assert!(pair.monitor.at_rest(&pair.channels));
+        assert!(pair.monitor.at_rest(&pair.outputs));
     }
 
     #[test]
@@ -149,7 +157,7 @@ mod tests {
         pair.send(&whole());
         pair.monitor.flit_arrived(0);
         pair.monitor.credit_sent(0);
-        pair.channels[0].credits -= 1;
+        pair.outputs[0].credits -= 1;
         pair.credit_back();
     }
 
@@ -160,7 +168,7 @@ mod tests {
         pair.send(&whole());
         pair.monitor.flit_arrived(0);
         pair.monitor.credit_sent(0);
-        pair.channels[0].credits += 1;
+        pair.outputs[0].credits += 1;
         pair.credit_back();
     }
 

@@ -15,10 +15,10 @@ use super::division::{Division, Parts};
 use super::frames::check_buffers;
 use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::waves::Waves;
-use super::wires::{Channel, Depths, Flow, Io, LinkCount, NONE, Phase, Wires};
+use super::wires::{Depths, Flow, Input, Io, LinkCount, NONE, Output, Phase, Wires};
 use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, arbiter::Policy};
 use crate::fabric::topology::Shape;
-use crate::kernel::{Autopsy, Cycle, Rng, WaitFor};
+use crate::kernel::{Autopsy, Cycle, Rng, WaitFor, Wake};
 use std::borrow::Cow;
 
 /// What the switches of a family look up: configuration registers, multicast tables, routes.
@@ -60,8 +60,8 @@ pub struct At<'a> {
     pub port: u16,
     /// The point-to-point channel the packet came in on, counted from the first such channel.
     pub channel: u8,
-    /// The channels of the switch.
-    channels: &'a [Channel],
+    /// The output channels of the switch.
+    outputs: &'a [Output],
     vc_shift: u32,
     set: u8,
     /// The first point-to-point channel that is seen, and how many are.
@@ -71,9 +71,9 @@ pub struct At<'a> {
 
 impl<'a> At<'a> {
     #[inline]
-    pub(super) fn new(channels: &'a [Channel], flow: &Flow, switch: u32, port: u16, vc: u8) -> Self {
+    pub(super) fn new(outputs: &'a [Output], flow: &Flow, switch: u32, port: u16, vc: u8) -> Self {
         let Flow { vcs, vc_shift, .. } = *flow;
-        At { switch, port, channel: vc - vcs.set, channels, vc_shift, set: vcs.set, first: 0, count: vcs.unicast }
+        At { switch, port, channel: vc - vcs.set, outputs, vc_shift, set: vcs.set, first: 0, count: vcs.unicast }
     }
 
     /// The view of a packet's own lane, where channels are divided into lanes of equal size that packets never leave:
@@ -106,8 +106,8 @@ impl<'a> At<'a> {
     }
 
     #[inline]
-    fn out(&self, out: u16, channel: u8) -> &Channel {
-        &self.channels[usize::from(out) << self.vc_shift | usize::from(self.set + self.first + channel)]
+    fn out(&self, out: u16, channel: u8) -> &Output {
+        &self.outputs[usize::from(out) << self.vc_shift | usize::from(self.set + self.first + channel)]
     }
 }
 
@@ -544,7 +544,7 @@ where
                 || part.joins.items().iter().any(|join| !join.is_idle())
                 || part
                     .wires
-                    .channels
+                    .inputs
                     .items()
                     .chunks(1 << flow.vc_shift)
                     .any(|port| port[..usize::from(last)].iter().any(|q| q.len > 0))
@@ -566,7 +566,7 @@ where
                 let info = &part.wires.nodes[node as usize];
                 let ports = info.port_base..info.port_base + u32::from(info.ports);
                 for queue in ports.flat_map(|port| (0..set).map(move |vc| part.wires.queue(port, vc))) {
-                    let channel = &part.wires.channels[queue];
+                    let channel = &part.wires.inputs[queue];
                     let mut entry = channel.head;
                     for _ in 0..channel.len {
                         let slot = &flow.pool[entry as usize];
@@ -582,7 +582,7 @@ where
     pub fn at_rest(&self) -> bool {
         self.each_part().all(|part| {
             let monitor = part.wires.flow.monitor.as_ref();
-            monitor.is_none_or(|monitor| monitor.at_rest(&part.wires.channels))
+            monitor.is_none_or(|monitor| monitor.at_rest(&part.wires.outputs))
         })
     }
 
@@ -731,7 +731,7 @@ where
         self.plan.links.iter().flat_map(move |link| {
             [link.a, link.b].map(|(node, port)| {
                 let wires = self.wires_of(node);
-                (link.level, wires.links[wires.port(node, port) as usize].count, link.cycles_per_flit)
+                (link.level, wires.counts[wires.port(node, port) as usize], link.cycles_per_flit)
             })
         })
     }
@@ -756,10 +756,10 @@ where
         let Some(info) = self.first.wires.nodes.iter().find(|node| node.ports > 0) else { return 0 };
         let ports = usize::from(info.ports);
         let queues = ports << self.first.wires.flow.vc_shift;
-        let per_port = size_of::<super::wires::Link>() + 2;
+        let per_port = size_of::<super::wires::Link>() + size_of::<LinkCount>() + 2;
         let masks = usize::from(info.words) * size_of::<super::wires::Masks>();
         let arbiters = ports * (self.first.arbiters.input.bytes_each() + self.first.arbiters.output.bytes_each());
-        queues * size_of::<Channel>()
+        queues * (size_of::<Input>() + size_of::<Output>())
             + ports * per_port
             + arbiters
             + size_of::<super::wires::NodeInfo>()
@@ -817,7 +817,7 @@ where
             return format!("{} engine", self.node_name(node));
         }
         let far_wires = self.wires_of(link.to_node);
-        let owner = far_wires.channels[far_wires.queue(link.to_port, vc)].owner;
+        let owner = far_wires.outputs[far_wires.queue(link.to_port, vc)].owner;
         if owner != 0 {
             let local = owner - 1;
             let holder = (local >> far_wires.flow.vc_shift, (local & ((1 << far_wires.flow.vc_shift) - 1)) as u8);
@@ -826,7 +826,7 @@ where
         let far = &self.plan.nodes[link.to_node as usize];
         let other = 1 - (link.to_port - far_wires.nodes[link.to_node as usize].port_base).min(1) as u16;
         if far.kind == NodeKind::Bump
-            && far_wires.channels[far_wires.queue(far_wires.port(link.to_node, other), vc)].len > 0
+            && far_wires.inputs[far_wires.queue(far_wires.port(link.to_node, other), vc)].len > 0
         {
             return self.queue_name(link.to_node, other, vc);
         }
@@ -844,7 +844,7 @@ where
         for port in 0..info.ports {
             for vc in 0..self.plan.vcs.total() {
                 let q = wires.queue(info.port_base + u32::from(port), vc);
-                let queue = &wires.channels[q];
+                let queue = &wires.inputs[q];
                 let who = || self.queue_name(node, port, vc);
                 let Some((flit, _)) = wires.head(q) else {
                     // An empty queue in the middle of a packet holds its output for flits that are still upstream.
@@ -861,7 +861,7 @@ where
                     Phase::Idle => {
                         let first = (info.port_base as usize) << wires.flow.vc_shift;
                         let at = At::new(
-                            &wires.channels[first..first + (usize::from(info.ports) << wires.flow.vc_shift)],
+                            wires.outputs.stretch(first, usize::from(info.ports) << wires.flow.vc_shift),
                             &wires.flow,
                             node,
                             port,
@@ -878,7 +878,7 @@ where
                 };
                 for out in outs {
                     let at = wires.port(node, out);
-                    let channel = wires.channels[wires.queue(at, out_vc)];
+                    let channel = wires.outputs[wires.queue(at, out_vc)];
                     let me = (port << wires.flow.vc_shift | u16::from(vc)) + 1;
                     let (whom, why) = if info.engine && out + 1 == info.ports {
                         if self.join_of(node).is_some_and(|join| join.room(port, vc)) {
@@ -901,7 +901,7 @@ where
         if info.engine {
             for (port, vc, why) in self.join_of(node).map_or_else(Vec::new, |join| join.waits_for(&self.tables, node)) {
                 let q = wires.queue(info.port_base + u32::from(port), vc);
-                let whom = if wires.channels[q].len > 0 || port + 1 == info.ports {
+                let whom = if wires.inputs[q].len > 0 || port + 1 == info.ports {
                     self.queue_name(node, port, vc)
                 } else {
                     let link = wires.links[(info.port_base + u32::from(port)) as usize];
@@ -928,11 +928,11 @@ where
         for port in 0..info.ports {
             for vc in 0..self.plan.vcs.total() {
                 let q = wires.queue(info.port_base + u32::from(port), vc);
-                if wires.channels[q].len > 0 {
+                if wires.inputs[q].len > 0 {
                     let who = self.queue_name(node, port, vc);
                     // A bump that passes things on waits for the credits of its other side.
                     if info.ports == 2
-                        && wires.channels[wires.queue(info.port_base + 1 - u32::from(port), vc)].credits == 0
+                        && wires.outputs[wires.queue(info.port_base + 1 - u32::from(port), vc)].credits == 0
                     {
                         let whom = self.far_queue_name(node, 1 - port, vc);
                         waits.push(WaitFor { who, whom, why: "no credit on the other side".into() });
@@ -943,7 +943,7 @@ where
                 }
                 if open.is_some()
                     && wires.links[(info.port_base + u32::from(port)) as usize].to_port != NONE
-                    && wires.channels[q].credits == 0
+                    && wires.outputs[q].credits == 0
                 {
                     let whom = self.far_queue_name(node, port, vc);
                     let who = if self.plan.nodes[node as usize].kind == NodeKind::End {
@@ -976,7 +976,8 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         self.awake = awake;
     }
 
-    #[inline]
+    /// One clock of one node.
+    #[inline(always)]
     fn tick<T>(&mut self, common: &Common<'_, T>, node: u32)
     where
         T: Tables<W>,
@@ -984,21 +985,26 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         B: Block<Tables = T>,
         E: Block<Tables = T>,
     {
-        let wake = if node < common.switches {
+        let wake = if self.wires.nodes[node as usize].plain {
+            let (wires, tables) = (&mut self.wires, common.tables);
+            super::unicast::tick_word(wires, &mut self.arbiters, &mut self.scratch, tables, node, &common.cfg)
+        } else {
+            self.tick_other(common, node)
+        };
+        self.wires.book(node, wake);
+    }
+
+    /// The same of a node that is not a plain switch.
+    fn tick_other<T>(&mut self, common: &Common<'_, T>, node: u32) -> Wake
+    where
+        T: Tables<W>,
+        J: Join<Tables = T>,
+        B: Block<Tables = T>,
+        E: Block<Tables = T>,
+    {
+        if node < common.switches {
             let info = self.wires.nodes[node as usize];
             let shift = self.wires.flow.vc_shift;
-            if info.plain {
-                let wake = super::unicast::tick_word(
-                    &mut self.wires,
-                    &mut self.arbiters,
-                    &mut self.scratch,
-                    common.tables,
-                    node,
-                    &common.cfg,
-                );
-                self.wires.book(node, wake);
-                return;
-            }
             let join = if info.engine { &mut self.joins[node as usize] } else { &mut self.idle_join };
             super::switch::tick(Cx {
                 wires: &mut self.wires,
@@ -1018,7 +1024,7 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
                 taken_in: PortSet::EMPTY,
                 taken_out: PortSet::EMPTY,
                 changed: false,
-                wake: crate::kernel::Wake::OnInput,
+                wake: Wake::OnInput,
             })
         } else {
             let mut io = Io { wires: &mut self.wires, node, sent: 0 };
@@ -1028,7 +1034,6 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
             } else {
                 self.ends[block - self.bumps.len()].tick(&mut io, common.tables)
             }
-        };
-        self.wires.book(node, wake);
+        }
     }
 }

@@ -221,10 +221,64 @@ pub(super) struct Scratch<const W: usize> {
     pub chosen: Vec<u8>,
     /// Per queue: its input passage. Constant.
     pub passages: Vec<u16>,
-    /// Where queues fit one word, per input passage: its queues, a bit each. Constant.
-    pub queues: Vec<u64>,
-    /// Where queues fit one word, per input passage: outputs that offered themselves.
-    pub outs: Vec<u64>,
+    /// What switches use whose queues fit one word.
+    pub word: Word,
+}
+
+/// The memory of switches whose queues fit one word, and whose passages and outputs therefore do: by numbers that are
+/// below 64 whatever they are, so that nothing has to be checked.
+#[derive(Clone, Debug)]
+pub(super) struct Word {
+    want: [u64; 64],
+    passages: [u8; 64],
+    queues: [u64; 64],
+    outs: [u64; 64],
+}
+
+impl Word {
+    fn new(passages: &[u16]) -> Word {
+        let mut word = Word { want: [0; 64], passages: [0; 64], queues: [0; 64], outs: [0; 64] };
+        for (local, &passage) in passages.iter().enumerate().take(64) {
+            word.passages[local] = passage as u8;
+            word.queues[usize::from(passage & 63)] |= 1 << local;
+        }
+        word
+    }
+
+    /// Notes that queue `local` wants output `out`; `wanted` has the outputs noted so far.
+    #[inline(always)]
+    pub fn ask(&mut self, wanted: &mut u64, out: u16, local: usize) {
+        let out = out & 63;
+        let want = &mut self.want[usize::from(out)];
+        // What stands there is of this cycle if somebody has asked before.
+        let before = std::hint::select_unpredictable(*wanted >> out & 1 == 1, *want, 0);
+        *want = before | 1 << (local & 63);
+        *wanted |= 1 << out;
+    }
+
+    /// The queues that want output `out`; valid if one of them asked in this cycle.
+    #[inline(always)]
+    pub fn want(&self, out: usize) -> u64 {
+        self.want[out & 63]
+    }
+
+    /// The passage of a queue.
+    #[inline(always)]
+    pub fn passage(&self, local: usize) -> u16 {
+        u16::from(self.passages[local & 63])
+    }
+
+    /// The queues of a passage.
+    #[inline(always)]
+    pub fn queues(&self, passage: u16) -> u64 {
+        self.queues[usize::from(passage & 63)]
+    }
+
+    /// The outputs that offered themselves to a passage.
+    #[inline(always)]
+    pub fn outs(&mut self, passage: usize) -> &mut u64 {
+        &mut self.outs[passage & 63]
+    }
 }
 
 impl<const W: usize> Scratch<W> {
@@ -232,14 +286,9 @@ impl<const W: usize> Scratch<W> {
         let words = (widest << vc_shift).div_ceil(64);
         let passage = |local: usize| (local >> vc_shift) * speedup + (local & ((1 << vc_shift) - 1)) % speedup;
         let passages: Vec<u16> = (0..widest << vc_shift).map(|local| passage(local) as u16).collect();
-        let mut queues = vec![0u64; widest * speedup];
-        for (local, &e) in passages.iter().enumerate().take(64) {
-            queues[usize::from(e)] |= 1 << local;
-        }
         Scratch {
+            word: Word::new(&passages),
             passages,
-            queues,
-            outs: vec![0; widest * speedup],
             fresh: vec![0; words],
             routed: vec![0; words],
             active: vec![0; words],
@@ -252,17 +301,6 @@ impl<const W: usize> Scratch<W> {
             labels: vec![0; widest * speedup * widest],
             chosen: vec![0; widest * speedup],
         }
-    }
-}
-
-impl<const W: usize> Scratch<W> {
-    /// Where queues fit one word: notes that queue `local` wants output `out`; `wanted` has the outputs noted so far.
-    #[inline(always)]
-    pub fn ask(&mut self, wanted: &mut u64, out: u16, local: usize) {
-        let o = 1 << (out & 63);
-        let want = &mut self.want[usize::from(out)];
-        *want = if *wanted & o == 0 { 0 } else { *want } | 1 << local;
-        *wanted |= o;
     }
 }
 
@@ -309,7 +347,7 @@ impl<T, J, const W: usize> Cx<'_, T, J, W> {
 pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx<'_, T, J, W>) -> Wake {
     if cx.engine != u16::MAX && !cx.join.asleep() {
         let at = cx.base + u32::from(cx.engine);
-        let queued = (0..cx.wires.flow.vcs.total()).map(|vc| cx.wires.channels[cx.wires.queue(at, vc)].len).collect();
+        let queued = (0..cx.wires.flow.vcs.total()).map(|vc| cx.wires.inputs[cx.wires.queue(at, vc)].len).collect();
         let out = cx.join.tick(&JoinCx { tables: cx.tables, switch: cx.node, now: cx.wires.flow.now, queued });
         if let Some(result) = out.result {
             // As with arrivals: point-to-point packets walk through the front stages, the others wait them out.

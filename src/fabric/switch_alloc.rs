@@ -39,7 +39,7 @@ pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>) {
         let mut passages: PortSet<W> = PortSet::EMPTY;
         for w in 0..here.words() {
             for local in bits(&here.scratch.routed, w) {
-                let out = here.channels[local].out_port;
+                let out = here.inputs[local].out_port;
                 if !taken.contains(passage(here, local)) && is_open(here, local, out) {
                     enter(here, &mut passages, local);
                 }
@@ -59,7 +59,7 @@ pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_
     let mut contested = false;
     let any_taken = !here.taken_in.is_empty() || !here.taken_out.is_empty();
     for local in each(active) {
-        let queue = &here.channels[local];
+        let queue = &here.inputs[local];
         let out = queue.out_port;
         if here.gates[usize::from(out)].credit >> queue.out_vc & 1 == 0 {
             continue;
@@ -71,15 +71,15 @@ pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_
             here.wake = here.wake.or(Wake::At(cycle));
             continue;
         }
-        let (o, e) = (1 << (out & 63), 1 << (passage(here, local) & 63));
+        let (o, e) = (1 << (out & 63), 1 << (here.scratch.word.passage(local) & 63));
         contested |= (wanted & o | passages & e) != 0;
-        here.scratch.ask(&mut wanted, out, local);
+        here.scratch.word.ask(&mut wanted, out, local);
         passages |= e;
         crossing |= 1 << local;
     }
     if !contested {
         for out in each(wanted) {
-            let local = here.scratch.want[out].trailing_zeros() as usize;
+            let local = here.scratch.word.want(out).trailing_zeros() as usize;
             alone::<WATCHED, W>(here, local, out as u16);
         }
         return;
@@ -100,7 +100,7 @@ pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_
 /// Whether the flit at the head of a queue could cross now.
 #[inline]
 fn can_send<const W: usize>(here: &mut Here<'_, W>, local: usize) -> bool {
-    let queue = &here.channels[local];
+    let queue = &here.inputs[local];
     let (out, out_vc) = (queue.out_port, queue.out_vc);
     here.gates[usize::from(out)].credit >> out_vc & 1 == 1 && is_open(here, local, out)
 }
@@ -108,7 +108,7 @@ fn can_send<const W: usize>(here: &mut Here<'_, W>, local: usize) -> bool {
 /// A flit that nobody competes with: both ranks of either allocator grant it.
 #[inline(always)]
 fn alone<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16) {
-    let e = passage(here, local);
+    let e = here.scratch.word.passage(local);
     let at = bank(here, e);
     let vc = here.vc(local);
     here.arbiters.input.granted(at, vc);
@@ -177,7 +177,7 @@ fn separable<const W: usize>(here: &mut Here<'_, W>, passages: &PortSet<W>, take
         let Some(vc) = here.arbiters.input.pick(bank(here, e), &here.scratch.channels[usize::from(e)]) else {
             continue;
         };
-        let out = here.channels[local_queue(here, e, vc as u8)].out_port;
+        let out = here.inputs[local_queue(here, e, vc as u8)].out_port;
         here.scratch.chosen[usize::from(e)] = vc as u8;
         let requests = &mut here.scratch.requests[usize::from(out)];
         if !wanted.contains(out) {
@@ -208,7 +208,7 @@ fn islip<const W: usize>(here: &mut Here<'_, W>, mut passages: PortSet<W>, taken
         let mut cursor = here.arbiters.input.pick(bank(here, e), &channels);
         while let Some(vc) = cursor {
             channels.remove(vc);
-            let out = here.channels[local_queue(here, e, vc as u8)].out_port;
+            let out = here.inputs[local_queue(here, e, vc as u8)].out_port;
             if !targets.contains(out) {
                 targets.insert(out);
                 here.scratch.labels[usize::from(e) * outputs + usize::from(out)] = vc as u8;
@@ -253,7 +253,7 @@ fn islip<const W: usize>(here: &mut Here<'_, W>, mut passages: PortSet<W>, taken
     }
 }
 
-/// iSLIP where queues fit one word: `wanted` are the outputs, [`Scratch::want`](super::switch::Scratch) the queues that
+/// iSLIP where queues fit one word: `wanted` are the outputs, [`Word::want`](super::switch::Word) the queues that
 /// can send there.
 fn islip_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, mut wanted: u64) {
     let mut matched = 0u64;
@@ -261,12 +261,12 @@ fn islip_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, mut w
         let mut offered = 0u64;
         for out in each(wanted) {
             let mut requests = 0u64;
-            for local in each(here.scratch.want[out]) {
-                requests |= 1 << passage(here, local);
+            for local in each(here.scratch.word.want(out)) {
+                requests |= 1 << here.scratch.word.passage(local);
             }
             let requests = PortSet::from_word(requests & !matched);
             if let Some(e) = here.arbiters.output.pick(here.base as usize + out, &requests) {
-                here.scratch.outs[usize::from(e)] |= 1 << out;
+                *here.scratch.word.outs(usize::from(e)) |= 1 << out;
                 offered |= 1 << e;
             }
         }
@@ -274,11 +274,11 @@ fn islip_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, mut w
             return;
         }
         for e in each(offered) {
-            let outs = PortSet::from_word(std::mem::take(&mut here.scratch.outs[e]));
+            let outs = PortSet::from_word(std::mem::take(here.scratch.word.outs(e)));
             let e = e as u16;
             let Some(out) = here.arbiters.accept.pick(bank(here, e), &outs) else { continue };
             // From the cursor on, the first channel of the passage that wants this output.
-            let queues = here.scratch.want[usize::from(out)] & here.scratch.queues[usize::from(e)];
+            let queues = here.scratch.word.want(usize::from(out)) & here.scratch.word.queues(e);
             let first = queues.trailing_zeros() >> here.shift() << here.shift();
             let channels = PortSet::from_word(queues >> (first & 63));
             let Some(vc) = here.arbiters.input.pick(bank(here, e), &channels) else { continue };
@@ -305,7 +305,7 @@ fn matches<const W: usize>(here: &mut Here<'_, W>, e: u16, out: u16, vc: u8, rou
 #[inline(always)]
 fn traverse<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16, speculative: bool) {
     let shift = here.shift();
-    let queue = &mut here.channels[local];
+    let queue = &mut here.inputs[local];
     let (phase, out_vc) = (queue.phase, queue.out_vc);
     let o = usize::from(out);
     if speculative && (phase != Phase::Active || here.gates[o].credit >> out_vc & 1 == 0) {
@@ -321,12 +321,12 @@ fn traverse<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, local: 
         here.flow.comes_from(Some((here.base + (local >> shift) as u32, in_vc as u8)));
     }
     let port = here.base + u32::from(out);
-    let (link, gate) = (&mut here.links[o], &mut here.gates[o]);
-    let channel = &mut here.channels[o << shift | usize::from(out_vc)];
+    let (link, gate) = ((&here.links[o], &mut here.counts[o]), &mut here.gates[o]);
+    let channel = &mut here.outputs[o << shift | usize::from(out_vc)];
     if here.flow.send::<WATCHED>(link, gate, channel, (port, out_vc), entry, here.flow.post, waited) {
         here.flow.release::<WATCHED>(gate, channel, port, out_vc);
         masks.active &= !bit;
-        here.channels[local].phase = Phase::Idle;
+        here.inputs[local].phase = Phase::Idle;
     }
     here.taken_out.insert(out);
     here.changed = true;

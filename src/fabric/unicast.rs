@@ -22,15 +22,17 @@
 
 use super::network::{At, SwitchCfg, Tables};
 use super::switch::{Arbiters, Cx, NO_TIMER, Scratch};
-use super::wires::{AGAIN, Channel, Flow, Gate, Link, Masks, NodeInfo, Phase, Wires};
+use super::wires::{AGAIN, Flow, Gate, Input, Link, LinkCount, Masks, NodeInfo, Output, Phase, Wires};
 use super::{Join, Pipeline, PortSet, RouterCfg, switch_alloc, vc_alloc};
 use crate::kernel::Wake;
 
 /// One switch as its point-to-point units see it: its own part of each arena, so that a queue is named by its number
 /// within the switch, a link by its port.
 pub(super) struct Here<'a, const W: usize> {
-    pub channels: &'a mut [Channel],
-    pub links: &'a mut [Link],
+    pub inputs: &'a mut [Input],
+    pub outputs: &'a mut [Output],
+    pub links: &'a [Link],
+    pub counts: &'a mut [LinkCount],
     pub gates: &'a mut [Gate],
     pub masks: &'a mut [Masks],
     pub flow: &'a mut Flow,
@@ -73,10 +75,12 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
     let shift = cx.wires.flow.vc_shift;
     let ports = usize::from(cx.wires.nodes[cx.node as usize].ports);
     let mut here = Here {
-        channels: &mut cx.wires.channels[cx.first_queue..cx.first_queue + (ports << shift)],
-        links: &mut cx.wires.links[cx.base as usize..cx.base as usize + ports],
-        gates: &mut cx.wires.gates[cx.base as usize..cx.base as usize + ports],
-        masks: &mut cx.wires.masks[cx.mask_base..cx.mask_base + cx.words],
+        inputs: cx.wires.inputs.stretch_mut(cx.first_queue, ports << shift),
+        outputs: cx.wires.outputs.stretch_mut(cx.first_queue, ports << shift),
+        links: cx.wires.links.stretch(cx.base as usize, ports),
+        counts: cx.wires.counts.stretch_mut(cx.base as usize, ports),
+        gates: cx.wires.gates.stretch_mut(cx.base as usize, ports),
+        masks: cx.wires.masks.stretch_mut(cx.mask_base, cx.words),
         flow: &mut cx.wires.flow,
         scratch: &mut *cx.scratch,
         base: cx.base,
@@ -115,9 +119,11 @@ pub(super) fn tick_word<T: Tables<W>, const W: usize>(
     let (first, ports) = (info.port_base as usize, usize::from(info.ports));
     let first_queue = first << shift;
     let mut here = Here {
-        channels: &mut wires.channels[first_queue..first_queue + (ports << shift)],
-        links: &mut wires.links[first..first + ports],
-        gates: &mut wires.gates[first..first + ports],
+        inputs: wires.inputs.stretch_mut(first_queue, ports << shift),
+        outputs: wires.outputs.stretch_mut(first_queue, ports << shift),
+        links: wires.links.stretch(first, ports),
+        counts: wires.counts.stretch_mut(first, ports),
+        gates: wires.gates.stretch_mut(first, ports),
         masks: std::slice::from_mut(&mut wires.masks[info.mask_base as usize]),
         flow: &mut wires.flow,
         arbiters,
@@ -222,8 +228,8 @@ fn serve_word<const WATCHED: bool, T: Tables<W>, const W: usize>(here: &mut Here
                 continue;
             }
         }
-        let out = here.channels[local].out_port;
-        here.scratch.ask(&mut wanted, out, local);
+        let out = here.inputs[local].out_port;
+        here.scratch.word.ask(&mut wanted, out, local);
     }
     if fresh != 0 {
         here.masks[0].routed |= fresh;
@@ -277,9 +283,9 @@ pub(super) fn bits(words: &[u64], w: usize) -> impl Iterator<Item = usize> + use
 fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T, local: usize) {
     let shift = here.shift();
     let (port, vc) = ((local >> shift) as u16, here.vc(local) as u8);
-    let flit = &here.flow.pool[here.channels[local].head as usize].flit;
-    let route = tables.unicast(&At::new(here.channels, here.flow, here.node, port, vc), flit);
-    let channel = &mut here.channels[local];
+    let flit = &here.flow.pool[here.inputs[local].head as usize].flit;
+    let route = tables.unicast(&At::new(here.outputs, here.flow, here.node, port, vc), flit);
+    let channel = &mut here.inputs[local];
     channel.phase = Phase::Routed;
     channel.out_port = route.port;
     channel.allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
@@ -289,7 +295,7 @@ fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &
 #[inline]
 fn look_again<const W: usize>(here: &mut Here<'_, W>, w: usize, routed: u64) {
     for bit in each(routed & here.masks[w].routed) {
-        let channel = &mut here.channels[w << 6 | bit];
+        let channel = &mut here.inputs[w << 6 | bit];
         if channel.allowed & AGAIN != 0 {
             channel.phase = Phase::Idle;
             here.masks[w].routed &= !(1 << bit);

@@ -23,7 +23,7 @@ pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>) {
     let mut wanted: PortSet<W> = PortSet::EMPTY;
     for w in 0..words {
         for local in bits(&here.scratch.routed, w) {
-            let out = here.channels[local].out_port;
+            let out = here.inputs[local].out_port;
             let row = usize::from(out) * words;
             if !wanted.contains(out) {
                 wanted.insert(out);
@@ -45,8 +45,8 @@ pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>) {
     }
 }
 
-/// The same where queues fit one word: `wanted` has the bits of the outputs, [`Scratch::want`](super::switch::Scratch)
-/// the packets that ask for a channel there.
+/// The same where queues fit one word: `wanted` has the bits of the outputs, [`Word::want`](super::switch::Word) the
+/// packets that ask for a channel there.
 #[inline]
 pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, wanted: u64) {
     for out in each(wanted) {
@@ -54,10 +54,11 @@ pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_
         if free == 0 {
             continue;
         }
-        let want = here.scratch.want[out];
+        let want = here.scratch.word.want(out);
         if want.is_power_of_two() {
             alone::<WATCHED, W>(here, out as u16, free, want.trailing_zeros() as usize);
         } else {
+            here.scratch.want[out] = want;
             contest(here, out as u16, free);
         }
     }
@@ -82,7 +83,7 @@ fn free_channels<const W: usize>(here: &Here<'_, W>, out: usize) -> u32 {
 /// What a requester may use.
 #[inline]
 fn allowed<const W: usize>(here: &Here<'_, W>, local: usize) -> u32 {
-    here.channels[local].allowed & !AGAIN
+    here.inputs[local].allowed & !AGAIN
 }
 
 /// The number, within the switch, of channel `channel` (from the first point-to-point channel on) of an output.
@@ -97,8 +98,8 @@ fn grant<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, 
     let vc = here.flow.vcs.set + channel as u8;
     let number = number(here, out, channel);
     let gate = &mut here.gates[usize::from(out)];
-    here.flow.hold::<WATCHED>(gate, &mut here.channels[number], here.base + u32::from(out), vc, local as u16 + 1);
-    let queue = &mut here.channels[local];
+    here.flow.hold::<WATCHED>(gate, &mut here.outputs[number], here.base + u32::from(out), vc, local as u16 + 1);
+    let queue = &mut here.inputs[local];
     queue.phase = Phase::Active;
     queue.out_vc = vc;
     let masks = &mut here.masks[local >> 6];
@@ -136,10 +137,10 @@ fn alone<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, 
             usable.trailing_zeros()
         }
         VcAllocator::Separable => {
-            let channel = next_channel(usable, u32::from(here.channels[local].accept_q));
-            here.channels[local].accept_q = channel as u16 + 1;
+            let channel = next_channel(usable, u32::from(here.inputs[local].accept_q));
+            here.inputs[local].accept_q = channel as u16 + 1;
             let at = number(here, out, channel);
-            here.channels[at].grant_q = local as u16 + 1;
+            here.outputs[at].grant_q = local as u16 + 1;
             let port = (local >> here.shift()) as u16;
             if let Some(bank) = &mut here.arbiters.va_ports {
                 bank.granted(here.first_queue + at, port);
@@ -149,8 +150,8 @@ fn alone<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, 
         VcAllocator::Islip => {
             let (channel, cursor) = accept(here, out, usable, local);
             let at = number(here, out, channel);
-            here.channels[at].grant_q = local as u16 + 1;
-            here.channels[local].accept_q = cursor;
+            here.outputs[at].grant_q = local as u16 + 1;
+            here.inputs[local].accept_q = cursor;
             channel
         }
     };
@@ -161,7 +162,7 @@ fn alone<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, 
 /// over the channels of all outputs.
 #[inline]
 fn accept<const W: usize>(here: &Here<'_, W>, out: u16, offers: u32, local: usize) -> (u32, u16) {
-    let cursor = u32::from(here.channels[local].accept_q);
+    let cursor = u32::from(here.inputs[local].accept_q);
     let start = (u32::from(out) << here.shift()) + u32::from(here.flow.vcs.set);
     let from = cursor.wrapping_sub(start);
     let channel = next_channel(offers, if from < 32 { from } else { 0 });
@@ -223,7 +224,7 @@ fn separable<const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
     for w in 0..words {
         for local in bits(&here.scratch.want[row..row + words], w) {
             let usable = free & allowed(here, local);
-            let cursor = u32::from(here.channels[local].accept_q);
+            let cursor = u32::from(here.inputs[local].accept_q);
             let pick = if usable == 0 { 0 } else { 1 << next_channel(usable, cursor) };
             here.scratch.offers[local] = pick;
             picked |= pick;
@@ -234,7 +235,7 @@ fn separable<const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
         picked &= picked - 1;
         let Some(local) = pick_requester(here, out, channel) else { continue };
         grant::<true, W>(here, out, channel, local);
-        here.channels[local].accept_q = channel as u16 + 1;
+        here.inputs[local].accept_q = channel as u16 + 1;
         here.scratch.want[row + (local >> 6)] &= !(1 << (local & 63));
     }
 }
@@ -259,7 +260,7 @@ fn pick_requester<const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32
         }
         only = Some(bank.pick(here.first_queue + at, &ports)?);
     }
-    let cursor = usize::from(here.channels[at].grant_q);
+    let cursor = usize::from(here.outputs[at].grant_q);
     let (mut behind, mut first) = (None, None);
     for w in 0..words {
         for local in bits(&here.scratch.want[row..row + words], w) {
@@ -272,7 +273,7 @@ fn pick_requester<const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32
         }
     }
     let winner = behind.or(first)?;
-    here.channels[at].grant_q = winner as u16 + 1;
+    here.outputs[at].grant_q = winner as u16 + 1;
     if let (Some(bank), Some(port)) = (&mut here.arbiters.va_ports, only) {
         bank.granted(here.first_queue + at, port);
     }
@@ -298,11 +299,11 @@ fn islip<const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
         let requesters = &here.scratch.want[row..row + words];
         for channel in each(u64::from(free & open)) {
             // In turn from the cursor on, the first requester that may use this channel.
-            let from = usize::from(here.channels[first_channel + channel].grant_q);
+            let from = usize::from(here.outputs[first_channel + channel].grant_q);
             let Some(first) = next_from(requesters, from) else { return };
             let mut local = first;
             if shared >> channel & 1 == 0 {
-                while here.channels[local].allowed >> channel & 1 == 0 {
+                while here.inputs[local].allowed >> channel & 1 == 0 {
                     // One of them may, so the search ends.
                     local = next_from(requesters, local + 1).unwrap_or(first);
                 }
@@ -318,8 +319,8 @@ fn islip<const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
                 }
                 let (channel, cursor) = accept(here, out, offers, local);
                 if round == 0 {
-                    here.channels[first_channel + channel as usize].grant_q = local as u16 + 1;
-                    here.channels[local].accept_q = cursor;
+                    here.outputs[first_channel + channel as usize].grant_q = local as u16 + 1;
+                    here.inputs[local].accept_q = cursor;
                 }
                 free &= !(1 << channel);
                 here.scratch.want[row + w] &= !(1 << (local & 63));

@@ -74,7 +74,7 @@ where
     pub fn record(&mut self, tracer: Tracer) -> Result<(), TraceError> {
         assert!(self.others.is_empty(), "a divided system cannot be recorded");
         let (ports, queues, nodes) =
-            (self.first.wires.links.len(), self.first.wires.channels.len(), self.plan.nodes.len());
+            (self.first.wires.links.len(), self.first.wires.inputs.len(), self.plan.nodes.len());
         let none = (Cycle::MAX, Flit::default());
         self.first.wires.flow.seen = Some(Box::new(Seen {
             traced: vec![false; ports],
@@ -232,7 +232,7 @@ where
             View::Queue(q) => self.probe_queue(q as usize, scope),
             View::Port(port) => self.probe_port(port as usize, scope),
             View::Channel(channel) => {
-                let out = &self.first.wires.channels[channel as usize];
+                let out = &self.first.wires.outputs[channel as usize];
                 scope.bits("count", 16, u64::from(out.credits));
                 scope.bit("held", out.owner != 0);
             }
@@ -248,7 +248,7 @@ where
     }
 
     fn probe_queue(&self, q: usize, scope: &mut Scope<'_>) {
-        let queue = &self.first.wires.channels[q];
+        let queue = &self.first.wires.inputs[q];
         let head = self.first.wires.head(q).map(|(flit, _)| flit);
         scope.bits("flits", 16, u64::from(queue.len));
         scope.state("phase", &PHASES, queue.phase as u64);

@@ -57,11 +57,12 @@ pub enum Phase {
     Fork,
 }
 
-/// One virtual channel of one port, both directions: 32 bytes, so that whatever touches a channel touches one line of
-/// the cache. Input side: a list in the pool and the state of the packet at its head. Output side: credits and owner.
+/// Input side of a virtual channel of a port: a list in the pool and the state of the packet at its head. 24 bytes.
+///
+/// The two sides of a channel have nothing to do with each other: flits of one link enter the input side, flits that come
+/// from other ports leave by the output side. They stand apart, so that who looks at credits looks at nothing else.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
-pub(super) struct Channel {
+pub(super) struct Input {
     pub head: u32,
     pub tail: u32,
     /// Low bits of the cycle in which the last flit left.
@@ -72,36 +73,42 @@ pub(super) struct Channel {
     pub len: u16,
     /// Output port of the packet at the head; in [`Phase::Fork`] the number of its fork record.
     pub out_port: u16,
-    /// Output side: free places at the far end, as far as this side knows.
-    pub credits: u16,
-    /// Output side: all places at the far end.
-    pub depth: u16,
-    /// Output side: local number of the input queue whose packet holds the channel, plus one; 0 if it is free.
-    pub owner: u16,
-    /// Output side: the queue that channel allocation serves first (separable, iSLIP).
-    pub grant_q: u16,
-    /// Input side: the channel that is picked or accepted first, counted over all outputs (separable, iSLIP).
+    /// The output channel that is picked or accepted first, counted over all outputs (separable, iSLIP).
     pub accept_q: u16,
     pub out_vc: u8,
     pub phase: Phase,
 }
 
-impl Channel {
-    pub const IDLE: Channel = Channel {
+impl Input {
+    pub const IDLE: Input = Input {
         head: NONE,
         tail: NONE,
         last_pop: 0,
         allowed: 0,
         len: 0,
         out_port: 0,
-        credits: 0,
-        depth: 0,
-        owner: 0,
-        grant_q: 0,
         accept_q: 0,
         out_vc: 0,
         phase: Phase::Idle,
     };
+}
+
+/// Output side of a virtual channel of a port: credits and owner. 8 bytes, so that the channels of a port are one line of
+/// the cache.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Output {
+    /// Free places at the far end, as far as this side knows.
+    pub credits: u16,
+    /// All places at the far end.
+    pub depth: u16,
+    /// Local number of the input queue whose packet holds the channel, plus one; 0 if it is free.
+    pub owner: u16,
+    /// The queue that channel allocation serves first (separable, iSLIP).
+    pub grant_q: u16,
+}
+
+impl Output {
+    pub const IDLE: Output = Output { credits: 0, depth: 0, owner: 0, grant_q: 0 };
 }
 
 /// What the allocators of a switch scan: 64 of its input queues a word, one bit a queue. 24 bytes.
@@ -115,7 +122,7 @@ pub(super) struct Masks {
     pub active: u64,
 }
 
-/// The bit of [`Channel::allowed`] that says that route computation is asked again.
+/// The bit of [`Input::allowed`] that says that route computation is asked again.
 pub(super) const AGAIN: u32 = 1 << 31;
 
 /// One flit in the pool.
@@ -128,9 +135,8 @@ pub(super) struct Slot {
 }
 
 /// The sending side of a link. Links are pairs, so the peer of an output is also the upstream of the input of the
-/// same port. 64 bytes with what it has carried.
+/// same port. 16 bytes that never change; what the link has carried stands elsewhere.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
 pub(super) struct Link {
     pub to_port: u32,
     pub to_node: u32,
@@ -138,7 +144,6 @@ pub(super) struct Link {
     pub ahead: u32,
     /// Cycles from the queue of this port to the credit counter at the far end.
     pub back: u32,
-    pub count: LinkCount,
 }
 
 /// What allocation asks about all channels of an output at once: 8 bytes, so that those of a system stay close.
@@ -218,8 +223,11 @@ pub(super) struct Seen {
 #[derive(Clone, Debug)]
 pub struct Wires {
     pub(super) nodes: NodeArena<NodeInfo>,
-    pub(super) channels: Arena<Channel>,
+    pub(super) inputs: Arena<Input>,
+    pub(super) outputs: Arena<Output>,
     pub(super) links: Arena<Link>,
+    /// What each port has sent.
+    pub(super) counts: Arena<LinkCount>,
     pub(super) gates: Arena<Gate>,
     pub(super) masks: Arena<Masks>,
     pub(super) flow: Flow,
@@ -308,6 +316,29 @@ impl Crossing {
     }
 }
 
+/// Appends a flit of the pool, which is nobody's successor, to an input queue.
+#[inline(always)]
+fn append(queue: &mut Input, pool: &mut [Slot], entry: u32) {
+    let last = std::mem::replace(&mut queue.tail, entry);
+    if queue.len == 0 {
+        queue.head = entry;
+    } else {
+        pool[last as usize].next = entry;
+    }
+    queue.len += 1;
+}
+
+/// A credit reaches the counter of an output channel.
+#[inline(always)]
+fn credit(out: &mut Output, gate: &mut Gate, vc: u32) {
+    out.credits += 1;
+    gate.credit |= 1 << vc;
+    if out.owner == DRAINING && out.credits == out.depth {
+        out.owner = 0;
+        gate.free |= 1 << vc;
+    }
+}
+
 /// The owner of a channel whose packet has left, and whose tail's credit has not come back yet.
 const DRAINING: u16 = u16::MAX;
 
@@ -366,7 +397,7 @@ impl Wires {
         let narrow = plan.links.iter().any(|link| link.cycles_per_flit > 1);
         let unicast = (1u64 << plan.vcs.unicast) - 1;
         let switches = plan.count(NodeKind::Switch) as u32;
-        let unlinked = Link { to_port: NONE, to_node: NONE, ahead: 1, back: 1, count: LinkCount::default() };
+        let unlinked = Link { to_port: NONE, to_node: NONE, ahead: 1, back: 1 };
         let part = |(part, home): (usize, &std::ops::Range<u32>)| {
             let (from, ports) = (home.start as usize, home.len());
             let first_mask = mask_bases[part] as usize;
@@ -396,8 +427,10 @@ impl Wires {
             };
             Wires {
                 nodes: NodeArena::of(&nodes, division.inner(part), division.end_nodes(part)),
-                channels: Arena::new(from << vc_shift, vec![Channel::IDLE; ports << vc_shift]),
+                inputs: Arena::new(from << vc_shift, vec![Input::IDLE; ports << vc_shift]),
+                outputs: Arena::new(from << vc_shift, vec![Output::IDLE; ports << vc_shift]),
                 links: Arena::new(from, vec![unlinked; ports]),
+                counts: Arena::new(from, vec![LinkCount::default(); ports]),
                 gates: Arena::new(from, vec![Gate { free: u32::MAX, credit: 0 }; ports]),
                 masks: Arena::new(first_mask, vec![Masks::default(); mask_bases[part + 1] as usize - first_mask]),
                 flow,
@@ -428,21 +461,22 @@ impl Wires {
                     let processing = if at_switch { cfg.router.credit_delay } else { 0 };
                     let ahead = u32::from(link.latency) + u32::from(link.cycles_per_flit);
                     let back = u32::from(link.latency) + 1 + u32::from(processing);
-                    wires.links[at as usize] = Link { to_port, to_node: there.0, ahead, back, ..unlinked };
+                    wires.links[at as usize] = Link { to_port, to_node: there.0, ahead, back };
                     if let Some(busy) = wires.flow.busy.get_mut(at as usize) {
                         busy.cycles_per_flit = link.cycles_per_flit;
                     }
                     for vc in 0..plan.vcs.total() {
                         let queue = wires.queue(at, vc);
                         let depth = depths(link, vc);
-                        (wires.channels[queue].credits, wires.channels[queue].depth) = (depth, depth);
+                        let out = &mut wires.outputs[queue];
+                        (out.credits, out.depth) = (depth, depth);
                         wires.gates[at as usize].credit |= u32::from(depth > 0) << vc;
                     }
                 }
             }
             if cfg.monitors {
                 for wires in &mut parts {
-                    wires.flow.monitor = Some(Box::new(super::monitor::Monitor::new(&wires.channels)));
+                    wires.flow.monitor = Some(Box::new(super::monitor::Monitor::new(&wires.outputs)));
                 }
             }
             parts
@@ -498,14 +532,14 @@ impl Wires {
     pub(super) fn is_occupied(&self, node: u32) -> bool {
         let info = &self.nodes[node as usize];
         let from = info.mask_base as usize;
-        self.masks[from..from + usize::from(info.words)].iter().any(|word| word.occupied != 0)
+        self.masks.stretch(from, usize::from(info.words)).iter().any(|word| word.occupied != 0)
     }
 
     /// Lets the packet with owner number `owner` hold an output channel; 0 frees it.
     #[inline(always)]
     pub(super) fn hold(&mut self, port: u32, vc: u8, owner: u16) {
         let q = self.queue(port, vc);
-        self.flow.hold::<true>(&mut self.gates[port as usize], &mut self.channels[q], port, vc, owner);
+        self.flow.hold::<true>(&mut self.gates[port as usize], &mut self.outputs[q], port, vc, owner);
     }
 
     /// Whether a packet may start on a channel of a block's port: there is a credit, and if channels are kept until the
@@ -513,24 +547,16 @@ impl Wires {
     #[inline]
     fn may_start(&self, port: u32, vc: u8) -> bool {
         let q = self.queue(port, vc);
-        let credits = self.channels[q].credits;
-        credits > 0 && (self.flow.vcs.is_set(vc) || !self.flow.drains || credits == self.channels[q].depth)
+        let credits = self.outputs[q].credits;
+        credits > 0 && (self.flow.vcs.is_set(vc) || !self.flow.drains || credits == self.outputs[q].depth)
     }
 
-    /// Appends a flit of the pool to input queue `q` of a node.
+    /// Sets the occupancy bit of a queue.
     #[inline(always)]
-    fn append(&mut self, node: u32, q: usize, entry: u32) {
-        let channel = &mut self.channels[q];
-        let before = std::mem::replace(&mut channel.tail, entry);
-        channel.len += 1;
-        if channel.len == 1 {
-            channel.head = entry;
-            let info = &self.nodes[node as usize];
-            let local = q as u32 - (info.port_base << self.flow.vc_shift);
-            self.masks[(info.mask_base + (local >> 6)) as usize].occupied |= 1 << (local & 63);
-        } else {
-            self.flow.pool[before as usize].next = entry;
-        }
+    fn occupy(&mut self, node: u32, q: usize) {
+        let info = &self.nodes[node as usize];
+        let local = q as u32 - (info.port_base << self.flow.vc_shift);
+        self.masks[(info.mask_base + (local >> 6)) as usize].occupied |= 1 << (local & 63);
     }
 
     /// Appends what a switch's own engine made to its input queue.
@@ -539,13 +565,14 @@ impl Wires {
         let (q, entry) = (self.queue(port, flit.tag.vc()), self.flow.store(flit));
         self.flow.pool[entry as usize].ready = ready as u32;
         self.flow.note(q, entry, super::Moved::Entered { ready });
-        self.append(node, q, entry);
+        append(&mut self.inputs[q], &mut self.flow.pool, entry);
+        self.occupy(node, q);
     }
 
     /// The flit at the head of a queue, and whether it may be served in this cycle (or else from when on).
     #[inline]
     pub(super) fn head(&self, q: usize) -> Option<(Flit, Result<(), Cycle>)> {
-        let channel = &self.channels[q];
+        let channel = &self.inputs[q];
         if channel.len == 0 {
             return None;
         }
@@ -563,7 +590,7 @@ impl Wires {
         let local = (port - info.port_base) << self.flow.vc_shift | u32::from(vc);
         let occupied = &mut self.masks[(info.mask_base + (local >> 6)) as usize].occupied;
         let q = (port as usize) << self.flow.vc_shift | usize::from(vc);
-        let (channel, link, bit) = (&mut self.channels[q], &self.links[port as usize], 1 << (local & 63));
+        let (channel, link, bit) = (&mut self.inputs[q], &self.links[port as usize], 1 << (local & 63));
         let (entry, waited) = if self.flow.watched {
             let (entry, waited) = self.flow.unlink::<true>(channel, u32::from(vc), link, occupied, bit);
             self.flow.note(q, entry, super::Moved::Left);
@@ -588,8 +615,9 @@ impl Wires {
     pub(super) fn send(&mut self, port: u32, vc: u8, flit: Flit, pipeline: u16, waited: u32) {
         let q = self.queue(port, vc);
         let entry = self.flow.store(flit);
-        let (link, gate) = (&mut self.links[port as usize], &mut self.gates[port as usize]);
-        let out = &mut self.channels[q];
+        let link = (&self.links[port as usize], &mut self.counts[port as usize]);
+        let gate = &mut self.gates[port as usize];
+        let out = &mut self.outputs[q];
         if self.flow.watched || self.flow.seen.is_some() {
             self.flow.send::<true>(link, gate, out, (port, vc), entry, pipeline, waited);
         } else {
@@ -624,29 +652,26 @@ impl Wires {
     /// Flits enter their queues, credits their counters, and those they reach wake.
     fn deliver(&mut self, arrivals: &[Arrival], returns: &[Return]) {
         let shift = self.flow.vc_shift;
+        // The system is whole: its arenas begin at 0.
+        let (inputs, outputs, gates) = (self.inputs.items_mut(), self.outputs.items_mut(), self.gates.items_mut());
+        let (masks, pool) = (self.masks.items_mut(), &mut self.flow.pool[..]);
         for &Arrival { queue, node, entry } in arrivals {
-            self.append(node, queue as usize, entry);
+            append(&mut inputs[queue as usize], pool, entry);
+            let info = &self.nodes[node as usize];
+            let local = queue - (info.port_base << shift);
+            masks[(info.mask_base + (local >> 6)) as usize].occupied |= 1 << (local & 63);
             self.wake.insert(node);
         }
-        // The system is whole: its arenas begin at 0.
-        let (channels, gates) = (self.channels.items_mut(), self.gates.items_mut());
         for back in returns {
-            let out = &mut channels[back.queue as usize];
-            out.credits += 1;
-            let vc = back.queue & ((1 << shift) - 1);
-            let gate = &mut gates[(back.queue >> shift) as usize];
-            gate.credit |= 1 << vc;
-            if out.owner == DRAINING && out.credits == out.depth {
-                out.owner = 0;
-                gate.free |= 1 << vc;
-            }
+            let port = back.queue >> shift;
+            credit(&mut outputs[back.queue as usize], &mut gates[port as usize], back.queue & ((1 << shift) - 1));
             let node = &self.nodes[back.node as usize];
             if node.heeds {
                 self.wake.insert(back.node);
             }
             if node.traced
                 && let Some(seen) = &mut self.flow.seen
-                && seen.traced[(back.queue >> shift) as usize]
+                && seen.traced[port as usize]
             {
                 seen.channels.push(back.queue);
             }
@@ -668,27 +693,21 @@ impl Wires {
             // Low bits of a cycle that is close.
             let wait = self.flow.pool[entry as usize].ready.wrapping_sub(now as u32);
             self.flow.note(queue as usize, entry, super::Moved::Entered { ready: now + u64::from(wait) });
-            self.append(node, queue as usize, entry);
+            append(&mut self.inputs[queue as usize], &mut self.flow.pool, entry);
+            self.occupy(node, queue as usize);
             self.wake.insert(node);
         }
         for back in returns {
-            let out = &mut self.channels[back.queue as usize];
-            out.credits += 1;
             let (port, vc) = (back.queue >> shift, back.queue & channel_bits);
-            let gate = &mut self.gates[port as usize];
-            gate.credit |= 1 << vc;
-            if out.owner == DRAINING && out.credits == out.depth {
-                out.owner = 0;
-                gate.free |= 1 << vc;
-            }
+            credit(&mut self.outputs[back.queue as usize], &mut self.gates[port as usize], vc);
             if self.nodes[back.node as usize].heeds {
                 self.wake.insert(back.node);
             }
             if let Some(monitor) = &mut self.flow.monitor {
                 if self.flow.home.contains(&self.links[port as usize].to_port) {
-                    monitor.credit_arrived(back.queue as usize, &self.channels, &self.links, shift);
+                    monitor.credit_arrived(back.queue as usize, &self.inputs, &self.outputs, &self.links, shift);
                 } else {
-                    monitor.credit_crossed(back.queue as usize, &self.channels);
+                    monitor.credit_crossed(back.queue as usize, &self.outputs);
                 }
             }
             if let Some(seen) = &mut self.flow.seen
@@ -833,7 +852,7 @@ impl Flow {
     #[inline(always)]
     pub fn unlink<const WATCHED: bool>(
         &mut self,
-        channel: &mut Channel,
+        channel: &mut Input,
         vc: u32,
         link: &Link,
         occupied: &mut u64,
@@ -872,9 +891,9 @@ impl Flow {
     #[inline(always)]
     pub fn send<const WATCHED: bool>(
         &mut self,
-        link: &mut Link,
+        (link, count): (&Link, &mut LinkCount),
         gate: &mut Gate,
-        out: &mut Channel,
+        out: &mut Output,
         (port, vc): (u32, u8),
         entry: u32,
         pipeline: u16,
@@ -889,12 +908,12 @@ impl Flow {
         let flit = slot.flit.on(vc);
         *slot = Slot { flit, next: NONE, ready: ready as u32 };
         if vc < self.vcs.set {
-            link.count.set += 1;
+            count.set += 1;
         } else {
-            link.count.unicast += 1;
+            count.unicast += 1;
         }
-        link.count.waited += u64::from(waited);
-        link.count.packets += u64::from(flit.tag.head());
+        count.waited += u64::from(waited);
+        count.packets += u64::from(flit.tag.head());
         let queue = (link.to_port << self.vc_shift) + u32::from(vc);
         let arrival = Arrival { queue, node: link.to_node, entry };
         if WATCHED {
@@ -935,7 +954,7 @@ impl Flow {
 
     /// Lets the packet with owner number `owner` hold channel `vc` of system-wide port `port`; 0 frees it.
     #[inline(always)]
-    pub fn hold<const WATCHED: bool>(&mut self, gate: &mut Gate, out: &mut Channel, port: u32, vc: u8, owner: u16) {
+    pub fn hold<const WATCHED: bool>(&mut self, gate: &mut Gate, out: &mut Output, port: u32, vc: u8, owner: u16) {
         out.owner = owner;
         gate.free = gate.free & !(1 << vc) | u32::from(owner == 0) << vc;
         if WATCHED
@@ -948,9 +967,12 @@ impl Flow {
 
     /// Frees a point-to-point channel whose tail is being sent: now, or when the tail's credit is back.
     #[inline(always)]
-    pub fn release<const WATCHED: bool>(&mut self, gate: &mut Gate, out: &mut Channel, port: u32, vc: u8) {
-        let owner = if self.drains { DRAINING } else { 0 };
-        self.hold::<WATCHED>(gate, out, port, vc, owner);
+    pub fn release<const WATCHED: bool>(&mut self, gate: &mut Gate, out: &mut Output, port: u32, vc: u8) {
+        if self.drains {
+            self.hold::<WATCHED>(gate, out, port, vc, DRAINING);
+        } else {
+            self.hold::<WATCHED>(gate, out, port, vc, 0);
+        }
     }
 
     /// Whether anybody looks at single events; see [`Flow::watched`].
@@ -1009,7 +1031,7 @@ impl Io<'_> {
     /// How many flits are queued at an input.
     #[inline]
     pub fn queued(&self, port: u16, vc: u8) -> usize {
-        usize::from(self.wires.channels[self.wires.queue(self.wires.port(self.node, port), vc)].len)
+        usize::from(self.wires.inputs[self.wires.queue(self.wires.port(self.node, port), vc)].len)
     }
 
     /// Takes the flit at the head of an input queue; its credit travels back.
@@ -1028,7 +1050,7 @@ impl Io<'_> {
     pub fn can_send(&self, port: u16, vc: u8) -> bool {
         let at = self.wires.port(self.node, port);
         self.sent >> port & 1 == 0
-            && self.wires.channels[self.wires.queue(at, vc)].credits > 0
+            && self.wires.outputs[self.wires.queue(at, vc)].credits > 0
             && self.wires.is_free(at).is_ok()
     }
 
@@ -1070,7 +1092,7 @@ impl Io<'_> {
     /// Credits of an output channel.
     #[inline]
     pub fn credits(&self, port: u16, vc: u8) -> u16 {
-        self.wires.channels[self.wires.queue(self.wires.port(self.node, port), vc)].credits
+        self.wires.outputs[self.wires.queue(self.wires.port(self.node, port), vc)].credits
     }
 
     /// Sends a flit.

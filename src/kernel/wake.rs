@@ -46,8 +46,11 @@ impl WakeSet {
     #[inline]
     pub fn insert(&mut self, block: u32) {
         let word = (block >> 6) as usize;
-        self.words[word] |= 1 << (block & 63);
-        self.summary[word >> 6] |= 1 << (word & 63);
+        let bits = &mut self.words[word];
+        if *bits == 0 {
+            self.summary[word >> 6] |= 1 << (word & 63);
+        }
+        *bits |= 1 << (block & 63);
     }
 
     /// Whether a block is in the set.

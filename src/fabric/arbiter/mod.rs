@@ -32,43 +32,43 @@ pub enum Policy {
 
 /// All arbiters of one kind in a system, with one policy.
 #[derive(Clone, Debug)]
-pub enum Bank<const W: usize> {
-    /// See [`Policy::RoundRobin`].
-    RoundRobin(RoundRobin),
-    /// See [`Policy::Matrix`].
-    Matrix(Matrix<W>),
-    /// See [`Policy::Fixed`].
-    Fixed,
+pub struct Bank<const W: usize> {
+    policy: Policy,
+    /// Empty with another policy than [`Policy::RoundRobin`].
+    cursors: RoundRobin,
+    /// Empty with another policy than [`Policy::Matrix`].
+    matrices: Matrix<W>,
 }
 
 impl<const W: usize> Bank<W> {
     /// `count` arbiters over requesters `0..requesters`.
     pub fn new(policy: Policy, count: usize, requesters: usize) -> Bank<W> {
         assert!(requesters <= PortSet::<W>::CAPACITY, "{requesters} requesters need wider port sets");
-        match policy {
-            Policy::RoundRobin => Bank::RoundRobin(RoundRobin::new(count)),
-            Policy::Matrix => Bank::Matrix(Matrix::new(count, requesters)),
-            Policy::Fixed => Bank::Fixed,
+        let of = |kind: Policy| if kind == policy { count } else { 0 };
+        Bank {
+            policy,
+            cursors: RoundRobin::new(of(Policy::RoundRobin)),
+            matrices: Matrix::new(of(Policy::Matrix), requesters),
         }
     }
 
     /// The requester that arbiter `arbiter` would serve.
     #[inline]
     pub fn pick(&self, arbiter: usize, requests: &PortSet<W>) -> Option<u16> {
-        match self {
-            Bank::RoundRobin(bank) => bank.pick(arbiter, requests),
-            Bank::Matrix(bank) => bank.pick(arbiter, requests),
-            Bank::Fixed => fixed::pick(requests),
+        match self.policy {
+            Policy::RoundRobin => self.cursors.pick(arbiter, requests),
+            Policy::Matrix => self.matrices.pick(arbiter, requests),
+            Policy::Fixed => fixed::pick(requests),
         }
     }
 
     /// Tells the arbiter that `winner` was served.
     #[inline]
     pub fn granted(&mut self, arbiter: usize, winner: u16) {
-        match self {
-            Bank::RoundRobin(bank) => bank.granted(arbiter, winner),
-            Bank::Matrix(bank) => bank.granted(arbiter, winner),
-            Bank::Fixed => {}
+        match self.policy {
+            Policy::RoundRobin => self.cursors.granted(arbiter, winner),
+            Policy::Matrix => self.matrices.granted(arbiter, winner),
+            Policy::Fixed => {}
         }
     }
 
@@ -76,17 +76,17 @@ impl<const W: usize> Bank<W> {
     /// A matrix remembers it; a round-robin cursor stays behind the winner alone, so that nobody starves.
     #[inline]
     pub fn also_granted(&mut self, arbiter: usize, port: u16) {
-        if let Bank::Matrix(bank) = self {
-            bank.granted(arbiter, port);
+        if self.policy == Policy::Matrix {
+            self.matrices.granted(arbiter, port);
         }
     }
 
     /// Bytes of state per arbiter.
     pub fn bytes_each(&self) -> usize {
-        match self {
-            Bank::RoundRobin(_) => 2,
-            Bank::Matrix(bank) => bank.bytes_each(),
-            Bank::Fixed => 0,
+        match self.policy {
+            Policy::RoundRobin => 2,
+            Policy::Matrix => self.matrices.bytes_each(),
+            Policy::Fixed => 0,
         }
     }
 }
