@@ -22,7 +22,8 @@ links, the engines and which operand came last there, time-outs, and the partici
 the latency exactly.
 
   PIUMA            the last word of every collective and scan, or the word that --packet names; of a collective of several
-                   segments the one that ended last, or the one that --collective NAME.NUMBER names
+                   segments the one that ended last, or the one that --collective NAME.NUMBER names; of a collective that
+                   programs call every call, or the one that --collective NAME.NUMBER names, from 0
   hosts            the rank that was done last: its rounds, and the partners and messages that they waited for
   armed, PBV       the slowest round of every collective that ended at every participant, or the round that --packet names
   traffic          the packet that took longest, or the one that --packet SOURCE:NUMBER names: the end point that sent it and
@@ -103,7 +104,9 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         if known.is_empty() {
             return Err("error: the result has no collectives; --packet names packets".into());
         }
-        if !known.contains(&name.as_str()) {
+        let number = name.rsplit_once('.').filter(|(_, number)| number.parse::<usize>().is_ok());
+        let call = number.is_some_and(|(base, _)| scenario.collectives.iter().any(|of| of.called && of.name == base));
+        if !call && !known.contains(&name.as_str()) {
             return Err(super::unknown("the result has no collective", name, &known));
         }
     }

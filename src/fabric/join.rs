@@ -26,7 +26,7 @@
 //! what the bump grants. Timing: what arrives in the queue at the start of cycle t can be sent on in cycle t, so a bump
 //! that passes everything on at once adds the latency of its half-link and one cycle for the edge at its input.
 
-use super::wires::Io;
+use super::wires::{Input, Io};
 use super::{Flit, Vcs};
 use crate::kernel::{Cycle, Wake};
 
@@ -40,34 +40,30 @@ pub struct JoinCx<'a, T> {
     /// The present cycle.
     pub now: Cycle,
     /// Results that stand in the queues of the engine's crossbar input.
-    pub queued: Queued,
+    pub queued: Queued<'a>,
 }
 
 /// How many results stand in each channel's queue of an engine's crossbar input.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Queued([u16; 32]);
+pub struct Queued<'a>(&'a [Input]);
 
-impl Queued {
+impl<'a> Queued<'a> {
+    /// The queues of the engine's port.
+    #[inline]
+    pub(super) fn of(queues: &'a [Input]) -> Self {
+        Queued(queues)
+    }
+
     /// All channels together.
     #[inline]
     pub fn all(&self) -> usize {
-        self.0.iter().map(|&queued| usize::from(queued)).sum()
+        self.0.iter().map(|queue| usize::from(queue.len)).sum()
     }
 
     /// Those of one channel.
     #[inline]
     pub fn on(&self, vc: u8) -> usize {
-        usize::from(self.0[usize::from(vc)])
-    }
-}
-
-impl FromIterator<u16> for Queued {
-    /// Counts of the channels from 0 on; further than a tag can name none is looked at.
-    #[inline]
-    fn from_iter<I: IntoIterator<Item = u16>>(counts: I) -> Queued {
-        let mut queued = Queued::default();
-        queued.0.iter_mut().zip(counts).for_each(|(queued, count)| *queued = count);
-        queued
+        self.0.get(usize::from(vc)).map_or(0, |queue| usize::from(queue.len))
     }
 }
 

@@ -28,7 +28,7 @@ use super::arbiter::{Bank, Policy};
 use super::network::{SwitchCfg, Tables};
 use super::router::{RouterCfg, SwitchAllocator, VcAllocator};
 use super::wires::{NONE, Wires};
-use super::{Join, JoinCx, PortSet, Vcs, forward, unicast};
+use super::{Join, JoinCx, PortSet, Queued, Vcs, forward, unicast};
 use crate::kernel::Wake;
 use std::ops::Range;
 
@@ -347,7 +347,8 @@ impl<T, J, const W: usize> Cx<'_, T, J, W> {
 pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx<'_, T, J, W>) -> Wake {
     if cx.engine != u16::MAX && !cx.join.asleep() {
         let at = cx.base + u32::from(cx.engine);
-        let queued = (0..cx.wires.flow.vcs.total()).map(|vc| cx.wires.inputs[cx.wires.queue(at, vc)].len).collect();
+        let queues = cx.wires.inputs.stretch(cx.wires.queue(at, 0), 1 << cx.wires.flow.vc_shift);
+        let queued = Queued::of(queues);
         let out = cx.join.tick(&JoinCx { tables: cx.tables, switch: cx.node, now: cx.wires.flow.now, queued });
         if let Some(result) = out.result {
             // As with arrivals: point-to-point packets walk through the front stages, the others wait them out.

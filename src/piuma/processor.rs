@@ -233,6 +233,8 @@ pub struct Processor {
     local: Vec<u64>,
     scratchpad: Vec<u64>,
     calls: Vec<Call>,
+    /// Whether jobs keep the cycles in which their words land.
+    keeps_times: bool,
     reports: Vec<Report>,
     handled: u64,
     halted: u32,
@@ -260,6 +262,7 @@ impl Processor {
             local: Vec::new(),
             scratchpad: Vec::new(),
             calls: Vec::new(),
+            keeps_times: false,
             reports: Vec::new(),
             handled: 0,
             halted: 0,
@@ -324,6 +327,11 @@ impl Processor {
         self.grow(first + words.len() as u64);
         self.local[first as usize..][..words.len()].copy_from_slice(words);
         true
+    }
+
+    /// Lets the jobs of all calls keep the cycles in which their words land; before the first cycle.
+    pub fn keep_times(&mut self) {
+        self.keeps_times = true;
     }
 
     /// The calls, in the order in which they were issued.
@@ -933,6 +941,9 @@ impl Processor {
             }
             if let Some((select, inclusive)) = role.scan {
                 job.scan(select, inclusive);
+            }
+            if self.keeps_times {
+                job.keep_times();
             }
             self.calls[at].input = input;
             self.calls[at].job = Some(core.jobs().len());

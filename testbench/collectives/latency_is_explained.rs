@@ -17,13 +17,17 @@ fn explained(text: &str, packet: Option<u64>) -> RunResult {
         .unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Every collective that has ended is explained, to the cycle.
+/// Every collective that has ended, and every call of one that has, is explained, to the cycle.
 fn assert_whole(result: &RunResult, what: &str) -> usize {
-    let ended: Vec<_> = result.document.collectives.iter().filter(|found| found.latency_cycles.is_some()).collect();
+    let document = &result.document;
+    let collectives = document.collectives.iter().filter_map(|found| found.latency_cycles.map(|cycles| (cycles, None)));
+    let calls = document.programs.iter().flat_map(|programs| &programs.calls);
+    let calls = calls.filter_map(|call| Some((call.end_cycle? - call.first_call_cycle, Some(call.last_call_cycle))));
+    let ended: Vec<(u64, Option<u64>)> = collectives.chain(calls).collect();
     assert_eq!(result.why.len(), ended.len(), "{what}: {:?}", result.notes);
-    for (why, collective) in result.why.iter().zip(&ended) {
+    for (why, &(latency, last_call)) in result.why.iter().zip(&ended) {
         let at = format!("{what}: {}", why.collective);
-        assert_eq!(Some(why.latency_cycles), collective.latency_cycles, "{at}");
+        assert_eq!((why.latency_cycles, why.last_contribution), (latency, last_call), "{at}");
         assert_eq!(why.parts.first().map_or(why.start_cycle, |part| part.from), why.start_cycle, "{at}");
         assert_eq!(why.parts.last().map_or(why.end_cycle, |part| part.to), why.end_cycle, "{at}");
         assert!(why.parts.windows(2).all(|pair| pair[0].to == pair[1].from), "{at}: {:?}", why.parts);
@@ -48,7 +52,7 @@ fn shipped(most_switches: u32) -> usize {
         let loaded = load_text(path, text, base.parent().unwrap(), stem(path), &[]).unwrap_or_else(|p| panic!("{p}"));
         let scenario = &loaded.scenario;
         if scenario.family != Family::Piuma
-            || !scenario.collectives.iter().any(|of| !of.called)
+            || scenario.collectives.is_empty()
             || scenario.topology.switches() > most_switches
         {
             continue;
@@ -149,6 +153,40 @@ fn two_hundred_random_ones_add_up() {
         seen.extend(result.why.iter().flat_map(|why| &why.parts).map(|part| part.kind));
     }
     assert!(Kind::ALL.iter().filter(|kind| seen.contains(kind)).count() >= 12, "{seen:?}");
+}
+
+/// Cores of a random system that come one after the other and call collectives back to back, some while others run.
+fn calling(rng: &mut Rng) -> String {
+    let mut below = |most: u64| rng.below(most);
+    let topology = ["kind = \"die\"", "kind = \"die\"\ntiles = 6", "kind = \"mesh\"\nsize = [3, 2]"][below(3) as usize];
+    let (elements, apart, ids, stages) = (1 + below(40), below(60), below(2), 1 + below(4));
+    let memory = ["\"unlimited\"", "25.6"][below(2) as usize];
+    format!(
+        "family = \"piuma\"\n[topology]\n{topology}\n[switch]\npipeline_stages = {stages}\n[memory]\nbandwidth_gbps = {memory}\n\
+         [[collective]]\nname = \"sum\"\nkind = \"allreduce\"\ndtype = \"f64\"\nid = 0\ncalled = true\n\
+         [[collective]]\nname = \"largest\"\nkind = \"reduce\"\nop = \"max\"\ndtype = \"f64\"\nid = 1\nreceiver = 2\ncalled = true\n\
+         [[collective]]\nname = \"all\"\nkind = \"barrier\"\nid = 2\ncalled = true\n\
+         [[program]]\ntext = \"\"\"\n.random 0, {elements}, f64\nmul r1, %core, {apart}\ncompute r1\n\
+         allreduce.nb r2, 0, 0, 0x10000, {elements}\nallreduce.nb r3, 0, 0, 0x20000, {elements}\nwait r2\nwait r3\n\
+         barrier 2\nreduce {ids}, 0, 0x30000, {elements}\n\"\"\"\n"
+    )
+    .replace("reduce 0,", "allreduce 0,")
+}
+
+#[test]
+fn a_hundred_random_programs_that_call_add_up() {
+    let mut rng = Rng::new(21, 12);
+    for number in 0..100 {
+        let text = calling(&mut rng);
+        let result = explained(&text, None);
+        assert!(assert_whole(&result, &format!("number {number}:\n{text}")) >= 4, "{text}");
+        let [first, second] =
+            ["sum.0", "sum.1"].map(|name| result.why.iter().find(|why| why.collective == name).unwrap());
+        // The second call began when the first was complete.
+        assert!(second.end_cycle > first.end_cycle);
+        assert!(cycles(second, Kind::Call) > cycles(first, Kind::Call), "{:?}\n{:?}", first.parts, second.parts);
+        assert!(cycles(second, Kind::Call) + 60 * 12 > first.latency_cycles, "{:?}", second.parts);
+    }
 }
 
 const DIE: &str = "family = \"piuma\"\n[topology]\nkind = \"die\"\n[memory]\nbandwidth_gbps = \"unlimited\"\n[[collective]]\nkind = \"allreduce\"\n";

@@ -120,21 +120,38 @@ pub fn report(scenario: &Scenario, built: &[Built], system: &System, oracle: boo
     (result, checks)
 }
 
-/// The calls of one collective.
-fn calls(collective: &Collective, built: &Built, system: &System, oracle: bool) -> Vec<CallResult> {
+/// A participant's part in a call: its end point, the call, and the job once that has started.
+pub type Part<'a> = (usize, &'a Call, Option<&'a Job>);
+
+/// What has been called of a collective, call by call: the parts of those participants that got that far.
+pub fn parts<'a>(collective: &Collective, system: &'a System) -> Vec<Vec<Part<'a>>> {
     let id = collective.id as u16;
-    let of = |end: u32| -> Vec<(&Call, Option<&Job>)> {
+    let of = |&end: &u32| -> Vec<Part<'a>> {
         let point = system.end(end as usize);
         let calls = point.processor.iter().flat_map(|processor| processor.calls()).filter(|call| call.id == id);
-        calls.map(|call| (call, point.core.as_ref().and_then(|core| core.jobs().get(call.job?)))).collect()
+        let job = |call: &Call| point.core.as_ref().and_then(|core| core.jobs().get(call.job?));
+        calls.map(|call| (end as usize, call, job(call))).collect()
     };
-    let all: Vec<Vec<(&Call, Option<&Job>)>> = collective.participants.iter().map(|&end| of(end)).collect();
+    let all: Vec<Vec<Part<'a>>> = collective.participants.iter().map(of).collect();
     let most = all.iter().map(Vec::len).max().unwrap_or(0);
-    (0..most)
-        .map(|number| {
-            let parts: Vec<(&Call, Option<&Job>)> = all.iter().filter_map(|calls| calls.get(number).copied()).collect();
+    (0..most).map(|number| all.iter().filter_map(|calls| calls.get(number).copied()).collect()).collect()
+}
+
+/// What a call of a collective is called where one is asked for.
+pub fn call_name(collective: &str, number: usize) -> String {
+    format!("{collective}.{number}")
+}
+
+/// The calls of one collective.
+fn calls(collective: &Collective, built: &Built, system: &System, oracle: bool) -> Vec<CallResult> {
+    let all = parts(collective, system);
+    all.into_iter()
+        .enumerate()
+        .map(|(number, parts)| {
+            let parts: Vec<(&Call, Option<&Job>)> = parts.into_iter().map(|(_, call, job)| (call, job)).collect();
             let elements = parts[0].0.elements;
-            let whole = parts.len() == all.len() && parts.iter().all(|(call, _)| call.elements == elements);
+            let everybody = parts.len() == collective.participants.len();
+            let whole = everybody && parts.iter().all(|(call, _)| call.elements == elements);
             let first_call_cycle = parts.iter().map(|(call, _)| call.issued).min().unwrap_or(0);
             let last_call_cycle = parts.iter().map(|(call, _)| call.issued).max().unwrap_or(0);
             let ends: Option<Vec<u64>> = parts.iter().map(|(call, _)| call.end).collect();

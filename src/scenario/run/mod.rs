@@ -260,7 +260,7 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
         let packets = options.why.is_some_and(|ask| ask.source.is_some());
         let named = |name: &str| options.why.is_none_or(|ask| ask.collective.is_none_or(|asked| asked == name));
         let hosts = loaded.scenario.hosts.iter().any(|host| named(&host.name));
-        let all = packets || hosts || options.why.is_none() || !loaded.scenario.collectives.iter().any(|of| !of.called);
+        let all = packets || hosts || options.why.is_none() || loaded.scenario.collectives.is_empty();
         run.ready.system.keep_journal(all);
         run.keep_times();
     }
@@ -413,6 +413,12 @@ impl<'a> Run<'a> {
         for (end, job) in jobs {
             if let Some(core) = &mut self.ready.system.end_mut(end).core {
                 core.job_mut(job).keep_times();
+            }
+        }
+        let called = self.loaded.scenario.collectives.iter().filter(|of| of.called);
+        for end in called.flat_map(|of| of.participants.iter().copied()) {
+            if let Some(processor) = &mut self.ready.system.end_mut(end as usize).processor {
+                processor.keep_times();
             }
         }
         for &end in self.loaded.scenario.hosts.iter().flat_map(|host| &host.ranks) {

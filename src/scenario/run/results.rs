@@ -11,6 +11,7 @@ use crate::scenario::data::Table;
 use crate::scenario::record::Recording;
 use crate::scenario::result::{Check, CollectiveResult, Difference, Document, Outcome, ResultData, hex};
 use crate::scenario::timeline::Timeline;
+use crate::scenario::why::piuma::{Asked, Taker};
 use crate::scenario::{Loaded, golden, hosts, ladder, programs, segments, why};
 
 impl Run<'_> {
@@ -73,7 +74,7 @@ impl Run<'_> {
         let mut list = Vec::new();
         let packets = ask.source.is_some() || ask.packet.is_some() || self.loaded.scenario.hosts.is_empty();
         if packets
-            && (ask.source.is_some() || !self.loaded.scenario.collectives.iter().any(|of| !of.called))
+            && (ask.source.is_some() || self.loaded.scenario.collectives.is_empty())
             && let Some(journal) = system.journal()
         {
             match why::packet::explain(system.plan(), journal, system.ends().len(), ask) {
@@ -118,11 +119,33 @@ impl Run<'_> {
                 let others = format!("--collective {}.0 to {} name the others", result.name, names[names.len() - 1].1);
                 list.push(Err(format!("{name} is the segment of {} that ended last; {others}", result.name)));
             }
-            let jobs: Vec<(usize, &Job)> = (built.jobs.iter().skip(at * built.parts()).take(built.parts()))
-                .filter_map(|&(end, job)| Some((end, &system.end(end).core.as_ref()?.jobs()[job])))
+            let jobs: Vec<Taker<'_>> = (built.jobs.iter().skip(at * built.parts()).take(built.parts()))
+                .filter_map(|&(end, job)| {
+                    let job = &system.end(end).core.as_ref()?.jobs()[job];
+                    Some(Taker { end, job, called: job.start() })
+                })
                 .collect();
-            let why = reader.explain(name, *id as u16, &jobs, (start, end), ask.packet);
-            list.push(why.map_err(|wrong| format!("{name}: {wrong}")));
+            let asked = Asked { name, id: *id as u16, start, end, last_call: None, packet: ask.packet };
+            list.push(reader.explain(&asked, &jobs).map_err(|wrong| format!("{name}: {wrong}")));
+        }
+        for collective in self.loaded.scenario.collectives.iter().filter(|of| of.called) {
+            for (number, parts) in programs::result::parts(collective, system).into_iter().enumerate() {
+                let name = programs::result::call_name(&collective.name, number);
+                if ask.collective.is_some_and(|asked| asked != collective.name && asked != name) {
+                    continue;
+                }
+                let ends = parts.iter().map(|(_, call, _)| call.end).collect::<Option<Vec<u64>>>();
+                let everybody = parts.len() == collective.participants.len();
+                let Some(end) = ends.filter(|_| everybody).and_then(|ends| ends.into_iter().max()) else { continue };
+                let calls = || parts.iter().map(|(_, call, _)| call.issued);
+                let (Some(start), last_call) = (calls().min(), calls().max()) else { continue };
+                let takers =
+                    parts.iter().filter_map(|&(end, call, job)| Some(Taker { end, job: job?, called: call.issued }));
+                let jobs: Vec<Taker<'_>> = takers.collect();
+                let id = collective.id as u16;
+                let asked = Asked { name: &name, id, start, end, last_call, packet: ask.packet };
+                list.push(reader.explain(&asked, &jobs).map_err(|wrong| format!("{name}: {wrong}")));
+            }
         }
         list
     }

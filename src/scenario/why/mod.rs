@@ -8,7 +8,7 @@
 //!
 //! | family | what is explained | number | from | to |
 //! |---|---|---|---|---|
-//! | PIUMA ([`piuma`]) | a word of a collective or scan | word of the vector | the collective's start | the word landed, the last participant was done |
+//! | PIUMA ([`piuma`]) | a word of a collective or scan | word of the vector | the collective's start, or the first call of a program | the word landed, the last participant was done |
 //! | armed ([`armed`]) | a round | data round | the root armed it | the last participant had the result |
 //! | PBV ([`pbv`]) | a round | run, from 1 | the source sent the command | the last participant had the answer |
 //! | software on the PIUMA fabric ([`hosts`]) | the rounds of the rank that was done last, and of its partners | that rank | the host's start | its last rank was done |
@@ -87,6 +87,8 @@ pub struct Part {
 pub enum Kind {
     /// Not called yet.
     LateStart,
+    /// A program's call on its way, or behind another one.
+    Call,
     /// A participant worked.
     Compute,
     /// The core's memory.
@@ -129,8 +131,9 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the order of a packet's way.
-    pub const ALL: [Kind; 20] = [
+    pub const ALL: [Kind; 21] = [
         Kind::LateStart,
+        Kind::Call,
         Kind::Compute,
         Kind::MemoryRead,
         Kind::Software,
@@ -156,6 +159,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::LateStart => "late start",
+            Kind::Call => "call",
             Kind::Compute => "compute",
             Kind::MemoryRead => "memory read",
             Kind::Software => "software",

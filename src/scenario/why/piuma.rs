@@ -24,6 +24,34 @@ pub struct Reader<'a> {
     index: Index<'a>,
 }
 
+/// What is asked of a reader.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The collective's name, for the answer.
+    pub name: &'a str,
+    /// Its id.
+    pub id: u16,
+    /// Its first cycle.
+    pub start: u64,
+    /// Its last cycle.
+    pub end: u64,
+    /// When the last participant called it, if programs do.
+    pub last_call: Option<u64>,
+    /// A word, if not the last one.
+    pub packet: Option<u64>,
+}
+
+/// A core that takes part in a collective.
+#[derive(Clone, Copy, Debug)]
+pub struct Taker<'a> {
+    /// Its end point.
+    pub end: usize,
+    /// Its part.
+    pub job: &'a Job,
+    /// When its program called the collective; otherwise its start.
+    pub called: u64,
+}
+
 /// The word of an entry.
 fn word_of(entry: &Entry) -> Word {
     (entry.tag.id(), entry.tag.vc(), entry.tag.seq())
@@ -89,30 +117,23 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The way of the last word of a collective, or of word `packet`, from its end back to its start. `jobs` are the parts of
-    /// the participants with their end points, `times` its first and last cycle.
+    /// The way of the last word of a collective, or of the word that is asked for, from its end back to its start. `jobs`
+    /// are the parts of the participants.
     ///
     /// # Errors
     /// There is no such word, or an event of its way is missing from the journal.
-    pub fn explain(
-        &self,
-        name: &str,
-        id: u16,
-        jobs: &[(usize, &Job)],
-        times: (u64, u64),
-        packet: Option<u64>,
-    ) -> Result<Why, String> {
+    pub fn explain(&self, asked: &Asked<'_>, jobs: &[Taker<'_>]) -> Result<Why, String> {
+        let &Asked { name, id, start, last_call, packet, .. } = asked;
         let last = |job: &Job| if job.kind().receives { job.landed_at().last().copied() } else { None };
-        let Some(&(end, job)) = jobs.iter().max_by_key(|(end, job)| (job.end(), last(job), std::cmp::Reverse(*end)))
-        else {
-            return Err("nobody takes part".into());
-        };
+        let slowest = jobs.iter().max_by_key(|of| (of.job.end(), last(of.job), std::cmp::Reverse(of.end)));
+        let Some(&taker) = slowest else { return Err("nobody takes part".into()) };
+        let Taker { end, job, .. } = taker;
         let words = job.landed_at().len() as u64;
         let seq = packet.unwrap_or(words.saturating_sub(1));
         let end_base = self.plan.count(NodeKind::Switch) + self.plan.count(NodeKind::Bump);
         let node = (end_base + end) as u32;
         let port = self.ports.base(node);
-        let (start, mut until) = (times.0, job.end().unwrap_or(times.1));
+        let mut until = job.end().unwrap_or(asked.end);
 
         // In the receiving core.
         let mut lands = None;
@@ -135,9 +156,9 @@ impl<'a> Reader<'a> {
             path.push(arrived, taken, Kind::MemoryWrite, self.place(port));
             self.climb(word, port, arrived, start, jobs, &mut path)?;
         } else {
-            self.source(id, seq, until, start, (end, job), &mut path)?;
+            self.source(until, start, taker, &mut path)?;
         }
-        path.finish((name, "word", seq), self.place(port), finish, None)
+        path.finish((name, "word", seq), self.place(port), finish, last_call)
     }
 
     /// When a word last left a queue by cycle `until`, and as what: responses of scans name more than their element.
@@ -184,7 +205,7 @@ impl<'a> Reader<'a> {
         mut port: u32,
         mut arrived: u64,
         start: u64,
-        jobs: &[(usize, &Job)],
+        jobs: &[Taker<'_>],
         path: &mut Path,
     ) -> Result<(), String> {
         let post = u64::from(self.journal.post);
@@ -202,8 +223,8 @@ impl<'a> Reader<'a> {
                 path.phase = Phase::Inject;
                 path.push(sent, sent + 1, Kind::Inject, self.place(peer));
                 let end = node as usize - self.plan.count(NodeKind::Switch) - self.plan.count(NodeKind::Bump);
-                let job = jobs.iter().find(|(at, job)| *at == end && job.id() == id).ok_or("a stranger sent it")?;
-                return self.source(id, word.2, sent, start, *job, path);
+                let taker = jobs.iter().find(|of| of.end == end && of.job.id() == id).ok_or("a stranger sent it")?;
+                return self.source(sent, start, *taker, path);
             }
             path.push(sent + post + 1, arrived, Kind::Link, link);
             path.push(sent, sent + post + 1, Kind::Switch, self.place(peer));
@@ -322,14 +343,11 @@ impl<'a> Reader<'a> {
     /// What the core did from the start of the collective until it sent a word.
     fn source(
         &self,
-        id: u16,
-        seq: u64,
         sent: u64,
         start: u64,
-        (end, job): (usize, &Job),
+        Taker { end, job, called }: Taker<'_>,
         path: &mut Path,
     ) -> Result<(), String> {
-        let _ = (id, seq);
         let node = self.plan.count(NodeKind::Switch) + self.plan.count(NodeKind::Bump) + end;
         let port = self.ports.base(node as u32);
         path.phase = Phase::Inject;
@@ -342,7 +360,8 @@ impl<'a> Reader<'a> {
             let kind = if blocked { Kind::CreditWait } else { Kind::MemoryRead };
             path.push(cycle, cycle + 1, kind, self.place(port));
         }
-        path.push(start, job.start(), Kind::LateStart, self.place(port));
+        path.back(called, Kind::Call, self.place(port));
+        path.back(start, Kind::LateStart, self.place(port));
         Ok(())
     }
 }
