@@ -233,11 +233,12 @@ pub(super) struct Word {
     passages: [u8; 64],
     queues: [u64; 64],
     outs: [u64; 64],
+    chosen: [u8; 64],
 }
 
 impl Word {
     fn new(passages: &[u16]) -> Word {
-        let mut word = Word { want: [0; 64], passages: [0; 64], queues: [0; 64], outs: [0; 64] };
+        let mut word = Word { want: [0; 64], passages: [0; 64], queues: [0; 64], outs: [0; 64], chosen: [0; 64] };
         for (local, &passage) in passages.iter().enumerate().take(64) {
             word.passages[local] = passage as u8;
             word.queues[usize::from(passage & 63)] |= 1 << local;
@@ -245,7 +246,7 @@ impl Word {
         word
     }
 
-    /// Notes that queue `local` wants output `out`; `wanted` has the outputs noted so far.
+    /// Notes that queue (or passage) `local` wants output `out`; `wanted` has the outputs noted so far.
     #[inline(always)]
     pub fn ask(&mut self, wanted: &mut u64, out: u16, local: usize) {
         let out = out & 63;
@@ -272,6 +273,18 @@ impl Word {
     #[inline(always)]
     pub fn queues(&self, passage: u16) -> u64 {
         self.queues[usize::from(passage & 63)]
+    }
+
+    /// Notes the queue that a passage picked.
+    #[inline(always)]
+    pub fn choose(&mut self, passage: u16, local: usize) {
+        self.chosen[usize::from(passage & 63)] = local as u8;
+    }
+
+    /// The queue that a passage picked.
+    #[inline(always)]
+    pub fn chosen(&self, passage: u16) -> usize {
+        usize::from(self.chosen[usize::from(passage & 63)])
     }
 
     /// The outputs that offered themselves to a passage.

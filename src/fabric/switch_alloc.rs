@@ -86,14 +86,7 @@ pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_
     }
     match here.router.switch_allocator {
         SwitchAllocator::Islip => islip_word::<WATCHED, W>(here, wanted),
-        SwitchAllocator::Separable => {
-            let mut passages: PortSet<W> = PortSet::EMPTY;
-            for local in each(crossing) {
-                enter(here, &mut passages, local);
-            }
-            let mut taken: PortSet<W> = PortSet::EMPTY;
-            separable(here, &passages, &mut taken, false);
-        }
+        SwitchAllocator::Separable => separable_word::<WATCHED, W>(here, passages, crossing),
     }
 }
 
@@ -195,6 +188,30 @@ fn separable<const W: usize>(here: &mut Here<'_, W>, passages: &PortSet<W>, take
         here.arbiters.input.granted(at, u16::from(vc));
         taken.insert(e);
         traverse::<true, W>(here, local_queue(here, e, vc), out, speculative);
+    }
+}
+
+/// The same where queues fit one word: `crossing` are those that can send, `passages` theirs.
+fn separable_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, passages: u64, crossing: u64) {
+    let mut wanted = 0u64;
+    for e in each(passages) {
+        let e = e as u16;
+        let first = local_queue(here, e, 0);
+        let channels = PortSet::from_word((crossing & here.scratch.word.queues(e)) >> (first & 63));
+        let Some(vc) = here.arbiters.input.pick(bank(here, e), &channels) else { continue };
+        let local = first + usize::from(vc);
+        here.scratch.word.choose(e, local);
+        here.scratch.word.ask(&mut wanted, here.inputs[local].out_port, usize::from(e));
+    }
+    for out in each(wanted) {
+        let at = here.base as usize + out;
+        let requests = PortSet::from_word(here.scratch.word.want(out));
+        let Some(e) = here.arbiters.output.pick(at, &requests) else { continue };
+        let local = here.scratch.word.chosen(e);
+        here.arbiters.output.granted(at, e);
+        let (at, vc) = (bank(here, e), here.vc(local));
+        here.arbiters.input.granted(at, vc);
+        traverse::<WATCHED, W>(here, local, out as u16, false);
     }
 }
 

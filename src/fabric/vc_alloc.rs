@@ -40,7 +40,7 @@ pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>) {
         let row = usize::from(out) * words;
         match only(&here.scratch.want[row..row + words]) {
             Some(local) => alone::<true, W>(here, out, free, local),
-            None => contest(here, out, free),
+            None => contest::<true, W>(here, out, free),
         }
     }
 }
@@ -59,17 +59,17 @@ pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_
             alone::<WATCHED, W>(here, out as u16, free, want.trailing_zeros() as usize);
         } else {
             here.scratch.want[out] = want;
-            contest(here, out as u16, free);
+            contest::<WATCHED, W>(here, out as u16, free);
         }
     }
 }
 
 /// Several packets that want channels of one output; `want` has their bits.
-fn contest<const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
+fn contest<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
     match here.router.vc_allocator {
-        VcAllocator::Ordered => ordered(here, out, free),
-        VcAllocator::Separable => separable(here, out, free),
-        VcAllocator::Islip => islip(here, out, free),
+        VcAllocator::Ordered => ordered::<WATCHED, W>(here, out, free),
+        VcAllocator::Separable => separable::<WATCHED, W>(here, out, free),
+        VcAllocator::Islip => islip::<WATCHED, W>(here, out, free),
     }
 }
 
@@ -195,7 +195,7 @@ fn next_channel(mask: u32, from: u32) -> u32 {
 }
 
 /// Requesters in turn, each takes the lowest channel.
-fn ordered<const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
+fn ordered<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
     let words = here.words();
     let row = usize::from(out) * words;
     let at = here.base as usize + usize::from(out);
@@ -209,7 +209,7 @@ fn ordered<const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
         if usable != 0 {
             let channel = usable.trailing_zeros();
             free &= !(1 << channel);
-            grant::<true, W>(here, out, channel, local);
+            grant::<WATCHED, W>(here, out, channel, local);
             here.arbiters.va_cursor_q[at] = local as u16 + 1;
         }
         last = Some(local);
@@ -217,7 +217,7 @@ fn ordered<const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
 }
 
 /// Each requester picks a channel, each channel picks a requester.
-fn separable<const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
+fn separable<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
     let words = here.words();
     let row = usize::from(out) * words;
     let mut picked = 0;
@@ -234,7 +234,7 @@ fn separable<const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
         let channel = picked.trailing_zeros();
         picked &= picked - 1;
         let Some(local) = pick_requester(here, out, channel) else { continue };
-        grant::<true, W>(here, out, channel, local);
+        grant::<WATCHED, W>(here, out, channel, local);
         here.inputs[local].accept_q = channel as u16 + 1;
         here.scratch.want[row + (local >> 6)] &= !(1 << (local & 63));
     }
@@ -281,7 +281,7 @@ fn pick_requester<const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32
 }
 
 /// Free channels offer themselves, requesters accept.
-fn islip<const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
+fn islip<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
     let words = here.words();
     let row = usize::from(out) * words;
     let first_channel = number(here, out, 0);
@@ -324,7 +324,7 @@ fn islip<const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
                 }
                 free &= !(1 << channel);
                 here.scratch.want[row + w] &= !(1 << (local & 63));
-                grant::<true, W>(here, out, channel, local);
+                grant::<WATCHED, W>(here, out, channel, local);
                 matched = true;
             }
         }

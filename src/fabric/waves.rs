@@ -43,8 +43,11 @@ pub(super) struct Waves {
     ports: Vec<u32>,
     channels: Vec<u32>,
     blocks: Vec<u32>,
-    /// Nodes of which a queue or the block is recorded.
+    /// Nodes of which a queue or the block is recorded: whether a node is one, and all of them.
     traced: Vec<bool>,
+    traced_nodes: Vec<u32>,
+    /// Those that are looked at in this cycle.
+    looked: Vec<u32>,
     /// Occupied queues at the last sample, by word of queue bits.
     occupied_before: Vec<u64>,
     due: Vec<u32>,
@@ -91,6 +94,8 @@ where
             channels: vec![NO_VIEW; queues],
             blocks: vec![NO_VIEW; nodes],
             traced: vec![false; nodes],
+            traced_nodes: Vec::new(),
+            looked: Vec::new(),
             occupied_before: vec![0; self.first.wires.masks.len()],
             due: Vec::new(),
             last_awake: Vec::new(),
@@ -141,6 +146,7 @@ where
             traced |= waves.blocks[node as usize] != NO_VIEW;
         }
         waves.traced[node as usize] = traced;
+        waves.traced_nodes.extend(traced.then_some(node));
     }
 
     fn view(&self, waves: &mut Waves, path: &str, view: View) -> u32 {
@@ -179,10 +185,15 @@ where
                 due.push(view);
             }
         };
-        for &node in self.first.awake.iter().chain(&waves.last_awake) {
-            if !waves.traced[node as usize] {
-                continue;
-            }
+        // Registers change where somebody is awake or was a cycle ago. Of a few nodes all are looked at, which shows the same.
+        let mut looked = std::mem::take(&mut waves.looked);
+        if waves.traced_nodes.len() <= self.first.awake.len() {
+            looked.extend_from_slice(&waves.traced_nodes);
+        } else {
+            let awake = self.first.awake.iter().chain(&waves.last_awake);
+            looked.extend(awake.filter(|&&node| waves.traced[node as usize]));
+        }
+        for &node in &looked {
             add(waves.blocks[node as usize]);
             let info = &self.first.wires.nodes[node as usize];
             let first = (info.port_base as usize) << self.first.wires.flow.vc_shift;
@@ -214,14 +225,13 @@ where
         }
         due.clear();
         waves.due = due;
-        for &node in self.first.awake.iter().chain(&waves.last_awake) {
-            if waves.traced[node as usize] {
-                let info = &self.first.wires.nodes[node as usize];
-                for at in info.mask_base as usize..info.mask_base as usize + usize::from(info.words) {
-                    waves.occupied_before[at] = self.first.wires.masks[at].occupied;
-                }
+        for node in looked.drain(..) {
+            let info = &self.first.wires.nodes[node as usize];
+            for at in info.mask_base as usize..info.mask_base as usize + usize::from(info.words) {
+                waves.occupied_before[at] = self.first.wires.masks[at].occupied;
             }
         }
+        waves.looked = looked;
         waves.last_awake.clear();
         waves.last_awake.extend_from_slice(&self.first.awake);
         self.waves = Some(waves);

@@ -618,7 +618,7 @@ impl Wires {
         let link = (&self.links[port as usize], &mut self.counts[port as usize]);
         let gate = &mut self.gates[port as usize];
         let out = &mut self.outputs[q];
-        if self.flow.watched || self.flow.seen.is_some() {
+        if self.flow.watched || self.flow.seen.as_ref().is_some_and(|seen| seen.traced[port as usize]) {
             self.flow.send::<true>(link, gate, out, (port, vc), entry, pipeline, waited);
         } else {
             self.flow.send::<false>(link, gate, out, (port, vc), entry, pipeline, waited);
