@@ -45,25 +45,49 @@ pub struct JoinCx<'a, T> {
 
 /// How many results stand in each channel's queue of an engine's crossbar input.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Queued<'a>(&'a [Input]);
+pub struct Queued<'a>(Lengths<'a>);
+
+/// The queues themselves, or their lengths where there are no queues.
+#[derive(Clone, Copy, Debug)]
+enum Lengths<'a> {
+    Queues(&'a [Input]),
+    Counts(&'a [u16]),
+}
+
+impl Default for Lengths<'_> {
+    fn default() -> Self {
+        Lengths::Counts(&[])
+    }
+}
 
 impl<'a> Queued<'a> {
     /// The queues of the engine's port.
     #[inline]
     pub(super) fn of(queues: &'a [Input]) -> Self {
-        Queued(queues)
+        Queued(Lengths::Queues(queues))
+    }
+
+    /// Counts of the channels from 0 on, for an engine that is driven without a switch.
+    pub fn counts(counts: &'a [u16]) -> Self {
+        Queued(Lengths::Counts(counts))
     }
 
     /// All channels together.
     #[inline]
     pub fn all(&self) -> usize {
-        self.0.iter().map(|queue| usize::from(queue.len)).sum()
+        match self.0 {
+            Lengths::Queues(queues) => queues.iter().map(|queue| usize::from(queue.len)).sum(),
+            Lengths::Counts(counts) => counts.iter().map(|&count| usize::from(count)).sum(),
+        }
     }
 
     /// Those of one channel.
     #[inline]
     pub fn on(&self, vc: u8) -> usize {
-        self.0.get(usize::from(vc)).map_or(0, |queue| usize::from(queue.len))
+        match self.0 {
+            Lengths::Queues(queues) => queues.get(usize::from(vc)).map_or(0, |queue| usize::from(queue.len)),
+            Lengths::Counts(counts) => counts.get(usize::from(vc)).map_or(0, |&count| usize::from(count)),
+        }
     }
 }
 

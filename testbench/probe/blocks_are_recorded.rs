@@ -7,8 +7,8 @@ use std::path::Path;
 
 use watershed::fabric::arbiter::Policy;
 use watershed::fabric::{
-    Block, Blocks, Flit, Io, Join, JoinCx, Network, NodeKind, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, SwitchCfg,
-    Tag,
+    Block, Blocks, Flit, Io, Join, JoinCx, Network, NodeKind, Pipeline, Plan, PlanLink, PlanNode, Queued, RouterCfg,
+    SwitchCfg, Tag,
 };
 use watershed::kernel::Wake;
 use watershed::piuma::Ceng;
@@ -106,7 +106,7 @@ fn a_collective_engine_does_the_same_again() {
                 tables: &ready.system.tables,
                 switch: node as u32,
                 now,
-                queued: [queued].into_iter().collect(),
+                queued: Queued::counts(&[queued]),
             });
             assert_eq!(out.result, outputs.flit(now, "result"), "{name} in cycle {now}");
             results += usize::from(out.result.is_some());
