@@ -116,7 +116,10 @@ impl<T> NodeArena<T> {
     #[inline]
     fn place(&self, number: usize) -> usize {
         let [inner, ends] = self.from;
-        number.wrapping_sub(std::hint::select_unpredictable(number < self.first_end, inner, ends))
+        let before = number < self.first_end;
+        let place = number.wrapping_sub(std::hint::select_unpredictable(before, inner, ends));
+        debug_assert_eq!(before, place < self.first_end - ends, "node {number} is one of another part");
+        place
     }
 }
 

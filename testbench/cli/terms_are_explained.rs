@@ -101,3 +101,12 @@ fn a_term_is_explained_on_the_command_line() {
     assert!(watershed(["--help"]).stdout.contains("watershed explain"));
     assert!(fs::read_to_string(root().join("README.md")).unwrap().contains("watershed explain"));
 }
+
+#[test]
+fn what_sweeps_and_reports_show_is_explained() {
+    for (term, word) in [("Pareto front", "objective"), ("objective", "points.csv"), ("sensitivity", "axis")] {
+        let output = watershed(["explain", term]);
+        assert_eq!(output.status, 0, "{term}: {}", output.stderr);
+        assert!(output.stdout.starts_with(term) && output.stdout.contains(word), "{term}: {}", output.stdout);
+    }
+}
