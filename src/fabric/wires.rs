@@ -174,6 +174,15 @@ pub(super) struct NodeInfo {
     pub heeds: bool,
 }
 
+impl NodeInfo {
+    /// Where the occupancy bit of one of its queues stands: the word, and the bit in it.
+    #[inline(always)]
+    fn occupancy(&self, queue: u32, vc_shift: u32) -> (usize, u64) {
+        let local = queue - (self.port_base << vc_shift);
+        ((self.mask_base + (local >> 6)) as usize, 1 << (local & 63))
+    }
+}
+
 /// A flit that reaches an input queue; it stands in the pool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
@@ -554,9 +563,8 @@ impl Wires {
     /// Sets the occupancy bit of a queue.
     #[inline(always)]
     fn occupy(&mut self, node: u32, q: usize) {
-        let info = &self.nodes[node as usize];
-        let local = q as u32 - (info.port_base << self.flow.vc_shift);
-        self.masks[(info.mask_base + (local >> 6)) as usize].occupied |= 1 << (local & 63);
+        let (word, bit) = self.nodes[node as usize].occupancy(q as u32, self.flow.vc_shift);
+        self.masks[word].occupied |= bit;
     }
 
     /// Appends what a switch's own engine made to its input queue.
@@ -657,9 +665,8 @@ impl Wires {
         let (masks, pool) = (self.masks.items_mut(), &mut self.flow.pool[..]);
         for &Arrival { queue, node, entry } in arrivals {
             append(&mut inputs[queue as usize], pool, entry);
-            let info = &self.nodes[node as usize];
-            let local = queue - (info.port_base << shift);
-            masks[(info.mask_base + (local >> 6)) as usize].occupied |= 1 << (local & 63);
+            let (word, bit) = self.nodes[node as usize].occupancy(queue, shift);
+            masks[word].occupied |= bit;
             self.wake.insert(node);
         }
         for back in returns {

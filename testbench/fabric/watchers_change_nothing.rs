@@ -1,10 +1,11 @@
-//! Switches run by one path when somebody looks at every event and by another when nobody does; monitors and waves, of all
-//! nodes or of one, change nothing (K-DET-1, K-FC-1, W-VCD-2).
+//! Switches run by one path when somebody looks at every event and by another when nobody does, and by a third when their
+//! queues do not fit one word; monitors and waves, of all nodes or of one, and unused ports change nothing (K-DET-1, K-FC-1,
+//! W-VCD-2).
 
 use watershed::fabric::arbiter::Policy;
 use watershed::fabric::topology::{Layout, Mesh};
 use watershed::fabric::traffic::{SourceCfg, Target};
-use watershed::fabric::{Pipeline, RouterCfg, Step, SwitchAllocator, SwitchCfg, VcAllocator};
+use watershed::fabric::{NodeKind, Pipeline, RouterCfg, Step, SwitchAllocator, SwitchCfg, VcAllocator};
 use watershed::kernel::Rng;
 use watershed::probe::{MemoryFile, Period, Selection, Tracer, VcdSink};
 
@@ -17,14 +18,14 @@ fn pick<T: Copy>(rng: &mut Rng, list: &[T]) -> T {
     list[rng.below(list.len() as u64) as usize]
 }
 
-/// Any switch that a scenario can ask for.
-fn switch(rng: &mut Rng, monitors: bool) -> SwitchCfg {
+/// Any switch of so many ports that a scenario can ask for, with no more passages than arbiters are built for here.
+fn switch(rng: &mut Rng, ports: u16, monitors: bool) -> SwitchCfg {
     let router = RouterCfg {
         vc_allocator: pick(rng, &[VcAllocator::Ordered, VcAllocator::Separable, VcAllocator::Islip]),
         switch_allocator: pick(rng, &[SwitchAllocator::Separable, SwitchAllocator::Islip]),
         iterations: 1 + rng.below(2) as u8,
         credit_delay: rng.below(3) as u16,
-        input_speedup: 1 + rng.below(3) as u8,
+        input_speedup: (1 + rng.below(3) as u8).min((64 / ports) as u8),
         wait_for_tail_credit: rng.below(2) == 1,
         speculative: rng.below(4) == 0,
     };
@@ -33,17 +34,25 @@ fn switch(rng: &mut Rng, monitors: bool) -> SwitchCfg {
     SwitchCfg { pipeline, policy: pick(rng, &[Policy::RoundRobin, Policy::Matrix, Policy::Fixed]), monitors, router }
 }
 
+/// Ports of the widest switch.
+fn widest(layout: &Layout) -> u16 {
+    layout.plan.nodes.iter().map(|node| node.ports).max().unwrap_or(1)
+}
+
 /// The same network with link monitors and without.
 fn pair(layout: &Layout, case: u64) -> [Plain; 2] {
-    [true, false].map(|monitors| {
-        let mut rng = Rng::new(seed(), case);
-        let cfg = switch(&mut rng, monitors);
-        let ends = layout.ends.len();
-        let (rate, packet_flits) = (pick(&mut rng, &[0.05, 0.4, 1.0]), pick(&mut rng, &[1, 1, 2, 7]));
-        let target = Target::Uniform { ends: ends as u32 };
-        let source = SourceCfg { rate, packet_flits, target, start: 0, stop: 200, class: 0 };
-        plain_with(layout, cfg, 1 + rng.below(8) as u16, seed() ^ case, &vec![vec![source]; ends])
-    })
+    [true, false].map(|monitors| network(layout, widest(layout), case, monitors))
+}
+
+/// A network of which all but the layout hangs on the case and the ports of the widest switch there may be.
+fn network(layout: &Layout, ports: u16, case: u64, monitors: bool) -> Plain {
+    let mut rng = Rng::new(seed(), case);
+    let cfg = switch(&mut rng, ports, monitors);
+    let ends = layout.ends.len();
+    let (rate, packet_flits) = (pick(&mut rng, &[0.05, 0.4, 1.0]), pick(&mut rng, &[1, 1, 2, 7]));
+    let target = Target::Uniform { ends: ends as u32 };
+    let source = SourceCfg { rate, packet_flits, target, start: 0, stop: 200, class: 0 };
+    plain_with(layout, cfg, 1 + rng.below(8) as u16, seed() ^ case, &vec![vec![source]; ends])
 }
 
 #[test]
@@ -60,6 +69,30 @@ fn monitors_change_no_cycle_of_any_topology_routing_and_router() {
             let received =
                 |net: &Plain| net.ends().iter().map(|end| end.traffic.received().to_vec()).collect::<Vec<_>>();
             assert_eq!(received(&with), received(&without), "{at}");
+        }
+    }
+}
+
+/// The same layout with switches of as many ports more as it takes for their queues not to fit one word; nothing is
+/// connected to them.
+fn wide(mut layout: Layout) -> Layout {
+    for node in layout.plan.nodes.iter_mut().filter(|node| node.kind == NodeKind::Switch) {
+        node.ports = node.ports.max(64 / u16::from(layout.plan.vcs.total().next_power_of_two()) + 1);
+    }
+    layout
+}
+
+#[test]
+fn switches_of_one_word_do_what_those_of_several_do() {
+    let layouts: Vec<(String, Layout)> =
+        networks().into_iter().filter(|(_, layout)| layout.plan.vcs.total() > 1).collect();
+    assert!(layouts.len() > 20);
+    for (number, (what, layout)) in layouts.into_iter().enumerate() {
+        for case in 0..3 {
+            let case = 20_000 + 1000 * case + number as u64;
+            let wide = wide(layout.clone());
+            let [mut narrow, mut wide] = [&layout, &wide].map(|layout| network(layout, widest(&wide), case, false));
+            assert!(history(&mut wide) == history(&mut narrow), "seed {}, case {case}, {what}", seed());
         }
     }
 }

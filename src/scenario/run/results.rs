@@ -129,7 +129,12 @@ impl Run<'_> {
             list.push(reader.explain(&asked, &jobs).map_err(|wrong| format!("{name}: {wrong}")));
         }
         for collective in self.loaded.scenario.collectives.iter().filter(|of| of.called) {
-            for (number, parts) in programs::result::parts(collective, system).into_iter().enumerate() {
+            let calls = programs::result::parts(collective, system);
+            let asked = ask.collective.and_then(|asked| asked.strip_prefix(&collective.name)?.strip_prefix('.'));
+            if asked.and_then(|number| number.parse::<usize>().ok()).is_some_and(|number| number >= calls.len()) {
+                list.push(Err(format!("{} was called {} times, counted from 0", collective.name, calls.len())));
+            }
+            for (number, parts) in calls.into_iter().enumerate() {
                 let name = programs::result::call_name(&collective.name, number);
                 if ask.collective.is_some_and(|asked| asked != collective.name && asked != name) {
                     continue;
