@@ -283,12 +283,12 @@ pub(super) fn bits(words: &[u64], w: usize) -> impl Iterator<Item = usize> + use
 fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T, local: usize) {
     let shift = here.shift();
     let (port, vc) = ((local >> shift) as u16, here.vc(local) as u8);
-    let flit = &here.flow.pool[here.inputs[local].head as usize].flit;
-    let route = tables.unicast(&At::new(here.outputs, here.flow, here.node, port, vc), flit);
+    let head = here.inputs[local].head as usize;
+    let route = tables.unicast(&At::new(here.outputs, here.flow, here.node, port, vc), &here.flow.pool[head].flit);
     let channel = &mut here.inputs[local];
     channel.phase = Phase::Routed;
     channel.out_port = route.port;
-    channel.allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
+    here.flow.pool[head].allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
 }
 
 /// Packets that got no channel and whose route is to be computed again go back to the start.
@@ -296,7 +296,7 @@ fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &
 fn look_again<const W: usize>(here: &mut Here<'_, W>, w: usize, routed: u64) {
     for bit in each(routed & here.masks[w].routed) {
         let channel = &mut here.inputs[w << 6 | bit];
-        if channel.allowed & AGAIN != 0 {
+        if here.flow.pool[channel.head as usize].allowed & AGAIN != 0 {
             channel.phase = Phase::Idle;
             here.masks[w].routed &= !(1 << bit);
         }

@@ -83,7 +83,7 @@ fn free_channels<const W: usize>(here: &Here<'_, W>, out: usize) -> u32 {
 /// What a requester may use.
 #[inline]
 fn allowed<const W: usize>(here: &Here<'_, W>, local: usize) -> u32 {
-    here.inputs[local].allowed & !AGAIN
+    here.flow.pool[here.inputs[local].head as usize].allowed & !AGAIN
 }
 
 /// The number, within the switch, of channel `channel` (from the first point-to-point channel on) of an output.
@@ -303,7 +303,7 @@ fn islip<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, 
             let Some(first) = next_from(requesters, from) else { return };
             let mut local = first;
             if shared >> channel & 1 == 0 {
-                while here.inputs[local].allowed >> channel & 1 == 0 {
+                while allowed(here, local) >> channel & 1 == 0 {
                     // One of them may, so the search ends.
                     local = next_from(requesters, local + 1).unwrap_or(first);
                 }

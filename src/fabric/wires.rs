@@ -7,7 +7,7 @@
 //! ```
 //!
 //! All state lives in flat arrays indexed by (node, port, channel), because a system may have millions of idle
-//! switches: an idle input queue is 24 bytes and holds no buffer. Flits that are queued anywhere stand in one pool as
+//! switches: an idle input queue is 16 bytes and holds no buffer. Flits that are queued anywhere stand in one pool as
 //! linked lists; memory follows the number of live flits, not the number of buffers, and the pool's last freed entry
 //! is the next one used, so a small system runs in the first-level cache.
 //!
@@ -57,7 +57,8 @@ pub enum Phase {
     Fork,
 }
 
-/// Input side of a virtual channel of a port: a list in the pool and the state of the packet at its head. 24 bytes.
+/// Input side of a virtual channel of a port: a list in the pool and the state of the packet at its head. 16 bytes; what
+/// else is known of the packet stands with its head flit ([`Slot`]).
 ///
 /// The two sides of a channel have nothing to do with each other: flits of one link enter the input side, flits that come
 /// from other ports leave by the output side. They stand apart, so that who looks at credits looks at nothing else.
@@ -65,11 +66,6 @@ pub enum Phase {
 pub(super) struct Input {
     pub head: u32,
     pub tail: u32,
-    /// Low bits of the cycle in which the last flit left.
-    pub last_pop: u32,
-    /// Point-to-point channels that route computation allows, from the first such channel on; bit 31: it is asked
-    /// again if none is free.
-    pub allowed: u32,
     pub len: u16,
     /// Output port of the packet at the head; in [`Phase::Fork`] the number of its fork record.
     pub out_port: u16,
@@ -80,17 +76,8 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub const IDLE: Input = Input {
-        head: NONE,
-        tail: NONE,
-        last_pop: 0,
-        allowed: 0,
-        len: 0,
-        out_port: 0,
-        accept_q: 0,
-        out_vc: 0,
-        phase: Phase::Idle,
-    };
+    pub const IDLE: Input =
+        Input { head: NONE, tail: NONE, len: 0, out_port: 0, accept_q: 0, out_vc: 0, phase: Phase::Idle };
 }
 
 /// Output side of a virtual channel of a port: credits and owner. 8 bytes, so that the channels of a port are one line of
@@ -122,16 +109,27 @@ pub(super) struct Masks {
     pub active: u64,
 }
 
-/// The bit of [`Input::allowed`] that says that route computation is asked again.
+/// The bit of [`Slot::allowed`] that says that route computation is asked again.
 pub(super) const AGAIN: u32 = 1 << 31;
 
-/// One flit in the pool.
+/// One flit in the pool. 32 bytes, so that none lies across two lines of the cache.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(super) struct Slot {
     pub flit: Flit,
     pub next: u32,
-    /// Low bits of the first cycle in which switch allocation may serve the flit.
+    /// Low bits of the first cycle in which switch allocation may serve the flit; not before the one after that in which
+    /// the flit before it has left its queue.
     pub ready: u32,
+    /// Head flits: point-to-point channels that route computation allows, from the first such channel on; bit 31: it is
+    /// asked again if none is free.
+    pub allowed: u32,
+}
+
+impl Slot {
+    fn new(flit: Flit, ready: u32) -> Slot {
+        Slot { flit, next: NONE, ready, allowed: 0 }
+    }
 }
 
 /// The sending side of a link. Links are pairs, so the peer of an output is also the upstream of the input of the
@@ -198,8 +196,9 @@ pub(super) struct Return {
     pub node: u32,
 }
 
-/// Traffic of one direction of a link.
+/// Traffic of one direction of a link. 32 bytes that lie in one line of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(align(32))]
 pub struct LinkCount {
     /// Flits of set-routed (collective) channels.
     pub set: u64,
@@ -832,7 +831,7 @@ impl Flow {
     /// Puts a flit into the pool.
     #[inline]
     pub fn store(&mut self, flit: Flit) -> u32 {
-        let slot = Slot { flit, next: NONE, ready: 0 };
+        let slot = Slot::new(flit, 0);
         if self.free == NONE {
             self.pool.push(slot);
             return self.pool.len() as u32 - 1;
@@ -869,11 +868,15 @@ impl Flow {
         debug_assert!(channel.len > 0, "pop from an empty queue: look at head() first");
         let entry = channel.head;
         let slot = &self.pool[entry as usize];
-        let after_ready = now.wrapping_sub(slot.ready);
-        let after_pop = now.wrapping_sub(channel.last_pop).wrapping_sub(1);
-        channel.last_pop = now;
+        let waited = now.wrapping_sub(slot.ready);
         channel.head = slot.next;
         channel.len -= 1;
+        if channel.len > 0 {
+            // The flit behind it comes to the head in the next cycle, and has not waited there before.
+            let behind = &mut self.pool[channel.head as usize];
+            let early = now.wrapping_add(1).wrapping_sub(behind.ready) as i32;
+            behind.ready = behind.ready.wrapping_add(early.max(0) as u32);
+        }
         *occupied &= !(bit * u64::from(channel.len == 0));
         if link.to_port != NONE {
             let upstream = (link.to_port << self.vc_shift) + vc;
@@ -889,7 +892,7 @@ impl Flow {
             }
         }
         self.moves += 1;
-        (entry, after_ready.min(after_pop))
+        (entry, waited)
     }
 
     /// Sends a flit that stands in the pool and in no queue over a link, on channel `vc` of system-wide port `port`.
@@ -913,7 +916,7 @@ impl Flow {
         let ready = self.now + delay + self.stay(vc, link.to_node);
         let slot = &mut self.pool[entry as usize];
         let flit = slot.flit.on(vc);
-        *slot = Slot { flit, next: NONE, ready: ready as u32 };
+        *slot = Slot::new(flit, ready as u32);
         if vc < self.vcs.set {
             count.set += 1;
         } else {
