@@ -145,7 +145,7 @@ fn emit<T, J: Join<Tables = T>, const W: usize>(
     vc: u8,
     out: u16,
     flit: Flit,
-    waited: u32,
+    waited: u64,
 ) {
     if cx.is_engine(out) {
         let visible = cx.wires.flow.now + u64::from(cx.wires.flow.post) + 1;
@@ -237,9 +237,8 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
             continue;
         }
         let slot = cx.wires.flow.pool[next as usize];
-        let wait = slot.ready.wrapping_sub(cx.wires.flow.now as u32) as i32;
-        if wait > 0 {
-            until = Some(cx.wires.flow.now + wait as u64);
+        if slot.ready > cx.wires.flow.now {
+            until = Some(slot.ready);
             continue;
         }
         match available(cx, branch.port, port, vc, if branch.sent == 0 { 0 } else { me }) {

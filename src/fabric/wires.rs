@@ -118,16 +118,16 @@ pub(super) const AGAIN: u32 = 1 << 31;
 pub(super) struct Slot {
     pub flit: Flit,
     pub next: u32,
-    /// Low bits of the first cycle in which switch allocation may serve the flit; not before the one after that in which
-    /// the flit before it has left its queue.
-    pub ready: u32,
     /// Head flits: point-to-point channels that route computation allows, from the first such channel on; bit 31: it is
     /// asked again if none is free.
     pub allowed: u32,
+    /// The first cycle in which switch allocation may serve the flit; not before the one after that in which the flit
+    /// before it has left its queue.
+    pub ready: Cycle,
 }
 
 impl Slot {
-    fn new(flit: Flit, ready: u32) -> Slot {
+    fn new(flit: Flit, ready: Cycle) -> Slot {
         Slot { flit, next: NONE, ready, allowed: 0 }
     }
 }
@@ -570,7 +570,7 @@ impl Wires {
     #[inline]
     pub(super) fn push(&mut self, node: u32, port: u32, flit: Flit, ready: Cycle) {
         let (q, entry) = (self.queue(port, flit.tag.vc()), self.flow.store(flit));
-        self.flow.pool[entry as usize].ready = ready as u32;
+        self.flow.pool[entry as usize].ready = ready;
         self.flow.note(q, entry, super::Moved::Entered { ready });
         append(&mut self.inputs[q], &mut self.flow.pool, entry);
         self.occupy(node, q);
@@ -584,15 +584,13 @@ impl Wires {
             return None;
         }
         let slot = &self.flow.pool[channel.head as usize];
-        // Both are low bits of cycles close to each other, so the wrapping difference is exact.
-        let wait = slot.ready.wrapping_sub(self.flow.now as u32) as i32;
-        Some((slot.flit, if wait <= 0 { Ok(()) } else { Err(self.flow.now + wait as Cycle) }))
+        Some((slot.flit, if slot.ready <= self.flow.now { Ok(()) } else { Err(slot.ready) }))
     }
 
     /// Takes the flit at the head of a queue out and sends the credit back. Returns the flit and how many cycles it
     /// stood at the head although it was ready.
     #[inline]
-    pub(super) fn pop(&mut self, node: u32, port: u32, vc: u8) -> (Flit, u32) {
+    pub(super) fn pop(&mut self, node: u32, port: u32, vc: u8) -> (Flit, u64) {
         let info = &self.nodes[node as usize];
         let local = (port - info.port_base) << self.flow.vc_shift | u32::from(vc);
         let occupied = &mut self.masks[(info.mask_base + (local >> 6)) as usize].occupied;
@@ -619,7 +617,7 @@ impl Wires {
     /// # Panics
     /// If there is no credit: whoever allocates must look at it first.
     #[inline]
-    pub(super) fn send(&mut self, port: u32, vc: u8, flit: Flit, pipeline: u16, waited: u32) {
+    pub(super) fn send(&mut self, port: u32, vc: u8, flit: Flit, pipeline: u16, waited: u64) {
         let q = self.queue(port, vc);
         let entry = self.flow.store(flit);
         let link = (&self.links[port as usize], &mut self.counts[port as usize]);
@@ -686,7 +684,6 @@ impl Wires {
 
     /// The same where somebody looks at it.
     fn deliver_watched(&mut self, arrivals: &[Arrival], returns: &[Return]) {
-        let now = self.flow.now;
         let shift = self.flow.vc_shift;
         let channel_bits = (1 << shift) - 1;
         for &Arrival { queue, node, entry } in arrivals {
@@ -696,9 +693,8 @@ impl Wires {
                     monitor.flit_arrived((link.to_port << shift | queue & channel_bits) as usize);
                 }
             }
-            // Low bits of a cycle that is close.
-            let wait = self.flow.pool[entry as usize].ready.wrapping_sub(now as u32);
-            self.flow.note(queue as usize, entry, super::Moved::Entered { ready: now + u64::from(wait) });
+            let ready = self.flow.pool[entry as usize].ready;
+            self.flow.note(queue as usize, entry, super::Moved::Entered { ready });
             append(&mut self.inputs[queue as usize], &mut self.flow.pool, entry);
             self.occupy(node, queue as usize);
             self.wake.insert(node);
@@ -799,7 +795,7 @@ impl Flow {
             Crossing::Flit(at, arrival, flit) => {
                 let entry = self.store(flit);
                 let ready = at + self.stay(flit.tag.vc(), arrival.node);
-                self.pool[entry as usize].ready = ready as u32;
+                self.pool[entry as usize].ready = ready;
                 self.arrivals.push(self.now, at - self.now, Arrival { entry, ..arrival });
             }
             Crossing::Credit(at, back) => self.returns.push(self.now, at - self.now, back),
@@ -863,19 +859,18 @@ impl Flow {
         link: &Link,
         occupied: &mut u64,
         bit: u64,
-    ) -> (u32, u32) {
-        let now = self.now as u32;
+    ) -> (u32, u64) {
+        let now = self.now;
         debug_assert!(channel.len > 0, "pop from an empty queue: look at head() first");
         let entry = channel.head;
         let slot = &self.pool[entry as usize];
-        let waited = now.wrapping_sub(slot.ready);
+        let waited = now.saturating_sub(slot.ready);
         channel.head = slot.next;
         channel.len -= 1;
         if channel.len > 0 {
             // The flit behind it comes to the head in the next cycle, and has not waited there before.
             let behind = &mut self.pool[channel.head as usize];
-            let early = now.wrapping_add(1).wrapping_sub(behind.ready) as i32;
-            behind.ready = behind.ready.wrapping_add(early.max(0) as u32);
+            behind.ready = behind.ready.max(now + 1);
         }
         *occupied &= !(bit * u64::from(channel.len == 0));
         if link.to_port != NONE {
@@ -907,7 +902,7 @@ impl Flow {
         (port, vc): (u32, u8),
         entry: u32,
         pipeline: u16,
-        waited: u32,
+        waited: u64,
     ) -> bool {
         assert!(out.credits > 0, "a flit was sent without a credit: allocation must check the credit count first");
         out.credits -= 1;
@@ -916,13 +911,13 @@ impl Flow {
         let ready = self.now + delay + self.stay(vc, link.to_node);
         let slot = &mut self.pool[entry as usize];
         let flit = slot.flit.on(vc);
-        *slot = Slot::new(flit, ready as u32);
+        *slot = Slot::new(flit, ready);
         if vc < self.vcs.set {
             count.set += 1;
         } else {
             count.unicast += 1;
         }
-        count.waited += u64::from(waited);
+        count.waited += waited;
         count.packets += u64::from(flit.tag.head());
         let queue = (link.to_port << self.vc_shift) + u32::from(vc);
         let arrival = Arrival { queue, node: link.to_node, entry };

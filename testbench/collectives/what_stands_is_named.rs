@@ -126,3 +126,18 @@ fn a_participant_that_never_comes_is_named_by_the_engine_that_waits() {
         "{detail}"
     );
 }
+
+#[test]
+fn words_that_wait_for_billions_of_cycles_are_served_when_the_last_one_comes() {
+    let cycles = |delay: u64| {
+        let set = sets!["collective[0].elements=40"; "collective[0].delay_cycles=[0, 0, 0, 0, 0, 0, 0, {}]", delay;
+            "limits.max_cycles=99999999999"; "limits.watchdog_cycles=0"];
+        let document = run_with(FLAGSHIP, &set, &RunOptions::default()).document;
+        assert!(document.passed(), "{:?}", document.checks);
+        document.cycles
+    };
+    let after = cycles(1000) - 1000;
+    for delay in [2_200_000_000, 3_000_000_000, 5_000_000_000] {
+        assert_eq!(cycles(delay), delay + after, "late by {delay} cycles");
+    }
+}
