@@ -122,7 +122,11 @@ fn fault(text: &str) -> Result<Fault, String> {
         u64::from_str_radix(digits, radix).map_err(|_| format!("{what} \"{text}\" is not a number"))
     };
     let id = u16::try_from(number(id, "collective id")?).map_err(|_| format!("there is no collective id {id}"))?;
-    Ok(Fault { switch: switch.to_owned(), id, word: number(word, "word")?, mask: number(mask, "mask")? })
+    let mask = number(mask, "mask")?;
+    if mask == 0 {
+        return Err("a mask of 0 flips nothing: give the bits that are to be flipped".to_owned());
+    }
+    Ok(Fault { switch: switch.to_owned(), id, word: number(word, "word")?, mask })
 }
 
 /// Reads a trigger.

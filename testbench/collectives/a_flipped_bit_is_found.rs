@@ -66,7 +66,11 @@ fn the_right_lane_of_a_word_and_the_right_engine_of_a_mesh() {
 }
 
 #[test]
-fn a_flip_of_nothing_and_a_flip_nobody_sees_change_nothing() {
-    assert!(flipped(FLAGSHIP, &sets!["collective[0].elements=6"], "core0", 3, 0).passed());
-    assert!(flipped(FLAGSHIP, &sets!["collective[0].elements=6"], "core0", 6, 1).passed(), "there is no word 6");
+fn a_flip_of_nothing_changes_nothing_and_one_that_hits_nothing_is_told() {
+    let set = sets!["collective[0].elements=6"];
+    assert!(flipped(FLAGSHIP, &set, "core0", 3, 0).passed());
+    let document = flipped(FLAGSHIP, &set, "core0", 6, 1);
+    let failed: Vec<_> = document.checks.iter().filter(|check| !check.passed).collect();
+    assert_eq!((failed.len(), failed[0].name.as_str()), (1, "flip"), "there is no word 6: {failed:?}");
+    assert!(failed[0].detail.contains("word 6 of collective id 0 never left core0's engine"), "{}", failed[0].detail);
 }

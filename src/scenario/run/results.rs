@@ -1,6 +1,6 @@
 //! What comes of a run: results of collectives beside the oracle's, critical paths, checks.
 
-use super::{Run, RunOptions, RunResult, State, link_report};
+use super::{Flip, Run, RunOptions, RunResult, State, link_report};
 use crate::arith::{self, Flags};
 use crate::fabric::traffic::Traffic;
 use crate::fabric::{Journal, LinkCount, Plan, Step};
@@ -28,6 +28,7 @@ impl Run<'_> {
         self.links(options.all_links);
         self.traffic();
         self.checks(check, scenario.checks.monitors && !options.no_checks);
+        self.document.checks.extend(options.flip.and_then(|flip| self.unflipped(flip)));
         if !scenario.hosts.is_empty() {
             let (results, checks) = hosts::result::report(self.loaded, &self.ready, &self.host_starts, check);
             self.document.hosts = results;
@@ -280,6 +281,16 @@ impl Run<'_> {
             }
         }
         (rows, flags)
+    }
+
+    /// A deliberate fault that hit nothing: whoever tests the checks with one must not take it for one they missed.
+    fn unflipped(&self, flip: Flip<'_>) -> Option<Check> {
+        let Flip { switch, id, word, .. } = flip;
+        let at = self.loaded.scenario.topology.switch_by_name(switch)?;
+        let engines = self.ready.system.joins();
+        let hit = engines.get(at as usize).and_then(|engine| engine.tap()?.seen).is_some();
+        let detail = || format!("no bit was flipped: word {word} of collective id {id} never left {switch}'s engine");
+        (!hit).then(|| Check::failed("flip", detail()))
     }
 
     /// Describes a differing element. The run is repeated with the engines' results kept, to say where it parts.
