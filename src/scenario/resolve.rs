@@ -511,7 +511,7 @@ impl Resolver<'_> {
                 },
                 hsio_ports: topology.hsio_ports.unwrap_or(2) as u16,
                 socket_latency: link.socket_latency.map_or(1, |latency| latency.cycles as u16),
-                node_latency: link.node_latency.map_or(1, |latency| latency.cycles as u16),
+                node_latency: link.node_latency.map_or(1, |latency| latency.cycles.min(u64::from(u16::MAX)) as u16),
                 socket_width: link.socket_cycles_per_flit.unwrap_or(link.cycles_per_flit) as u16,
                 node_width: link.node_cycles_per_flit.unwrap_or(link.cycles_per_flit) as u16,
                 distance: lengths == Lengths::Distance,
@@ -612,7 +612,7 @@ impl Resolver<'_> {
             );
         }
         let longest = wiring.longest(step, sides);
-        if longest > MAX_LATENCY {
+        if longest > MAX_LATENCY && step <= MAX_LATENCY {
             self.report(
                 Problem::at("topology.latency", format!("the longest link takes {longest} cycles, too many"))
                     .expected(format!("up to {MAX_LATENCY} cycles")),
@@ -639,7 +639,8 @@ impl Resolver<'_> {
             self.report(Problem::at(place, message).expected(expected));
             return false;
         }
-        if nodes.longest() > MAX_LATENCY {
+        // One that is too long by itself has been told.
+        if nodes.longest() > MAX_LATENCY && u64::from(nodes.node_latency) <= MAX_LATENCY {
             self.report(
                 Problem::at("topology.latency", format!("the longest link takes {} cycles, too many", nodes.longest()))
                     .expected(format!("up to {MAX_LATENCY} cycles")),
