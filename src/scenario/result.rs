@@ -90,6 +90,8 @@ pub enum Outcome {
     MaxCycles,
     /// Nothing moved for `limits.watchdog_cycles`.
     Deadlock,
+    /// A rule was broken, and the run ended there.
+    Broken,
 }
 
 /// What came of one collective.

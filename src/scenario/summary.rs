@@ -98,6 +98,7 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
         Outcome::Interrupted => line(&mut out, "outcome", "interrupted: this is what was done so far"),
         Outcome::MaxCycles => line(&mut out, "outcome", "not finished: limits.max_cycles was reached"),
         Outcome::Deadlock => line(&mut out, "outcome", "not finished: nothing moves any more"),
+        Outcome::Broken => line(&mut out, "outcome", "not finished: a rule was broken"),
     }
     for file in written {
         let before = if file.before.is_empty() { String::new() } else { format!(" ({})", file.before) };

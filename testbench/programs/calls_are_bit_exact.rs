@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::sets;
 use crate::support::{die, pass, run_with};
+use watershed::scenario::result::Outcome;
 use watershed::scenario::run::RunOptions;
 
 const CALLS: &str = include_str!("../piuma/programs-collectives.toml");
@@ -122,4 +123,30 @@ fn programs_write_configuration_registers_themselves() {
     assert_eq!(flits("core3.P2 -> core2.P2"), 1);
     assert_eq!(flits("core2.P3 -> core0.P3"), 1);
     assert_eq!(flits("core1.P2 -> core0.P2"), 0);
+}
+
+#[test]
+fn programs_of_calls_may_take_longer_than_the_watchdog_waits() {
+    let text = die(
+        "[[collective]]\nname = \"sum\"\nkind = \"allreduce\"\ndtype = \"f64\"\ncalled = true\n[[program]]\ntext = '''\n\
+         .random 0, 400, f64\nmov r1, 0\nmov r5, 12\nloop: allreduce 0, 0, 0x8000, 400\nadd r1, r1, 1\nbne r1, r5, loop\n'''\n",
+    );
+    // The watchdog looks every 1,024 cycles.
+    let document = pass(&text, &sets!["limits.watchdog_cycles=900"]);
+    assert!(document.cycles > 4096, "{} cycles are too few to see it", document.cycles);
+    assert_eq!(document.programs.expect("programs").calls.len(), 12);
+}
+
+#[test]
+fn calls_that_block_each_other_are_seen_beside_traffic_that_flows() {
+    // Each half of the die waits in one call for the other half, which waits in the other call.
+    let text = die("[[collective]]\nname = \"a\"\nkind = \"allreduce\"\nid = 0\ndtype = \"f64\"\ncalled = true\n\
+         [[collective]]\nname = \"b\"\nkind = \"allreduce\"\nid = 1\ndtype = \"f64\"\ncalled = true\n\
+         [[program]]\ncores = [0, 1, 2, 3]\ntext = '''\nallreduce 0, 0, 0x8000, 40\nallreduce 1, 0, 0x8000, 40\n'''\n\
+         [[program]]\ncores = [4, 5, 6, 7]\ntext = '''\nallreduce 1, 0, 0x8000, 40\nallreduce 0, 0, 0x8000, 40\n'''\n\
+         [[traffic]]\npattern = \"uniform\"\nrate = 0.05\n");
+    let set = sets!["limits.watchdog_cycles=3000"; "limits.max_cycles=200000"];
+    let document = run_with(&text, &set, &RunOptions::default()).document;
+    assert_eq!(document.outcome, Outcome::Deadlock);
+    assert!(document.cycles < 10_000, "seen in cycle {}", document.cycles);
 }

@@ -112,12 +112,24 @@ pub fn report(scenario: &Scenario, built: &[Built], system: &System, oracle: boo
             let name = format!("bit-exact: {}", collective.name);
             checks.push(match wrong {
                 None => Check::passed(name, format!("{} calls have the oracle's results and flags", calls.len())),
-                Some(call) => Check::failed(name, format!("call {call} has not: {:?}", calls[call])),
+                Some(number) => Check::failed(name, wrong_call(&calls[number])),
             });
         }
         result.calls.extend(calls);
     }
     (result, checks)
+}
+
+/// What is wrong with a call that has not the oracle's bits.
+fn wrong_call(call: &CallResult) -> String {
+    let CallResult { call: number, elements, last_call_cycle, .. } = call;
+    match call.end_cycle {
+        Some(end) => format!("call {number} ended in cycle {end} with other bits or flags than the oracle's"),
+        None => format!(
+            "call {number} of {elements} element{} did not end; its last call was in cycle {last_call_cycle}",
+            if *elements == 1 { "" } else { "s" }
+        ),
+    }
 }
 
 /// A participant's part in a call: its end point, the call, and the job once that has started.

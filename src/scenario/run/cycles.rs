@@ -17,6 +17,9 @@ const COLLECT: u32 = 128;
 /// Cycles between two looks at the clock on the wall and the watchdog.
 const LOOK: u32 = 1024;
 
+/// Time between two looks at how far a run is, but for runs where a look takes long.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+
 impl Run<'_> {
     /// Runs until all is done, or the limit, the watchdog or the caller ends it.
     pub(super) fn drive(&mut self, options: &RunOptions<'_>) {
@@ -25,7 +28,7 @@ impl Run<'_> {
         self.host_next = self.host_from(0);
         self.next_host();
         let mut look = 0;
-        let mut looked = std::time::Instant::now();
+        let (mut looked, mut pause) = (std::time::Instant::now(), PAUSE);
         while !self.is_done() {
             // A jump over idle cycles must not jump over the limit, nor over a cycle in which something is looked at.
             let now = self.ready.system.now();
@@ -83,6 +86,7 @@ impl Run<'_> {
                 return;
             }
             if self.ready.system.fault().is_some() || self.refused.is_some() {
+                self.document.outcome = Outcome::Broken;
                 break;
             }
             look += 1;
@@ -91,7 +95,7 @@ impl Run<'_> {
             }
             if look == LOOK || self.ready.system.runs_in_windows() {
                 look = 0;
-                if let Some(since) = watchdog.look(&self.ready.system, self.collectives_left()) {
+                if let Some(since) = watchdog.look(&self.ready.system) {
                     self.stuck(&format!(
                         "cycle {}: no end point has taken or sent a flit since cycle {since}",
                         self.ready.system.now()
@@ -99,10 +103,14 @@ impl Run<'_> {
                     break;
                 }
                 if let Some(hook) = options.hook
-                    && looked.elapsed().as_millis() >= 100
+                    && looked.elapsed() >= pause
                 {
+                    let begin = std::time::Instant::now();
+                    let answer = hook(self.progress());
                     looked = std::time::Instant::now();
-                    if hook(self.progress()) == Control::Stop {
+                    // Counting what two million cores have done takes a while.
+                    pause = PAUSE.max(100 * (looked - begin));
+                    if answer == Control::Stop {
                         self.document.outcome = Outcome::Interrupted;
                         break;
                     }
@@ -117,7 +125,7 @@ impl Run<'_> {
 
     /// Whether everything is complete and no rule was broken, or the run was ended from outside.
     pub(super) fn went_well(&self) -> bool {
-        let ended = self.document.outcome != Outcome::Finished && self.document.outcome != Outcome::Deadlock;
+        let ended = !matches!(self.document.outcome, Outcome::Finished | Outcome::Deadlock);
         self.ready.system.fault().is_none() && (ended || !self.collectives_left())
     }
 
@@ -313,16 +321,20 @@ impl Watchdog {
     }
 
     /// The cycle since which nothing was served, if that is too long ago and there are flits that want to be.
-    fn look(&mut self, system: &System, collectives_left: bool) -> Option<u64> {
+    fn look(&mut self, system: &System) -> Option<u64> {
         let (now, served) = (system.now(), system.served());
         for ((served, seen), since) in served.into_iter().zip(&mut self.seen).zip(&mut self.since) {
             if served != *seen {
                 (*seen, *since) = (served, now);
             }
         }
-        // Background traffic that flows must not hide a collective that stands.
-        let since = if collectives_left { self.since[0] } else { self.since[1] };
-        let late = self.patience > 0 && now.saturating_sub(since) > self.patience;
-        (late && system.has_flits(collectives_left)).then_some(since)
+        // Traffic that flows must not hide a collective that stands; whatever else there is may wait for collectives.
+        let late = |since: u64| self.patience > 0 && now.saturating_sub(since) > self.patience;
+        let [set, unicast] = self.since;
+        if late(set) && system.has_flits(true) {
+            return Some(set);
+        }
+        let last = set.max(unicast);
+        (late(last) && system.has_flits(false)).then_some(last)
     }
 }
