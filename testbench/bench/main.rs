@@ -22,6 +22,10 @@ use watershed::scenario::load_text;
 use watershed::scenario::run::{RunOptions, run};
 use watershed::study::plot::{Plot, Series};
 
+/// The program's own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const ROUNDS: usize = 5;
 
 fn main() {
