@@ -142,11 +142,12 @@ impl Run<'_> {
                 let ends = parts.iter().map(|(_, call, _)| call.end).collect::<Option<Vec<u64>>>();
                 let everybody = parts.len() == collective.participants.len();
                 let Some(end) = ends.filter(|_| everybody).and_then(|ends| ends.into_iter().max()) else { continue };
-                let calls = || parts.iter().map(|(_, call, _)| call.issued);
-                let (Some(start), last_call) = (calls().min(), calls().max()) else { continue };
+                let Some(start) = parts.iter().map(|(_, call, _)| call.issued).min() else { continue };
                 let takers =
                     parts.iter().filter_map(|&(end, call, job)| Some(Taker { end, job: job?, called: call.issued }));
                 let jobs: Vec<Taker<'_>> = takers.collect();
+                // Who only receives contributes nothing.
+                let last_call = jobs.iter().filter(|of| of.job.kind().sends).map(|of| of.called).max();
                 let id = collective.id as u16;
                 let asked = Asked { name: &name, id, start, end, last_call, packet: ask.packet };
                 list.push(reader.explain(&asked, &jobs).map_err(|wrong| format!("{name}: {wrong}")));
