@@ -10,6 +10,7 @@ use super::replay::Recorded;
 use super::run::{Window, window};
 use super::{Exit, complain, print};
 use crate::scenario::config::Family;
+use crate::scenario::programs::result::call_name;
 use crate::scenario::run::{self, RunOptions};
 use crate::scenario::segments;
 use crate::scenario::why::{Ask, Why};
@@ -40,7 +41,7 @@ Examples:
 
 Exit status:
   0  the latency is explained
-  1  it is not: nothing has ended that could be explained
+  1  it is not: what was asked for has not ended, or there is no such word, round or packet
   2  the command line is wrong, or the file is no result document that can be run again")]
 pub(super) struct Arguments {
     /// Result document, as `run --json` and `run --out` write it
@@ -93,6 +94,13 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 fn execute(arguments: &Arguments) -> Result<bool, String> {
     let recorded = Recorded::read(&arguments.file)?;
     let scenario = &recorded.loaded.scenario;
+    // The collective that programs call of which one call is asked for, and which one.
+    let call = arguments.collective.as_deref().and_then(|name| {
+        let number: usize = name.rsplit_once('.')?.1.parse().ok()?;
+        let called = scenario.collectives.iter().filter(|of| of.called);
+        let base = called.map(|of| of.name.as_str()).find(|base| call_name(base, number) == name)?;
+        Some((base, number))
+    });
     if let Some(name) = &arguments.collective {
         let trees: Vec<String> = scenario.collectives.iter().flat_map(segments::names).map(|(_, name)| name).collect();
         let segmented = scenario.collectives.iter().filter(|found| found.segments > 1);
@@ -104,9 +112,7 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         if known.is_empty() {
             return Err("error: the result has no collectives; --packet names packets".into());
         }
-        let number = name.rsplit_once('.').filter(|(_, number)| number.parse::<usize>().is_ok());
-        let call = number.is_some_and(|(base, _)| scenario.collectives.iter().any(|of| of.called && of.name == base));
-        if !call && !known.contains(&name.as_str()) {
+        if call.is_none() && !known.contains(&name.as_str()) {
             return Err(super::unknown("the result has no collective", name, &known));
         }
     }
@@ -129,11 +135,22 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     let outcome = run::run(&recorded.loaded, &RunOptions { hook: Some(&hook), why: Some(ask), ..recorded.options() });
     meter.finish();
     let result = outcome.map_err(|error| error.to_string())?;
+    if let Some((base, number)) = call {
+        let calls = result.document.programs.iter().flat_map(|programs| &programs.calls);
+        let count = calls.filter(|call| call.collective == base).count();
+        if number >= count {
+            let name = call_name(base, number);
+            let times = if count == 1 { "once" } else { &format!("{count} times") };
+            return Err(format!("error: there is no call {name}: {base} was called {times}, counted from 0"));
+        }
+    }
     for note in &result.notes {
         complain(&format_args!("note: {note}"));
     }
     if result.why.is_empty() {
-        complain(&"nothing has ended that could be explained");
+        if result.notes.is_empty() {
+            complain(&"nothing has ended that could be explained");
+        }
         return Ok(false);
     }
     if arguments.json {

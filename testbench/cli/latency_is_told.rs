@@ -143,3 +143,40 @@ fn software_is_told_rank_by_rank() {
     assert!(output.stderr.contains("rabenseifner-ideal: in ideal mode"), "{}", output.stderr);
     assert_sums(&output.stdout);
 }
+
+/// Cores that call a collective twice.
+const TWICE: &str = "family = \"piuma\"\n[topology]\nkind = \"die\"\n[[collective]]\nname = \"sum\"\nkind = \"allreduce\"\nid = 0\n\
+                     called = true\n[[program]]\ntext = \"\"\"\nallreduce 0, 0, 0x4000, 1\nallreduce 0, 0, 0x4000, 9\n\"\"\"\n";
+
+#[test]
+fn calls_and_words_that_there_are_not_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("twice.toml");
+    fs::write(&scenario, TWICE).unwrap();
+    let file = result(&folder, &[scenario.to_str().unwrap()]);
+    let why = |arguments: &[&str]| watershed([&["why", file.as_str()], arguments].concat());
+    let second = why(&["--collective", "sum.1"]);
+    assert!(second.status == 0 && second.stdout.starts_with("sum.1: "), "{}{}", second.stdout, second.stderr);
+    for (name, text) in [
+        ("sum.2", "there is no call sum.2: sum was called 2 times"),
+        ("sum.99", "there is no call sum.99: sum was called 2 times"),
+        ("sum.+0", "the result has no collective \"sum.+0\", but sum"),
+        ("sum.00", "the result has no collective \"sum.00\", but sum"),
+        ("sum.", "the result has no collective \"sum.\", but sum"),
+    ] {
+        let output = why(&["--collective", name]);
+        assert!(output.status == 2 && output.stderr.contains(text), "{name}: {} {}", output.status, output.stderr);
+        assert!(!output.stderr.contains("nothing has ended") && output.stdout.is_empty(), "{name}: {}", output.stderr);
+    }
+    let output = why(&["--collective", "sum.1", "--packet", "9"]);
+    assert_eq!((output.status, output.stderr.as_str()), (1, "note: sum.1: there is no word 9; it has 9\n"));
+    // One call that a core never makes.
+    let text =
+        TWICE.replace("\nallreduce 0, 0, 0x4000, 1\n", "\nbne %core, 3, on\nhalt\non: allreduce 0, 0, 0x4000, 1\n");
+    fs::write(&scenario, text).unwrap();
+    let output = watershed(["run", scenario.to_str().unwrap(), "--json"]);
+    assert_eq!(output.status, 1, "{}", output.stderr);
+    fs::write(&file, output.stdout).unwrap();
+    let output = why(&["--collective", "sum.0"]);
+    assert_eq!((output.status, output.stderr.as_str()), (1, "nothing has ended that could be explained\n"));
+}
