@@ -23,12 +23,13 @@ links, the engines and which operand came last there, time-outs, and the partici
 the latency exactly.
 
   PIUMA            the last word of every collective and scan, or the word that --packet names; of a collective of several
-                   segments the one that ended last, or the one that --collective NAME.NUMBER names; of a collective that
-                   programs call every call, or the one that --collective NAME.NUMBER names, from 0
+                   segments the one that ended last, the one that --collective NAME.NUMBER names, or the one that has word
+                   --packet of the whole vector; of a collective that programs call every call, or the one that
+                   --collective NAME.NUMBER names, from 0
   hosts            the rank that was done last: its rounds, and the partners and messages that they waited for
   armed, PBV       the slowest round of every collective that ended at every participant, or the round that --packet names
   traffic          the packet that took longest, or the one that --packet SOURCE:NUMBER names: the end point that sent it and
-                   its number there, from 0
+                   its number there, from 0; a NUMBER alone is a packet's place in the order of arrival, from 0
 
 Examples:
   watershed run allreduce-die --set collective.0.elements=1 --out out
@@ -50,7 +51,7 @@ pub(super) struct Arguments {
     /// Only this collective
     #[arg(long, value_name = "NAME")]
     collective: Option<String>,
-    /// The way of this word or round instead of the last or slowest one, or of a packet: the end point that sent it, and its number there
+    /// The way of this word or round instead of the last or slowest one, or of a packet: the end point that sent it, and its number there, or its place in the order of arrival
     #[arg(long, value_name = "NUMBER|SOURCE:NUMBER", value_parser = packet)]
     packet: Option<Packet>,
     /// Only what happened from cycle A to cycle B, both included; either may be left out

@@ -90,7 +90,19 @@ fn packets_of_plain_traffic_are_told() {
     let output = watershed(["why", &file, "--packet", "1:3"]);
     assert!(output.stdout.starts_with("packet 3 of "), "{}{}", output.stdout, output.stderr);
     assert_sums(&output.stdout);
+    // One by its place in the order of arrival: the same as by the name that the note gives it.
+    let third = watershed(["why", &file, "--packet", "2", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&third.stdout).unwrap();
+    let name = told[0]["collective"].as_str().unwrap();
+    assert_eq!(third.stderr, format!("note: in the order of arrival, number 2, from 0, is {name}\n"));
+    let end = |number: &str| -> u64 {
+        let output = watershed(["why", &file, "--packet", number, "--json"]);
+        serde_json::from_str::<serde_json::Value>(&output.stdout).unwrap()[0]["end_cycle"].as_u64().unwrap()
+    };
+    let ends = ["0", "1", "2", "3", "20"].map(end);
+    assert!(ends.is_sorted() && ends[0] < ends[4], "{ends:?}");
     for (packet, status, text) in [
+        ("1000000", 1, "there is no packet 1000000"),
         ("1:1000000", 1, "none of them"),
         ("16:0", 2, "there is no end point 16: the system has 16"),
         ("a:0", 2, "not the number of an end point"),
