@@ -145,6 +145,12 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
             return Err(format!("error: there is no call {name}: {base} was called {times}, counted from 0"));
         }
     }
+    if let Some(path) = recorded.changed(&result.document)? {
+        let name = arguments.file.display();
+        complain(&format_args!(
+            "note: run again, something else came out than {name} has, first at {path}: this is about what came out now"
+        ));
+    }
     for note in &result.notes {
         complain(&format_args!("note: {note}"));
     }

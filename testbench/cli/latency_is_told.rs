@@ -192,3 +192,36 @@ fn calls_and_words_that_there_are_not_are_named() {
     let output = why(&["--collective", "sum.0"]);
     assert_eq!((output.status, output.stderr.as_str()), (1, "nothing has ended that could be explained\n"));
 }
+
+#[test]
+fn what_came_out_otherwise_than_it_was_recorded_is_said_to() {
+    const OTHERWISE: &str = "something else came out";
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    // What `why` says beside its answer, and whether the page says that something else came out.
+    let told = |file: &str| {
+        let output = watershed(["why", file]);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let report = watershed(["report", file, "-o", page.to_str().unwrap()]);
+        assert_eq!(report.status, 0, "{}", report.stderr);
+        (output.stderr, fs::read_to_string(&page).unwrap().contains(OTHERWISE))
+    };
+    for name in ["fig4-late-leaf", "fig7-barrier", "mesh-transpose"] {
+        assert_eq!(told(&result(&folder, &[name])), (String::new(), false), "{name}");
+    }
+    let operands = folder.path().join("operands.npy");
+    let mut bytes = fs::read(crate::support::root().join("traces/operands-4x16-f64.npy")).unwrap();
+    fs::write(&operands, &bytes).unwrap();
+    let scenario = folder.path().join("from-file.toml");
+    let text = "name = \"from-file\"\nfamily = \"piuma\"\n[topology]\nkind = \"die\"\n[[collective]]\nname = \"sum\"\nkind = \"allreduce\"\n\
+                dtype = \"f64\"\nelements = 16\nparticipants = [0, 1, 2, 3]\ndata = { file = \"operands.npy\" }\n";
+    fs::write(&scenario, text).unwrap();
+    let file = result(&folder, &[scenario.to_str().unwrap()]);
+    assert_eq!(told(&file), (String::new(), false));
+    // Another sign of the last operand.
+    *bytes.last_mut().unwrap() ^= 0x80;
+    fs::write(&operands, bytes).unwrap();
+    let (note, otherwise) = told(&file);
+    let expected = format!("note: run again, {OTHERWISE} than {file} has, first at stamp.config_hash");
+    assert!(note.starts_with(&expected) && note.lines().count() == 1 && otherwise, "{note}");
+}
