@@ -104,8 +104,8 @@ impl Recorded {
         self.document.scenario.as_ref().map(crate::scenario::written::Written::run_options).unwrap_or_default()
     }
 
-    /// The first place at which a run of today differs from what was recorded, if any: a file that the scenario reads has changed, or
-    /// the program. How much of the links is told and checked is the run's option.
+    /// The first place at which a run of today differs from what was recorded, if any: a file that the scenario reads has
+    /// changed, or the program. How much of the links is told and checked is the run's option.
     pub fn changed(&self, now: &Document) -> Result<Option<String>, String> {
         let without = |mut document: Json| {
             if let Some(document) = document.as_object_mut() {
