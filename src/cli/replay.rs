@@ -55,6 +55,9 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     exit
 }
 
+/// What of a document the options of a run decide.
+const OPTIONAL: [&str; 3] = ["links", "checks", "scenario"];
+
 /// What is wanted where something else was given.
 pub(super) const RESULT: &str = "a result document, as `watershed run SCENARIO --out DIR` writes it";
 
@@ -100,6 +103,33 @@ impl Recorded {
     pub fn options(&self) -> RunOptions<'_> {
         self.document.scenario.as_ref().map(crate::scenario::written::Written::run_options).unwrap_or_default()
     }
+
+    /// The first place at which a run of today differs from what was recorded, if any: a file that the scenario reads has
+    /// changed, or the program. How much of the links is told and checked is the run's option.
+    pub fn changed(&self, now: &Document) -> Result<Option<String>, String> {
+        let without = |mut document: Json| {
+            if let Some(document) = document.as_object_mut() {
+                document.retain(|key, _| !OPTIONAL.contains(&key.as_str()));
+            }
+            document
+        };
+        let differs = self.difference(now, without)?;
+        Ok(differs.map(|Differs { path, .. }| path))
+    }
+
+    /// The first difference of a run of today, in what `part` leaves of both documents.
+    fn difference(&self, now: &Document, part: impl Fn(Json) -> Json) -> Result<Option<Differs>, String> {
+        let text = serde_json::to_string(now).unwrap_or_default();
+        let now: Json = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        let made = &self.document.stamp;
+        let before = part(comparable(self.json.clone()));
+        let mut now = part(comparable(now));
+        if made.commit != commit() || made.version != env!("CARGO_PKG_VERSION") {
+            // Fields may have been added since: they are no difference.
+            keep_known(&before, &mut now);
+        }
+        Ok(first_difference(&before, &now, String::new()))
+    }
 }
 
 fn replay(file: &Path, scenario_only: bool) -> Result<bool, String> {
@@ -114,17 +144,10 @@ fn replay(file: &Path, scenario_only: bool) -> Result<bool, String> {
     let hook = |progress| meter.update(progress);
     let outcome = run::run(&recorded.loaded, &RunOptions { hook: Some(&hook), ..recorded.options() });
     meter.finish();
-    let text = serde_json::to_string(&outcome.map_err(|error| error.to_string())?.document).unwrap_or_default();
-    let now: Json = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let now = outcome.map_err(|error| error.to_string())?.document;
     let name = file.display();
     let made = &recorded.document.stamp;
-    let before = comparable(recorded.json.clone());
-    let mut now = comparable(now);
-    if made.commit != commit() || made.version != env!("CARGO_PKG_VERSION") {
-        // Fields may have been added since: they are no difference.
-        keep_known(&before, &mut now);
-    }
-    let difference = first_difference(&before, &now, String::new());
+    let difference = recorded.difference(&now, |document| document)?;
     let Some(Differs { path, recorded: was, now: is }) = difference else {
         print(&format!(
             "{name}: same ({}, seed {}, {} cycles, configuration {})",

@@ -86,7 +86,7 @@ fn subject(source: &Path) -> Result<Subject, String> {
     meter.finish();
     let result = outcome.map_err(|error| error.to_string())?;
     let mut notes = result.notes;
-    if result.document.cycles != recorded.document.cycles {
+    if recorded.changed(&result.document)?.is_some() {
         notes.push("Run again, something else came out; `watershed replay` shows the first difference. This page shows what came out now.".into());
     }
     if collective && result.why.is_empty() && notes.is_empty() {

@@ -10,6 +10,7 @@ use super::replay::Recorded;
 use super::run::{Window, window};
 use super::{Exit, complain, print};
 use crate::scenario::config::Family;
+use crate::scenario::programs::result::call_name;
 use crate::scenario::run::{self, RunOptions};
 use crate::scenario::segments;
 use crate::scenario::why::{Ask, Why};
@@ -22,12 +23,13 @@ links, the engines and which operand came last there, time-outs, and the partici
 the latency exactly.
 
   PIUMA            the last word of every collective and scan, or the word that --packet names; of a collective of several
-                   segments the one that ended last, or the one that --collective NAME.NUMBER names; of a collective that
-                   programs call every call, or the one that --collective NAME.NUMBER names, from 0
+                   segments the one that ended last, the one that --collective NAME.NUMBER names, or the one that has word
+                   --packet of the whole vector; of a collective that programs call every call, or the one that
+                   --collective NAME.NUMBER names, from 0
   hosts            the rank that was done last: its rounds, and the partners and messages that they waited for
   armed, PBV       the slowest round of every collective that ended at every participant, or the round that --packet names
   traffic          the packet that took longest, or the one that --packet SOURCE:NUMBER names: the end point that sent it and
-                   its number there, from 0
+                   its number there, from 0; a NUMBER alone is a packet's place in the order of arrival, from 0
 
 Examples:
   watershed run allreduce-die --set collective.0.elements=1 --out out
@@ -40,7 +42,7 @@ Examples:
 
 Exit status:
   0  the latency is explained
-  1  it is not: nothing has ended that could be explained
+  1  it is not: what was asked for has not ended, or there is no such word, round or packet
   2  the command line is wrong, or the file is no result document that can be run again")]
 pub(super) struct Arguments {
     /// Result document, as `run --json` and `run --out` write it
@@ -49,7 +51,7 @@ pub(super) struct Arguments {
     /// Only this collective
     #[arg(long, value_name = "NAME")]
     collective: Option<String>,
-    /// The way of this word or round instead of the last or slowest one, or of a packet: the end point that sent it, and its number there
+    /// The way of this word or round instead of the last or slowest one, or of a packet: the end point that sent it, and its number there, or its place in the order of arrival
     #[arg(long, value_name = "NUMBER|SOURCE:NUMBER", value_parser = packet)]
     packet: Option<Packet>,
     /// Only what happened from cycle A to cycle B, both included; either may be left out
@@ -93,6 +95,13 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 fn execute(arguments: &Arguments) -> Result<bool, String> {
     let recorded = Recorded::read(&arguments.file)?;
     let scenario = &recorded.loaded.scenario;
+    // The collective that programs call of which one call is asked for, and which one.
+    let call = arguments.collective.as_deref().and_then(|name| {
+        let number: usize = name.rsplit_once('.')?.1.parse().ok()?;
+        let called = scenario.collectives.iter().filter(|of| of.called);
+        let base = called.map(|of| of.name.as_str()).find(|base| call_name(base, number) == name)?;
+        Some((base, number))
+    });
     if let Some(name) = &arguments.collective {
         let trees: Vec<String> = scenario.collectives.iter().flat_map(segments::names).map(|(_, name)| name).collect();
         let segmented = scenario.collectives.iter().filter(|found| found.segments > 1);
@@ -104,9 +113,7 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         if known.is_empty() {
             return Err("error: the result has no collectives; --packet names packets".into());
         }
-        let number = name.rsplit_once('.').filter(|(_, number)| number.parse::<usize>().is_ok());
-        let call = number.is_some_and(|(base, _)| scenario.collectives.iter().any(|of| of.called && of.name == base));
-        if !call && !known.contains(&name.as_str()) {
+        if call.is_none() && !known.contains(&name.as_str()) {
             return Err(super::unknown("the result has no collective", name, &known));
         }
     }
@@ -129,11 +136,28 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     let outcome = run::run(&recorded.loaded, &RunOptions { hook: Some(&hook), why: Some(ask), ..recorded.options() });
     meter.finish();
     let result = outcome.map_err(|error| error.to_string())?;
+    if let Some((base, number)) = call {
+        let calls = result.document.programs.iter().flat_map(|programs| &programs.calls);
+        let count = calls.filter(|call| call.collective == base).count();
+        if number >= count {
+            let name = call_name(base, number);
+            let times = if count == 1 { "once" } else { &format!("{count} times") };
+            return Err(format!("error: there is no call {name}: {base} was called {times}, counted from 0"));
+        }
+    }
+    if let Some(path) = recorded.changed(&result.document)? {
+        let name = arguments.file.display();
+        complain(&format_args!(
+            "note: run again, something else came out than {name} has, first at {path}: this is about what came out now"
+        ));
+    }
     for note in &result.notes {
         complain(&format_args!("note: {note}"));
     }
     if result.why.is_empty() {
-        complain(&"nothing has ended that could be explained");
+        if result.notes.is_empty() {
+            complain(&"nothing has ended that could be explained");
+        }
         return Ok(false);
     }
     if arguments.json {

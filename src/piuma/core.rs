@@ -329,6 +329,11 @@ impl Job {
         self.plane
     }
 
+    /// Words of the vector in the network.
+    pub fn words(&self) -> u64 {
+        self.task.words
+    }
+
     /// What the core does.
     pub fn kind(&self) -> JobKind {
         self.kind

@@ -90,7 +90,19 @@ fn packets_of_plain_traffic_are_told() {
     let output = watershed(["why", &file, "--packet", "1:3"]);
     assert!(output.stdout.starts_with("packet 3 of "), "{}{}", output.stdout, output.stderr);
     assert_sums(&output.stdout);
+    // One by its place in the order of arrival: the same as by the name that the note gives it.
+    let third = watershed(["why", &file, "--packet", "2", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&third.stdout).unwrap();
+    let name = told[0]["collective"].as_str().unwrap();
+    assert_eq!(third.stderr, format!("note: in the order of arrival, number 2, from 0, is {name}\n"));
+    let end = |number: &str| -> u64 {
+        let output = watershed(["why", &file, "--packet", number, "--json"]);
+        serde_json::from_str::<serde_json::Value>(&output.stdout).unwrap()[0]["end_cycle"].as_u64().unwrap()
+    };
+    let ends = ["0", "1", "2", "3", "20"].map(end);
+    assert!(ends.is_sorted() && ends[0] < ends[4], "{ends:?}");
     for (packet, status, text) in [
+        ("1000000", 1, "there is no packet 1000000"),
         ("1:1000000", 1, "none of them"),
         ("16:0", 2, "there is no end point 16: the system has 16"),
         ("a:0", 2, "not the number of an end point"),
@@ -142,4 +154,74 @@ fn software_is_told_rank_by_rank() {
     }
     assert!(output.stderr.contains("rabenseifner-ideal: in ideal mode"), "{}", output.stderr);
     assert_sums(&output.stdout);
+}
+
+/// Cores that call a collective twice.
+const TWICE: &str = "family = \"piuma\"\n[topology]\nkind = \"die\"\n[[collective]]\nname = \"sum\"\nkind = \"allreduce\"\nid = 0\n\
+                     called = true\n[[program]]\ntext = \"\"\"\nallreduce 0, 0, 0x4000, 1\nallreduce 0, 0, 0x4000, 9\n\"\"\"\n";
+
+#[test]
+fn calls_and_words_that_there_are_not_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("twice.toml");
+    fs::write(&scenario, TWICE).unwrap();
+    let file = result(&folder, &[scenario.to_str().unwrap()]);
+    let why = |arguments: &[&str]| watershed([&["why", file.as_str()], arguments].concat());
+    let second = why(&["--collective", "sum.1"]);
+    assert!(second.status == 0 && second.stdout.starts_with("sum.1: "), "{}{}", second.stdout, second.stderr);
+    for (name, text) in [
+        ("sum.2", "there is no call sum.2: sum was called 2 times"),
+        ("sum.99", "there is no call sum.99: sum was called 2 times"),
+        ("sum.+0", "the result has no collective \"sum.+0\", but sum"),
+        ("sum.00", "the result has no collective \"sum.00\", but sum"),
+        ("sum.", "the result has no collective \"sum.\", but sum"),
+    ] {
+        let output = why(&["--collective", name]);
+        assert!(output.status == 2 && output.stderr.contains(text), "{name}: {} {}", output.status, output.stderr);
+        assert!(!output.stderr.contains("nothing has ended") && output.stdout.is_empty(), "{name}: {}", output.stderr);
+    }
+    let output = why(&["--collective", "sum.1", "--packet", "9"]);
+    assert_eq!((output.status, output.stderr.as_str()), (1, "note: sum.1: there is no word 9; it has 9\n"));
+    // One call that a core never makes.
+    let text =
+        TWICE.replace("\nallreduce 0, 0, 0x4000, 1\n", "\nbne %core, 3, on\nhalt\non: allreduce 0, 0, 0x4000, 1\n");
+    fs::write(&scenario, text).unwrap();
+    let output = watershed(["run", scenario.to_str().unwrap(), "--json"]);
+    assert_eq!(output.status, 1, "{}", output.stderr);
+    fs::write(&file, output.stdout).unwrap();
+    let output = why(&["--collective", "sum.0"]);
+    assert_eq!((output.status, output.stderr.as_str()), (1, "nothing has ended that could be explained\n"));
+}
+
+#[test]
+fn what_came_out_otherwise_than_it_was_recorded_is_said_to() {
+    const OTHERWISE: &str = "something else came out";
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    // What `why` says beside its answer, and whether the page says that something else came out.
+    let told = |file: &str| {
+        let output = watershed(["why", file]);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let report = watershed(["report", file, "-o", page.to_str().unwrap()]);
+        assert_eq!(report.status, 0, "{}", report.stderr);
+        (output.stderr, fs::read_to_string(&page).unwrap().contains(OTHERWISE))
+    };
+    for name in ["fig4-late-leaf", "fig7-barrier", "mesh-transpose"] {
+        assert_eq!(told(&result(&folder, &[name])), (String::new(), false), "{name}");
+    }
+    let operands = folder.path().join("operands.npy");
+    let mut bytes = fs::read(crate::support::root().join("traces/operands-4x16-f64.npy")).unwrap();
+    fs::write(&operands, &bytes).unwrap();
+    let scenario = folder.path().join("from-file.toml");
+    let text = "name = \"from-file\"\nfamily = \"piuma\"\n[topology]\nkind = \"die\"\n[[collective]]\nname = \"sum\"\nkind = \"allreduce\"\n\
+                dtype = \"f64\"\nelements = 16\nparticipants = [0, 1, 2, 3]\ndata = { file = \"operands.npy\" }\n";
+    fs::write(&scenario, text).unwrap();
+    let file = result(&folder, &[scenario.to_str().unwrap()]);
+    assert_eq!(told(&file), (String::new(), false));
+    // Another sign of the last operand.
+    *bytes.last_mut().unwrap() ^= 0x80;
+    fs::write(&operands, bytes).unwrap();
+    let (note, otherwise) = told(&file);
+    let expected = format!("note: run again, {OTHERWISE} than {file} has, first at stamp.config_hash");
+    assert!(note.starts_with(&expected) && note.lines().count() == 1 && otherwise, "{note}");
 }

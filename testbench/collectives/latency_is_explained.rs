@@ -6,9 +6,10 @@ use std::path::Path;
 use watershed::kernel::Rng;
 use watershed::scenario::config::Family;
 use watershed::scenario::load_text;
+use watershed::scenario::programs::result::CallResult;
 use watershed::scenario::run::{RunOptions, RunResult, run};
 use watershed::scenario::shipped::{SHIPPED, stem};
-use watershed::scenario::why::{Ask, Kind, Why};
+use watershed::scenario::why::{Ask, Kind, Phase, Why};
 
 fn explained(text: &str, packet: Option<u64>) -> RunResult {
     let loaded = load_text("test", text, Path::new(env!("CARGO_MANIFEST_DIR")), "test", &[])
@@ -22,12 +23,18 @@ fn assert_whole(result: &RunResult, what: &str) -> usize {
     let document = &result.document;
     let collectives = document.collectives.iter().filter_map(|found| found.latency_cycles.map(|cycles| (cycles, None)));
     let calls = document.programs.iter().flat_map(|programs| &programs.calls);
-    let calls = calls.filter_map(|call| Some((call.end_cycle? - call.first_call_cycle, Some(call.last_call_cycle))));
-    let ended: Vec<(u64, Option<u64>)> = collectives.chain(calls).collect();
+    let calls = calls.filter_map(|call| Some((call.end_cycle? - call.first_call_cycle, Some(call))));
+    let ended: Vec<(u64, Option<&CallResult>)> = collectives.chain(calls).collect();
     assert_eq!(result.why.len(), ended.len(), "{what}: {:?}", result.notes);
-    for (why, &(latency, last_call)) in result.why.iter().zip(&ended) {
+    for (why, &(latency, call)) in result.why.iter().zip(&ended) {
         let at = format!("{what}: {}", why.collective);
-        assert_eq!((why.latency_cycles, why.last_contribution), (latency, last_call), "{at}");
+        assert_eq!(why.latency_cycles, latency, "{at}");
+        // Of a broadcast it is the call of the one core that sends; which that is, the tests of broadcasts know.
+        let sent = call
+            .map(|call| if call.collective == "news" { why.last_contribution.unwrap() } else { call.last_call_cycle });
+        assert_eq!(why.last_contribution, sent, "{at}");
+        let called = call.map_or(0, |call| call.first_call_cycle)..=call.map_or(0, |call| call.last_call_cycle);
+        assert!(sent.is_none_or(|sent| called.contains(&sent)), "{at}: {sent:?} is not in {called:?}");
         assert_eq!(why.parts.first().map_or(why.start_cycle, |part| part.from), why.start_cycle, "{at}");
         assert_eq!(why.parts.last().map_or(why.end_cycle, |part| part.to), why.end_cycle, "{at}");
         assert!(why.parts.windows(2).all(|pair| pair[0].to == pair[1].from), "{at}: {:?}", why.parts);
@@ -171,6 +178,72 @@ fn calling(rng: &mut Rng) -> String {
          barrier 2\nreduce {ids}, 0, 0x30000, {elements}\n\"\"\"\n"
     )
     .replace("reduce 0,", "allreduce 0,")
+}
+
+/// Cores of a random system that make calls of one collective, before those of others are done with the one before: who only
+/// sends waits for nobody. One core is late.
+fn calling_again(rng: &mut Rng) -> String {
+    let mut below = |most: u64| rng.below(most);
+    let topology = ["kind = \"die\"", "kind = \"die\"\ntiles = 6", "kind = \"mesh\"\nsize = [3, 2]"][below(3) as usize];
+    let memory = ["\"unlimited\"", "25.6"][below(2) as usize];
+    let (name, collective) = [
+        ("broadcast", "name = \"news\"\nkind = \"broadcast\""),
+        ("reduce", "name = \"largest\"\nkind = \"reduce\"\nop = \"max\"\nreceiver = 2"),
+        ("scan", "name = \"before\"\nkind = \"scan\""),
+    ][below(3) as usize];
+    let (late, apart, stages, slots, flit) = (below(6), below(60), 1 + below(4), 1 + below(3), 1 + below(3));
+    let mut text = format!(
+        "family = \"piuma\"\n[topology]\n{topology}\n[switch]\npipeline_stages = {stages}\nceng.operand_slots = {slots}\n\
+         [link]\ncycles_per_flit = {flit}\n[memory]\nbandwidth_gbps = {memory}\n\
+         [[collective]]\n{collective}\ndtype = \"i64\"\nid = 0\ncalled = true\n\
+         [[program]]\ntext = \"\"\"\n.random 0, 30, i64\nmul r1, %core, {apart}\ncompute r1\nbne %core, {late}, on\n\
+         compute 400\non:\n"
+    );
+    for _ in 0..6 {
+        let (elements, compute) = ([1, 1, 8, 30][below(4) as usize], [0, 0, 100][below(3) as usize]);
+        let _ = writeln!(text, "{name} 0, 0, 0x10000, {elements}\ncompute {compute}");
+    }
+    text + "\"\"\"\n"
+}
+
+#[test]
+fn a_hundred_random_programs_that_call_again_add_up() {
+    let mut rng = Rng::new(22, 11);
+    for number in 0..100 {
+        let text = calling_again(&mut rng);
+        let result = explained(&text, None);
+        assert_eq!(assert_whole(&result, &format!("number {number}:\n{text}")), 6, "{text}");
+        // The first word of every call, too.
+        let first = explained(&text, Some(0));
+        assert_eq!(first.why.len(), result.why.len(), "number {number}: {:?}\n{text}", first.notes);
+    }
+}
+
+/// Three broadcasts of a word, one after the other; the last core comes to the first of them 400 cycles late.
+#[test]
+fn an_earlier_call_s_word_is_not_a_later_one_s() {
+    for stages in [1, 4] {
+        let text = format!(
+            "family = \"piuma\"\n[topology]\nkind = \"die\"\n[switch]\npipeline_stages = {stages}\n\
+             [[collective]]\nname = \"news\"\nkind = \"broadcast\"\nid = 0\ndtype = \"i64\"\ncalled = true\n\
+             [[program]]\ntext = \"\"\"\nbne %core, 5, all\ncompute 400\nall: broadcast 0, 0, 0x4000, 1\ncompute 100\n\
+             broadcast 0, 0, 0x4000, 1\ncompute 100\nbroadcast 0, 0, 0x4000, 1\n\"\"\"\n"
+        );
+        let result = explained(&text, None);
+        assert_eq!(assert_whole(&result, &text), 3, "{text}");
+        let calls = &result.document.programs.as_ref().unwrap().calls;
+        for (number, (why, call)) in result.why.iter().zip(calls).enumerate() {
+            // The sender is never late; what it sends is on its way at once and waits for the core that is.
+            assert_eq!(why.last_contribution, Some(call.first_call_cycle), "{:?}", why.parts);
+            assert!(cycles(why, Kind::MemoryRead) <= 2 && cycles(why, Kind::MemoryWrite) <= 2, "{:?}", why.parts);
+            assert!(why.parts.iter().all(|part| part.phase != Phase::Inject || part.to < call.first_call_cycle + 10));
+            let waited: Vec<_> = why.parts.iter().filter(|part| part.kind == Kind::LateStart).collect();
+            let [waited] = waited[..] else { panic!("{number}: {:?}", why.parts) };
+            assert!(waited.place.contains("core5") && waited.phase == Phase::Eject, "{waited:?}");
+            assert_eq!(waited.to, call.last_call_cycle, "{waited:?}");
+        }
+        assert!(cycles(&result.why[0], Kind::LateStart) > 300, "{:?}", result.why[0].parts);
+    }
 }
 
 #[test]

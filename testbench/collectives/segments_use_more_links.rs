@@ -264,3 +264,34 @@ fn what_segments_cannot_be_is_said() {
         assert!(refused.contains(expected), "{refused}");
     }
 }
+
+#[test]
+fn why_finds_the_segment_that_has_a_word_of_the_vector() {
+    // Elements of 64 bits; two in a word; bf16 added as f32, of which two are in a word.
+    for (elements, lanes, types) in [(10, 1, "\"f64\""), (43, 2, "\"f32\""), (43, 2, "\"bf16\"")] {
+        let mut set = sets!["collective[0].elements={elements}"; "collective[0].dtype={types}"];
+        set.extend(SMALL.map(String::from));
+        if types.contains("bf16") {
+            set.push("collective[0].accumulate=\"f32\"".into());
+        }
+        let ask = |collective: Option<&str>, packet: u64| {
+            let ask = Ask { collective, packet: Some(packet), ..Ask::default() };
+            run_with(NODES, &set, &RunOptions { why: Some(ask), ..RunOptions::default() })
+        };
+        let mut word = 0;
+        for (number, segment) in only(&ask(None, 0).document).segments.iter().enumerate() {
+            let name = format!("sum.{number}");
+            let words = segment.elements.div_ceil(lanes);
+            for within in [0, words - 1] {
+                let (of_all, of_segment) = (ask(None, word + within), ask(Some(&name), within));
+                assert_eq!((of_all.why.len(), &of_all.why), (1, &of_segment.why), "{types}: {:?}", of_all.notes);
+                assert_eq!((&of_all.why[0].collective, of_all.why[0].number), (&name, within));
+                let note = format!("word {} of sum is word {within} of its segment {name}", word + within);
+                assert_eq!((of_all.notes, of_segment.notes), (vec![note], vec![]));
+            }
+            word += words;
+        }
+        let beyond = ask(None, word);
+        assert_eq!((beyond.why, beyond.notes), (vec![], vec![format!("sum: there is no word {word}; it has {word}")]));
+    }
+}

@@ -79,7 +79,13 @@ impl Run<'_> {
             && let Some(journal) = system.journal()
         {
             match why::packet::explain(system.plan(), journal, system.ends().len(), ask) {
-                Ok(why) => list.push(why),
+                Ok(why) => {
+                    if let (None, Some(place)) = (ask.source, ask.packet) {
+                        let name = &why.collective;
+                        self.notes.push(format!("in the order of arrival, number {place}, from 0, is {name}"));
+                    }
+                    list.push(why);
+                }
                 Err(wrong) => self.notes.push(wrong),
             }
             return list;
@@ -97,6 +103,21 @@ impl Run<'_> {
         list
     }
 
+    /// The segment that holds a word of a vector, and which of its words that is; or how many words there are.
+    fn segment_of(&self, index: usize, word: u64) -> Result<(usize, u64), u64> {
+        let built = &self.ready.collectives[index];
+        let mut first = 0;
+        for (segment, &(end, job)) in built.jobs.iter().step_by(built.parts()).enumerate() {
+            let jobs = self.ready.system.end(end).core.as_ref().map_or(&[][..], |core| core.jobs());
+            let words = jobs[job].words();
+            if word < first + words {
+                return Ok((segment, word - first));
+            }
+            first += words;
+        }
+        Err(first)
+    }
+
     /// The critical path of every collective in the network; or why there is none, or which one it is.
     fn why_collectives(&self, ask: why::Ask<'_>) -> Vec<Result<why::Why, String>> {
         let system = &self.ready.system;
@@ -106,17 +127,28 @@ impl Run<'_> {
         for (index, result) in ran.zip(&self.document.collectives) {
             let built = &self.ready.collectives[index];
             let names = segments::names(&self.loaded.scenario.collectives[index]);
-            // Of segments the one that is asked for, or the last to end.
+            // Of segments the one that is asked for, the one that has the word, or the last to end.
             let asked = ask.collective.and_then(|asked| names.iter().position(|(_, name)| name == asked));
             if asked.is_none() && ask.collective.is_some_and(|name| name != result.name) {
                 continue;
             }
             let last = (0..names.len()).rev().max_by_key(|&at| result.segments.get(at).and_then(|of| of.end_cycle));
-            let at = asked.or(last).unwrap_or(0);
+            let (mut at, mut packet) = (asked.or(last).unwrap_or(0), ask.packet);
+            if let (None, Some(word)) = (asked, packet.filter(|_| names.len() > 1)) {
+                match self.segment_of(index, word) {
+                    Ok((segment, within)) => (at, packet) = (segment, Some(within)),
+                    Err(words) => {
+                        list.push(Err(format!("{}: there is no word {word}; it has {words}", result.name)));
+                        continue;
+                    }
+                }
+            }
             let end = result.segments.get(at).map_or(result.end_cycle, |segment| segment.end_cycle);
             let (Some(start), Some(end)) = (result.start_cycle, end) else { continue };
             let (id, name) = &names[at];
-            if names.len() > 1 && asked.is_none() {
+            if let (true, None, Some(word), Some(within)) = (names.len() > 1, asked, ask.packet, packet) {
+                list.push(Err(format!("word {word} of {} is word {within} of its segment {name}", result.name)));
+            } else if names.len() > 1 && asked.is_none() {
                 let others = format!("--collective {}.0 to {} name the others", result.name, names[names.len() - 1].1);
                 list.push(Err(format!("{name} is the segment of {} that ended last; {others}", result.name)));
             }
@@ -126,7 +158,7 @@ impl Run<'_> {
                     Some(Taker { end, job, called: job.start() })
                 })
                 .collect();
-            let asked = Asked { name, id: *id as u16, start, end, last_call: None, packet: ask.packet };
+            let asked = Asked { name, id: *id as u16, start, end, last_call: None, packet };
             list.push(reader.explain(&asked, &jobs).map_err(|wrong| format!("{name}: {wrong}")));
         }
         for collective in self.loaded.scenario.collectives.iter().filter(|of| of.called) {
@@ -143,11 +175,12 @@ impl Run<'_> {
                 let ends = parts.iter().map(|(_, call, _)| call.end).collect::<Option<Vec<u64>>>();
                 let everybody = parts.len() == collective.participants.len();
                 let Some(end) = ends.filter(|_| everybody).and_then(|ends| ends.into_iter().max()) else { continue };
-                let calls = || parts.iter().map(|(_, call, _)| call.issued);
-                let (Some(start), last_call) = (calls().min(), calls().max()) else { continue };
+                let Some(start) = parts.iter().map(|(_, call, _)| call.issued).min() else { continue };
                 let takers =
                     parts.iter().filter_map(|&(end, call, job)| Some(Taker { end, job: job?, called: call.issued }));
                 let jobs: Vec<Taker<'_>> = takers.collect();
+                // Who only receives contributes nothing.
+                let last_call = jobs.iter().filter(|of| of.job.kind().sends).map(|of| of.called).max();
                 let id = collective.id as u16;
                 let asked = Asked { name: &name, id, start, end, last_call, packet: ask.packet };
                 list.push(reader.explain(&asked, &jobs).map_err(|wrong| format!("{name}: {wrong}")));

@@ -47,13 +47,6 @@ impl<'a> Index<'a> {
         self.places(port).iter().map(move |&place| &entries[place as usize])
     }
 
-    /// The entries of a port up to a cycle, the last one first.
-    pub fn back_from(&self, port: u32, until: u64) -> impl Iterator<Item = &'a Entry> {
-        let (entries, places) = (self.entries, self.places(port));
-        let end = places.partition_point(|&place| entries[place as usize].cycle <= until);
-        places[..end].iter().rev().map(move |&place| &entries[place as usize])
-    }
-
     /// The entries of a port in one cycle, each with its place in the journal.
     pub fn during(&self, port: u32, cycle: u64) -> impl Iterator<Item = (u32, &'a Entry)> {
         let (entries, places) = (self.entries, self.places(port));

@@ -12,7 +12,7 @@
 //! | armed ([`armed`]) | a round | data round | the root armed it | the last participant had the result |
 //! | PBV ([`pbv`]) | a round | run, from 1 | the source sent the command | the last participant had the answer |
 //! | software on the PIUMA fabric ([`hosts`]) | the rounds of the rank that was done last, and of its partners | that rank | the host's start | its last rank was done |
-//! | any with traffic ([`packet`]) | a point-to-point packet | `SOURCE:NUMBER` | it was created | its tail arrived |
+//! | any with traffic ([`packet`]) | a point-to-point packet | `SOURCE:NUMBER`, or the place in the order of arrival | it was created | its tail arrived |
 //!
 //! The latencies that results of the armed and PBV families name begin later, with the last contribution: [`Why`] has that
 //! cycle, no part crosses it, and the parts behind it add up to that latency.
@@ -35,7 +35,8 @@ mod ports;
 pub struct Ask<'a> {
     /// This collective only.
     pub collective: Option<&'a str>,
-    /// The way of this word, round or run instead of the last or slowest one.
+    /// The way of this word, round or run instead of the last or slowest one; of a collective of segments, the word of the
+    /// whole vector, unless a segment is named; of traffic without a source, the packet's place in the order of arrival.
     pub packet: Option<u64>,
     /// Of a point-to-point packet: the end point that sent it; `packet` is its number there.
     pub source: Option<u32>,

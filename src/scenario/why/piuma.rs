@@ -1,5 +1,10 @@
 //! The critical path of a collective of the PIUMA family: from the last word that landed back to the core whose word it waited
 //! for.
+//!
+//! Calls of a collective that programs make one after the other use the same id, channels and numbers of words, and a later
+//! call's words may be on their way before an earlier one's have arrived. Queues, links and engines keep their order, and all
+//! participants call in the same order: so the n-th time that a word is seen at a place is the n-th call that has such a word,
+//! everywhere. Words are matched by that, never by which one was seen last.
 
 use super::index::Index;
 use super::ports::Ports;
@@ -35,7 +40,7 @@ pub struct Asked<'a> {
     pub start: u64,
     /// Its last cycle.
     pub end: u64,
-    /// When the last participant called it, if programs do.
+    /// When the last participant that sends called it, if programs do.
     pub last_call: Option<u64>,
     /// A word, if not the last one.
     pub packet: Option<u64>,
@@ -148,12 +153,17 @@ impl<'a> Reader<'a> {
         let finish = until;
         let mut path = Path::new(start, finish, Phase::Eject);
         if let Some(lands) = lands {
+            let before = self.received_before(taker, seq);
             let taken = [RESPONSE, REQUEST].map(|kind| channel(job.plane(), kind)).into_iter();
-            let taken = taken.filter_map(|vc| self.taken(port, (id, vc, seq), lands));
-            let (taken, word) = taken.max().ok_or("the last word never left its queue")?;
+            let taken = taken.filter_map(|vc| self.taken(port, (id, vc, seq), before));
+            let taken = taken.filter(|(cycle, _)| *cycle <= lands).max();
+            let (taken, word) = taken.ok_or("the last word never left its queue")?;
             path.push(taken, until, Kind::Landing, self.place(port));
             let (arrived, _) = self.entry(port, word, taken)?;
-            path.push(arrived, taken, Kind::MemoryWrite, self.place(port));
+            // Before the core called it, the word waited for that and not for the memory.
+            path.push(job.start().clamp(arrived, taken), taken, Kind::MemoryWrite, self.place(port));
+            path.back(taker.called.max(arrived), Kind::Call, self.place(port));
+            path.back(arrived, Kind::LateStart, self.place(port));
             self.climb(word, port, arrived, start, jobs, &mut path)?;
         } else {
             self.source(until, start, taker, &mut path)?;
@@ -161,39 +171,50 @@ impl<'a> Reader<'a> {
         path.finish((name, "word", seq), self.place(port), finish, last_call)
     }
 
-    /// When a word last left a queue by cycle `until`, and as what: responses of scans name more than their element.
-    fn taken(&self, port: u32, (id, vc, seq): Word, until: u64) -> Option<(u64, Word)> {
+    /// How many words of this number a core received in earlier calls of the collective.
+    fn received_before(&self, taker: Taker<'_>, seq: u64) -> usize {
+        let jobs = self.system.end(taker.end).core.as_ref().map_or(&[][..], |core| core.jobs());
+        let earlier = jobs.iter().take_while(|job| !std::ptr::eq(*job, taker.job));
+        let same = |job: &&Job| (job.id(), job.plane()) == (taker.job.id(), taker.job.plane());
+        earlier.filter(same).filter(|job| job.kind().receives && job.landed() > seq).count()
+    }
+
+    /// When a word left a queue that had left it `before` times, and as what: responses of scans name more than their element.
+    fn taken(&self, port: u32, (id, vc, seq): Word, before: usize) -> Option<(u64, Word)> {
         let more = if kind(vc) == RESPONSE { 31 << 30 } else { 0 };
         let fits = |found: Word| (found.0, found.1, found.2 & !more) == (id, vc, seq & !more) && found.2 & seq == seq;
-        let mut left =
-            self.index.back_from(port, until).filter(|entry| entry.what == Moved::Left && fits(word_of(entry)));
-        let last = left.next()?;
-        let same_cycle = left.take_while(|entry| entry.cycle == last.cycle).map(word_of);
-        Some((last.cycle, same_cycle.chain([word_of(last)]).max()?))
+        let mut left = self.index.of(port).filter(|entry| entry.what == Moved::Left && fits(word_of(entry)));
+        left.nth(before).map(|entry| (entry.cycle, word_of(entry)))
     }
 
-    /// When a word that left a queue by `until` had come into it, and from when on it could have left.
-    fn entry(&self, port: u32, word: Word, until: u64) -> Result<(u64, u64), String> {
-        let came = self.index.back_from(port, until).find_map(|entry| match entry.what {
-            Moved::Entered { ready } if word_of(entry) == word => Some((entry.cycle, ready)),
+    /// When the word that left a queue in cycle `left` had come into it, and from when on it could have left.
+    fn entry(&self, port: u32, word: Word, left: u64) -> Result<(u64, u64), String> {
+        let of_it = || self.index.of(port).filter(|entry| word_of(entry) == word);
+        let by_then = of_it().take_while(|entry| entry.cycle <= left).filter(|entry| entry.what == Moved::Left).count();
+        let mut came = of_it().filter_map(|entry| match entry.what {
+            Moved::Entered { ready } => Some((entry.cycle, ready)),
             _ => None,
         });
-        came.ok_or_else(|| format!("word {} never came to {}", word.2, self.place(port)))
+        let found = by_then.checked_sub(1).and_then(|before| came.nth(before));
+        found.ok_or_else(|| format!("word {} never came to {}", word.2, self.place(port)))
     }
 
-    /// The port of a node whose queue a word left in a cycle.
-    fn left_by(&self, node: u32, word: Word, cycle: u64) -> Option<u32> {
-        let all = self.ports.of(node).flat_map(|port| self.index.during(port, cycle));
-        let left = all.filter(|(_, entry)| entry.what == Moved::Left && word_of(entry) == word);
-        left.max_by_key(|(place, _)| *place).map(|(_, entry)| entry.port)
+    /// The port whose queue a word came out of that was sent by `output` in a cycle.
+    fn left_by(&self, output: u32, word: Word, cycle: u64) -> Option<u32> {
+        self.index.during(output, cycle).find_map(|(_, entry)| match entry.what {
+            Moved::Sent { from } if word_of(entry) == word => from.map(|(port, _)| port),
+            _ => None,
+        })
     }
 
-    /// The ports of a node by which a word was sent in a cycle, in the order in which that happened.
-    fn sent_by(&self, node: u32, word: Word, cycle: u64) -> Vec<u32> {
+    /// The ports of a node by which a word of a queue was sent in a cycle, in the order in which that happened.
+    fn sent_by(&self, node: u32, queue: u32, word: Word, cycle: u64) -> Vec<u32> {
         let all = self.ports.of(node).flat_map(|port| self.index.during(port, cycle));
-        let sent = |entry: &Entry| matches!(entry.what, Moved::Sent { .. }) && word_of(entry) == word;
-        let mut list: Vec<(u32, u32)> =
-            all.filter(|(_, entry)| sent(entry)).map(|(place, entry)| (place, entry.port)).collect();
+        let sent = |entry: &Entry| matches!(entry.what, Moved::Sent { from: Some((from, _)) } if from == queue);
+        let mut list: Vec<(u32, u32)> = all
+            .filter(|(_, entry)| sent(entry) && word_of(entry) == word)
+            .map(|(place, entry)| (place, entry.port))
+            .collect();
         list.sort_unstable();
         list.into_iter().map(|(_, port)| port).collect()
     }
@@ -231,7 +252,7 @@ impl<'a> Reader<'a> {
 
             // Out of a queue of this switch.
             let mut queue = self
-                .left_by(node, word, sent)
+                .left_by(peer, word, sent)
                 .ok_or_else(|| format!("word {} left no queue of {}", word.2, self.place(peer)))?;
             let mut left = sent;
             let engine = self.ports.base(node) + u32::from(self.registers.engine_port());
@@ -262,6 +283,10 @@ impl<'a> Reader<'a> {
         let order = self.registers.order(node, id);
         let (element, mut cycles) = (if order == 0 { seq } else { scan::element(seq) }, self.tree);
         path.phase = Phase::Reduce;
+        // How many times it had made this word before.
+        let made = self.index.of(base + u32::from(self.registers.engine_port()));
+        let made = made.take_while(|entry| entry.cycle < came).filter(|entry| word_of(entry) == word);
+        let before = made.filter(|entry| matches!(entry.what, Moved::Entered { .. })).count();
         if order != 0 {
             let inputs: Vec<u16> = scan::ports(order).collect();
             let down = || self.stages + inputs.iter().position(|&port| port == scan::target(seq)).unwrap_or(0) as u64;
@@ -270,7 +295,7 @@ impl<'a> Reader<'a> {
                     (0..self.plan.nodes[node as usize].ports).filter(|&port| port != self.registers.engine_port());
                 let above = ports.filter_map(|port| {
                     let queue = base + u32::from(port);
-                    let (left, word) = self.taken(queue, (id, RESPONSE, element), came)?;
+                    let (left, word) = self.taken(queue, (id, vc, element), before)?;
                     Some((left, queue, word))
                 });
                 let (left, queue, word) =
@@ -291,10 +316,9 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let at = base + u32::from(input);
-            let is_it = |entry: &&Entry| entry.what == Moved::Left && word_of(entry) == (id, request, element);
             // Visible to the engine `post` + 1 cycles later.
-            let last = gathered.checked_sub(post + 1);
-            let left = last.and_then(|last| self.index.back_from(at, last).find(is_it)).map(|entry| entry.cycle);
+            let left = self.taken(at, (id, request, element), before).map(|(cycle, _)| cycle);
+            let left = left.filter(|left| left + post < gathered);
             let left = left.ok_or_else(|| format!("an operand of {name} is missing on port {input}"))?;
             operands.push((left + post + 1, input, left));
         }
@@ -322,7 +346,7 @@ impl<'a> Reader<'a> {
         let before = departures.partition_point(|cycle| *cycle < left);
         // The queue's head leaves in a cycle; the next one can leave in the cycle after it.
         let head_from = before.checked_sub(1).map_or(0, |at| departures[at] + 1);
-        let outputs = self.sent_by(node, word, left);
+        let outputs = self.sent_by(node, queue, word, left);
         let credits: Vec<(u32, Option<Credits>)> = outputs.iter().map(|&out| (out, self.credits(out, vc))).collect();
         let without =
             |cycle: u64| credits.iter().find(|(_, credits)| credits.as_ref().is_some_and(|of| of.at(cycle) == 0));
@@ -353,6 +377,9 @@ impl<'a> Reader<'a> {
         path.phase = Phase::Inject;
         if job.start() > sent {
             return Err("a word left before its core had started".into());
+        }
+        if job.end().is_some_and(|end| sent > end) {
+            return Err("a word left after its core had ended".into());
         }
         let credits = self.credits(port, channel(job.plane(), REQUEST));
         for cycle in (job.start()..sent).rev() {
