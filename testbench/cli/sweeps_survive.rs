@@ -311,3 +311,37 @@ fn a_bad_sweep_is_explained() {
     assert_eq!(watershed(["sweep", "merge", "--out", "x", "nowhere"]).status, 2);
     assert_eq!(watershed(["sweep"]).status, 2);
 }
+
+/// More points than wait for the store at a time.
+const MANY: &str = "
+repetitions = 600
+[[scenario]]
+file = \"barrier-die\"
+[[axis]]
+name = \"stages\"
+key = \"switch.ceng.stages\"
+values = [3]
+";
+
+#[test]
+fn a_store_that_cannot_be_written_ends_the_sweep() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(folder.path(), MANY);
+    let out = folder.path().join("out");
+    assert_eq!(sweep(&file, &out, &["--shard", "1/600"]).status, 0);
+    let store = rusqlite::Connection::open(watershed::study::sweep::Store::file(&out)).unwrap();
+    store
+        .execute_batch("CREATE TRIGGER full BEFORE INSERT ON row BEGIN SELECT RAISE(ABORT, 'there is no room'); END")
+        .unwrap();
+    drop(store);
+    let output = assert_cmd::Command::new(env!("CARGO_BIN_EXE_watershed"))
+        .current_dir(root())
+        .args(["sweep", &file, "--resume", "-j", "2", "--out"])
+        .arg(&out)
+        .timeout(Duration::from_secs(60))
+        .output()
+        .unwrap();
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "no end of its own: {words}");
+    assert!(words.contains("there is no room") && words.trim_end().lines().count() == 1, "{words}");
+}

@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 
 pub mod changes;
@@ -303,7 +303,9 @@ fn evaluate(
     report.known += points.len() - left.len();
     (options.progress)(report.known + report.computed, size, report.failed);
     let next = AtomicUsize::new(0);
-    let stop = options.stop;
+    // Nobody goes on computing what cannot be kept.
+    let lost = AtomicBool::new(false);
+    let stop: &(dyn Fn() -> bool + Sync) = &|| lost.load(Ordering::Relaxed) || (options.stop)();
     let (sender, receiver) = mpsc::sync_channel::<Finished>(256);
     std::thread::scope(|scope| {
         for _ in 0..options.jobs.clamp(1, left.len().max(1)) {
@@ -321,12 +323,14 @@ fn evaluate(
             });
         }
         drop(sender);
+        // A worker that waits for room ends when nobody receives any more: the scope would never join one that waits on.
+        let receiver = receiver;
         // Whatever is ready goes into one transaction: under load a commit serves many points.
         while let Ok(first) = receiver.recv() {
             let batch: Vec<Finished> = std::iter::once(first).chain(receiver.try_iter().take(255)).collect();
             let (rows, done): (Vec<Row>, Vec<Option<Done>>) = batch.into_iter().unzip();
             let done: Vec<Done> = done.into_iter().flatten().collect();
-            store.write(&rows, &done)?;
+            store.write(&rows, &done).inspect_err(|_| lost.store(true, Ordering::Relaxed))?;
             report.known += rows.len() - done.len();
             report.computed += done.len();
             report.failed += done.iter().filter(|done| done.status != "ok").count();
