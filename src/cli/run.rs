@@ -10,7 +10,7 @@ use clap::Args;
 use super::progress::Meter;
 use super::{Exit, complain, output, print};
 use crate::scenario::expr::Expr;
-use crate::scenario::result::{Document, ResultData};
+use crate::scenario::result::Document;
 use crate::scenario::run::{RunError, RunOptions, TriggerOptions, WaveOptions};
 use crate::scenario::summary::{self, Written};
 use crate::scenario::{Loaded, Problem, Problems, Source, data, estimate, load_file, load_text, run};
@@ -29,7 +29,8 @@ Examples:
 Exit status:
   0  the run finished and every check passed
   1  a check failed, or the run did not finish (limit, deadlock, Ctrl-C)
-  2  the command line or the scenario is wrong; nothing was run")]
+  2  the command line or the scenario is wrong, or a file cannot be written to begin with; nothing was run
+  3  the run finished and every check passed, but a file or the standard output could not be written")]
 pub(super) struct Arguments {
     #[command(flatten)]
     scenario: ScenarioArguments,
@@ -212,8 +213,7 @@ pub(super) fn window(text: &str) -> Result<Window, String> {
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
     match execute(arguments) {
-        Ok(passed) if passed => Exit::Fine,
-        Ok(_) => Exit::Failed,
+        Ok(exit) => exit,
         Err(error) => {
             complain(&error);
             Exit::Bad
@@ -221,7 +221,25 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     }
 }
 
-fn execute(arguments: &Arguments) -> Result<bool, RunError> {
+/// What was written of a run that has ended, and what could not be: one file that fails takes no other with it.
+#[derive(Default)]
+struct Files {
+    written: Vec<Written>,
+    lost: Vec<String>,
+}
+
+impl Files {
+    /// A file and how writing it ended.
+    fn take(&mut self, what: &'static str, path: PathBuf, before: Option<&'static str>, outcome: std::io::Result<()>) {
+        match outcome {
+            Ok(()) => self.written.push(Written::new(what, path).over(before)),
+            Err(error) => self.lost.push(write_error(&path, error).to_string()),
+        }
+    }
+}
+
+/// An error says that nothing was run.
+fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
     let loaded = arguments.scenario.load()?;
     if arguments.histogram.is_some() && loaded.scenario.traffic.is_empty() {
         let problem = Problem::general("this scenario has no traffic, so there are no latencies to count")
@@ -240,7 +258,7 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
     let had_wave = wave_path.is_some_and(|path| path.exists());
     if let (Some(cycles), Some(wave)) = (arguments.estimate_wave, &wave) {
         print(&estimate::wave(&loaded, wave, cycles)?.to_string());
-        return Ok(true);
+        return Ok(Exit::Fine);
     }
     let meter = Meter::new();
     let hook = |progress| meter.update(progress);
@@ -271,57 +289,52 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
     }
 
     let document = &result.document;
-    let mut written = Vec::new();
+    let mut files = Files::default();
     let json = || serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
     if let Some(folder) = &arguments.out {
         let path = folder.join(format!("{stem}.json"));
         let (before, now) = (fs::read(&path).ok(), json());
-        fs::write(&path, &now).map_err(|error| write_error(&path, error))?;
         let before = before.map(|before| if before == now.as_bytes() { "as it was" } else { "replaced" });
-        written.push(Written::new("result", path).over(before));
+        let outcome = fs::write(&path, &now);
+        files.take("result", path, before, outcome);
     }
     if let Some(file) = &arguments.save_npy {
         for data in &result.data {
-            let path = npy_path(file, data, result.data.len());
+            let path = npy_path(file, &data.name, result.data.len());
             let before = replaced(&path);
-            data::save_npy(&path, data.dtype, &data.rows.iter().collect::<Vec<_>>())
-                .map_err(|error| write_error(&path, error))?;
-            written.push(Written::new("array", path).over(before));
+            let outcome = data::save_npy(&path, data.dtype, &data.rows.iter().collect::<Vec<_>>());
+            files.take("array", path, before, outcome);
         }
     }
     if let Some(path) = &arguments.histogram {
         let before = replaced(path);
-        fs::write(path, histogram(document)).map_err(|error| write_error(path, error))?;
-        written.push(Written::new("histogram", path.clone()).over(before));
+        files.take("histogram", path.clone(), before, fs::write(path, histogram(document)));
     }
     if let (Some(path), Some(ladder)) = (&arguments.ladder, &result.ladder) {
         let svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
         let text = if svg { ladder.svg() } else { ladder.text() };
         let before = replaced(path);
-        fs::write(path, text).map_err(|error| write_error(path, error))?;
-        written.push(Written::new("ladder", path.clone()).over(before));
+        files.take("ladder", path.clone(), before, fs::write(path, text));
     }
     if let Some(recording) = &result.recording {
-        let folder = arguments.out.as_deref().unwrap_or(Path::new(""));
-        let write = |end: &str, body: &dyn Fn(&mut BufWriter<fs::File>) -> std::io::Result<()>| {
-            let path = folder.join(format!("{}.{end}", recording.block));
+        let mut write = |path: PathBuf, body: &dyn Fn(&mut BufWriter<fs::File>) -> std::io::Result<()>| {
             let before = replaced(&path);
-            let mut out = BufWriter::new(fs::File::create(&path)?);
-            body(&mut out)?;
-            out.flush().map(|()| Written::new("record", path).over(before))
+            let outcome = fs::File::create(&path).map(BufWriter::new).and_then(|mut out| {
+                body(&mut out)?;
+                out.flush()
+            });
+            files.take("record", path, before, outcome);
         };
-        let files = [
-            write("in.hex", &|out| recording.write_hex(0, out)),
-            write("out.hex", &|out| recording.write_hex(1, out)),
-            write("csv", &|out| recording.write_csv(out)),
-        ];
-        for file in files {
-            written.push(file.map_err(|error| write_error(folder, error))?);
-        }
+        let [inputs, outputs, table] = record_paths(arguments, &recording.block);
+        write(inputs, &|out| recording.write_hex(0, out));
+        write(outputs, &|out| recording.write_hex(1, out));
+        write(table, &|out| recording.write_csv(out));
     }
+    let Files { mut written, mut lost } = files;
     if let (Some(wave), Some(_)) = (&wave, &result.wave) {
         written.push(Written::new("wave", wave.path.clone()).over(had_wave.then_some("replaced")));
     }
+    lost.extend(result.wave_error);
     if arguments.json {
         print(&json());
     } else {
@@ -331,7 +344,18 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
             print(NOT_KEPT);
         }
     }
-    Ok(document.passed())
+    lost.iter().for_each(|error| complain(error));
+    Ok(match document.passed() {
+        false => Exit::Failed,
+        true if lost.is_empty() => Exit::Fine,
+        true => Exit::Unwritten,
+    })
+}
+
+/// Where a recording goes: inputs, outputs, table.
+fn record_paths(arguments: &Arguments, block: &str) -> [PathBuf; 3] {
+    let folder = arguments.out.as_deref().unwrap_or(Path::new(""));
+    ["in.hex", "out.hex", "csv"].map(|end| folder.join(format!("{block}.{end}")))
 }
 
 /// The histograms of all traffic as CSV: latencies from the first to the last of a bucket, in cycles, and its packets.
@@ -395,13 +419,12 @@ fn wave_options(arguments: &Arguments, loaded: &Loaded) -> Option<WaveOptions> {
 }
 
 /// The file itself for one collective; with the name of the collective in it for several.
-fn npy_path(file: &Path, data: &ResultData, count: usize) -> PathBuf {
+fn npy_path(file: &Path, name: &str, count: usize) -> PathBuf {
     if count == 1 {
         return file.to_owned();
     }
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let name: String =
-        data.name.chars().map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' }).collect();
+    let name: String = name.chars().map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' }).collect();
     file.with_file_name(format!("{stem}.{name}.npy"))
 }
 
