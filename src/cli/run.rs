@@ -181,6 +181,11 @@ impl ScenarioArguments {
         load_file(&self.scenario, &overrides)
     }
 
+    /// The file, or the name of a shipped scenario, as it was given.
+    pub fn file(&self) -> &Path {
+        &self.scenario
+    }
+
     /// The name of the scenario without folder and extension.
     fn stem(&self) -> String {
         self.scenario.file_stem().unwrap_or_default().to_string_lossy().into_owned()
@@ -247,10 +252,14 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
         return Err(Problems::new(loaded.source.clone(), vec![problem]).into());
     }
     let stem = arguments.scenario.stem();
+    let wave = wave_options(arguments, &loaded);
+    if let Err(clash) = output::apart(&outputs(arguments, &loaded, wave.as_ref()), &loaded.inputs()) {
+        complain(&clash);
+        return Ok(Exit::Bad);
+    }
     if let Some(folder) = &arguments.out {
         output::folder_for(folder).map_err(|error| write_error(folder, error))?;
     }
-    let wave = wave_options(arguments, &loaded);
     let wave_path = wave.as_ref().map(|wave| &wave.path);
     for path in [wave_path, arguments.ladder.as_ref(), arguments.histogram.as_ref(), arguments.save_npy.as_ref()] {
         path.map_or(Ok(()), |path| output::prepare(path).map_err(|error| write_error(path, error)))?;
@@ -350,6 +359,31 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
         true if lost.is_empty() => Exit::Fine,
         true => Exit::Unwritten,
     })
+}
+
+/// All files that will be written, with the flags that ask for them.
+fn outputs(arguments: &Arguments, loaded: &Loaded, wave: Option<&WaveOptions>) -> Vec<(&'static str, PathBuf)> {
+    let mut outputs = Vec::new();
+    if let Some(folder) = &arguments.out {
+        outputs.push(("--out", folder.join(format!("{}.json", arguments.scenario.stem()))));
+    }
+    if let Some(WaveOptions { path, .. }) = wave {
+        outputs
+            .extend([path.clone(), path.with_extension("gtkw"), path.with_extension("sucl")].map(|at| ("--wave", at)));
+    }
+    outputs.extend(arguments.ladder.iter().map(|path| ("--ladder", path.clone())));
+    if let Some(block) = &arguments.record {
+        outputs.extend(record_paths(arguments, block).map(|path| ("--record", path)));
+    }
+    outputs.extend(arguments.histogram.iter().map(|path| ("--histogram", path.clone())));
+    if let Some(file) = &arguments.save_npy {
+        // One array takes the name as it is, several are told apart; how many there are is known at the end.
+        outputs.push(("--save-npy", file.clone()));
+        let scenario = &loaded.scenario;
+        let names = scenario.collectives.iter().map(|of| &of.name).chain(scenario.hosts.iter().map(|host| &host.name));
+        outputs.extend(names.map(|name| ("--save-npy", npy_path(file, name, 2))));
+    }
+    outputs
 }
 
 /// Where a recording goes: inputs, outputs, table.

@@ -102,8 +102,11 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             print(&format!("{points} points in {}", merge.out.join("points.csv").display()));
             true
         }),
-        Some(Command::Export(export)) => output::prepare(&export.parquet)
-            .map_err(|error| SweepError::Write { path: export.parquet.clone(), error })
+        Some(Command::Export(export)) => apart(&[("--parquet", export.parquet.clone())], &Store::files(&export.folder))
+            .and_then(|()| {
+                let write = |error| SweepError::Write { path: export.parquet.clone(), error };
+                output::prepare(&export.parquet).map_err(write)
+            })
             .and_then(|()| sweep::export::parquet(&export.folder, &export.parquet))
             .map(|points| {
                 print(&format!("{points} points in {}", export.parquet.display()));
@@ -125,11 +128,20 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     }
 }
 
+/// See [`output::apart`].
+fn apart(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<(), SweepError> {
+    let words = |error: String| SweepError::Usage(error.trim_start_matches("error: ").to_owned());
+    output::apart(outputs, inputs).map_err(words)
+}
+
 fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
     let (Some(file), Some(folder)) = (&arguments.file, &arguments.out) else {
         return Err(SweepError::Usage("a sweep needs FILE.toml and --out DIR".into()));
     };
     let read = Sweep::load(file)?;
+    let scenarios = read.scenarios.iter().map(|entry| entry.file.clone());
+    let inputs: Vec<PathBuf> = std::iter::once(file.clone()).chain(scenarios).collect();
+    apart(&Store::files(folder).into_iter().map(|path| ("--out", path)).collect::<Vec<_>>(), &inputs)?;
     output::possible(folder).map_err(|error| SweepError::Write { path: folder.clone(), error })?;
     progress::listen();
     let bar = ProgressBar::hidden();

@@ -112,6 +112,11 @@ impl Store {
         folder.join("sweep.sqlite")
     }
 
+    /// All files of a sweep in a folder: the store, its log, and the table.
+    pub fn files(folder: &Path) -> Vec<PathBuf> {
+        ["sweep.sqlite", "sweep.sqlite-wal", "sweep.sqlite-shm", "points.csv"].map(|name| folder.join(name)).into()
+    }
+
     /// Opens the store of a folder, which is made where there is none.
     ///
     /// # Errors
