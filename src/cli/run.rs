@@ -353,7 +353,9 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
             print(NOT_KEPT);
         }
     }
-    lost.iter().for_each(|error| complain(error));
+    for error in &lost {
+        complain(error);
+    }
     Ok(match document.passed() {
         false => Exit::Failed,
         true if lost.is_empty() => Exit::Fine,

@@ -297,9 +297,9 @@ impl Store {
         let mut rows = Vec::new();
         for other in others {
             if empty {
-                first.fits(other)?
+                first.fits(other)?;
             } else {
-                self.fits(other)?
+                self.fits(other)?;
             }
             rows.extend(other.rows()?);
         }
