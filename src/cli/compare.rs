@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::progress::{self, Counter};
-use super::{Exit, complain, print};
+use super::{Exit, complain, output, print};
 use crate::study::compare::{self, Contestant, Disturb, Setting, Stopped, page, table};
 
 /// Compare scenarios that do the same job: latency, traffic, storage, and what happens when one is late or dead.
@@ -86,7 +86,12 @@ pub(super) fn threads(jobs: usize) -> usize {
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
-    let contestants = match super::output::prepare_all(arguments.out.as_deref()).and_then(|()| contestants(arguments)) {
+    // A scenario may have the name of a job behind a colon.
+    let file = |given: &String| [given.clone(), given.rsplit_once(':').map_or("", |(file, _)| file).to_owned()];
+    let inputs: Vec<PathBuf> = arguments.scenarios.iter().flat_map(file).map(PathBuf::from).collect();
+    let outputs: Vec<_> = arguments.out.iter().map(|path| ("--out", path.clone())).collect();
+    let apart = output::apart(&outputs, &inputs).and_then(|()| output::prepare_all(arguments.out.as_deref()));
+    let contestants = match apart.and_then(|()| contestants(arguments)) {
         Ok(contestants) => contestants,
         Err(error) => {
             complain(&error);
@@ -109,7 +114,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         Err(stopped) => return refuse(&stopped),
     };
     if let Some(path) = &arguments.out
-        && let Err(error) = super::output::write(path, page::of_comparison(&comparison))
+        && let Err(error) = output::write(path, page::of_comparison(&comparison))
     {
         complain(&error);
         return Exit::Bad;

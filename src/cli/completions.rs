@@ -1,6 +1,6 @@
 //! `watershed completions`: what a shell needs to complete this command line.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
 use super::{Exit, print};
@@ -17,7 +17,7 @@ pub(super) struct Arguments {
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut super::Arguments::command(), "watershed", &mut script);
+    clap_complete::generate(arguments.shell, &mut super::command_line(), "watershed", &mut script);
     print(&String::from_utf8_lossy(&script));
     Exit::Fine
 }

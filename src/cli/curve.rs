@@ -79,6 +79,11 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 }
 
 fn execute(arguments: &Arguments) -> Result<(), String> {
+    let svg = arguments.svg.iter().map(|path| ("--svg", path.clone()));
+    let outputs: Vec<_> = arguments.csv.iter().map(|path| ("--csv", path.clone())).chain(svg).collect();
+    let scenario = std::iter::once(arguments.scenario.file());
+    let read = arguments.add.iter().chain(&arguments.points).map(PathBuf::as_path).chain(scenario);
+    output::apart(&outputs, &read.map(PathBuf::from).collect::<Vec<_>>())?;
     output::prepare_all(arguments.csv.iter().chain(&arguments.svg).map(PathBuf::as_path))?;
     let peers: Vec<Series> = arguments.points.iter().map(peer).collect::<Result<_, _>>()?;
     let mut curves = vec![measure(arguments, &arguments.scenario)?];

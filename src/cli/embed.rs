@@ -59,6 +59,9 @@ fn shown(arguments: &Arguments) -> Result<String, String> {
     if loaded.scenario.family != Family::Piuma {
         return Err("error: only the piuma family is configured by registers".into());
     }
+    let svg = arguments.svg.iter().map(|path| ("--svg", path.clone()));
+    let outputs: Vec<_> = arguments.save.iter().map(|path| ("--save", path.clone())).chain(svg).collect();
+    super::output::apart(&outputs, &loaded.inputs())?;
     let mut all = embedding::all(&loaded).map_err(|problems| problems.to_string())?;
     if let Some(name) = &arguments.collective {
         let names: Vec<String> = all.iter().map(|embedding| embedding.name.clone()).collect();

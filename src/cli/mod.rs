@@ -5,11 +5,13 @@
 //! | 0 | everything is fine |
 //! | 1 | a check failed, a run did not finish, two waveforms differ |
 //! | 2 | the command line or an input is wrong; what and where is on the standard error |
+//! | 3 | all was done and is fine, but what came of it could not be written, for example on a full disk |
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::scenario::names;
 
@@ -47,6 +49,7 @@ enum Exit {
     Fine = 0,
     Failed = 1,
     Bad = 2,
+    Unwritten = 3,
 }
 
 impl From<Exit> for ExitCode {
@@ -59,7 +62,11 @@ const STATUSES: &str = "\
 Exit status:
   0  everything is fine
   1  a check failed, a run did not finish, or two waveforms differ
-  2  the command line or an input is wrong";
+  2  the command line or an input is wrong
+  3  all is fine, but what came of it could not be written";
+
+/// The last status, which is that of every subcommand, for those that do not say it in their own words.
+const UNWRITTEN: &str = "\n  3  what was to be printed could not be written";
 
 /// Cycle-level, bit-exact hardware model of collectives computed inside the network.
 #[derive(Debug, Parser)]
@@ -118,13 +125,17 @@ fn after_help() -> String {
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let parsed = command_line().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = match parsed {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Help and version are no errors; everything else is bad usage.
-            let exit = if error.use_stderr() { Exit::Bad } else { Exit::Fine };
+        Err(error) if error.use_stderr() => {
             let _ = error.print();
-            return exit.into();
+            return Exit::Bad.into();
+        }
+        Err(shown) => {
+            // Help and version are no errors.
+            told(shown.print().and_then(|()| io::stdout().flush()));
+            return last(Exit::Fine).into();
         }
     };
     let exit = match arguments.command {
@@ -152,17 +163,45 @@ pub fn main() -> ExitCode {
         Command::Explain(arguments) => explain::main(&arguments),
         Command::Completions(arguments) => completions::main(&arguments),
     };
-    exit.into()
+    last(exit).into()
 }
 
-/// Prints to the standard output. A reader that has seen enough (`| head`) is no error.
-fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes());
-    if !text.ends_with('\n') {
-        let _ = out.write_all(b"\n");
+/// The command line, with the status that all commands have in the help of each that lists its statuses.
+fn command_line() -> clap::Command {
+    fn complete(command: clap::Command) -> clap::Command {
+        let help = command.get_after_help().map(ToString::to_string);
+        let command = match help.filter(|help| help.contains("Exit status:") && !help.contains("\n  3  ")) {
+            Some(help) => command.after_help(help + UNWRITTEN),
+            None => command,
+        };
+        command.mut_subcommands(complete)
     }
-    let _ = out.flush();
+    complete(Arguments::command())
+}
+
+/// Whether something that was to be printed is lost.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Prints to the standard output. What cannot be written is said once, and is the status at the end (see [`last`]).
+fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+    told(out.write_all(text.as_bytes()).and_then(|()| out.write_all(end)).and_then(|()| out.flush()));
+}
+
+/// Looks at how printing ended. A reader that has seen enough (`| head`) is no error.
+fn told(printed: io::Result<()>) {
+    if let Err(error) = printed
+        && error.kind() != io::ErrorKind::BrokenPipe
+        && !LOST.swap(true, Ordering::Relaxed)
+    {
+        complain(&format_args!("error: cannot write to the standard output: {error}"));
+    }
+}
+
+/// How the program ends if a command ends so: what is lost is no success, and a check that failed stays one.
+fn last(exit: Exit) -> Exit {
+    if exit == Exit::Fine && LOST.load(Ordering::Relaxed) { Exit::Unwritten } else { exit }
 }
 
 /// Says that there is nothing of a name, and what there is.
@@ -176,23 +215,38 @@ fn unknown(what: &str, name: &str, known: &[impl AsRef<str>]) -> String {
 
 /// Prints an error.
 fn complain(text: &impl std::fmt::Display) {
-    let mut err = std::io::stderr().lock();
+    let mut err = io::stderr().lock();
     let _ = writeln!(err, "{text}");
 }
 
 /// Whether somebody watches the standard error.
 fn watched() -> bool {
-    std::io::stderr().is_terminal()
+    io::stderr().is_terminal()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_sound() {
-        Arguments::command().debug_assert();
+        command_line().debug_assert();
+    }
+
+    #[test]
+    fn all_lists_of_statuses_end_with_what_could_not_be_written() {
+        fn visit(command: &clap::Command, seen: &mut usize) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            if let Some((_, statuses)) = help.split_once("Exit status:") {
+                let last = statuses.lines().last().unwrap_or_default();
+                assert!(last.starts_with("  3  "), "{}: {last}", command.get_name());
+                *seen += 1;
+            }
+            command.get_subcommands().for_each(|command| visit(command, seen));
+        }
+        let mut seen = 0;
+        visit(&command_line(), &mut seen);
+        assert!(seen > 15, "{seen}");
     }
 
     #[test]
@@ -206,6 +260,6 @@ mod tests {
             }
             command.get_subcommands().for_each(visit);
         }
-        visit(&Arguments::command());
+        visit(&command_line());
     }
 }

@@ -1,8 +1,9 @@
-//! Files that commands write: their folders are made, and what cannot be written is said before anything runs.
+//! Files that commands write: their folders are made, and what cannot be written is said before anything runs; so is
+//! what would be written over a file that the command reads, or over another one that it writes.
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// Sees to it that a file can be written: makes the folder it is in, and refuses the name of a folder.
 pub(super) fn prepare(path: &Path) -> io::Result<()> {
@@ -34,6 +35,71 @@ pub(super) fn prepare_all<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Resu
     paths.into_iter().try_for_each(|path| prepare(path).map_err(|error| cannot(path, &error)))
 }
 
+/// Refuses to write what is read, and to write two things into one file. An output is what asks for it, for messages, and
+/// its file; files that are asked for together may be one. Makes nothing.
+pub(super) fn apart(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<(), String> {
+    let there = inputs.iter().filter(|path| path.is_file());
+    let inputs: Vec<Identity> = there.filter_map(|path| Identity::of(path)).collect();
+    let mut before: Vec<(&str, Identity)> = Vec::new();
+    for (what, path) in outputs {
+        let Some(identity) = Identity::of(path) else { continue };
+        let shown = path.display();
+        if inputs.iter().any(|input| input.is(&identity)) {
+            return Err(format!("error: {what} would write over {shown}, which is read; nothing was touched"));
+        }
+        if let Some((other, _)) = before.iter().find(|(other, known)| other != what && known.is(&identity)) {
+            return Err(format!("error: {other} and {what} would write the same file, {shown}; nothing was touched"));
+        }
+        before.push((what, identity));
+    }
+    Ok(())
+}
+
+/// Which file a path leads to, whether it is there or not.
+struct Identity {
+    path: PathBuf,
+    /// Device and number: a file can have two names.
+    #[cfg(unix)]
+    node: Option<(u64, u64)>,
+}
+
+impl Identity {
+    /// `None` for what is no file: a device takes whatever comes.
+    fn of(path: &Path) -> Option<Self> {
+        let data = fs::metadata(path).ok();
+        if data.as_ref().is_some_and(|data| !data.is_file()) {
+            return None;
+        }
+        let whole = std::path::absolute(path).ok()?;
+        let there = whole.ancestors().find_map(|part| Some((fs::canonicalize(part).ok()?, part)));
+        let (mut found, part) = there?;
+        for part in whole.strip_prefix(part).ok()?.components() {
+            match part {
+                Component::ParentDir => drop(found.pop()),
+                part => found.push(part),
+            }
+        }
+        #[cfg(unix)]
+        let node = data.map(|data| {
+            use std::os::unix::fs::MetadataExt;
+            (data.dev(), data.ino())
+        });
+        Some(Self {
+            path: found,
+            #[cfg(unix)]
+            node,
+        })
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        #[cfg(unix)]
+        if self.node.is_some() && self.node == other.node {
+            return true;
+        }
+        self.path == other.path
+    }
+}
+
 /// Writes a file.
 pub(super) fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), String> {
     prepare(path).and_then(|()| fs::write(path, text)).map_err(|error| cannot(path, &error))
@@ -59,5 +125,31 @@ mod tests {
         assert!(error.contains("c.txt is a file, and a folder is to be made of it"), "{error}");
         assert!(prepare_all([at("n/x").as_path(), at("a").as_path()]).is_err());
         assert!(at("n").is_dir());
+    }
+
+    #[test]
+    fn files_are_told_apart_whatever_they_are_called() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        fs::create_dir(at("d")).unwrap();
+        fs::write(at("in"), "x").unwrap();
+        let read = [at("in")];
+        assert_eq!(apart(&[("a", at("x")), ("b", at("d/x")), ("c", at("n/x"))], &read), Ok(()));
+        for same in ["in", "d/../in", "./in"] {
+            assert!(apart(&[("a", at(same))], &read).unwrap_err().contains("which is read"), "{same}");
+        }
+        for (one, other) in [("x", "d/../x"), ("n/x", "n/./x"), ("n/x", "n/m/../x")] {
+            let error = apart(&[("a", at(one)), ("b", at(other))], &read).unwrap_err();
+            assert!(error.contains("a and b would write the same file"), "{one} {other}: {error}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(at("in"), at("link")).unwrap();
+            fs::hard_link(at("in"), at("twin")).unwrap();
+            assert!(apart(&[("a", at("link"))], &read).is_err() && apart(&[("a", at("twin"))], &read).is_err());
+            let null = PathBuf::from("/dev/null");
+            assert_eq!(apart(&[("a", null.clone()), ("b", null)], &read), Ok(()));
+        }
+        assert!(!at("n").exists());
     }
 }

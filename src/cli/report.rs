@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::progress::Meter;
 use super::replay::Recorded;
-use super::{Exit, complain, print};
+use super::{Exit, complain, output, print};
 use crate::scenario::build;
 use crate::scenario::config::Family;
 use crate::scenario::hosts::file::HostMode;
@@ -40,9 +40,11 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
-    let subjects: Result<Vec<Subject>, String> = super::output::prepare_all([arguments.out.as_path()])
+    let inputs: Vec<PathBuf> = arguments.sources.iter().flat_map(|source| read(source)).collect();
+    let subjects: Result<Vec<Subject>, String> = output::apart(&[("--out", arguments.out.clone())], &inputs)
+        .and_then(|()| output::prepare_all([arguments.out.as_path()]))
         .and_then(|()| arguments.sources.iter().map(|source| subject(source)).collect());
-    let written = subjects.and_then(|subjects| super::output::write(&arguments.out, page(&subjects)));
+    let written = subjects.and_then(|subjects| output::write(&arguments.out, page(&subjects)));
     match written {
         Ok(()) => {
             print(&format!("report         {}", arguments.out.display()));
@@ -53,6 +55,11 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             Exit::Bad
         }
     }
+}
+
+/// The files that are read of a source.
+fn read(source: &Path) -> Vec<PathBuf> {
+    if source.is_dir() { Store::files(source) } else { vec![source.to_owned()] }
 }
 
 fn subject(source: &Path) -> Result<Subject, String> {

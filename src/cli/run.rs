@@ -10,7 +10,7 @@ use clap::Args;
 use super::progress::Meter;
 use super::{Exit, complain, output, print};
 use crate::scenario::expr::Expr;
-use crate::scenario::result::{Document, ResultData};
+use crate::scenario::result::Document;
 use crate::scenario::run::{RunError, RunOptions, TriggerOptions, WaveOptions};
 use crate::scenario::summary::{self, Written};
 use crate::scenario::{Loaded, Problem, Problems, Source, data, estimate, load_file, load_text, run};
@@ -29,7 +29,8 @@ Examples:
 Exit status:
   0  the run finished and every check passed
   1  a check failed, or the run did not finish (limit, deadlock, Ctrl-C)
-  2  the command line or the scenario is wrong; nothing was run")]
+  2  the command line or the scenario is wrong, or a file cannot be written to begin with; nothing was run
+  3  the run finished and every check passed, but a file or the standard output could not be written")]
 pub(super) struct Arguments {
     #[command(flatten)]
     scenario: ScenarioArguments,
@@ -184,6 +185,11 @@ impl ScenarioArguments {
         load_file(&self.scenario, &overrides)
     }
 
+    /// The file, or the name of a shipped scenario, as it was given.
+    pub fn file(&self) -> &Path {
+        &self.scenario
+    }
+
     /// The name of the scenario without folder and extension.
     fn stem(&self) -> String {
         self.scenario.file_stem().unwrap_or_default().to_string_lossy().into_owned()
@@ -216,8 +222,7 @@ pub(super) fn window(text: &str) -> Result<Window, String> {
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
     match execute(arguments) {
-        Ok(passed) if passed => Exit::Fine,
-        Ok(_) => Exit::Failed,
+        Ok(exit) => exit,
         Err(error) => {
             complain(&error);
             Exit::Bad
@@ -225,7 +230,25 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     }
 }
 
-fn execute(arguments: &Arguments) -> Result<bool, RunError> {
+/// What was written of a run that has ended, and what could not be: one file that fails takes no other with it.
+#[derive(Default)]
+struct Files {
+    written: Vec<Written>,
+    lost: Vec<String>,
+}
+
+impl Files {
+    /// A file and how writing it ended.
+    fn take(&mut self, what: &'static str, path: PathBuf, before: Option<&'static str>, outcome: std::io::Result<()>) {
+        match outcome {
+            Ok(()) => self.written.push(Written::new(what, path).over(before)),
+            Err(error) => self.lost.push(write_error(&path, error).to_string()),
+        }
+    }
+}
+
+/// An error says that nothing was run.
+fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
     let loaded = arguments.scenario.load()?;
     if arguments.histogram.is_some() && loaded.scenario.traffic.is_empty() {
         let problem = Problem::general("this scenario has no traffic, so there are no latencies to count")
@@ -233,10 +256,14 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
         return Err(Problems::new(loaded.source.clone(), vec![problem]).into());
     }
     let stem = arguments.scenario.stem();
+    let wave = wave_options(arguments, &loaded);
+    if let Err(clash) = output::apart(&outputs(arguments, &loaded, wave.as_ref()), &loaded.inputs()) {
+        complain(&clash);
+        return Ok(Exit::Bad);
+    }
     if let Some(folder) = &arguments.out {
         output::folder_for(folder).map_err(|error| write_error(folder, error))?;
     }
-    let wave = wave_options(arguments, &loaded);
     let wave_path = wave.as_ref().map(|wave| &wave.path);
     for path in [wave_path, arguments.ladder.as_ref(), arguments.histogram.as_ref(), arguments.save_npy.as_ref()] {
         path.map_or(Ok(()), |path| output::prepare(path).map_err(|error| write_error(path, error)))?;
@@ -244,7 +271,7 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
     let had_wave = wave_path.is_some_and(|path| path.exists());
     if let (Some(cycles), Some(wave)) = (arguments.estimate_wave, &wave) {
         print(&estimate::wave(&loaded, wave, cycles)?.to_string());
-        return Ok(true);
+        return Ok(Exit::Fine);
     }
     let meter = Meter::new();
     let hook = |progress| meter.update(progress);
@@ -275,57 +302,52 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
     }
 
     let document = &result.document;
-    let mut written = Vec::new();
+    let mut files = Files::default();
     let json = || serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
     if let Some(folder) = &arguments.out {
         let path = folder.join(format!("{stem}.json"));
         let (before, now) = (fs::read(&path).ok(), json());
-        fs::write(&path, &now).map_err(|error| write_error(&path, error))?;
         let before = before.map(|before| if before == now.as_bytes() { "as it was" } else { "replaced" });
-        written.push(Written::new("result", path).over(before));
+        let outcome = fs::write(&path, &now);
+        files.take("result", path, before, outcome);
     }
     if let Some(file) = &arguments.save_npy {
         for data in &result.data {
-            let path = npy_path(file, data, result.data.len());
+            let path = npy_path(file, &data.name, result.data.len());
             let before = replaced(&path);
-            data::save_npy(&path, data.dtype, &data.rows.iter().collect::<Vec<_>>())
-                .map_err(|error| write_error(&path, error))?;
-            written.push(Written::new("array", path).over(before));
+            let outcome = data::save_npy(&path, data.dtype, &data.rows.iter().collect::<Vec<_>>());
+            files.take("array", path, before, outcome);
         }
     }
     if let Some(path) = &arguments.histogram {
         let before = replaced(path);
-        fs::write(path, histogram(document)).map_err(|error| write_error(path, error))?;
-        written.push(Written::new("histogram", path.clone()).over(before));
+        files.take("histogram", path.clone(), before, fs::write(path, histogram(document)));
     }
     if let (Some(path), Some(ladder)) = (&arguments.ladder, &result.ladder) {
         let svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
         let text = if svg { ladder.svg() } else { ladder.text() };
         let before = replaced(path);
-        fs::write(path, text).map_err(|error| write_error(path, error))?;
-        written.push(Written::new("ladder", path.clone()).over(before));
+        files.take("ladder", path.clone(), before, fs::write(path, text));
     }
     if let Some(recording) = &result.recording {
-        let folder = arguments.out.as_deref().unwrap_or(Path::new(""));
-        let write = |end: &str, body: &dyn Fn(&mut BufWriter<fs::File>) -> std::io::Result<()>| {
-            let path = folder.join(format!("{}.{end}", recording.block));
+        let mut write = |path: PathBuf, body: &dyn Fn(&mut BufWriter<fs::File>) -> std::io::Result<()>| {
             let before = replaced(&path);
-            let mut out = BufWriter::new(fs::File::create(&path)?);
-            body(&mut out)?;
-            out.flush().map(|()| Written::new("record", path).over(before))
+            let outcome = fs::File::create(&path).map(BufWriter::new).and_then(|mut out| {
+                body(&mut out)?;
+                out.flush()
+            });
+            files.take("record", path, before, outcome);
         };
-        let files = [
-            write("in.hex", &|out| recording.write_hex(0, out)),
-            write("out.hex", &|out| recording.write_hex(1, out)),
-            write("csv", &|out| recording.write_csv(out)),
-        ];
-        for file in files {
-            written.push(file.map_err(|error| write_error(folder, error))?);
-        }
+        let [inputs, outputs, table] = record_paths(arguments, &recording.block);
+        write(inputs, &|out| recording.write_hex(0, out));
+        write(outputs, &|out| recording.write_hex(1, out));
+        write(table, &|out| recording.write_csv(out));
     }
+    let Files { mut written, mut lost } = files;
     if let (Some(wave), Some(_)) = (&wave, &result.wave) {
         written.push(Written::new("wave", wave.path.clone()).over(had_wave.then_some("replaced")));
     }
+    lost.extend(result.wave_error);
     if arguments.json {
         print(&json());
     } else {
@@ -335,7 +357,45 @@ fn execute(arguments: &Arguments) -> Result<bool, RunError> {
             print(NOT_KEPT);
         }
     }
-    Ok(document.passed())
+    for error in &lost {
+        complain(error);
+    }
+    Ok(match document.passed() {
+        false => Exit::Failed,
+        true if lost.is_empty() => Exit::Fine,
+        true => Exit::Unwritten,
+    })
+}
+
+/// All files that will be written, with the flags that ask for them.
+fn outputs(arguments: &Arguments, loaded: &Loaded, wave: Option<&WaveOptions>) -> Vec<(&'static str, PathBuf)> {
+    let mut outputs = Vec::new();
+    if let Some(folder) = &arguments.out {
+        outputs.push(("--out", folder.join(format!("{}.json", arguments.scenario.stem()))));
+    }
+    if let Some(WaveOptions { path, .. }) = wave {
+        outputs
+            .extend([path.clone(), path.with_extension("gtkw"), path.with_extension("sucl")].map(|at| ("--wave", at)));
+    }
+    outputs.extend(arguments.ladder.iter().map(|path| ("--ladder", path.clone())));
+    if let Some(block) = &arguments.record {
+        outputs.extend(record_paths(arguments, block).map(|path| ("--record", path)));
+    }
+    outputs.extend(arguments.histogram.iter().map(|path| ("--histogram", path.clone())));
+    if let Some(file) = &arguments.save_npy {
+        // One array takes the name as it is, several are told apart; how many there are is known at the end.
+        outputs.push(("--save-npy", file.clone()));
+        let scenario = &loaded.scenario;
+        let names = scenario.collectives.iter().map(|of| &of.name).chain(scenario.hosts.iter().map(|host| &host.name));
+        outputs.extend(names.map(|name| ("--save-npy", npy_path(file, name, 2))));
+    }
+    outputs
+}
+
+/// Where a recording goes: inputs, outputs, table.
+fn record_paths(arguments: &Arguments, block: &str) -> [PathBuf; 3] {
+    let folder = arguments.out.as_deref().unwrap_or(Path::new(""));
+    ["in.hex", "out.hex", "csv"].map(|end| folder.join(format!("{block}.{end}")))
 }
 
 /// The histograms of all traffic as CSV: latencies from the first to the last of a bucket, in cycles, and its packets.
@@ -399,13 +459,12 @@ fn wave_options(arguments: &Arguments, loaded: &Loaded) -> Option<WaveOptions> {
 }
 
 /// The file itself for one collective; with the name of the collective in it for several.
-fn npy_path(file: &Path, data: &ResultData, count: usize) -> PathBuf {
+fn npy_path(file: &Path, name: &str, count: usize) -> PathBuf {
     if count == 1 {
         return file.to_owned();
     }
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let name: String =
-        data.name.chars().map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' }).collect();
+    let name: String = name.chars().map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' }).collect();
     file.with_file_name(format!("{stem}.{name}.npy"))
 }
 

@@ -64,7 +64,9 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         print(&list());
         return Exit::Fine;
     };
-    if let Err(error) = output::prepare_all(arguments.out.as_deref()) {
+    let outputs: Vec<_> = arguments.out.iter().map(|path| ("--out", path.clone())).collect();
+    let apart = output::apart(&outputs, &[PathBuf::from(name)]);
+    if let Err(error) = apart.and_then(|()| output::prepare_all(arguments.out.as_deref())) {
         complain(&error);
         return Exit::Bad;
     }

@@ -1,7 +1,7 @@
 //! `watershed sweep`: runs scenarios over many values of their parameters.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use super::{Exit, complain, output, print, progress};
 use crate::scenario::expr::Value;
 use crate::study::sweep::file::{number, sweep_schema};
-use crate::study::sweep::{self, Changes, Options, Report, Row, Store, Sweep, SweepError};
+use crate::study::sweep::{self, Changes, Merged, Options, Report, Row, Store, Sweep, SweepError};
 
 /// Run scenarios over many values of their parameters.
 #[derive(Debug, Args)]
@@ -33,7 +33,8 @@ Examples:
 
 Exit status:
   0  the sweep is complete; points that failed are in the table
-  1  it was stopped before its end (Ctrl-C; --resume goes on), no point could be run, or an objective has no value
+  1  it was stopped before its end (Ctrl-C; --resume goes on), merged shards are not all of it, no point could be run,
+     or an objective has no value
   2  the command line, the sweep file or a scenario is wrong"
 )]
 pub(super) struct Arguments {
@@ -98,12 +99,22 @@ fn shard(text: &str) -> Result<(u64, u64), String> {
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
     let result = match &arguments.command {
-        Some(Command::Merge(merge)) => sweep::merge(&merge.out, &merge.parts).map(|points| {
-            print(&format!("{points} points in {}", merge.out.join("points.csv").display()));
-            true
+        Some(Command::Merge(merge)) => sweep::merge(&merge.out, &merge.parts).map(|merged| {
+            let table = merge.out.join("points.csv");
+            let Merged { points, size, missing } = &merged;
+            if missing.is_empty() {
+                print(&format!("{points} points in {}", table.display()));
+                return true;
+            }
+            print(&format!("{points} of {} points in {}", size.unwrap_or_default(), table.display()));
+            complain(&still_missing(missing, &merge.out));
+            false
         }),
-        Some(Command::Export(export)) => output::prepare(&export.parquet)
-            .map_err(|error| SweepError::Write { path: export.parquet.clone(), error })
+        Some(Command::Export(export)) => apart(&[("--parquet", export.parquet.clone())], &Store::files(&export.folder))
+            .and_then(|()| {
+                let write = |error| SweepError::Write { path: export.parquet.clone(), error };
+                output::prepare(&export.parquet).map_err(write)
+            })
             .and_then(|()| sweep::export::parquet(&export.folder, &export.parquet))
             .map(|points| {
                 print(&format!("{points} points in {}", export.parquet.display()));
@@ -125,11 +136,40 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     }
 }
 
+/// Which points no shard has, and what to do about it.
+fn still_missing(missing: &[u64], folder: &Path) -> String {
+    const LISTED: usize = 8;
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for &number in missing {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    let shown = |&(first, last): &(u64, u64)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    let list: Vec<String> = runs.iter().take(LISTED).map(shown).collect();
+    let rest = if runs.len() > LISTED { ", …" } else { "" };
+    let (count, plural, list) = (missing.len(), if missing.len() == 1 { "" } else { "s" }, list.join(", "));
+    format!(
+        "note: {count} point{plural} in no shard yet, by the number in column `point`: {list}{rest}\n  `watershed sweep FILE.toml --out {} --resume` runs what remains",
+        folder.display()
+    )
+}
+
+/// See [`output::apart`].
+fn apart(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<(), SweepError> {
+    let words = |error: String| SweepError::Usage(error.trim_start_matches("error: ").to_owned());
+    output::apart(outputs, inputs).map_err(words)
+}
+
 fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
     let (Some(file), Some(folder)) = (&arguments.file, &arguments.out) else {
         return Err(SweepError::Usage("a sweep needs FILE.toml and --out DIR".into()));
     };
     let read = Sweep::load(file)?;
+    let scenarios = read.scenarios.iter().map(|entry| entry.file.clone());
+    let inputs: Vec<PathBuf> = std::iter::once(file.clone()).chain(scenarios).collect();
+    apart(&Store::files(folder).into_iter().map(|path| ("--out", path)).collect::<Vec<_>>(), &inputs)?;
     output::possible(folder).map_err(|error| SweepError::Write { path: folder.clone(), error })?;
     progress::listen();
     let bar = ProgressBar::hidden();

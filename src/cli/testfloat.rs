@@ -1,11 +1,11 @@
 //! `watershed testfloat`: takes the role of `testfloat_ver`, with the pipelined unit as the subject.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 
 use clap::Args;
 
-use super::{Exit, complain};
+use super::{Exit, complain, print};
 use crate::arith::{DType, Flags, Function, Mode, Pipe, PipeIn, PipeOut, Round};
 
 /// Check the pipelined units against the output of testfloat_gen.
@@ -115,7 +115,6 @@ fn execute(arguments: &Arguments) -> Result<u64, String> {
     let mut cases = 0u64;
     let mut mismatches = 0u64;
     let mut waiting: VecDeque<Case> = VecDeque::new();
-    let mut out = std::io::stdout().lock();
     let mut check = |output: Option<PipeOut>, waiting: &mut VecDeque<Case>| {
         let Some(output) = output else { return };
         let case = waiting.pop_front().expect("a result has operands");
@@ -123,11 +122,11 @@ fn execute(arguments: &Arguments) -> Result<u64, String> {
             return;
         }
         if mismatches == 0 {
-            let _ = writeln!(out, "Errors found in {title}:");
+            print(&format!("Errors found in {title}:"));
         }
         mismatches += 1;
         if mismatches <= arguments.errors {
-            let _ = writeln!(out, "{}", mismatch(dtype, predicate, &case, &output));
+            print(&mismatch(dtype, predicate, &case, &output));
         }
     };
     let stdin = std::io::stdin().lock();
@@ -148,11 +147,11 @@ fn execute(arguments: &Arguments) -> Result<u64, String> {
         return Err("no test cases on the standard input".to_owned());
     }
     let plural = if mismatches == 1 { "" } else { "s" };
-    let _ = if mismatches == 0 {
-        writeln!(out, "In {cases} tests, no errors found in {title}.")
+    print(&if mismatches == 0 {
+        format!("In {cases} tests, no errors found in {title}.")
     } else {
-        writeln!(out, "{cases} tests performed; {mismatches} error{plural} found.")
-    };
+        format!("{cases} tests performed; {mismatches} error{plural} found.")
+    });
     Ok(mismatches)
 }
 

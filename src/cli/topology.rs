@@ -37,6 +37,11 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             return Exit::Bad;
         }
     };
+    let outputs: Vec<_> = arguments.svg.iter().map(|path| ("--svg", path.clone())).collect();
+    if let Err(error) = super::output::apart(&outputs, &loaded.inputs()) {
+        complain(&error);
+        return Exit::Bad;
+    }
     if let Some((text, json)) = drawing::figures(&loaded.scenario.topology.shape, &loaded.scenario.link) {
         if arguments.svg.is_some() {
             let (most, there) = (drawing::DRAWN, loaded.scenario.topology.switches());

@@ -36,4 +36,4 @@
 //! ```
 //!
 //! The exit status is 0 if everything is fine, 1 if a check failed or a run did not finish, 2 if the command line or a file is
-//! wrong; so a script needs no parsing.
+//! wrong, 3 if all is fine but what came of it could not be written; so a script needs no parsing.

@@ -133,6 +133,11 @@ impl Loaded {
         let _ = data::each(&self.scenario.collectives[collective], collective, self.scenario.seed, take);
     }
 
+    /// The files that it was read from.
+    pub fn inputs(&self) -> Vec<std::path::PathBuf> {
+        self.source.files(&self.base)
+    }
+
     /// Turns problems that a later check has found into an error that shows their places.
     pub fn problems(&self, list: Vec<Problem>) -> Problems {
         Problems::new(Arc::clone(&self.source), list)

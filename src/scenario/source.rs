@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
@@ -114,6 +115,24 @@ impl Source {
     /// The file's name, as the user gave it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Files that stand behind it: its own, those it extends, and those that a value names relative to `base`, as far as
+    /// they are there.
+    pub fn files(&self, base: &Path) -> Vec<PathBuf> {
+        let own = std::iter::once(&self.name).chain(self.parents.iter().map(|(name, _)| name));
+        let mut files: Vec<PathBuf> = own.map(PathBuf::from).collect();
+        let mut left = vec![&self.root];
+        while let Some(node) = left.pop() {
+            match &node.value {
+                Value::String(text) => files.push(base.join(text)),
+                Value::Array(nodes) => left.extend(nodes),
+                Value::Table(nodes) => left.extend(nodes.values()),
+                _ => {}
+            }
+        }
+        files.retain(|file| file.is_file());
+        files
     }
 
     /// The `--set` arguments, in order.

@@ -5,7 +5,10 @@ mod curves_are_drawn;
 mod data_comes_from_every_source;
 mod document_keeps_its_shape;
 mod embeddings_are_shown;
+#[cfg(unix)]
+mod full_disks_lose_no_results;
 mod input_never_panics;
+mod inputs_are_not_written_over;
 mod jobs_are_compared;
 mod jobs_have_one_time;
 mod latency_is_told;

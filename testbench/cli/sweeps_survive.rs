@@ -311,3 +311,77 @@ fn a_bad_sweep_is_explained() {
     assert_eq!(watershed(["sweep", "merge", "--out", "x", "nowhere"]).status, 2);
     assert_eq!(watershed(["sweep"]).status, 2);
 }
+
+/// More points than wait for the store at a time.
+const MANY: &str = "
+repetitions = 600
+[[scenario]]
+file = \"barrier-die\"
+[[axis]]
+name = \"stages\"
+key = \"switch.ceng.stages\"
+values = [3]
+";
+
+#[test]
+fn a_store_that_cannot_be_written_ends_the_sweep() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(folder.path(), MANY);
+    let out = folder.path().join("out");
+    assert_eq!(sweep(&file, &out, &["--shard", "1/600"]).status, 0);
+    let store = rusqlite::Connection::open(watershed::study::sweep::Store::file(&out)).unwrap();
+    store
+        .execute_batch("CREATE TRIGGER full BEFORE INSERT ON row BEGIN SELECT RAISE(ABORT, 'there is no room'); END")
+        .unwrap();
+    drop(store);
+    let output = assert_cmd::Command::new(env!("CARGO_BIN_EXE_watershed"))
+        .current_dir(root())
+        .args(["sweep", &file, "--resume", "-j", "2", "--out"])
+        .arg(&out)
+        .timeout(Duration::from_secs(60))
+        .output()
+        .unwrap();
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "no end of its own: {words}");
+    assert!(words.contains("there is no room") && words.trim_end().lines().count() == 1, "{words}");
+}
+
+#[test]
+fn a_merge_says_what_is_missing_and_what_does_not_fit_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(folder.path(), SMALL);
+    let at = |name: &str| folder.path().join(name);
+    let merge = |into: &str, parts: &[&str]| {
+        let paths: Vec<String> = [into].iter().chain(parts).map(|name| at(name).to_str().unwrap().to_owned()).collect();
+        watershed(["sweep", "merge", "--out"].into_iter().chain(paths.iter().map(String::as_str)))
+    };
+    for part in ["1", "3"] {
+        assert_eq!(sweep(&file, &at(part), &["--shard", &format!("{part}/3")]).status, 0);
+    }
+    let output = merge("all", &["1", "3"]);
+    assert_eq!(output.status, 1, "{}{}", output.stdout, output.stderr);
+    assert!(output.stdout.starts_with("20 of 30 points in "), "{}", output.stdout);
+    for words in ["note: 10 points in no shard yet", ": 1, 4, 7, 10, 13, 16, 19, 22, …", "--resume` runs what remains"]
+    {
+        assert!(output.stderr.contains(words), "{words}: {}", output.stderr);
+    }
+    assert_eq!(table(&at("all")).lines().count(), 21);
+    let output = sweep(&file, &at("all"), &["--resume"]);
+    assert!(output.stdout.contains("30 points: 10 computed, 20 known already"), "{}", output.stdout);
+    assert_eq!(merge("all", &["1", "3"]).status, 0);
+    assert_eq!(table(&at("all")).lines().count(), 31);
+
+    // The second part is of another sweep, or no store at all: the first one is not taken over either.
+    assert_eq!(sweep(&written(folder.path(), MANY), &at("other"), &["--shard", "1/600"]).status, 0);
+    fs::create_dir(at("broken")).unwrap();
+    fs::write(at("broken/sweep.sqlite"), "no database, but text that is long enough to be looked at as one\n").unwrap();
+    for (second, words) in [("other", "belongs to another sweep than"), ("broken", "broken/sweep.sqlite")] {
+        let output = merge("fresh", &["1", second]);
+        assert_eq!((output.status, output.stdout.as_str()), (2, ""), "{second}: {}", output.stderr);
+        assert!(output.stderr.contains(words), "{second}: {}", output.stderr);
+        assert!(!at("fresh").exists(), "{second}");
+    }
+    let before = table(&at("other"));
+    assert_eq!(merge("other", &["1", "3"]).status, 2);
+    assert_eq!(table(&at("other")), before);
+}

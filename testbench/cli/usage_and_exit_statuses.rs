@@ -60,3 +60,68 @@ fn out_holds_the_same_document_that_json_prints() {
     let written = std::fs::read_to_string(folder.path().join("barrier-die.json")).unwrap();
     assert_eq!(written, output.stdout);
 }
+
+/// Runs the program with its standard output on a device that is always full; `None` where there is none.
+#[cfg(unix)]
+fn on_a_full_device(arguments: &[&str]) -> Option<(Option<i32>, String)> {
+    let full = std::fs::File::options().write(true).open("/dev/full").ok()?;
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_watershed"))
+        .current_dir(crate::support::root())
+        .args(arguments)
+        .stdin(std::process::Stdio::null())
+        .stdout(full)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .and_then(std::process::Child::wait_with_output)
+        .unwrap();
+    Some((output.status.code(), String::from_utf8(output.stderr).unwrap()))
+}
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_printed_is_no_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let small = ["--set", "collective.0.elements=1"];
+    assert_eq!(watershed([&["run", "allreduce-die", "--out", out][..], &small].concat()).status, 0);
+    let result = format!("{out}/allreduce-die.json");
+    for arguments in [
+        &["run", "barrier-die"][..],
+        &["run", "barrier-die", "--json"],
+        &["list"],
+        &["replay", &result],
+        &["why", &result],
+        &["cost", "allreduce-die"],
+        &["check", "barrier-die"],
+        &["topology", "allreduce-die"],
+        &["curve", "mesh-transpose", "--rates", "0.1"],
+        &["explain", "checks"],
+        &["schema"],
+        &["completions", "bash"],
+        &["alu", "--op", "sum", "--type", "f32", "1", "2"],
+        &["--help"],
+        &["run", "--help"],
+        &["--version"],
+    ] {
+        let Some((status, words)) = on_a_full_device(arguments) else { return };
+        assert_eq!(status, Some(3), "{arguments:?}: {words}");
+        let said = words.matches("error: cannot write to the standard output: ").count();
+        assert_eq!(said, 1, "{arguments:?}: {words}");
+    }
+    // A check that failed is not hidden by it.
+    let failed = ["run", "barrier-die", "--set", "limits.max_cycles=9"];
+    assert_eq!(on_a_full_device(&failed).and_then(|(status, _)| status), Some(1));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_watershed"))
+        .arg("schema")
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+}

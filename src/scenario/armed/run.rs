@@ -68,12 +68,13 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     }
     run.timeline = options.timeline.then(Timeline::default);
     run.drive(options);
+    let mut wave_error = None;
     if let Some(wave) = options.wave {
         let last = run.ready.system.now();
         let tracer = run.ready.system.stop_recording();
-        run.wave = close_wave(wave, tracer, last, &mut run.notes)?;
+        (run.wave, wave_error) = close_wave(wave, tracer, last, &mut run.notes);
     }
-    Ok(run.result(options))
+    Ok(RunResult { wave_error, ..run.result(options) })
 }
 
 struct Run<'a> {
@@ -235,7 +236,7 @@ impl<'a> Run<'a> {
         let system = &self.ready.system;
         let recording = recording(self.loaded, system.plan(), system.journal(), options);
         let (document, notes, wave) = (self.document, self.notes, self.wave);
-        RunResult { document, data, notes, ladder, why, recording, wave, progress, timeline }
+        RunResult { document, data, notes, ladder, why, recording, wave, wave_error: None, progress, timeline }
     }
 
     fn totals(&self, armed: &mut ArmedResult) {

@@ -159,6 +159,8 @@ pub struct RunResult {
     pub recording: Option<Recording>,
     /// The waveform that was written.
     pub wave: Option<TraceSummary>,
+    /// What kept the waveform from being written as a whole, or taken away again; the run has its result all the same.
+    pub wave_error: Option<String>,
     /// How far it came.
     pub progress: Progress,
     /// What was in the network when, if asked for.
@@ -221,7 +223,9 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
             result.notes.push(format!("the trigger fired in cycle {cycle}"));
         } else if asked.only_failed && result.document.passed() {
             for file in &wave.files {
-                std::fs::remove_file(file).map_err(|error| RunError::Write { path: file.clone(), error })?;
+                let removed = std::fs::remove_file(file);
+                let error = removed.map_err(|error| RunError::Write { path: file.clone(), error }.to_string()).err();
+                result.wave_error = result.wave_error.take().or(error);
             }
             result.wave = None;
             result.notes.push("every check passed and no trigger fired: there is no waveform".to_owned());
@@ -291,10 +295,8 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
     if let Some(problem) = run.feed.wrong.take() {
         return Err(loaded.problems(vec![problem]).into());
     }
-    if let Some(wave) = options.wave {
-        run.close(wave)?;
-    }
-    Ok(run.result(options))
+    let wave_error = options.wave.and_then(|wave| run.close(wave));
+    Ok(RunResult { wave_error, ..run.result(options) })
 }
 
 /// Why a system was not divided between threads.
@@ -441,9 +443,11 @@ impl<'a> Run<'a> {
         self.ready.system.record(tracer).map_err(|error| trace_error(wave, error))
     }
 
-    fn close(&mut self, wave: &WaveOptions) -> Result<(), RunError> {
+    /// Finishes the waveform; what kept it from being written.
+    fn close(&mut self, wave: &WaveOptions) -> Option<String> {
         let last = self.ready.system.now();
-        self.wave = close_wave(wave, self.ready.system.stop_recording(), last, &mut self.notes)?;
-        Ok(())
+        let (summary, error) = close_wave(wave, self.ready.system.stop_recording(), last, &mut self.notes);
+        self.wave = summary;
+        error
     }
 }

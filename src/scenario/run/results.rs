@@ -53,6 +53,7 @@ impl Run<'_> {
             recording,
             why,
             wave: self.wave,
+            wave_error: None,
             progress,
             timeline: self.timeline.map_or_else(Vec::new, Timeline::samples),
         }

@@ -62,20 +62,23 @@ pub(in crate::scenario) fn trace_error(wave: &WaveOptions, error: TraceError) ->
     }
 }
 
-/// Finishes a waveform and notes what it lacks.
+/// Finishes a waveform and notes what it lacks; and what kept it from being written, which takes nothing from the run.
 pub(in crate::scenario) fn close_wave(
     wave: &WaveOptions,
     tracer: Option<Tracer>,
     last: u64,
     notes: &mut Vec<String>,
-) -> Result<Option<TraceSummary>, RunError> {
-    let Some(tracer) = tracer else { return Ok(None) };
-    let summary = tracer.finish(last).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
+) -> (Option<TraceSummary>, Option<String>) {
+    let Some(tracer) = tracer else { return (None, None) };
+    let summary = match tracer.finish(last) {
+        Ok(summary) => summary,
+        Err(error) => return (None, Some(RunError::Write { path: wave.path.clone(), error }.to_string())),
+    };
     for glob in &summary.unmatched_globs {
         notes.push(format!("no signal matches \"{glob}\""));
     }
     if !summary.window_reached {
         notes.push(format!("the run ended before cycle {}: the waveform is empty", wave.from_cycle));
     }
-    Ok(Some(summary))
+    (Some(summary), None)
 }

@@ -16,7 +16,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 
 pub mod changes;
@@ -265,22 +265,48 @@ pub fn of_store(store: &Store, folder: &Path) -> Result<Sweep, SweepError> {
     Ok(Sweep::parse(&name, &text, Path::new(&base))?)
 }
 
-/// Joins the stores of several folders into one and writes its `points.csv`; how many points there are.
+/// What came of joining stores.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// Points in the table.
+    pub points: usize,
+    /// Points of the whole sweep, if it is no search.
+    pub size: Option<usize>,
+    /// Numbers of the points that no part has, in order.
+    pub missing: Vec<u64>,
+}
+
+/// Joins the stores of several folders into one and writes its `points.csv`.
 ///
 /// # Errors
-/// A folder has no store, or they belong to different sweeps.
-pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<usize, SweepError> {
+/// A folder has no store, or they belong to different sweeps: nothing is written then.
+pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<Merged, SweepError> {
     for part in parts {
         if !Store::file(part).exists() {
             return Err(SweepError::Usage(format!("{} holds no results of a sweep", part.display())));
         }
     }
-    let mut into = Store::open(folder)?;
-    for part in parts {
-        into.merge(&Store::open(part)?)?;
+    let stores = parts.iter().map(|part| Store::open(part)).collect::<Result<Vec<Store>, StoreError>>()?;
+    let (Some(store), Some(part)) = (stores.first(), parts.first()) else {
+        return Err(SweepError::Usage("there is nothing to merge".into()));
+    };
+    let sweep = of_store(store, part)?;
+    for other in &stores {
+        store.fits(other)?;
     }
-    let sweep = of_store(&into, folder)?;
-    Ok(write_table(&sweep, &into, folder)?.len())
+    if Store::file(folder).exists() {
+        let into = Store::open(folder)?;
+        if into.meta("fingerprint")?.is_some() {
+            into.fits(store)?;
+        }
+    }
+    let mut into = Store::open(folder)?;
+    into.merge(&stores)?;
+    let rows = write_table(&sweep, &into, folder)?;
+    let there: HashSet<u64> = rows.iter().map(|row| row.number).collect();
+    let size = Plan::new(&sweep).ok().and_then(|plan| plan.size());
+    let missing = (0..size.unwrap_or(0) as u64).filter(|number| !there.contains(number)).collect();
+    Ok(Merged { points: rows.len(), size, missing })
 }
 
 /// What a worker hands over: a row, and what came of its point unless somebody else sees to it.
@@ -303,7 +329,9 @@ fn evaluate(
     report.known += points.len() - left.len();
     (options.progress)(report.known + report.computed, size, report.failed);
     let next = AtomicUsize::new(0);
-    let stop = options.stop;
+    // Nobody goes on computing what cannot be kept.
+    let lost = AtomicBool::new(false);
+    let stop: &(dyn Fn() -> bool + Sync) = &|| lost.load(Ordering::Relaxed) || (options.stop)();
     let (sender, receiver) = mpsc::sync_channel::<Finished>(256);
     std::thread::scope(|scope| {
         for _ in 0..options.jobs.clamp(1, left.len().max(1)) {
@@ -321,12 +349,14 @@ fn evaluate(
             });
         }
         drop(sender);
+        // A worker that waits for room ends when nobody receives any more: the scope would never join one that waits on.
+        let receiver = receiver;
         // Whatever is ready goes into one transaction: under load a commit serves many points.
         while let Ok(first) = receiver.recv() {
             let batch: Vec<Finished> = std::iter::once(first).chain(receiver.try_iter().take(255)).collect();
             let (rows, done): (Vec<Row>, Vec<Option<Done>>) = batch.into_iter().unzip();
             let done: Vec<Done> = done.into_iter().flatten().collect();
-            store.write(&rows, &done)?;
+            store.write(&rows, &done).inspect_err(|_| lost.store(true, Ordering::Relaxed))?;
             report.known += rows.len() - done.len();
             report.computed += done.len();
             report.failed += done.iter().filter(|done| done.status != "ok").count();

@@ -112,6 +112,11 @@ impl Store {
         folder.join("sweep.sqlite")
     }
 
+    /// All files of a sweep in a folder: the store, its log, and the table.
+    pub fn files(folder: &Path) -> Vec<PathBuf> {
+        ["sweep.sqlite", "sweep.sqlite-wal", "sweep.sqlite-shm", "points.csv"].map(|name| folder.join(name)).into()
+    }
+
     /// Opens the store of a folder, which is made where there is none.
     ///
     /// # Errors
@@ -269,24 +274,42 @@ impl Store {
         rows.map_err(self.fail())?.collect::<rusqlite::Result<_>>().map_err(self.fail())
     }
 
-    /// Takes over all that another store holds.
+    /// Whether another store holds points of the same sweep.
     ///
     /// # Errors
     /// One of the two fails, or the other belongs to another sweep.
-    pub fn merge(&mut self, other: &Store) -> Result<()> {
-        let (mine, theirs) = (self.meta("fingerprint")?, other.meta("fingerprint")?);
-        if mine.is_some() && mine != theirs {
-            let error = format!("it belongs to another sweep than {}", self.path.display());
-            return Err(StoreError { path: other.path.clone(), error });
+    pub fn fits(&self, other: &Store) -> Result<()> {
+        if self.meta("fingerprint")? == other.meta("fingerprint")? {
+            return Ok(());
         }
-        if mine.is_none() {
+        let error = format!("it belongs to another sweep than {}", self.path.display());
+        Err(StoreError { path: other.path.clone(), error })
+    }
+
+    /// Takes over all that other stores hold; they are read and looked at before anything is written, and their points
+    /// are written all or nothing.
+    ///
+    /// # Errors
+    /// One of them fails, or they belong to different sweeps.
+    pub fn merge(&mut self, others: &[Store]) -> Result<()> {
+        let Some(first) = others.first() else { return Ok(()) };
+        let empty = self.meta("fingerprint")?.is_none();
+        let mut rows = Vec::new();
+        for other in others {
+            if empty {
+                first.fits(other)?;
+            } else {
+                self.fits(other)?;
+            }
+            rows.extend(other.rows()?);
+        }
+        if empty {
             let names = ["fingerprint", "text", "base", "version", "scenarios"];
             let notes: Vec<(&str, String)> =
-                names.iter().filter_map(|name| Some((*name, other.meta(name).ok()??))).collect();
+                names.iter().filter_map(|name| Some((*name, first.meta(name).ok()??))).collect();
             let notes: Vec<(&str, &str)> = notes.iter().map(|(name, value)| (*name, value.as_str())).collect();
             self.begin(&notes)?;
         }
-        let rows = other.rows()?;
         let done: Vec<Done> = rows
             .iter()
             .map(|row| Done {
@@ -356,12 +379,18 @@ mod tests {
             store.begin(&[("fingerprint", "f")]).unwrap();
             store.write(std::slice::from_ref(&row), &[done(&row)]).unwrap();
         }
-        let [a, b, into] = &mut stores;
-        into.merge(b).unwrap();
-        into.merge(a).unwrap();
+        let [a, mut b, mut into] = stores;
+        into.merge(std::slice::from_ref(&b)).unwrap();
+        into.merge(std::slice::from_ref(&a)).unwrap();
         assert_eq!(into.rows().unwrap().len(), 2);
         b.begin(&[("fingerprint", "another")]).unwrap();
-        assert!(into.merge(b).unwrap_err().to_string().contains("another sweep"));
+        let fresh = tempfile::tempdir().unwrap();
+        let mut fresh = Store::open(fresh.path()).unwrap();
+        let parts = [a, b];
+        for into in [&mut into, &mut fresh] {
+            assert!(into.merge(&parts).unwrap_err().to_string().contains("another sweep"));
+        }
+        assert!(fresh.is_empty().unwrap() && fresh.meta("fingerprint").unwrap().is_none());
     }
 
     #[test]
