@@ -147,6 +147,7 @@ impl<'a> Run<'a> {
                 timeline.look(system.now(), || system.live_flits(), system.moves());
             }
             if self.ready.system.fault().is_some() {
+                self.document.outcome = Outcome::Broken;
                 break;
             }
             look += 1;

@@ -108,8 +108,8 @@ impl Run<'_> {
                     let begin = std::time::Instant::now();
                     let answer = hook(self.progress());
                     looked = std::time::Instant::now();
-                    // Counting what two million cores have done takes a while.
-                    pause = PAUSE.max(100 * (looked - begin));
+                    // Counting what two million cores have done takes a while; whoever stops the run waits for this, too.
+                    pause = PAUSE.max(20 * (looked - begin));
                     if answer == Control::Stop {
                         self.document.outcome = Outcome::Interrupted;
                         break;
