@@ -20,8 +20,9 @@
 //! cursor for each other, and then shares are not equal. Losing or being blocked changes no register.
 
 use super::network::Tables;
+use super::ports::{NONE, channel};
 use super::switch::{Cx, Fork};
-use super::wires::{NONE, Phase};
+use super::wires::Phase;
 use super::{Flit, Join, PortSet};
 use crate::kernel::Wake;
 
@@ -121,11 +122,8 @@ fn available<T, J: Join<Tables = T>, const W: usize>(
         return Err(Blocked::Waits);
     }
     let at = cx.base + u32::from(out);
-    let channel = cx.wires.outputs[cx.wires.queue(at, vc)];
-    if channel.owner != owner {
-        return Err(Blocked::Waits);
-    }
-    if channel.credits == 0 {
+    let channel = channel(cx.wires.ports.port(at), vc);
+    if channel.owner != owner || channel.credits == 0 {
         return Err(Blocked::Waits);
     }
     cx.wires.is_free(at).map_err(Blocked::Until)

@@ -3,6 +3,7 @@
 //! It is a test instrument like the link monitors: it observes, costs a branch where it is not kept, and changes nothing. What
 //! made a collective take as long as it did is read from it afterwards (the scenario's `why`).
 
+use super::ports::channel;
 use super::{Flit, Network, Tag};
 use crate::kernel::Cycle;
 
@@ -88,9 +89,9 @@ impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
         assert!(self.others.is_empty(), "a divided system keeps no journal");
         let (wires, flow) = (&self.first.wires, &self.first.wires.flow);
         let of_port = flow.vcs.total();
-        let mut credits = Vec::with_capacity(wires.links.len() * usize::from(of_port));
-        for port in 0..wires.links.len() as u32 {
-            credits.extend((0..of_port).map(|vc| wires.outputs[wires.queue(port, vc)].credits));
+        let mut credits = Vec::with_capacity(wires.ports.len() * usize::from(of_port));
+        for port in 0..wires.ports.len() as u32 {
+            credits.extend((0..of_port).map(|vc| channel(wires.ports.port(port), vc).credits));
         }
         let journal = Journal {
             entries: Vec::new(),

@@ -35,6 +35,7 @@ mod journal;
 mod monitor;
 mod network;
 mod plan;
+mod ports;
 mod portset;
 mod router;
 pub mod routing;
@@ -56,7 +57,8 @@ pub use join::{Block, Join, JoinCx, JoinOut, NoBump, NoJoin, Queued, pass_throug
 pub use journal::{Entry, Journal, Moved};
 pub use network::{At, Blocks, Evaluation, LinkLoad, Network, Route, Step, SwitchCfg, Tables};
 pub use plan::{NodeKind, Plan, PlanLink, PlanNode, Vcs};
+pub use ports::LinkCount;
 pub use portset::PortSet;
 pub use router::{RouterCfg, SwitchAllocator, VcAllocator};
 pub use switch::Pipeline;
-pub use wires::{Depths, Io, LinkCount, Phase, Wires, credit_round_trip};
+pub use wires::{Depths, Io, Phase, Wires, credit_round_trip};

@@ -11,7 +11,9 @@
 
 use super::Flit;
 use super::arena::Arena;
-use super::wires::{Input, Link, Output};
+use super::ports::Ports;
+use super::wires::Input;
+use std::ops::Range;
 
 /// What is known of one output channel: 8 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -29,10 +31,15 @@ pub(super) struct Monitor {
 }
 
 impl Monitor {
-    pub fn new(outputs: &Arena<Output>) -> Monitor {
-        let watch =
-            |out: &Output| Watch { depth: out.credits, flits_under_way: 0, credits_under_way: 0, in_packet: false };
-        Monitor { watches: Arena::new(outputs.range().start, outputs.items().iter().map(watch).collect()) }
+    /// For the channels with these numbers, at rest.
+    pub fn new(ports: &Ports, channels: Range<usize>) -> Monitor {
+        let watch = |channel| Watch {
+            depth: ports.channel(channel).credits,
+            flits_under_way: 0,
+            credits_under_way: 0,
+            in_packet: false,
+        };
+        Monitor { watches: Arena::new(channels.start, channels.map(watch).collect()) }
     }
 
     /// `here`: the far end belongs to the same part of the system. What goes to other parts is only counted there.
@@ -61,18 +68,12 @@ impl Monitor {
     }
 
     #[inline]
-    pub fn credit_arrived(
-        &mut self,
-        channel: usize,
-        inputs: &Arena<Input>,
-        outputs: &Arena<Output>,
-        links: &Arena<Link>,
-        vc_shift: u32,
-    ) {
+    pub fn credit_arrived(&mut self, channel: usize, inputs: &Arena<Input>, ports: &Ports, vc_shift: u32) {
         let watch = &mut self.watches[channel];
         watch.credits_under_way -= 1;
-        let far = (links[channel >> vc_shift].to_port as usize) << vc_shift | channel & ((1 << vc_shift) - 1);
-        let (held, buffered) = (outputs[channel].credits, inputs[far].len);
+        let far =
+            (ports.link((channel >> vc_shift) as u32).to_port as usize) << vc_shift | channel & ((1 << vc_shift) - 1);
+        let (held, buffered) = (ports.channel(channel).credits, inputs[far].len);
         assert_eq!(
             held + watch.flits_under_way + buffered + watch.credits_under_way,
             watch.depth,
@@ -84,47 +85,55 @@ impl Monitor {
 
     /// A credit of a link between two parts of the system: nobody sees both ends of it in one cycle, so only the third
     /// rule is checked, and at the end of the run that all credits are back.
-    pub fn credit_crossed(&self, channel: usize, outputs: &Arena<Output>) {
-        let (held, depth) = (outputs[channel].credits, self.watches[channel].depth);
+    pub fn credit_crossed(&self, channel: usize, ports: &Ports) {
+        let (held, depth) = (ports.channel(channel).credits, self.watches[channel].depth);
         assert!(held <= depth, "channel {channel}: {held} credits held are more than the depth {depth}");
     }
 
     /// Every channel at rest: all credits are back where they began.
-    pub fn at_rest(&self, outputs: &Arena<Output>) -> bool {
-        self.watches.items().iter().zip(outputs.items()).all(|(watch, out)| {
-            watch.flits_under_way == 0 && watch.credits_under_way == 0 && out.credits == watch.depth
+    pub fn at_rest(&self, ports: &Ports) -> bool {
+        self.watches.range().zip(self.watches.items()).all(|(channel, watch)| {
+            let under_way = watch.flits_under_way + watch.credits_under_way;
+            under_way == 0 && ports.channel(channel).credits == watch.depth
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::ports::{Link, Output, channel_mut};
     use super::*;
 
     /// Two ports that face each other, one channel of depth 4 each way.
     struct Pair {
         monitor: Monitor,
         inputs: Arena<Input>,
-        outputs: Arena<Output>,
-        links: Arena<Link>,
+        ports: Ports,
     }
 
     fn pair() -> Pair {
-        let inputs = Arena::new(0, vec![Input::IDLE; 2]);
-        let outputs = Arena::new(0, vec![Output { credits: 4, ..Output::IDLE }; 2]);
-        let link = |to| Link { to_port: to, to_node: to, ahead: 2, back: 2 };
-        Pair { monitor: Monitor::new(&outputs), inputs, outputs, links: Arena::new(0, vec![link(1), link(0)]) }
+        let mut ports = Ports::new(0, 2, 0);
+        for (port, to) in [(0, 1), (1, 0)] {
+            let side = ports.port_mut(port);
+            side[0].link = Link { to_port: to, to_node: to, ahead: 2, back: 2 };
+            *channel_mut(side, 0) = Output { credits: 4, depth: 4, owner: 0 };
+        }
+        Pair { monitor: Monitor::new(&ports, 0..2), inputs: Arena::new(0, vec![Input::IDLE; 2]), ports }
     }
 
     impl Pair {
+        fn credits(&mut self) -> &mut u16 {
+            &mut channel_mut(self.ports.port_mut(0), 0).credits
+        }
+
         fn send(&mut self, flit: &Flit) {
-            self.outputs[0].credits -= 1;
+            *self.credits() -= 1;
             self.monitor.flit_sent(0, flit, true);
         }
 
         fn credit_back(&mut self) {
-            self.outputs[0].credits += 1;
-            self.monitor.credit_arrived(0, &self.inputs, &self.outputs, &self.links, 0);
+            *self.credits() += 1;
+            self.monitor.credit_arrived(0, &self.inputs, &self.ports, 0);
         }
     }
 
@@ -139,7 +148,7 @@ mod tests {
         pair.send(&whole());
         pair.monitor.flit_arrived(0);
         pair.inputs[1].len = 1;
-        assert!(!pair.monitor.at_rest(&pair.outputs));
+        assert!(!pair.monitor.at_rest(&pair.ports));
         pair.monitor.flit_arrived(0);
         pair.inputs[1].len = 1;
         pair.monitor.credit_sent(0);
@@ -147,7 +156,7 @@ mod tests {
         pair.inputs[1].len = 0;
         pair.monitor.credit_sent(0);
         pair.credit_back();
-        assert!(pair.monitor.at_rest(&pair.outputs));
+        assert!(pair.monitor.at_rest(&pair.ports));
     }
 
     #[test]
@@ -157,7 +166,7 @@ mod tests {
         pair.send(&whole());
         pair.monitor.flit_arrived(0);
         pair.monitor.credit_sent(0);
-        pair.outputs[0].credits -= 1;
+        *pair.credits() -= 1;
         pair.credit_back();
     }
 
@@ -168,7 +177,7 @@ mod tests {
         pair.send(&whole());
         pair.monitor.flit_arrived(0);
         pair.monitor.credit_sent(0);
-        pair.outputs[0].credits += 1;
+        *pair.credits() += 1;
         pair.credit_back();
     }
 

@@ -13,9 +13,10 @@
 use super::arena::{Across, Arena};
 use super::division::{Division, Parts};
 use super::frames::check_buffers;
+use super::ports::{LinkCount, NONE, Output, Port, channel, stride_shift};
 use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::waves::Waves;
-use super::wires::{Depths, Flow, Input, Io, LinkCount, NONE, Output, Phase, Wires};
+use super::wires::{Depths, Flow, Input, Io, Phase, Wires};
 use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, arbiter::Policy};
 use crate::fabric::topology::Shape;
 use crate::kernel::{Autopsy, Cycle, Rng, WaitFor, Wake};
@@ -60,9 +61,9 @@ pub struct At<'a> {
     pub port: u16,
     /// The point-to-point channel the packet came in on, counted from the first such channel.
     pub channel: u8,
-    /// The output channels of the switch.
-    outputs: &'a [Output],
-    vc_shift: u32,
+    /// The sending sides of the switch, so many records each as `stride` says.
+    sides: &'a [Port],
+    stride: u32,
     set: u8,
     /// The first point-to-point channel that is seen, and how many are.
     first: u8,
@@ -71,9 +72,18 @@ pub struct At<'a> {
 
 impl<'a> At<'a> {
     #[inline]
-    pub(super) fn new(outputs: &'a [Output], flow: &Flow, switch: u32, port: u16, vc: u8) -> Self {
+    pub(super) fn new(sides: &'a [Port], flow: &Flow, switch: u32, port: u16, vc: u8) -> Self {
         let Flow { vcs, vc_shift, .. } = *flow;
-        At { switch, port, channel: vc - vcs.set, outputs, vc_shift, set: vcs.set, first: 0, count: vcs.unicast }
+        At {
+            switch,
+            port,
+            channel: vc - vcs.set,
+            sides,
+            stride: stride_shift(vc_shift),
+            set: vcs.set,
+            first: 0,
+            count: vcs.unicast,
+        }
     }
 
     /// The view of a packet's own lane, where channels are divided into lanes of equal size that packets never leave:
@@ -107,7 +117,7 @@ impl<'a> At<'a> {
 
     #[inline]
     fn out(&self, out: u16, channel: u8) -> &Output {
-        &self.outputs[usize::from(out) << self.vc_shift | usize::from(self.set + self.first + channel)]
+        super::ports::channel(&self.sides[usize::from(out) << self.stride..], self.set + self.first + channel)
     }
 }
 
@@ -582,7 +592,7 @@ where
     pub fn at_rest(&self) -> bool {
         self.each_part().all(|part| {
             let monitor = part.wires.flow.monitor.as_ref();
-            monitor.is_none_or(|monitor| monitor.at_rest(&part.wires.outputs))
+            monitor.is_none_or(|monitor| monitor.at_rest(&part.wires.ports))
         })
     }
 
@@ -731,7 +741,7 @@ where
         self.plan.links.iter().flat_map(move |link| {
             [link.a, link.b].map(|(node, port)| {
                 let wires = self.wires_of(node);
-                (link.level, wires.counts[wires.port(node, port) as usize], link.cycles_per_flit)
+                (link.level, wires.ports.count(wires.port(node, port)), link.cycles_per_flit)
             })
         })
     }
@@ -756,10 +766,10 @@ where
         let Some(info) = self.first.wires.nodes.iter().find(|node| node.ports > 0) else { return 0 };
         let ports = usize::from(info.ports);
         let queues = ports << self.first.wires.flow.vc_shift;
-        let per_port = size_of::<super::wires::Link>() + size_of::<LinkCount>() + 2;
+        let per_port = (size_of::<Port>() << stride_shift(self.first.wires.flow.vc_shift)) + 2;
         let masks = usize::from(info.words) * size_of::<super::wires::Masks>();
         let arbiters = ports * (self.first.arbiters.input.bytes_each() + self.first.arbiters.output.bytes_each());
-        queues * (size_of::<Input>() + size_of::<Output>())
+        queues * size_of::<Input>()
             + ports * per_port
             + arbiters
             + size_of::<super::wires::NodeInfo>()
@@ -801,7 +811,7 @@ where
     /// The queue at the far end of a port, or a name for its absence.
     fn far_queue_name(&self, node: u32, port: u16, vc: u8) -> String {
         let wires = self.wires_of(node);
-        let link = wires.links[wires.port(node, port) as usize];
+        let link = *wires.ports.link(wires.port(node, port));
         if link.to_port == NONE {
             return format!("nothing (port {port} of {} has no link)", self.node_name(node));
         }
@@ -812,12 +822,12 @@ where
     /// Where the next flit of a channel comes from: the queue upstream that holds the channel, or the block there.
     fn upstream_name(&self, node: u32, port: u16, vc: u8) -> String {
         let wires = self.wires_of(node);
-        let link = wires.links[wires.port(node, port) as usize];
+        let link = *wires.ports.link(wires.port(node, port));
         if link.to_port == NONE {
             return format!("{} engine", self.node_name(node));
         }
         let far_wires = self.wires_of(link.to_node);
-        let owner = far_wires.outputs[far_wires.queue(link.to_port, vc)].owner;
+        let owner = channel(far_wires.ports.port(link.to_port), vc).owner;
         if owner != 0 {
             let local = owner - 1;
             let holder = (local >> far_wires.flow.vc_shift, (local & ((1 << far_wires.flow.vc_shift) - 1)) as u8);
@@ -859,14 +869,8 @@ where
                         (self.tables.outputs(node, port, &flit).iter().collect(), vc)
                     }
                     Phase::Idle => {
-                        let first = (info.port_base as usize) << wires.flow.vc_shift;
-                        let at = At::new(
-                            wires.outputs.stretch(first, usize::from(info.ports) << wires.flow.vc_shift),
-                            &wires.flow,
-                            node,
-                            port,
-                            vc,
-                        );
+                        let sides = wires.ports.stretch(info.port_base, usize::from(info.ports));
+                        let at = At::new(sides, &wires.flow, node, port, vc);
                         (vec![self.tables.unicast(&at, &flit).port], self.plan.vcs.set)
                     }
                     Phase::Routed => (vec![queue.out_port], self.plan.vcs.set),
@@ -878,7 +882,7 @@ where
                 };
                 for out in outs {
                     let at = wires.port(node, out);
-                    let channel = wires.outputs[wires.queue(at, out_vc)];
+                    let channel = channel(wires.ports.port(at), out_vc);
                     let me = (port << wires.flow.vc_shift | u16::from(vc)) + 1;
                     let (whom, why) = if info.engine && out + 1 == info.ports {
                         if self.join_of(node).is_some_and(|join| join.room(port, vc)) {
@@ -904,7 +908,7 @@ where
                 let whom = if wires.inputs[q].len > 0 || port + 1 == info.ports {
                     self.queue_name(node, port, vc)
                 } else {
-                    let link = wires.links[(info.port_base + u32::from(port)) as usize];
+                    let link = wires.ports.link(info.port_base + u32::from(port));
                     match self.plan.nodes.get(link.to_node as usize) {
                         Some(peer) if peer.kind == NodeKind::End => self.sender_name(link.to_node, vc),
                         Some(_) => format!("{} to send over P{port}", self.node_name(link.to_node)),
@@ -932,7 +936,7 @@ where
                     let who = self.queue_name(node, port, vc);
                     // A bump that passes things on waits for the credits of its other side.
                     if info.ports == 2
-                        && wires.outputs[wires.queue(info.port_base + 1 - u32::from(port), vc)].credits == 0
+                        && channel(wires.ports.port(info.port_base + 1 - u32::from(port)), vc).credits == 0
                     {
                         let whom = self.far_queue_name(node, 1 - port, vc);
                         waits.push(WaitFor { who, whom, why: "no credit on the other side".into() });
@@ -942,8 +946,8 @@ where
                     }
                 }
                 if open.is_some()
-                    && wires.links[(info.port_base + u32::from(port)) as usize].to_port != NONE
-                    && wires.outputs[q].credits == 0
+                    && wires.ports.link(info.port_base + u32::from(port)).to_port != NONE
+                    && wires.ports.channel(q).credits == 0
                 {
                     let whom = self.far_queue_name(node, port, vc);
                     let who = if self.plan.nodes[node as usize].kind == NodeKind::End {

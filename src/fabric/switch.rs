@@ -26,8 +26,9 @@
 
 use super::arbiter::{Bank, Policy};
 use super::network::{SwitchCfg, Tables};
+use super::ports::NONE;
 use super::router::{RouterCfg, SwitchAllocator, VcAllocator};
-use super::wires::{NONE, Wires};
+use super::wires::Wires;
 use super::{Join, JoinCx, PortSet, Queued, Vcs, forward, unicast};
 use crate::kernel::Wake;
 use std::ops::Range;
@@ -107,6 +108,8 @@ pub(super) struct Arbiters<const W: usize> {
     pub accept: Bank<W>,
     /// Per output port: where ordered virtual-channel allocation starts looking.
     pub va_cursor_q: Vec<u16>,
+    /// Per output channel: the queue that channel allocation serves first (separable, iSLIP).
+    pub va_grant_q: Vec<u16>,
     /// Per output channel: which input port goes first (separable with matrix arbiters).
     pub va_ports: Option<Bank<W>>,
     /// Per queue: the cycle in which the step it is in decides; only if a step takes several cycles.
@@ -131,6 +134,7 @@ impl<const W: usize> Arbiters<W> {
             output: Bank::new(policy, ports, widest * speedup),
             accept: Bank::new(Policy::RoundRobin, if islip { ports * speedup } else { 0 }, widest),
             va_cursor_q: some(ordered, ports),
+            va_grant_q: some(!ordered, queues),
             va_ports: matrix.then(|| Bank::new(cfg.policy, queues, widest)),
             timer_q: vec![NO_TIMER; if cfg.pipeline.is_slow() { queues } else { 0 }],
         }

@@ -17,7 +17,7 @@
 //! passages and outputs the first one left; its grant counts only if the packet got a channel, with a credit.
 
 use super::unicast::{Here, bits, each};
-use super::wires::Phase;
+use super::wires::{Input, Phase};
 use super::{PortSet, SwitchAllocator};
 use crate::kernel::Wake;
 
@@ -61,7 +61,7 @@ pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_
     for local in each(active) {
         let queue = &here.inputs[local];
         let out = queue.out_port;
-        if here.gates[usize::from(out)].credit >> queue.out_vc & 1 == 0 {
+        if here.gate(usize::from(out)).credit >> queue.out_vc & 1 == 0 {
             continue;
         }
         if any_taken && (here.taken_out.contains(out) || here.taken_in.contains((local >> here.shift()) as u16)) {
@@ -95,7 +95,7 @@ pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_
 fn can_send<const W: usize>(here: &mut Here<'_, W>, local: usize) -> bool {
     let queue = &here.inputs[local];
     let (out, out_vc) = (queue.out_port, queue.out_vc);
-    here.gates[usize::from(out)].credit >> out_vc & 1 == 1 && is_open(here, local, out)
+    here.gate(usize::from(out)).credit >> out_vc & 1 == 1 && is_open(here, local, out)
 }
 
 /// A flit that nobody competes with: both ranks of either allocator grant it.
@@ -216,7 +216,7 @@ fn separable_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, p
 }
 
 fn islip<const W: usize>(here: &mut Here<'_, W>, mut passages: PortSet<W>, taken: &mut PortSet<W>, speculative: bool) {
-    let outputs = here.links.len();
+    let outputs = here.outputs();
     let mut wanted: PortSet<W> = PortSet::EMPTY;
     for e in &passages {
         let mut targets: PortSet<W> = PortSet::EMPTY;
@@ -322,26 +322,24 @@ fn matches<const W: usize>(here: &mut Here<'_, W>, e: u16, out: u16, vc: u8, rou
 #[inline(always)]
 fn traverse<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16, speculative: bool) {
     let shift = here.shift();
-    let queue = &mut here.inputs[local];
-    let (phase, out_vc) = (queue.phase, queue.out_vc);
+    let Input { phase, out_vc, .. } = here.inputs[local];
     let o = usize::from(out);
-    if speculative && (phase != Phase::Active || here.gates[o].credit >> out_vc & 1 == 0) {
+    if speculative && (phase != Phase::Active || here.gate(o).credit >> out_vc & 1 == 0) {
         return;
     }
     let bit = 1 << (local & 63);
     let masks = &mut here.masks[local >> 6];
     let in_vc = (local & ((1 << shift) - 1)) as u32;
-    let link = &here.links[local >> shift];
+    let link = &here.sides[local >> shift << here.stride].link;
+    let queue = &mut here.inputs[local];
     let (entry, waited) = here.flow.unlink::<WATCHED>(queue, in_vc, link, &mut masks.occupied, bit);
     if WATCHED && here.flow.journal.is_some() {
         here.flow.note(here.first_queue + local, entry, super::Moved::Left);
         here.flow.comes_from(Some((here.base + (local >> shift) as u32, in_vc as u8)));
     }
     let port = here.base + u32::from(out);
-    let (link, gate) = ((&here.links[o], &mut here.counts[o]), &mut here.gates[o]);
-    let channel = &mut here.outputs[o << shift | usize::from(out_vc)];
-    if here.flow.send::<WATCHED>(link, gate, channel, (port, out_vc), entry, here.flow.post, waited) {
-        here.flow.release::<WATCHED>(gate, channel, port, out_vc);
+    let side = &mut here.sides[o << here.stride..];
+    if here.flow.send::<WATCHED, true>((side, here.carries), (port, out_vc), entry, here.flow.post, waited) {
         masks.active &= !bit;
         here.inputs[local].phase = Phase::Idle;
     }

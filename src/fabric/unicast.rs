@@ -21,8 +21,9 @@
 //! | SA | [`switch_alloc`]; what set-routed packets took in this cycle is gone |
 
 use super::network::{At, SwitchCfg, Tables};
+use super::ports::{Carries, Gate, Port, stride_shift};
 use super::switch::{Arbiters, Cx, NO_TIMER, Scratch};
-use super::wires::{AGAIN, Flow, Gate, Input, Link, LinkCount, Masks, NodeInfo, Output, Phase, Wires};
+use super::wires::{AGAIN, Flow, Input, Masks, NodeInfo, Phase, Wires};
 use super::{Join, Pipeline, PortSet, RouterCfg, switch_alloc, vc_alloc};
 use crate::kernel::Wake;
 
@@ -30,10 +31,10 @@ use crate::kernel::Wake;
 /// within the switch, a link by its port.
 pub(super) struct Here<'a, const W: usize> {
     pub inputs: &'a mut [Input],
-    pub outputs: &'a mut [Output],
-    pub links: &'a [Link],
-    pub counts: &'a mut [LinkCount],
-    pub gates: &'a mut [Gate],
+    /// The sending sides of its ports, so many records each as `stride` says.
+    pub sides: &'a mut [Port],
+    pub stride: u32,
+    pub carries: &'a mut Carries,
     pub masks: &'a mut [Masks],
     pub flow: &'a mut Flow,
     pub arbiters: &'a mut Arbiters<W>,
@@ -63,6 +64,18 @@ impl<const W: usize> Here<'_, W> {
         self.flow.vc_shift
     }
 
+    /// The gate of a port.
+    #[inline(always)]
+    pub fn gate(&self, port: usize) -> Gate {
+        self.sides[port << self.stride].gate
+    }
+
+    /// How many ports there are.
+    #[inline]
+    pub fn outputs(&self) -> usize {
+        self.sides.len() >> self.stride
+    }
+
     /// The channel of a queue.
     #[inline]
     pub fn vc(&self, local: usize) -> u16 {
@@ -74,12 +87,12 @@ impl<const W: usize> Here<'_, W> {
 pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
     let shift = cx.wires.flow.vc_shift;
     let ports = usize::from(cx.wires.nodes[cx.node as usize].ports);
+    let (sides, carries) = cx.wires.ports.stretch_mut(cx.base, ports);
     let mut here = Here {
         inputs: cx.wires.inputs.stretch_mut(cx.first_queue, ports << shift),
-        outputs: cx.wires.outputs.stretch_mut(cx.first_queue, ports << shift),
-        links: cx.wires.links.stretch(cx.base as usize, ports),
-        counts: cx.wires.counts.stretch_mut(cx.base as usize, ports),
-        gates: cx.wires.gates.stretch_mut(cx.base as usize, ports),
+        sides,
+        stride: stride_shift(shift),
+        carries,
         masks: cx.wires.masks.stretch_mut(cx.mask_base, cx.words),
         flow: &mut cx.wires.flow,
         scratch: &mut *cx.scratch,
@@ -116,14 +129,14 @@ pub(super) fn tick_word<T: Tables<W>, const W: usize>(
 ) -> Wake {
     let info = &mut wires.nodes[node as usize];
     let shift = wires.flow.vc_shift;
-    let (first, ports) = (info.port_base as usize, usize::from(info.ports));
-    let first_queue = first << shift;
+    let ports = usize::from(info.ports);
+    let first_queue = (info.port_base as usize) << shift;
+    let (sides, carries) = wires.ports.stretch_mut(info.port_base, ports);
     let mut here = Here {
         inputs: wires.inputs.stretch_mut(first_queue, ports << shift),
-        outputs: wires.outputs.stretch_mut(first_queue, ports << shift),
-        links: wires.links.stretch(first, ports),
-        counts: wires.counts.stretch_mut(first, ports),
-        gates: wires.gates.stretch_mut(first, ports),
+        sides,
+        stride: stride_shift(shift),
+        carries,
         masks: std::slice::from_mut(&mut wires.masks[info.mask_base as usize]),
         flow: &mut wires.flow,
         arbiters,
@@ -284,7 +297,7 @@ fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &
     let shift = here.shift();
     let (port, vc) = ((local >> shift) as u16, here.vc(local) as u8);
     let head = here.inputs[local].head as usize;
-    let route = tables.unicast(&At::new(here.outputs, here.flow, here.node, port, vc), &here.flow.pool[head].flit);
+    let route = tables.unicast(&At::new(here.sides, here.flow, here.node, port, vc), &here.flow.pool[head].flit);
     let channel = &mut here.inputs[local];
     channel.phase = Phase::Routed;
     channel.out_port = route.port;

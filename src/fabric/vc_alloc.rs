@@ -77,7 +77,7 @@ fn contest<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16
 #[inline]
 fn free_channels<const W: usize>(here: &Here<'_, W>, out: usize) -> u32 {
     let vcs = here.flow.vcs;
-    (here.gates[out].free >> vcs.set) & !(u32::MAX << vcs.unicast)
+    (here.gate(out).free >> vcs.set) & !(u32::MAX << vcs.unicast)
 }
 
 /// What a requester may use.
@@ -96,9 +96,9 @@ fn number<const W: usize>(here: &Here<'_, W>, out: u16, channel: u32) -> usize {
 #[inline(always)]
 fn grant<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32, local: usize) {
     let vc = here.flow.vcs.set + channel as u8;
-    let number = number(here, out, channel);
-    let gate = &mut here.gates[usize::from(out)];
-    here.flow.hold::<WATCHED>(gate, &mut here.outputs[number], here.base + u32::from(out), vc, local as u16 + 1);
+    let port = here.base + u32::from(out);
+    let stride = here.stride;
+    here.flow.hold::<WATCHED>(&mut here.sides[usize::from(out) << stride..], port, vc, local as u16 + 1);
     let queue = &mut here.inputs[local];
     queue.phase = Phase::Active;
     queue.out_vc = vc;
@@ -140,7 +140,7 @@ fn alone<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, 
             let channel = next_channel(usable, u32::from(here.inputs[local].accept_q));
             here.inputs[local].accept_q = channel as u16 + 1;
             let at = number(here, out, channel);
-            here.outputs[at].grant_q = local as u16 + 1;
+            here.arbiters.va_grant_q[here.first_queue + at] = local as u16 + 1;
             let port = (local >> here.shift()) as u16;
             if let Some(bank) = &mut here.arbiters.va_ports {
                 bank.granted(here.first_queue + at, port);
@@ -150,7 +150,7 @@ fn alone<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, 
         VcAllocator::Islip => {
             let (channel, cursor) = accept(here, out, usable, local);
             let at = number(here, out, channel);
-            here.outputs[at].grant_q = local as u16 + 1;
+            here.arbiters.va_grant_q[here.first_queue + at] = local as u16 + 1;
             here.inputs[local].accept_q = cursor;
             channel
         }
@@ -260,7 +260,7 @@ fn pick_requester<const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32
         }
         only = Some(bank.pick(here.first_queue + at, &ports)?);
     }
-    let cursor = usize::from(here.outputs[at].grant_q);
+    let cursor = usize::from(here.arbiters.va_grant_q[here.first_queue + at]);
     let (mut behind, mut first) = (None, None);
     for w in 0..words {
         for local in bits(&here.scratch.want[row..row + words], w) {
@@ -273,7 +273,7 @@ fn pick_requester<const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32
         }
     }
     let winner = behind.or(first)?;
-    here.outputs[at].grant_q = winner as u16 + 1;
+    here.arbiters.va_grant_q[here.first_queue + at] = winner as u16 + 1;
     if let (Some(bank), Some(port)) = (&mut here.arbiters.va_ports, only) {
         bank.granted(here.first_queue + at, port);
     }
@@ -284,7 +284,7 @@ fn pick_requester<const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32
 fn islip<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
     let words = here.words();
     let row = usize::from(out) * words;
-    let first_channel = number(here, out, 0);
+    let first_channel = here.first_queue + number(here, out, 0);
     for round in 0..here.router.iterations {
         let mut open = 0;
         let mut shared = u32::MAX;
@@ -299,7 +299,7 @@ fn islip<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, 
         let requesters = &here.scratch.want[row..row + words];
         for channel in each(u64::from(free & open)) {
             // In turn from the cursor on, the first requester that may use this channel.
-            let from = usize::from(here.outputs[first_channel + channel].grant_q);
+            let from = usize::from(here.arbiters.va_grant_q[first_channel + channel]);
             let Some(first) = next_from(requesters, from) else { return };
             let mut local = first;
             if shared >> channel & 1 == 0 {
@@ -319,7 +319,7 @@ fn islip<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, 
                 }
                 let (channel, cursor) = accept(here, out, offers, local);
                 if round == 0 {
-                    here.outputs[first_channel + channel as usize].grant_q = local as u16 + 1;
+                    here.arbiters.va_grant_q[first_channel + channel as usize] = local as u16 + 1;
                     here.inputs[local].accept_q = cursor;
                 }
                 free &= !(1 << channel);

@@ -14,7 +14,8 @@
 //! were declared, so the changes of a cycle come out in the order in which a file wants them.
 
 use super::network::Network;
-use super::wires::{NONE, Seen};
+use super::ports::NONE;
+use super::wires::Seen;
 use super::{Block, Flit, Join, Tables};
 use crate::kernel::Cycle;
 use crate::probe::{EnumTable, NodeHandle, Scope, TraceError, Tracer};
@@ -77,7 +78,7 @@ where
     pub fn record(&mut self, tracer: Tracer) -> Result<(), TraceError> {
         assert!(self.others.is_empty(), "a divided system cannot be recorded");
         let (ports, queues, nodes) =
-            (self.first.wires.links.len(), self.first.wires.inputs.len(), self.plan.nodes.len());
+            (self.first.wires.ports.len(), self.first.wires.inputs.len(), self.plan.nodes.len());
         let none = (Cycle::MAX, Flit::default());
         self.first.wires.flow.seen = Some(Box::new(Seen {
             traced: vec![false; ports],
@@ -118,7 +119,7 @@ where
         for port in 0..if end { 0 } else { info.ports } {
             let gp = info.port_base + u32::from(port);
             let engine = info.engine && port + 1 == info.ports;
-            let linked = self.first.wires.links[gp as usize].to_port != NONE;
+            let linked = self.first.wires.ports.link(gp).to_port != NONE;
             let mut seen = false;
             for vc in 0..if linked || engine { vcs } else { 0 } {
                 let q = self.first.wires.queue(gp, vc);
@@ -242,7 +243,7 @@ where
             View::Queue(q) => self.probe_queue(q as usize, scope),
             View::Port(port) => self.probe_port(port as usize, scope),
             View::Channel(channel) => {
-                let out = &self.first.wires.outputs[channel as usize];
+                let out = self.first.wires.ports.channel(channel as usize);
                 scope.bits("count", 16, u64::from(out.credits));
                 scope.bit("held", out.owner != 0);
             }

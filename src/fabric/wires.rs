@@ -19,11 +19,9 @@
 use super::arena::{Arena, NodeArena};
 use super::awake::{Awake, NodeAlarms, Span};
 use super::division::Division;
+use super::ports::{Carries, DRAINING, Link, NONE, Output, Port, Ports, channel, channel_mut};
 use super::{Flit, NodeKind, Plan, PortSet, Vcs};
 use crate::kernel::{Cycle, Wake, Wheel};
-
-/// No port, no pool entry.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// Cycles from granting a flit to being able to spend its credit again, when the receiver takes it at once.
 ///
@@ -80,24 +78,6 @@ impl Input {
         Input { head: NONE, tail: NONE, len: 0, out_port: 0, accept_q: 0, out_vc: 0, phase: Phase::Idle };
 }
 
-/// Output side of a virtual channel of a port: credits and owner. 8 bytes, so that the channels of a port are one line of
-/// the cache.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Output {
-    /// Free places at the far end, as far as this side knows.
-    pub credits: u16,
-    /// All places at the far end.
-    pub depth: u16,
-    /// Local number of the input queue whose packet holds the channel, plus one; 0 if it is free.
-    pub owner: u16,
-    /// The queue that channel allocation serves first (separable, iSLIP).
-    pub grant_q: u16,
-}
-
-impl Output {
-    pub const IDLE: Output = Output { credits: 0, depth: 0, owner: 0, grant_q: 0 };
-}
-
 /// What the allocators of a switch scan: 64 of its input queues a word, one bit a queue. 24 bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Masks {
@@ -130,27 +110,6 @@ impl Slot {
     fn new(flit: Flit, ready: Cycle) -> Slot {
         Slot { flit, next: NONE, ready, allowed: 0 }
     }
-}
-
-/// The sending side of a link. Links are pairs, so the peer of an output is also the upstream of the input of the
-/// same port. 16 bytes that never change; what the link has carried stands elsewhere.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Link {
-    pub to_port: u32,
-    pub to_node: u32,
-    /// Cycles from the first stage of the link to the far queue.
-    pub ahead: u32,
-    /// Cycles from the queue of this port to the credit counter at the far end.
-    pub back: u32,
-}
-
-/// What allocation asks about all channels of an output at once: 8 bytes, so that those of a system stay close.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Gate {
-    /// Channels nobody holds, a bit each.
-    pub free: u32,
-    /// Channels with a credit, a bit each.
-    pub credit: u32,
 }
 
 /// Where a node's ports and occupancy words begin.
@@ -196,20 +155,6 @@ pub(super) struct Return {
     pub node: u32,
 }
 
-/// Traffic of one direction of a link. 32 bytes that lie in one line of the cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(align(32))]
-pub struct LinkCount {
-    /// Flits of set-routed (collective) channels.
-    pub set: u64,
-    /// Flits of point-to-point channels.
-    pub unicast: u64,
-    /// Cycles that flits stood at the head of a queue before they could leave over this link.
-    pub waited: u64,
-    /// Packets: head flits of all channels.
-    pub packets: u64,
-}
-
 /// Buffer depths: one function of the link and the channel, given when the arenas are made.
 pub type Depths<'a> = &'a (dyn Fn(&super::PlanLink, u8) -> u16 + Sync);
 
@@ -232,11 +177,8 @@ pub(super) struct Seen {
 pub struct Wires {
     pub(super) nodes: NodeArena<NodeInfo>,
     pub(super) inputs: Arena<Input>,
-    pub(super) outputs: Arena<Output>,
-    pub(super) links: Arena<Link>,
-    /// What each port has sent.
-    pub(super) counts: Arena<LinkCount>,
-    pub(super) gates: Arena<Gate>,
+    /// The sending sides.
+    pub(super) ports: Ports,
     pub(super) masks: Arena<Masks>,
     pub(super) flow: Flow,
     /// The bits of point-to-point queues in a word of queue bits.
@@ -336,20 +278,6 @@ fn append(queue: &mut Input, pool: &mut [Slot], entry: u32) {
     queue.len += 1;
 }
 
-/// A credit reaches the counter of an output channel.
-#[inline(always)]
-fn credit(out: &mut Output, gate: &mut Gate, vc: u32) {
-    out.credits += 1;
-    gate.credit |= 1 << vc;
-    if out.owner == DRAINING && out.credits == out.depth {
-        out.owner = 0;
-        gate.free |= 1 << vc;
-    }
-}
-
-/// The owner of a channel whose packet has left, and whose tail's credit has not come back yet.
-const DRAINING: u16 = u16::MAX;
-
 impl Wires {
     /// The arenas of each part of a system, made by so many threads.
     pub(super) fn new(
@@ -405,7 +333,6 @@ impl Wires {
         let narrow = plan.links.iter().any(|link| link.cycles_per_flit > 1);
         let unicast = (1u64 << plan.vcs.unicast) - 1;
         let switches = plan.count(NodeKind::Switch) as u32;
-        let unlinked = Link { to_port: NONE, to_node: NONE, ahead: 1, back: 1 };
         let part = |(part, home): (usize, &std::ops::Range<u32>)| {
             let (from, ports) = (home.start as usize, home.len());
             let first_mask = mask_bases[part] as usize;
@@ -436,10 +363,7 @@ impl Wires {
             Wires {
                 nodes: NodeArena::of(&nodes, division.inner(part), division.end_nodes(part)),
                 inputs: Arena::new(from << vc_shift, vec![Input::IDLE; ports << vc_shift]),
-                outputs: Arena::new(from << vc_shift, vec![Output::IDLE; ports << vc_shift]),
-                links: Arena::new(from, vec![unlinked; ports]),
-                counts: Arena::new(from, vec![LinkCount::default(); ports]),
-                gates: Arena::new(from, vec![Gate { free: u32::MAX, credit: 0 }; ports]),
+                ports: Ports::new(from, ports, vc_shift),
                 masks: Arena::new(first_mask, vec![Masks::default(); mask_bases[part + 1] as usize - first_mask]),
                 flow,
                 unicast_bits: channel_mask(vc_shift).wrapping_mul(unicast << plan.vcs.set),
@@ -469,22 +393,22 @@ impl Wires {
                     let processing = if at_switch { cfg.router.credit_delay } else { 0 };
                     let ahead = u32::from(link.latency) + u32::from(link.cycles_per_flit);
                     let back = u32::from(link.latency) + 1 + u32::from(processing);
-                    wires.links[at as usize] = Link { to_port, to_node: there.0, ahead, back };
+                    let side = wires.ports.port_mut(at);
+                    side[0].link = Link { to_port, to_node: there.0, ahead, back };
+                    for vc in 0..plan.vcs.total() {
+                        let depth = depths(link, vc);
+                        *channel_mut(side, vc) = Output { credits: depth, depth, owner: 0 };
+                        side[0].gate.credit |= u32::from(depth > 0) << vc;
+                    }
                     if let Some(busy) = wires.flow.busy.get_mut(at as usize) {
                         busy.cycles_per_flit = link.cycles_per_flit;
-                    }
-                    for vc in 0..plan.vcs.total() {
-                        let queue = wires.queue(at, vc);
-                        let depth = depths(link, vc);
-                        let out = &mut wires.outputs[queue];
-                        (out.credits, out.depth) = (depth, depth);
-                        wires.gates[at as usize].credit |= u32::from(depth > 0) << vc;
                     }
                 }
             }
             if cfg.monitors {
                 for wires in &mut parts {
-                    wires.flow.monitor = Some(Box::new(super::monitor::Monitor::new(&wires.outputs)));
+                    wires.flow.monitor =
+                        Some(Box::new(super::monitor::Monitor::new(&wires.ports, wires.inputs.range())));
                 }
             }
             parts
@@ -546,17 +470,15 @@ impl Wires {
     /// Lets the packet with owner number `owner` hold an output channel; 0 frees it.
     #[inline(always)]
     pub(super) fn hold(&mut self, port: u32, vc: u8, owner: u16) {
-        let q = self.queue(port, vc);
-        self.flow.hold::<true>(&mut self.gates[port as usize], &mut self.outputs[q], port, vc, owner);
+        self.flow.hold::<true>(self.ports.port_mut(port), port, vc, owner);
     }
 
     /// Whether a packet may start on a channel of a block's port: there is a credit, and if channels are kept until the
     /// tail's credit is back, all of them are.
     #[inline]
     fn may_start(&self, port: u32, vc: u8) -> bool {
-        let q = self.queue(port, vc);
-        let credits = self.outputs[q].credits;
-        credits > 0 && (self.flow.vcs.is_set(vc) || !self.flow.drains || credits == self.outputs[q].depth)
+        let Output { credits, depth, .. } = *channel(self.ports.port(port), vc);
+        credits > 0 && (self.flow.vcs.is_set(vc) || !self.flow.drains || credits == depth)
     }
 
     /// Sets the occupancy bit of a queue.
@@ -595,7 +517,7 @@ impl Wires {
         let local = (port - info.port_base) << self.flow.vc_shift | u32::from(vc);
         let occupied = &mut self.masks[(info.mask_base + (local >> 6)) as usize].occupied;
         let q = (port as usize) << self.flow.vc_shift | usize::from(vc);
-        let (channel, link, bit) = (&mut self.inputs[q], &self.links[port as usize], 1 << (local & 63));
+        let (channel, link, bit) = (&mut self.inputs[q], self.ports.link(port), 1 << (local & 63));
         let (entry, waited) = if self.flow.watched {
             let (entry, waited) = self.flow.unlink::<true>(channel, u32::from(vc), link, occupied, bit);
             self.flow.note(q, entry, super::Moved::Left);
@@ -618,15 +540,12 @@ impl Wires {
     /// If there is no credit: whoever allocates must look at it first.
     #[inline]
     pub(super) fn send(&mut self, port: u32, vc: u8, flit: Flit, pipeline: u16, waited: u64) {
-        let q = self.queue(port, vc);
         let entry = self.flow.store(flit);
-        let link = (&self.links[port as usize], &mut self.counts[port as usize]);
-        let gate = &mut self.gates[port as usize];
-        let out = &mut self.outputs[q];
+        let side = self.ports.stretch_mut(port, 1);
         if self.flow.watched || self.flow.seen.as_ref().is_some_and(|seen| seen.traced[port as usize]) {
-            self.flow.send::<true>(link, gate, out, (port, vc), entry, pipeline, waited);
+            self.flow.send::<true, false>(side, (port, vc), entry, pipeline, waited);
         } else {
-            self.flow.send::<false>(link, gate, out, (port, vc), entry, pipeline, waited);
+            self.flow.send::<false, false>(side, (port, vc), entry, pipeline, waited);
         }
     }
 
@@ -658,8 +577,7 @@ impl Wires {
     fn deliver(&mut self, arrivals: &[Arrival], returns: &[Return]) {
         let shift = self.flow.vc_shift;
         // The system is whole: its arenas begin at 0.
-        let (inputs, outputs, gates) = (self.inputs.items_mut(), self.outputs.items_mut(), self.gates.items_mut());
-        let (masks, pool) = (self.masks.items_mut(), &mut self.flow.pool[..]);
+        let (inputs, masks, pool) = (self.inputs.items_mut(), self.masks.items_mut(), &mut self.flow.pool[..]);
         for &Arrival { queue, node, entry } in arrivals {
             append(&mut inputs[queue as usize], pool, entry);
             let (word, bit) = self.nodes[node as usize].occupancy(queue, shift);
@@ -668,7 +586,7 @@ impl Wires {
         }
         for back in returns {
             let port = back.queue >> shift;
-            credit(&mut outputs[back.queue as usize], &mut gates[port as usize], back.queue & ((1 << shift) - 1));
+            self.ports.credit(back.queue as usize);
             let node = &self.nodes[back.node as usize];
             if node.heeds {
                 self.wake.insert(back.node);
@@ -688,7 +606,7 @@ impl Wires {
         let channel_bits = (1 << shift) - 1;
         for &Arrival { queue, node, entry } in arrivals {
             if let Some(monitor) = &mut self.flow.monitor {
-                let link = &self.links[(queue >> shift) as usize];
+                let link = self.ports.link(queue >> shift);
                 if self.flow.home.contains(&link.to_port) {
                     monitor.flit_arrived((link.to_port << shift | queue & channel_bits) as usize);
                 }
@@ -700,16 +618,16 @@ impl Wires {
             self.wake.insert(node);
         }
         for back in returns {
-            let (port, vc) = (back.queue >> shift, back.queue & channel_bits);
-            credit(&mut self.outputs[back.queue as usize], &mut self.gates[port as usize], vc);
+            let port = back.queue >> shift;
+            self.ports.credit(back.queue as usize);
             if self.nodes[back.node as usize].heeds {
                 self.wake.insert(back.node);
             }
             if let Some(monitor) = &mut self.flow.monitor {
-                if self.flow.home.contains(&self.links[port as usize].to_port) {
-                    monitor.credit_arrived(back.queue as usize, &self.inputs, &self.outputs, &self.links, shift);
+                if self.flow.home.contains(&self.ports.link(port).to_port) {
+                    monitor.credit_arrived(back.queue as usize, &self.inputs, &self.ports, shift);
                 } else {
-                    monitor.credit_crossed(back.queue as usize, &self.outputs);
+                    monitor.credit_crossed(back.queue as usize, &self.ports);
                 }
             }
             if let Some(seen) = &mut self.flow.seen
@@ -890,35 +808,35 @@ impl Flow {
         (entry, waited)
     }
 
-    /// Sends a flit that stands in the pool and in no queue over a link, on channel `vc` of system-wide port `port`.
-    /// Returns whether it is a tail.
-    #[allow(clippy::too_many_arguments)] // The switch's own part of each arena, and the flit.
+    /// Sends a flit that stands in the pool and in no queue over a link, on channel `vc` of system-wide port `port`, whose
+    /// records are `side`. Where packets are `HELD` to a channel, a tail frees it: now, or when its credit is back. Returns
+    /// whether it is a tail.
     #[inline(always)]
-    pub fn send<const WATCHED: bool>(
+    pub fn send<const WATCHED: bool, const HELD: bool>(
         &mut self,
-        (link, count): (&Link, &mut LinkCount),
-        gate: &mut Gate,
-        out: &mut Output,
+        (side, carries): (&mut [Port], &mut Carries),
         (port, vc): (u32, u8),
         entry: u32,
         pipeline: u16,
         waited: u64,
     ) -> bool {
+        let flit = self.pool[entry as usize].flit.on(vc);
+        let leaves = HELD && flit.tag.tail();
+        let out = channel_mut(side, vc);
         assert!(out.credits > 0, "a flit was sent without a credit: allocation must check the credit count first");
         out.credits -= 1;
-        gate.credit &= !(u32::from(out.credits == 0) << vc);
+        let spent = out.credits == 0;
+        if leaves {
+            out.owner = if self.drains { DRAINING } else { 0 };
+        }
+        let side = &mut side[0];
+        side.gate.credit &= !(u32::from(spent) << vc);
+        side.gate.free |= u32::from(leaves && !self.drains) << vc;
+        side.count(port, vc < self.vcs.set, flit.tag.head(), waited, carries);
+        let link = &side.link;
         let delay = u64::from(pipeline) + u64::from(link.ahead);
         let ready = self.now + delay + self.stay(vc, link.to_node);
-        let slot = &mut self.pool[entry as usize];
-        let flit = slot.flit.on(vc);
-        *slot = Slot::new(flit, ready);
-        if vc < self.vcs.set {
-            count.set += 1;
-        } else {
-            count.unicast += 1;
-        }
-        count.waited += waited;
-        count.packets += u64::from(flit.tag.head());
+        self.pool[entry as usize] = Slot::new(flit, ready);
         let queue = (link.to_port << self.vc_shift) + u32::from(vc);
         let arrival = Arrival { queue, node: link.to_node, entry };
         if WATCHED {
@@ -959,24 +877,15 @@ impl Flow {
 
     /// Lets the packet with owner number `owner` hold channel `vc` of system-wide port `port`; 0 frees it.
     #[inline(always)]
-    pub fn hold<const WATCHED: bool>(&mut self, gate: &mut Gate, out: &mut Output, port: u32, vc: u8, owner: u16) {
-        out.owner = owner;
+    pub fn hold<const WATCHED: bool>(&mut self, side: &mut [Port], port: u32, vc: u8, owner: u16) {
+        channel_mut(side, vc).owner = owner;
+        let gate = &mut side[0].gate;
         gate.free = gate.free & !(1 << vc) | u32::from(owner == 0) << vc;
         if WATCHED
             && let Some(seen) = &mut self.seen
             && seen.traced[port as usize]
         {
             seen.channels.push(port << self.vc_shift | u32::from(vc));
-        }
-    }
-
-    /// Frees a point-to-point channel whose tail is being sent: now, or when the tail's credit is back.
-    #[inline(always)]
-    pub fn release<const WATCHED: bool>(&mut self, gate: &mut Gate, out: &mut Output, port: u32, vc: u8) {
-        if self.drains {
-            self.hold::<WATCHED>(gate, out, port, vc, DRAINING);
-        } else {
-            self.hold::<WATCHED>(gate, out, port, vc, 0);
         }
     }
 
@@ -1051,11 +960,11 @@ impl Io<'_> {
     }
 
     /// Whether a flit can be sent in this cycle: a credit is there, the link is free, and this port has not sent yet.
-    #[inline]
+    #[inline(always)]
     pub fn can_send(&self, port: u16, vc: u8) -> bool {
         let at = self.wires.port(self.node, port);
         self.sent >> port & 1 == 0
-            && self.wires.outputs[self.wires.queue(at, vc)].credits > 0
+            && channel(self.wires.ports.port(at), vc).credits > 0
             && self.wires.is_free(at).is_ok()
     }
 
@@ -1097,7 +1006,7 @@ impl Io<'_> {
     /// Credits of an output channel.
     #[inline]
     pub fn credits(&self, port: u16, vc: u8) -> u16 {
-        self.wires.outputs[self.wires.queue(self.wires.port(self.node, port), vc)].credits
+        channel(self.wires.ports.port(self.wires.port(self.node, port)), vc).credits
     }
 
     /// Sends a flit.
