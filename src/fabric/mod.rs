@@ -34,6 +34,7 @@ mod join;
 mod journal;
 mod monitor;
 mod network;
+mod node;
 mod plan;
 mod ports;
 mod portset;

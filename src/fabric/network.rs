@@ -13,6 +13,7 @@
 use super::arena::{Across, Arena};
 use super::division::{Division, Parts};
 use super::frames::check_buffers;
+use super::node::{Masks, NodeInfo};
 use super::ports::{LinkCount, NONE, Output, Port, channel, stride_shift};
 use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::waves::Waves;
@@ -767,13 +768,14 @@ where
         let ports = usize::from(info.ports);
         let queues = ports << self.first.wires.flow.vc_shift;
         let per_port = (size_of::<Port>() << stride_shift(self.first.wires.flow.vc_shift)) + 2;
-        let masks = usize::from(info.words) * size_of::<super::wires::Masks>();
+        let wide =
+            if info.is_narrow(self.first.wires.flow.vc_shift) { 0 } else { info.words(self.first.wires.flow.vc_shift) };
         let arbiters = ports * (self.first.arbiters.input.bytes_each() + self.first.arbiters.output.bytes_each());
         queues * size_of::<Input>()
             + ports * per_port
             + arbiters
-            + size_of::<super::wires::NodeInfo>()
-            + masks
+            + size_of::<NodeInfo>()
+            + wide * size_of::<Masks>()
             + if self.first.joins.len() == 0 { 0 } else { size_of::<J>() }
     }
 
@@ -884,7 +886,7 @@ where
                     let at = wires.port(node, out);
                     let channel = channel(wires.ports.port(at), out_vc);
                     let me = (port << wires.flow.vc_shift | u16::from(vc)) + 1;
-                    let (whom, why) = if info.engine && out + 1 == info.ports {
+                    let (whom, why) = if info.flags.engine() && out + 1 == info.ports {
                         if self.join_of(node).is_some_and(|join| join.room(port, vc)) {
                             continue;
                         }
@@ -902,7 +904,7 @@ where
                 }
             }
         }
-        if info.engine {
+        if info.flags.engine() {
             for (port, vc, why) in self.join_of(node).map_or_else(Vec::new, |join| join.waits_for(&self.tables, node)) {
                 let q = wires.queue(info.port_base + u32::from(port), vc);
                 let whom = if wires.inputs[q].len > 0 || port + 1 == info.ports {
@@ -989,7 +991,7 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         B: Block<Tables = T>,
         E: Block<Tables = T>,
     {
-        let wake = if self.wires.nodes[node as usize].plain {
+        let wake = if self.wires.nodes[node as usize].flags.plain() {
             let (wires, tables) = (&mut self.wires, common.tables);
             super::unicast::tick_word(wires, &mut self.arbiters, &mut self.scratch, tables, node, &common.cfg)
         } else {
@@ -1009,7 +1011,7 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         if node < common.switches {
             let info = self.wires.nodes[node as usize];
             let shift = self.wires.flow.vc_shift;
-            let join = if info.engine { &mut self.joins[node as usize] } else { &mut self.idle_join };
+            let join = if info.flags.engine() { &mut self.joins[node as usize] } else { &mut self.idle_join };
             super::switch::tick(Cx {
                 wires: &mut self.wires,
                 arbiters: &mut self.arbiters,
@@ -1020,9 +1022,7 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
                 node,
                 base: info.port_base,
                 first_queue: (info.port_base as usize) << shift,
-                mask_base: info.mask_base as usize,
-                words: usize::from(info.words),
-                engine: if info.engine { info.ports - 1 } else { u16::MAX },
+                engine: if info.flags.engine() { info.ports - 1 } else { u16::MAX },
                 pipeline: common.cfg.pipeline,
                 router: common.cfg.router,
                 taken_in: PortSet::EMPTY,

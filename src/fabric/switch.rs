@@ -332,10 +332,8 @@ pub(super) struct Cx<'a, T, J, const W: usize> {
     pub node: u32,
     /// System-wide number of the switch's port 0.
     pub base: u32,
-    /// Its queue 0, its first word of queue bits, and how many of those it has.
+    /// Its queue 0.
     pub first_queue: usize,
-    pub mask_base: usize,
-    pub words: usize,
     /// System-local number of the engine port, or `u16::MAX`.
     pub engine: u16,
     pub pipeline: Pipeline,
@@ -384,7 +382,7 @@ pub(super) fn tick<T: Tables<W>, J: Join<Tables = T>, const W: usize>(mut cx: Cx
         unicast::serve(&mut cx);
     }
     // What is blocked can only be freed by an arrival, which wakes the switch, or by a change in the switch itself.
-    let occupied = cx.wires.is_occupied(cx.node);
-    cx.wires.nodes[cx.node as usize].heeds = occupied;
+    let occupied = cx.wires.nodes.is_occupied(cx.node);
+    cx.wires.nodes[cx.node as usize].flags.set_heeds(occupied);
     if cx.changed && (occupied || cx.join.reacts()) { Wake::Next } else { cx.wake }
 }

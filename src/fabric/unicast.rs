@@ -21,9 +21,10 @@
 //! | SA | [`switch_alloc`]; what set-routed packets took in this cycle is gone |
 
 use super::network::{At, SwitchCfg, Tables};
+use super::node::Masks;
 use super::ports::{Carries, Gate, Port, stride_shift};
 use super::switch::{Arbiters, Cx, NO_TIMER, Scratch};
-use super::wires::{AGAIN, Flow, Input, Masks, NodeInfo, Phase, Wires};
+use super::wires::{AGAIN, Flow, Input, Phase, Wires};
 use super::{Join, Pipeline, PortSet, RouterCfg, switch_alloc, vc_alloc};
 use crate::kernel::Wake;
 
@@ -86,14 +87,15 @@ impl<const W: usize> Here<'_, W> {
 /// Serves the point-to-point channels of a switch for one cycle.
 pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
     let shift = cx.wires.flow.vc_shift;
-    let ports = usize::from(cx.wires.nodes[cx.node as usize].ports);
+    let info = cx.wires.nodes[cx.node as usize];
+    let ports = usize::from(info.ports);
     let (sides, carries) = cx.wires.ports.stretch_mut(cx.base, ports);
     let mut here = Here {
         inputs: cx.wires.inputs.stretch_mut(cx.first_queue, ports << shift),
         sides,
         stride: stride_shift(shift),
         carries,
-        masks: cx.wires.masks.stretch_mut(cx.mask_base, cx.words),
+        masks: cx.wires.nodes.masks_mut(cx.node),
         flow: &mut cx.wires.flow,
         scratch: &mut *cx.scratch,
         base: cx.base,
@@ -108,8 +110,7 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
         changed: false,
         wake: Wake::OnInput,
     };
-    let NodeInfo { one_word, traced, .. } = cx.wires.nodes[cx.node as usize];
-    match (one_word, here.flow.watched || traced) {
+    match (info.flags.one_word(), here.flow.watched || info.flags.traced()) {
         (true, false) => serve_word::<false, T, W>(&mut here, cx.tables),
         (true, true) => serve_word::<true, T, W>(&mut here, cx.tables),
         (false, _) => serve_words(&mut here, cx.tables),
@@ -130,18 +131,20 @@ pub(super) fn tick_word<T: Tables<W>, const W: usize>(
     let info = &mut wires.nodes[node as usize];
     let shift = wires.flow.vc_shift;
     let ports = usize::from(info.ports);
-    let first_queue = (info.port_base as usize) << shift;
-    let (sides, carries) = wires.ports.stretch_mut(info.port_base, ports);
+    let base = info.port_base;
+    let first_queue = (base as usize) << shift;
+    let (masks, flags) = info.narrow();
+    let (sides, carries) = wires.ports.stretch_mut(base, ports);
     let mut here = Here {
         inputs: wires.inputs.stretch_mut(first_queue, ports << shift),
         sides,
         stride: stride_shift(shift),
         carries,
-        masks: std::slice::from_mut(&mut wires.masks[info.mask_base as usize]),
+        masks: std::slice::from_mut(masks),
         flow: &mut wires.flow,
         arbiters,
         scratch,
-        base: info.port_base,
+        base,
         first_queue,
         node,
         unicast_bits: wires.unicast_bits,
@@ -152,14 +155,15 @@ pub(super) fn tick_word<T: Tables<W>, const W: usize>(
         changed: false,
         wake: Wake::OnInput,
     };
-    if here.flow.watched || info.traced {
+    if here.flow.watched || flags.traced() {
         serve_word::<true, T, W>(&mut here, tables);
     } else {
         serve_word::<false, T, W>(&mut here, tables);
     }
     // What is blocked can only be freed by an arrival, which wakes the switch, or by a change in the switch itself.
-    info.heeds = here.masks[0].occupied != 0;
-    if here.changed && info.heeds { Wake::Next } else { here.wake }
+    let heeds = here.masks[0].occupied != 0;
+    flags.set_heeds(heeds);
+    if here.changed && heeds { Wake::Next } else { here.wake }
 }
 
 /// Any number of queues.

@@ -51,6 +51,8 @@ pub(super) struct Waves {
     looked: Vec<u32>,
     /// Occupied queues at the last sample, by word of queue bits.
     occupied_before: Vec<u64>,
+    /// The first of these words of each node.
+    first_word: Vec<usize>,
     due: Vec<u32>,
     last_awake: Vec<u32>,
     /// Whether an output register that was shown must be seen empty.
@@ -80,6 +82,12 @@ where
         let (ports, queues, nodes) =
             (self.first.wires.ports.len(), self.first.wires.inputs.len(), self.plan.nodes.len());
         let none = (Cycle::MAX, Flit::default());
+        let mut words = 0;
+        let first_word = (0..nodes as u32).map(|node| {
+            words += self.first.wires.nodes.masks(node).len();
+            words - self.first.wires.nodes.masks(node).len()
+        });
+        let first_word = first_word.collect();
         self.first.wires.flow.seen = Some(Box::new(Seen {
             traced: vec![false; ports],
             channels: Vec::new(),
@@ -97,7 +105,8 @@ where
             traced: vec![false; nodes],
             traced_nodes: Vec::new(),
             looked: Vec::new(),
-            occupied_before: vec![0; self.first.wires.masks.len()],
+            occupied_before: vec![0; words],
+            first_word,
             due: Vec::new(),
             last_awake: Vec::new(),
             sent: false,
@@ -118,7 +127,7 @@ where
         let vcs = self.plan.vcs.total();
         for port in 0..if end { 0 } else { info.ports } {
             let gp = info.port_base + u32::from(port);
-            let engine = info.engine && port + 1 == info.ports;
+            let engine = info.flags.engine() && port + 1 == info.ports;
             let linked = self.first.wires.ports.link(gp).to_port != NONE;
             let mut seen = false;
             for vc in 0..if linked || engine { vcs } else { 0 } {
@@ -140,9 +149,10 @@ where
             if let Some(all) = &mut self.first.wires.flow.seen {
                 all.traced[gp as usize] = seen;
             }
-            self.first.wires.nodes[node as usize].traced |= seen;
+            let flags = &mut self.first.wires.nodes[node as usize].flags;
+            flags.set_traced(flags.traced() || seen);
         }
-        if node >= self.switches || info.engine {
+        if node >= self.switches || info.flags.engine() {
             waves.blocks[node as usize] = self.view(waves, &path, View::Block(node));
             traced |= waves.blocks[node as usize] != NO_VIEW;
         }
@@ -165,7 +175,7 @@ where
         self.sample();
         self.first.wires.flow.seen = None;
         for node in 0..self.plan.nodes.len() {
-            self.first.wires.nodes[node].traced = false;
+            self.first.wires.nodes[node].flags.set_traced(false);
         }
         self.waves.take().map(|waves| waves.tracer)
     }
@@ -198,10 +208,9 @@ where
             add(waves.blocks[node as usize]);
             let info = &self.first.wires.nodes[node as usize];
             let first = (info.port_base as usize) << self.first.wires.flow.vc_shift;
-            for w in 0..usize::from(info.words) {
-                let at = info.mask_base as usize + w;
-                let occupied = self.first.wires.masks[at].occupied;
-                for bit in super::unicast::each(occupied | waves.occupied_before[at]) {
+            let before = &waves.occupied_before[waves.first_word[node as usize]..];
+            for (w, (masks, before)) in self.first.wires.nodes.masks(node).iter().zip(before).enumerate() {
+                for bit in super::unicast::each(masks.occupied | before) {
                     add(waves.queues[first + (w << 6 | bit)]);
                 }
             }
@@ -227,9 +236,9 @@ where
         due.clear();
         waves.due = due;
         for node in looked.drain(..) {
-            let info = &self.first.wires.nodes[node as usize];
-            for at in info.mask_base as usize..info.mask_base as usize + usize::from(info.words) {
-                waves.occupied_before[at] = self.first.wires.masks[at].occupied;
+            let before = &mut waves.occupied_before[waves.first_word[node as usize]..];
+            for (masks, before) in self.first.wires.nodes.masks(node).iter().zip(before) {
+                *before = masks.occupied;
             }
         }
         waves.looked = looked;

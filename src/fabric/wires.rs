@@ -16,9 +16,10 @@
 //! same way back. From the send to the cycle in which the returned credit can be spent again, a switch that takes the
 //! flit at once needs [`credit_round_trip`] cycles.
 
-use super::arena::{Arena, NodeArena};
+use super::arena::Arena;
 use super::awake::{Awake, NodeAlarms, Span};
 use super::division::Division;
+use super::node::{Flags, NodeInfo, Nodes, number};
 use super::ports::{Carries, DRAINING, Link, NONE, Output, Port, Ports, channel, channel_mut};
 use super::{Flit, NodeKind, Plan, PortSet, Vcs};
 use crate::kernel::{Cycle, Wake, Wheel};
@@ -78,17 +79,6 @@ impl Input {
         Input { head: NONE, tail: NONE, len: 0, out_port: 0, accept_q: 0, out_vc: 0, phase: Phase::Idle };
 }
 
-/// What the allocators of a switch scan: 64 of its input queues a word, one bit a queue. 24 bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Masks {
-    /// Something is queued.
-    pub occupied: u64,
-    /// Point-to-point: the packet at the head has an output port and waits for a channel.
-    pub routed: u64,
-    /// Point-to-point: the packet at the head holds an output channel.
-    pub active: u64,
-}
-
 /// The bit of [`Slot::allowed`] that says that route computation is asked again.
 pub(super) const AGAIN: u32 = 1 << 31;
 
@@ -109,34 +99,6 @@ pub(super) struct Slot {
 impl Slot {
     fn new(flit: Flit, ready: Cycle) -> Slot {
         Slot { flit, next: NONE, ready, allowed: 0 }
-    }
-}
-
-/// Where a node's ports and occupancy words begin.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NodeInfo {
-    pub port_base: u32,
-    pub mask_base: u32,
-    pub ports: u16,
-    /// Words of queue bits.
-    pub words: u16,
-    pub engine: bool,
-    /// Whether the queues fit one word and no step takes several cycles.
-    pub one_word: bool,
-    /// The same, and there is nothing but point-to-point channels.
-    pub plain: bool,
-    /// Whether waves record anything of it.
-    pub traced: bool,
-    /// Whether a returning credit wakes the node: not if nothing there waits for one.
-    pub heeds: bool,
-}
-
-impl NodeInfo {
-    /// Where the occupancy bit of one of its queues stands: the word, and the bit in it.
-    #[inline(always)]
-    fn occupancy(&self, queue: u32, vc_shift: u32) -> (usize, u64) {
-        let local = queue - (self.port_base << vc_shift);
-        ((self.mask_base + (local >> 6)) as usize, 1 << (local & 63))
     }
 }
 
@@ -175,12 +137,13 @@ pub(super) struct Seen {
 /// The arenas; see the module's text.
 #[derive(Clone, Debug)]
 pub struct Wires {
-    pub(super) nodes: NodeArena<NodeInfo>,
+    pub(super) nodes: Nodes,
     pub(super) inputs: Arena<Input>,
     /// The sending sides.
     pub(super) ports: Ports,
-    pub(super) masks: Arena<Masks>,
     pub(super) flow: Flow,
+    /// The bits of the first channel of every port in a word of queue bits.
+    pub(super) first_bits: u64,
     /// The bits of point-to-point queues in a word of queue bits.
     pub(super) unicast_bits: u64,
     pub(super) alarms: NodeAlarms,
@@ -294,40 +257,21 @@ impl Wires {
         let vc_shift = u32::from(plan.vcs.total()).next_power_of_two().trailing_zeros();
         let mut nodes: Vec<NodeInfo> = Vec::with_capacity(plan.nodes.len());
         for node in &plan.nodes {
-            let words = (u32::from(node.ports) << vc_shift).div_ceil(64) as u16;
+            let words = (u32::from(node.ports) << vc_shift).div_ceil(64);
             let heeds = node.kind != NodeKind::Switch;
             let passages = node.ports * u16::from(cfg.router.input_speedup);
             let one_word = words == 1 && !cfg.pipeline.is_slow() && !cfg.router.speculative && passages <= 64;
             let plain = one_word && !node.engine && plan.vcs.set == 0 && node.kind == NodeKind::Switch;
-            let (ports, engine) = (node.ports, node.engine);
-            nodes.push(NodeInfo {
-                port_base: 0,
-                mask_base: 0,
-                ports,
-                words,
-                engine,
-                one_word,
-                plain,
-                traced: false,
-                heeds,
-            });
+            let mut flags = Flags::default();
+            flags.set_engine(node.engine);
+            flags.set_one_word(one_word);
+            flags.set_plain(plain);
+            flags.set_heeds(heeds);
+            nodes.push(NodeInfo::new(node.ports, flags));
         }
-        // Ports are numbered part by part.
-        let (mut port_base, mut mask_base) = (0u32, 0u32);
-        let mut homes = Vec::with_capacity(division.len());
-        let mut mask_bases = Vec::with_capacity(division.len());
-        for part in 0..division.len() {
-            let from = port_base;
-            mask_bases.push(mask_base);
-            for node in division.nodes(part) {
-                let info = &mut nodes[node as usize];
-                (info.port_base, info.mask_base) = (port_base, mask_base);
-                port_base += u32::from(info.ports);
-                mask_base += u32::from(info.words);
-            }
-            homes.push(from..port_base);
-        }
-        mask_bases.push(mask_base);
+        let firsts = number(&mut nodes, division, vc_shift);
+        let homes: Vec<_> = firsts.windows(2).map(|pair| pair[0].0..pair[1].0).collect();
+        let all_ports = firsts[division.len()].0;
         let longest = plan.links.iter().map(|link| u64::from(link.latency) + u64::from(link.cycles_per_flit)).max();
         let longest = longest.unwrap_or(0) + u64::from(post) + 2;
         let narrow = plan.links.iter().any(|link| link.cycles_per_flit > 1);
@@ -335,7 +279,6 @@ impl Wires {
         let switches = plan.count(NodeKind::Switch) as u32;
         let part = |(part, home): (usize, &std::ops::Range<u32>)| {
             let (from, ports) = (home.start as usize, home.len());
-            let first_mask = mask_bases[part] as usize;
             let span = Span::new(division, part);
             let flow = Flow {
                 now: 0,
@@ -357,15 +300,15 @@ impl Wires {
                 drains: cfg.router.wait_for_tail_credit,
                 first_switchless_node: switches,
                 home: home.clone(),
-                ports: port_base,
+                ports: all_ports,
                 crossings: Vec::new(),
             };
             Wires {
-                nodes: NodeArena::of(&nodes, division.inner(part), division.end_nodes(part)),
+                nodes: Nodes::new(&nodes, division, part, (firsts[part].1, firsts[part + 1].1), vc_shift),
                 inputs: Arena::new(from << vc_shift, vec![Input::IDLE; ports << vc_shift]),
                 ports: Ports::new(from, ports, vc_shift),
-                masks: Arena::new(first_mask, vec![Masks::default(); mask_bases[part + 1] as usize - first_mask]),
                 flow,
+                first_bits: channel_mask(vc_shift),
                 unicast_bits: channel_mask(vc_shift).wrapping_mul(unicast << plan.vcs.set),
                 alarms: NodeAlarms::new(span),
                 wake: Awake::new(span),
@@ -443,28 +386,19 @@ impl Wires {
     /// The input ports of a node that have something queued on channel `vc`.
     #[inline]
     pub(super) fn occupied<const W: usize>(&self, node: u32, vc: u8) -> PortSet<W> {
-        let info = &self.nodes[node as usize];
         let mut set = PortSet::EMPTY;
         // Every 2^shift-th bit of the occupancy words belongs to this channel.
         let shift = self.flow.vc_shift;
         let per_word = 64u32 >> shift;
-        let stride = channel_mask(shift) << vc;
-        for w in 0..u32::from(info.words) {
-            let mut bits = self.masks[(info.mask_base + w) as usize].occupied & stride;
+        let stride = self.first_bits << vc;
+        for (w, word) in self.nodes.masks(node).iter().enumerate() {
+            let mut bits = word.occupied & stride;
             while bits != 0 {
-                set.insert((w * per_word + (bits.trailing_zeros() >> shift)) as u16);
+                set.insert((w as u32 * per_word + (bits.trailing_zeros() >> shift)) as u16);
                 bits &= bits - 1;
             }
         }
         set
-    }
-
-    /// Whether anything is queued at a node.
-    #[inline]
-    pub(super) fn is_occupied(&self, node: u32) -> bool {
-        let info = &self.nodes[node as usize];
-        let from = info.mask_base as usize;
-        self.masks.stretch(from, usize::from(info.words)).iter().any(|word| word.occupied != 0)
     }
 
     /// Lets the packet with owner number `owner` hold an output channel; 0 frees it.
@@ -484,8 +418,8 @@ impl Wires {
     /// Sets the occupancy bit of a queue.
     #[inline(always)]
     fn occupy(&mut self, node: u32, q: usize) {
-        let (word, bit) = self.nodes[node as usize].occupancy(q as u32, self.flow.vc_shift);
-        self.masks[word].occupied |= bit;
+        let (word, bit) = self.nodes.occupancy(node, q as u32);
+        *word |= bit;
     }
 
     /// Appends what a switch's own engine made to its input queue.
@@ -513,11 +447,9 @@ impl Wires {
     /// stood at the head although it was ready.
     #[inline]
     pub(super) fn pop(&mut self, node: u32, port: u32, vc: u8) -> (Flit, u64) {
-        let info = &self.nodes[node as usize];
-        let local = (port - info.port_base) << self.flow.vc_shift | u32::from(vc);
-        let occupied = &mut self.masks[(info.mask_base + (local >> 6)) as usize].occupied;
-        let q = (port as usize) << self.flow.vc_shift | usize::from(vc);
-        let (channel, link, bit) = (&mut self.inputs[q], self.ports.link(port), 1 << (local & 63));
+        let q = self.queue(port, vc);
+        let (occupied, bit) = self.nodes.occupancy(node, q as u32);
+        let (channel, link) = (&mut self.inputs[q], self.ports.link(port));
         let (entry, waited) = if self.flow.watched {
             let (entry, waited) = self.flow.unlink::<true>(channel, u32::from(vc), link, occupied, bit);
             self.flow.note(q, entry, super::Moved::Left);
@@ -577,21 +509,21 @@ impl Wires {
     fn deliver(&mut self, arrivals: &[Arrival], returns: &[Return]) {
         let shift = self.flow.vc_shift;
         // The system is whole: its arenas begin at 0.
-        let (inputs, masks, pool) = (self.inputs.items_mut(), self.masks.items_mut(), &mut self.flow.pool[..]);
+        let (inputs, pool) = (self.inputs.items_mut(), &mut self.flow.pool[..]);
         for &Arrival { queue, node, entry } in arrivals {
             append(&mut inputs[queue as usize], pool, entry);
-            let (word, bit) = self.nodes[node as usize].occupancy(queue, shift);
-            masks[word].occupied |= bit;
+            let (word, bit) = self.nodes.occupancy(node, queue);
+            *word |= bit;
             self.wake.insert(node);
         }
         for back in returns {
             let port = back.queue >> shift;
             self.ports.credit(back.queue as usize);
-            let node = &self.nodes[back.node as usize];
-            if node.heeds {
+            let flags = self.nodes[back.node as usize].flags;
+            if flags.heeds() {
                 self.wake.insert(back.node);
             }
-            if node.traced
+            if flags.traced()
                 && let Some(seen) = &mut self.flow.seen
                 && seen.traced[port as usize]
             {
@@ -620,7 +552,7 @@ impl Wires {
         for back in returns {
             let port = back.queue >> shift;
             self.ports.credit(back.queue as usize);
-            if self.nodes[back.node as usize].heeds {
+            if self.nodes[back.node as usize].flags.heeds() {
                 self.wake.insert(back.node);
             }
             if let Some(monitor) = &mut self.flow.monitor {
@@ -986,7 +918,7 @@ impl Io<'_> {
     pub fn occupied(&self, port: u16) -> u32 {
         let shift = self.wires.flow.vc_shift;
         let bit = u32::from(port) << shift;
-        let word = self.wires.masks[(self.wires.nodes[self.node as usize].mask_base + (bit >> 6)) as usize].occupied;
+        let word = self.wires.nodes.masks(self.node)[(bit >> 6) as usize].occupied;
         (word >> (bit & 63)) as u32 & (u32::MAX >> (32 - (1 << shift)))
     }
 
@@ -994,7 +926,7 @@ impl Io<'_> {
     /// with nothing to send has nothing to do then.
     #[inline]
     pub fn heed_credits(&mut self, heeds: bool) {
-        self.wires.nodes[self.node as usize].heeds = heeds;
+        self.wires.nodes[self.node as usize].flags.set_heeds(heeds);
     }
 
     /// From when on the link of a port is free again, if it is busy.
