@@ -136,14 +136,15 @@ fn hold<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u
     }
 }
 
-/// Puts one flit on one output.
+/// Puts one flit on one output. If it stands in the pool and in no queue, in `entry`, the first link that it leaves over
+/// takes the entry.
 fn emit<T, J: Join<Tables = T>, const W: usize>(
     cx: &mut Cx<'_, T, J, W>,
-    port: u16,
-    vc: u8,
+    (port, vc): (u16, u8),
     out: u16,
     flit: Flit,
     waited: u64,
+    entry: &mut u32,
 ) {
     if cx.is_engine(out) {
         let visible = cx.wires.flow.now + u64::from(cx.wires.flow.post) + 1;
@@ -152,7 +153,11 @@ fn emit<T, J: Join<Tables = T>, const W: usize>(
         cx.wake = cx.wake.or(Wake::At(visible));
     } else {
         cx.wires.flow.comes_from(Some((cx.base + u32::from(port), vc)));
-        cx.wires.send(cx.base + u32::from(out), vc, flit, cx.wires.flow.post, waited);
+        let entry = match std::mem::replace(entry, NONE) {
+            NONE => cx.wires.flow.store(flit),
+            entry => entry,
+        };
+        cx.wires.forward(cx.base + u32::from(out), vc, entry, cx.wires.flow.post, waited);
         cx.taken_out.insert(out);
     }
 }
@@ -167,11 +172,13 @@ fn lock_step<T, J: Join<Tables = T>, const W: usize>(
     for out in &targets {
         available(cx, out, port, vc, 0)?;
     }
-    let (flit, waited) = cx.wires.pop(cx.node, cx.base + u32::from(port), vc);
+    let (mut entry, waited) = cx.wires.unlink(cx.node, cx.base + u32::from(port), vc);
+    let flit = cx.wires.flow.pool[entry as usize].flit;
     cx.taken_in.insert(port);
     for out in &targets {
-        emit(cx, port, vc, out, flit, waited);
+        emit(cx, (port, vc), out, flit, waited, &mut entry);
     }
+    cx.wires.flow.discard_if_any(entry);
     Ok(())
 }
 
@@ -186,7 +193,8 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
     let me = cx.owner_number(port, vc);
     let holds = cx.wires.inputs[q].phase == Phase::Active;
     available(cx, out, port, vc, if holds { me } else { 0 })?;
-    let (flit, waited) = cx.wires.pop(cx.node, cx.base + u32::from(port), vc);
+    let (mut entry, waited) = cx.wires.unlink(cx.node, cx.base + u32::from(port), vc);
+    let flit = cx.wires.flow.pool[entry as usize].flit;
     cx.taken_in.insert(port);
     let queue = &mut cx.wires.inputs[q];
     if flit.tag.tail() {
@@ -196,7 +204,8 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
         queue.out_port = out;
     }
     hold(cx, out, vc, if flit.tag.tail() { 0 } else { me });
-    emit(cx, port, vc, out, flit, waited);
+    emit(cx, (port, vc), out, flit, waited, &mut entry);
+    cx.wires.flow.discard_if_any(entry);
     Ok(())
 }
 
@@ -255,7 +264,7 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
             let node = cx.node;
             cx.wires.fail(|| format!("switch {node}: a multicast frame on channel {vc} that came in by port {port} has more than the {longest} flits the tables declare (Tables::longest_multicast)"));
         }
-        emit(cx, port, vc, branch.port, slot.flit, 0);
+        emit(cx, (port, vc), branch.port, slot.flit, 0, &mut { NONE });
         moved = true;
     }
     let read_by_all = branches.iter().map(|branch| branch.sent).min().unwrap_or(0);

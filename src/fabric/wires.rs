@@ -174,6 +174,8 @@ pub(super) struct Flow {
     pub vc_shift: u32,
     pub pool: Vec<Slot>,
     free: u32,
+    /// Entries of the pool that are in use.
+    live: usize,
     pub arrivals: Wheel<Arrival>,
     pub returns: Wheel<Return>,
     /// Until when a port narrower than a flit is busy; empty if all links take a flit a cycle.
@@ -286,6 +288,7 @@ impl Wires {
                 vc_shift,
                 pool: Vec::new(),
                 free: NONE,
+                live: 0,
                 arrivals: Wheel::new(longest),
                 returns: Wheel::new(longest + u64::from(cfg.router.credit_delay)),
                 busy: Arena::new(from, vec![Busy { until: 0, cycles_per_flit: 1 }; if narrow { ports } else { 0 }]),
@@ -447,17 +450,23 @@ impl Wires {
     /// stood at the head although it was ready.
     #[inline]
     pub(super) fn pop(&mut self, node: u32, port: u32, vc: u8) -> (Flit, u64) {
+        let (entry, waited) = self.unlink(node, port, vc);
+        (self.flow.discard(entry), waited)
+    }
+
+    /// The same, but the flit stays in the pool, where it is the caller's.
+    #[inline(always)]
+    pub(super) fn unlink(&mut self, node: u32, port: u32, vc: u8) -> (u32, u64) {
         let q = self.queue(port, vc);
         let (occupied, bit) = self.nodes.occupancy(node, q as u32);
         let (channel, link) = (&mut self.inputs[q], self.ports.link(port));
-        let (entry, waited) = if self.flow.watched {
+        if self.flow.watched {
             let (entry, waited) = self.flow.unlink::<true>(channel, u32::from(vc), link, occupied, bit);
             self.flow.note(q, entry, super::Moved::Left);
             (entry, waited)
         } else {
             self.flow.unlink::<false>(channel, u32::from(vc), link, occupied, bit)
-        };
-        (self.flow.discard(entry), waited)
+        }
     }
 
     /// Whether a port's link can take a flit in this cycle.
@@ -473,6 +482,12 @@ impl Wires {
     #[inline]
     pub(super) fn send(&mut self, port: u32, vc: u8, flit: Flit, pipeline: u16, waited: u64) {
         let entry = self.flow.store(flit);
+        self.forward(port, vc, entry, pipeline, waited);
+    }
+
+    /// The same with a flit that stands in the pool.
+    #[inline(always)]
+    pub(super) fn forward(&mut self, port: u32, vc: u8, entry: u32, pipeline: u16, waited: u64) {
         let side = self.ports.stretch_mut(port, 1);
         if self.flow.watched || self.flow.seen.as_ref().is_some_and(|seen| seen.traced[port as usize]) {
             self.flow.send::<true, false>(side, (port, vc), entry, pipeline, waited);
@@ -607,7 +622,7 @@ impl Wires {
 
     /// Flits that stand in queues or are under way.
     pub fn live_flits(&self) -> usize {
-        self.flow.pool.len() - self.flow.free_entries()
+        self.flow.live
     }
 }
 
@@ -652,16 +667,11 @@ impl Flow {
         }
     }
 
-    fn free_entries(&self) -> usize {
-        let next = |entry: &u32| Some(self.pool[*entry as usize].next).filter(|&next| next != NONE);
-        std::iter::successors(Some(self.free).filter(|&first| first != NONE), next).count()
-    }
-
     /// Gives back memory that links needed and do not need now.
     pub fn shed(&mut self) {
         self.arrivals.shed();
         self.returns.shed();
-        if self.free_entries() == self.pool.len() {
+        if self.live == 0 {
             (self.pool, self.free) = (Vec::new(), NONE);
         }
     }
@@ -678,7 +688,11 @@ impl Flow {
     #[inline]
     pub fn store(&mut self, flit: Flit) -> u32 {
         let slot = Slot::new(flit, 0);
+        self.live += 1;
         if self.free == NONE {
+            if self.pool.len() == self.pool.capacity() {
+                self.pool.reserve_exact(self.pool.len().max(64));
+            }
             self.pool.push(slot);
             return self.pool.len() as u32 - 1;
         }
@@ -691,11 +705,20 @@ impl Flow {
 
     /// Takes a flit that stands in no queue out of the pool.
     #[inline]
-    fn discard(&mut self, entry: u32) -> Flit {
+    pub fn discard(&mut self, entry: u32) -> Flit {
         let slot = &mut self.pool[entry as usize];
         slot.next = self.free;
         self.free = entry;
+        self.live -= 1;
         slot.flit
+    }
+
+    /// The same, unless the entry is none.
+    #[inline]
+    pub fn discard_if_any(&mut self, entry: u32) {
+        if entry != NONE {
+            self.discard(entry);
+        }
     }
 
     /// Takes the flit at the head of an input queue out and sends its credit back; the flit stays in the pool, where it

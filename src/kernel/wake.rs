@@ -84,12 +84,18 @@ impl WakeSet {
 /// ticks to get there.
 ///
 /// Alarms of the next 256 cycles stand in a calendar, a list a cycle; later ones in a heap. All are looked at in the
-/// cycle they are for, so nothing moves from the one to the other.
+/// cycle they are for, so nothing moves from the one to the other. The lists share one array, so that a calendar with a few
+/// alarms is a few lines of the cache.
 #[derive(Clone, Debug, Default)]
 pub struct Alarms {
-    near: Vec<Vec<u32>>,
+    /// The entry set last for each cycle of the calendar; valid if its bit in `filled` is set.
+    near: Vec<u32>,
     /// Cycles of the calendar that have an alarm, a bit each.
     filled: [u64; (NEAR / 64) as usize],
+    /// Blocks of the calendar, each with the entry set before it for the same cycle, or [`END`].
+    entries: Vec<(u32, u32)>,
+    /// Entries that are free.
+    free: Vec<u32>,
     heap: BinaryHeap<Reverse<(Cycle, u32)>>,
     count: usize,
     /// The cycle each block asked for last: a busy block that repeats its answer adds nothing.
@@ -98,6 +104,9 @@ pub struct Alarms {
 
 /// Cycles of the calendar of near alarms.
 const NEAR: u64 = 256;
+
+/// The end of a list of the calendar.
+const END: u32 = u32::MAX;
 
 impl Alarms {
     /// In cycle `now`, asks for `block` to be woken in cycle `at`, which lies behind it.
@@ -115,11 +124,22 @@ impl Alarms {
         self.count += 1;
         if at.wrapping_sub(now) < NEAR {
             if self.near.is_empty() {
-                self.near.resize(NEAR as usize, Vec::new());
+                self.near.resize(NEAR as usize, END);
             }
             let place = (at % NEAR) as usize;
-            self.near[place].push(block);
-            self.filled[place / 64] |= 1 << (place % 64);
+            let bit = 1 << (place % 64);
+            let before = if self.filled[place / 64] & bit == 0 { END } else { self.near[place] };
+            self.near[place] = match self.free.pop() {
+                Some(entry) => {
+                    self.entries[entry as usize] = (block, before);
+                    entry
+                }
+                None => {
+                    self.entries.push((block, before));
+                    self.entries.len() as u32 - 1
+                }
+            };
+            self.filled[place / 64] |= bit;
         } else {
             self.heap.push(Reverse((at, block)));
         }
@@ -166,12 +186,13 @@ impl Alarms {
     pub fn due(&mut self, now: Cycle) -> Option<u32> {
         let place = (now % NEAR) as usize;
         if self.filled[place / 64] >> (place % 64) & 1 == 1 {
-            let block = self.near[place].pop();
-            if self.near[place].is_empty() {
-                self.filled[place / 64] &= !(1 << (place % 64));
-            }
-            self.count -= usize::from(block.is_some());
-            return block;
+            let entry = self.near[place];
+            let (block, before) = self.entries[entry as usize];
+            self.near[place] = before;
+            self.filled[place / 64] &= !(u64::from(before == END) << (place % 64));
+            self.free.push(entry);
+            self.count -= 1;
+            return Some(block);
         }
         match self.heap.peek() {
             Some(Reverse((at, _))) if *at <= now => {

@@ -39,7 +39,11 @@ impl<T> Wheel<T> {
     pub fn push(&mut self, now: Cycle, delay: u64, item: T) {
         debug_assert!(delay >= 1, "a channel needs a latency of at least one cycle: send with delay >= 1");
         debug_assert!(delay <= self.mask, "delay {delay} is beyond the horizon {}: build the wheel longer", self.mask);
-        self.slots[((now + delay) & self.mask) as usize].push(item);
+        let slot = &mut self.slots[((now + delay) & self.mask) as usize];
+        if slot.len() == slot.capacity() {
+            grow(slot);
+        }
+        slot.push(item);
         self.under_way += 1;
     }
 
@@ -86,6 +90,12 @@ impl<T> Wheel<T> {
         (now..=now + self.mask)
             .flat_map(move |cycle| self.slots[(cycle & self.mask) as usize].iter().map(move |item| (cycle, item)))
     }
+}
+
+/// Makes room for as many items as there are, and for a handful at first: a cycle in which one arrives has mostly more.
+#[cold]
+fn grow<T>(slot: &mut Vec<T>) {
+    slot.reserve_exact(slot.len().max(32));
 }
 
 #[cfg(test)]
