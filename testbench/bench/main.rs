@@ -178,18 +178,23 @@ fn nodes() {
 
 /// The same large system on one thread and on two: wall time, for the two threads do the same work.
 fn threads() {
-    let text = "family = 'piuma'\ntopology = { kind = 'nodes', size = [64, 64] }\n[[collective]]\nkind = 'allreduce'\n";
-    for threads in [1, 2] {
-        let loaded =
-            load_text("bench.toml", text, Path::new("."), "bench", &[]).unwrap_or_else(|error| panic!("{error}"));
-        let options = BuildOptions { threads, windows: true, ..BuildOptions::default() };
-        let mut system = build(&loaded, options).unwrap_or_else(|error| panic!("{error}")).system;
+    let size = if free_mib() < 7_000.0 { 64 } else { 128 };
+    let text = format!(
+        "family = 'piuma'\ntopology = {{ kind = 'nodes', size = [{size}, {size}] }}\n[[collective]]\nkind = 'allreduce'\n"
+    );
+    for (threads, no_monitors) in [(1, false), (2, false), (1, true), (2, true)] {
+        let options = BuildOptions { threads, windows: true, no_monitors, ..BuildOptions::default() };
+        let mut system = built(&text, options);
         let begin = Instant::now();
         while system.step() == Step::Ran {}
+        let seconds = begin.elapsed().as_secs_f64();
+        let hops: u64 = system.link_counts().map(|(_, count, _)| count.set).sum();
         println!(
-            "  4096 nodes, {threads} thread{}: {:.2} s of wall time",
-            if threads == 1 { "" } else { "s" },
-            begin.elapsed().as_secs_f64()
+            "  {} nodes, {threads} thread{}, link monitors {}: {seconds:.2} s of wall time, {:.0} ns a packet-hop",
+            size * size,
+            if threads == 1 { " " } else { "s" },
+            if no_monitors { "off" } else { "on " },
+            seconds * 1e9 / hops as f64
         );
     }
 }
