@@ -154,6 +154,20 @@ impl Ceng {
     }
 }
 
+/// The ports whose oldest operand on a plane is visible and one that is asked for, a bit each.
+#[inline]
+fn heads(operands: &[Operand], plane: u8, now: Cycle, asked: impl Fn(&Flit) -> bool) -> u64 {
+    let (mut seen, mut heads) = (0u64, 0u64);
+    for operand in operands.iter().filter(|operand| operand.plane == plane) {
+        let bit = 1 << operand.port;
+        if seen & bit == 0 && operand.visible <= now && asked(&operand.flit) {
+            heads |= bit;
+        }
+        seen |= bit;
+    }
+    heads
+}
+
 impl Busy {
     fn oldest(&self, port: u16, plane: u8, now: Cycle) -> Option<&Operand> {
         self.operands
@@ -168,27 +182,15 @@ impl Busy {
         self.operands.as_slice().iter().fold(0, |held, operand| held | 1 << operand.plane)
     }
 
-    /// The ports whose oldest operand on a plane is visible and one that is asked for, a bit each.
-    #[inline]
-    fn heads(&self, plane: u8, now: Cycle, asked: impl Fn(&Flit) -> bool) -> u64 {
-        let (mut seen, mut heads) = (0u64, 0u64);
-        for operand in self.operands.as_slice().iter().filter(|operand| operand.plane == plane) {
-            let bit = 1 << operand.port;
-            if seen & bit == 0 && operand.visible <= now && asked(&operand.flit) {
-                heads |= bit;
-            }
-            seen |= bit;
-        }
-        heads
-    }
-
     /// The id whose operands are all there on a plane, if any: the lowest port decides among several.
     fn complete_id(&self, registers: &Registers, switch: u32, plane: u8, now: Cycle) -> Option<(u16, u64)> {
-        let mut candidates = self.heads(plane, now, |_| true);
+        let operands = self.operands.as_slice();
+        let mut candidates = heads(operands, plane, now, |_| true);
         while candidates != 0 {
-            let id = self.oldest(candidates.trailing_zeros() as u16, plane, now)?.flit.tag.id();
+            let lowest = candidates.trailing_zeros() as u16;
+            let id = operands.iter().find(|operand| operand.is_at(lowest, plane))?.flit.tag.id();
             let needed = registers.counted_inputs(switch, id);
-            let there = self.heads(plane, now, |flit| flit.tag.id() == id);
+            let there = heads(operands, plane, now, |flit| flit.tag.id() == id);
             if needed & !there == 0 {
                 return Some((id, needed));
             }

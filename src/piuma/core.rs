@@ -221,7 +221,7 @@ impl Job {
     /// The part of another core in the same collective.
     #[must_use]
     pub fn of_another(&self, kind: JobKind, offset: usize, start: Cycle) -> Job {
-        Job { kind, offset, start, ..self.clone() }
+        Job { start, offset, kind, ..self.clone() }
     }
 
     /// Sums in a wider type than the elements have: `input` holds them as they are, the network carries them widened.
@@ -612,12 +612,6 @@ impl Core {
         wake.or(self.land(io))
     }
 
-    /// Its planes, from the one whose turn it is with requests or responses.
-    fn turns(&self, kind: u8) -> impl Iterator<Item = u8> + use<> {
-        let (first, planes) = (self.next_plane_q[usize::from(kind)], self.planes);
-        (first..first + planes).map(move |plane| if plane < planes { plane } else { plane - planes })
-    }
-
     /// The plane behind another one.
     fn after(&self, plane: u8) -> u8 {
         if plane + 1 < self.planes { plane + 1 } else { 0 }
@@ -630,7 +624,9 @@ impl Core {
 
     /// The job and channel of the packet that could be written now, of those channels on which something has come.
     fn arriving(&self, io: &mut Io<'_>, arrivals: u32) -> Option<(usize, u8)> {
-        for plane in self.turns(RESPONSE) {
+        // Planes take turns.
+        let first = self.next_plane_q[usize::from(RESPONSE)];
+        for plane in (first..self.planes).chain(0..first) {
             for vc in [channel(plane, RESPONSE), channel(plane, REQUEST)] {
                 if arrivals >> vc & 1 == 1
                     && let Some(job) = self.taker(io, vc)
@@ -668,9 +664,10 @@ impl Core {
 
     /// The job whose word would be read next: in turn.
     fn reading(&self, now: Cycle) -> Option<usize> {
-        let (jobs, first) = (self.jobs(), self.next_job_q as usize);
-        let wants = |&j: &usize| jobs[j].is_active(now) && jobs[j].wants_read(self.memory.cfg.read_latency);
-        (first..jobs.len()).find(wants).or_else(|| (0..first).find(wants))
+        let (before, behind) = self.jobs().split_at(self.next_job_q as usize);
+        let wants = |job: &Job| job.is_active(now) && job.wants_read(self.memory.cfg.read_latency);
+        let at = behind.iter().position(wants).map(|at| before.len() + at);
+        at.or_else(|| before.iter().position(wants))
     }
 
     fn read(&mut self, now: Cycle, at: usize) -> bool {
@@ -703,25 +700,21 @@ impl Core {
 
     /// Sends at most one word that is at the fragmenter.
     fn send(&mut self, io: &mut Io<'_>) {
-        let now = io.now();
-        for plane in self.turns(REQUEST) {
-            let vc = channel(plane, REQUEST);
-            let ready = |job: &&mut Job| job.plane == plane && job.at_fragmenter.is_due(now);
-            if let Some(job) = self.jobs.as_mut_slice().iter_mut().find(ready)
-                && io.can_send(0, vc)
-            {
-                let number = job.sent();
-                job.at_fragmenter.pop(job.more.as_mut().map(|more| &mut more.at_fragmenter));
-                let (word, flags) = job.word_of(number);
-                let mut flit = Flit::part(job.id(), vc, number, 0, 1, word);
-                if flags != 0 {
-                    flit.tag.set_flags(flags);
-                }
-                io.send(0, vc, flit);
-                self.next_plane_q[usize::from(REQUEST)] = self.after(plane);
-                break;
-            }
+        let (now, first) = (io.now(), self.next_plane_q[usize::from(REQUEST)]);
+        let ready = |job: &&mut Job| job.at_fragmenter.is_due(now) && io.can_send(0, channel(job.plane, REQUEST));
+        // The planes behind the one whose turn it is come before those ahead of it.
+        let turn = |job: &&mut Job| (job.plane < first, job.plane);
+        let Some(job) = self.jobs.as_mut_slice().iter_mut().filter(ready).min_by_key(turn) else { return };
+        let number = job.sent();
+        job.at_fragmenter.pop(job.more.as_mut().map(|more| &mut more.at_fragmenter));
+        let (word, flags) = job.word_of(number);
+        let (plane, vc) = (job.plane, channel(job.plane, REQUEST));
+        let mut flit = Flit::part(job.id(), vc, number, 0, 1, word);
+        if flags != 0 {
+            flit.tag.set_flags(flags);
         }
+        io.send(0, vc, flit);
+        self.next_plane_q[usize::from(REQUEST)] = self.after(plane);
     }
 
     /// Counts what lands in this cycle, tells the core of every collective that is done, and says what comes next.

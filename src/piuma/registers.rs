@@ -334,12 +334,11 @@ impl Registers {
             if *first[set as usize].get_or_insert(wired) == wired {
                 continue;
             }
-            match known.get(&(set, wired)) {
-                Some(&same) => self.share(at, same),
-                None => {
-                    known.insert((set, wired), self.own(at));
-                    first.push(Some(wired));
-                }
+            if let Some(&same) = known.get(&(set, wired)) {
+                self.share(at, same);
+            } else {
+                known.insert((set, wired), self.own(at));
+                first.push(Some(wired));
             }
         }
         self.wired = ports;

@@ -140,7 +140,7 @@ pub fn parts<'a>(collective: &Collective, system: &'a System) -> Vec<Vec<Part<'a
     let id = collective.id as u16;
     let of = |&end: &u32| -> Vec<Part<'a>> {
         let point = system.end(end as usize);
-        let calls = point.processor().into_iter().flat_map(|processor| processor.calls()).filter(|call| call.id == id);
+        let calls = point.processor().into_iter().flat_map(Processor::calls).filter(|call| call.id == id);
         let job = |call: &Call| point.core.as_ref().and_then(|core| core.jobs().get(call.job?));
         calls.map(|call| (end as usize, call, job(call))).collect()
     };
