@@ -275,7 +275,7 @@ mod tests {
     fn a_list_of_one_or_more_keeps_them_in_order() {
         let mut list = OneOrMore::default();
         for count in 0..5 {
-            assert_eq!(list.as_slice(), Vec::from_iter(0..count));
+            assert_eq!(list.as_slice(), (0..count).collect::<Vec<_>>());
             list.push(count);
             list.as_mut_slice()[count] = 7;
             list.as_mut_slice()[count] -= 7 - count;
