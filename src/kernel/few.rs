@@ -4,6 +4,7 @@
 //! than what it is for, and its memory lies somewhere else. So the first entries stand in the owner, and only what is
 //! more goes elsewhere.
 
+use super::Cycle;
 use std::collections::VecDeque;
 
 /// A list of entries, the first `N` of which need no memory of their own.
@@ -123,6 +124,99 @@ impl<T> FewQueue<T> {
     }
 }
 
+/// The head of a queue of cycles. The rest stands wherever the owner keeps what it mostly does not have.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueHead(Cycle);
+
+impl Default for QueueHead {
+    fn default() -> Self {
+        QueueHead(Cycle::MAX)
+    }
+}
+
+impl QueueHead {
+    /// The oldest entry.
+    #[inline]
+    pub fn front(self) -> Option<Cycle> {
+        (self.0 != Cycle::MAX).then_some(self.0)
+    }
+
+    /// Whether there is no entry.
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.0 == Cycle::MAX
+    }
+
+    /// Whether there is an entry, and the oldest is a cycle up to `now`.
+    #[inline]
+    pub fn is_due(self, now: Cycle) -> bool {
+        self.0 <= now && self.0 != Cycle::MAX
+    }
+
+    /// Appends a cycle, here or to the rest.
+    #[inline]
+    pub fn push<'a>(&mut self, at: Cycle, rest: impl FnOnce() -> &'a mut VecDeque<Cycle>) {
+        if self.is_empty() {
+            self.0 = at;
+        } else {
+            rest().push_back(at);
+        }
+    }
+
+    /// Drops the oldest entry; the next one comes from the rest, if there is any.
+    #[inline]
+    pub fn pop(&mut self, rest: Option<&mut VecDeque<Cycle>>) {
+        self.0 = rest.and_then(VecDeque::pop_front).unwrap_or(Cycle::MAX);
+    }
+}
+
+/// A list that is mostly one entry, which needs no memory of its own then.
+#[derive(Clone, Debug)]
+pub enum OneOrMore<T> {
+    /// One entry.
+    One(T),
+    /// None, or several.
+    More(Vec<T>),
+}
+
+impl<T> Default for OneOrMore<T> {
+    fn default() -> Self {
+        OneOrMore::More(Vec::new())
+    }
+}
+
+impl<T> OneOrMore<T> {
+    /// The entries, oldest first.
+    #[inline]
+    pub fn as_slice(&self) -> &[T] {
+        match self {
+            OneOrMore::One(item) => std::slice::from_ref(item),
+            OneOrMore::More(items) => items,
+        }
+    }
+
+    /// The entries, to be changed.
+    #[inline]
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        match self {
+            OneOrMore::One(item) => std::slice::from_mut(item),
+            OneOrMore::More(items) => items,
+        }
+    }
+
+    /// Appends an entry.
+    pub fn push(&mut self, item: T) {
+        *self = match std::mem::take(self) {
+            OneOrMore::One(first) => OneOrMore::More(vec![first, item]),
+            OneOrMore::More(items) if items.is_empty() => OneOrMore::One(item),
+            OneOrMore::More(mut items) => {
+                items.push(item);
+                OneOrMore::More(items)
+            }
+        };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +252,33 @@ mod tests {
             }
             assert_eq!((queue.len(), queue.is_empty()), (entered - left, entered == left));
             assert_eq!(queue.front().copied(), (entered > left).then_some(left));
+        }
+    }
+    #[test]
+    fn a_head_and_its_rest_are_a_queue() {
+        let (mut head, mut rest, mut queue) = (QueueHead::default(), VecDeque::new(), VecDeque::new());
+        for step in 1..1000 {
+            if step % 7 < 4 || step % 50 < 20 {
+                head.push(step, || &mut rest);
+                queue.push_back(step);
+            } else {
+                head.pop(Some(&mut rest));
+                queue.pop_front();
+            }
+            assert_eq!((head.front(), head.is_empty()), (queue.front().copied(), queue.is_empty()));
+            let oldest = queue.front().copied().unwrap_or(Cycle::MAX);
+            assert_eq!([oldest - 1, oldest].map(|now| head.is_due(now)), [false, !queue.is_empty()]);
+        }
+    }
+
+    #[test]
+    fn a_list_of_one_or_more_keeps_them_in_order() {
+        let mut list = OneOrMore::default();
+        for count in 0..5 {
+            assert_eq!(list.as_slice(), (0..count).collect::<Vec<_>>());
+            list.push(count);
+            list.as_mut_slice()[count] = 7;
+            list.as_mut_slice()[count] -= 7 - count;
         }
     }
 }

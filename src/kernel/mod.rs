@@ -31,7 +31,7 @@ mod waits;
 mod wake;
 mod wheel;
 
-pub use few::{Few, FewQueue};
+pub use few::{Few, FewQueue, OneOrMore, QueueHead};
 pub use rng::Rng;
 pub use storage::Fifo;
 pub use waits::{Autopsy, WaitFor};

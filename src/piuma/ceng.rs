@@ -113,15 +113,13 @@ struct Operand {
     visible: Cycle,
     flit: Flit,
     port: u16,
+    plane: u8,
 }
 
 impl Operand {
-    fn is_on(&self, plane: u8) -> bool {
-        self::plane(self.flit.tag.vc()) == plane
-    }
-
+    #[inline]
     fn is_at(&self, port: u16, plane: u8) -> bool {
-        self.port == port && self.is_on(plane)
+        (self.port, self.plane) == (port, plane)
     }
 }
 
@@ -156,6 +154,20 @@ impl Ceng {
     }
 }
 
+/// The ports whose oldest operand on a plane is visible and one that is asked for, a bit each.
+#[inline]
+fn heads(operands: &[Operand], plane: u8, now: Cycle, asked: impl Fn(&Flit) -> bool) -> u64 {
+    let (mut seen, mut heads) = (0u64, 0u64);
+    for operand in operands.iter().filter(|operand| operand.plane == plane) {
+        let bit = 1 << operand.port;
+        if seen & bit == 0 && operand.visible <= now && asked(&operand.flit) {
+            heads |= bit;
+        }
+        seen |= bit;
+    }
+    heads
+}
+
 impl Busy {
     fn oldest(&self, port: u16, plane: u8, now: Cycle) -> Option<&Operand> {
         self.operands
@@ -167,28 +179,22 @@ impl Busy {
 
     /// The planes that hold operands, a bit each.
     fn planes(&self) -> u8 {
-        self.operands.as_slice().iter().fold(0, |held, operand| held | 1 << plane(operand.flit.tag.vc()))
+        self.operands.as_slice().iter().fold(0, |held, operand| held | 1 << operand.plane)
     }
 
     /// The id whose operands are all there on a plane, if any: the lowest port decides among several.
     fn complete_id(&self, registers: &Registers, switch: u32, plane: u8, now: Cycle) -> Option<(u16, u64)> {
-        let (mut seen, mut heads) = (0u64, 0u64);
-        for operand in self.operands.as_slice().iter().filter(|operand| operand.is_on(plane)) {
-            let bit = 1 << operand.port;
-            if seen & bit == 0 && operand.visible <= now {
-                heads |= bit;
-            }
-            seen |= bit;
-        }
-        let mut candidates = heads;
+        let operands = self.operands.as_slice();
+        let mut candidates = heads(operands, plane, now, |_| true);
         while candidates != 0 {
-            let id = self.oldest(candidates.trailing_zeros() as u16, plane, now)?.flit.tag.id();
-            let needed = registers.counted(switch, registers.engine_inputs(switch, id));
-            let same = |port: u16| self.oldest(port, plane, now).is_some_and(|operand| operand.flit.tag.id() == id);
-            if needed & !heads == 0 && ports(needed).all(same) {
+            let lowest = candidates.trailing_zeros() as u16;
+            let id = operands.iter().find(|operand| operand.is_at(lowest, plane))?.flit.tag.id();
+            let needed = registers.counted_inputs(switch, id);
+            let there = heads(operands, plane, now, |flit| flit.tag.id() == id);
+            if needed & !there == 0 {
                 return Some((id, needed));
             }
-            candidates &= candidates - 1;
+            candidates &= !there;
         }
         None
     }
@@ -211,10 +217,9 @@ impl Busy {
         let mut tag = Tag(0);
         let (mut flags, mut words) = (Flags::NONE, Operands::new());
         let mut seq = None;
-        for port in ports(needed) {
-            let flit = self.take(port, plane);
-            // The tree's ports are those of the registers, whatever ports were built.
-            let port = registers.numbered(switch, port);
+        // The tree's ports are those of the registers, whatever ports were built.
+        for (port, number) in ports(needed).zip(ports(registers.engine_inputs(switch, id))) {
+            let (flit, port) = (self.take(port, plane), number);
             if *seq.get_or_insert(flit.tag.seq()) != flit.tag.seq() {
                 return Err(format!(
                     "{}: the CENG was to join element {} of port {port} with element {} of another port (collective id {id})",
@@ -325,7 +330,7 @@ impl Join for Ceng {
             busy.scan.get_or_insert_default().put(flit, visible);
             return;
         }
-        busy.operands.push(Operand { visible, flit, port });
+        busy.operands.push(Operand { visible, flit, port, plane: plane(vc) });
     }
 
     fn tick(&mut self, cx: &JoinCx<'_, Registers>) -> JoinOut {
@@ -422,8 +427,8 @@ impl Join for Ceng {
         let engine = registers.counted(switch, 1 << registers.engine_port()).trailing_zeros() as u16;
         let mut waits = Vec::new();
         for operand in busy.operands.as_slice() {
-            let (id, seq, plane) = (operand.flit.tag.id(), operand.flit.tag.seq(), plane(operand.flit.tag.vc()));
-            let missing: Vec<u16> = ports(registers.counted(switch, registers.engine_inputs(switch, id)))
+            let (id, seq, plane) = (operand.flit.tag.id(), operand.flit.tag.seq(), operand.plane);
+            let missing: Vec<u16> = ports(registers.counted_inputs(switch, id))
                 .filter(|&port| busy.oldest(port, plane, Cycle::MAX).is_none_or(|held| held.flit.tag.id() != id))
                 .collect();
             for &port in &missing {

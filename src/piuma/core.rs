@@ -37,8 +37,9 @@ use super::{OpSelect, Processor, REQUEST, RESPONSE, Registers, channel, plane};
 use crate::arith::{Accumulate, Mode};
 use crate::fabric::traffic::Traffic;
 use crate::fabric::{Block, Flit, Io};
-use crate::kernel::{Cycle, Few, FewQueue, Wake};
+use crate::kernel::{Cycle, OneOrMore, QueueHead, Wake};
 use crate::probe::{EnumTable, Scope};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Parameters of a core's memory.
@@ -55,9 +56,9 @@ pub struct MemoryCfg {
 }
 
 /// The bandwidth account of a memory: it earns every cycle and pays for every word.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Memory {
-    cfg: MemoryCfg,
+    cfg: Arc<MemoryCfg>,
     /// Balance as of cycle `counted`; never above the price of a word plus one cycle's earnings, so that an idle memory
     /// saves nothing up.
     balance_q: u64,
@@ -65,8 +66,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A rested memory.
-    pub fn new(cfg: MemoryCfg) -> Memory {
+    /// A rested memory. All memories of a system share their parameters.
+    pub fn new(cfg: Arc<MemoryCfg>) -> Memory {
         let mut memory = Memory { cfg, balance_q: 0, counted: 0 };
         memory.balance_q = memory.most();
         memory
@@ -82,8 +83,9 @@ impl Memory {
 
     /// Credits the cycles up to `now`.
     fn settle(&mut self, now: Cycle) {
-        let earned = u128::from(self.cfg.bandwidth.unwrap_or(0)) * u128::from(now - self.counted);
-        self.balance_q = (u128::from(self.balance_q) + earned).min(u128::from(self.most())) as u64;
+        // A sum that does not fit is above the most in any case.
+        let earned = self.cfg.bandwidth.unwrap_or(0).saturating_mul(now - self.counted);
+        self.balance_q = self.balance_q.saturating_add(earned).min(self.most());
         self.counted = now;
     }
 
@@ -105,7 +107,8 @@ impl Memory {
     pub fn next_grant(&mut self, now: Cycle) -> Cycle {
         let Some(bandwidth) = self.cfg.bandwidth else { return now + 1 };
         self.settle(now);
-        now + self.price().saturating_sub(self.balance_q).div_ceil(bandwidth).max(1)
+        let missing = self.price().saturating_sub(self.balance_q);
+        if missing <= bandwidth { now + 1 } else { now + missing.div_ceil(bandwidth) }
     }
 }
 
@@ -144,37 +147,45 @@ struct Task {
     scan: Option<(OpSelect, bool)>,
 }
 
-/// One collective as one core takes part in it. A vector of one element needs no memory but this.
+/// One collective as one core takes part in it. A vector of one element needs no memory but this, and millions of cores have
+/// such a one each: everything that can be told from something else is.
 #[derive(Clone, Debug)]
 pub struct Job {
     task: Arc<Task>,
-    plane: u8,
-    kind: JobKind,
-    flags: u8,
-    /// First word of this core in the input.
-    offset: usize,
     /// Cycle in which the core calls the collective; `Cycle::MAX` while it may not yet.
     start: Cycle,
     /// Cycle in which it was complete; `Cycle::MAX` before.
     end: Cycle,
+    /// Words that were read; what is not at the fragmenter any more was sent.
     read_q: u64,
-    sent_q: u64,
+    /// Words that were received; what is neither collected nor being written has landed.
     received_q: u64,
-    landed_q: u64,
-    /// Words that were read and wait to be sent, by the cycle in which they are there.
-    at_fragmenter: FewQueue<Cycle>,
-    /// The cycle in which the word of memory that is being widened is there.
-    word_there_q: Cycle,
-    /// Words being written, by the cycle in which they land.
-    landing: FewQueue<Cycle>,
-    output: Few<u64, 1>,
+    /// The words that were read and wait to be sent: the cycle in which the oldest is there.
+    at_fragmenter: QueueHead,
+    /// The words that are being written: the cycle in which the oldest lands.
+    landing: QueueHead,
+    /// The word that was written to memory, if it is only one.
+    word: u64,
+    /// First word of this core in the input.
+    offset: usize,
     /// What most jobs do not need.
     more: Option<Box<More>>,
+    plane: u8,
+    kind: JobKind,
+    flags: u8,
+    /// Whether `word` holds the output.
+    one_word: bool,
 }
 
 /// What most jobs do not need.
 #[derive(Clone, Debug, Default)]
 struct More {
+    /// The words at the fragmenter behind the oldest, by the cycle in which they are there.
+    at_fragmenter: VecDeque<Cycle>,
+    /// The words that are being written behind the oldest, by the cycle in which they land.
+    landing: VecDeque<Cycle>,
+    /// All words that were written to memory, once they are more than one.
+    output: Vec<u64>,
     /// Wide words of a result that wait for the rest of their word of memory.
     collected: Vec<u64>,
     /// The cycle in which each word landed, if somebody asked to keep them.
@@ -191,28 +202,26 @@ impl Job {
         let task = Task { id, words, input, conversion: None, scan: None };
         Job {
             task: Arc::new(task),
-            plane: 0,
-            kind,
-            flags: 0,
-            offset,
             start,
             end: Cycle::MAX,
             read_q: 0,
-            sent_q: 0,
             received_q: 0,
-            landed_q: 0,
-            at_fragmenter: FewQueue::default(),
-            word_there_q: 0,
-            landing: FewQueue::default(),
-            output: Few::default(),
+            at_fragmenter: QueueHead::default(),
+            landing: QueueHead::default(),
+            word: 0,
+            offset,
             more: None,
+            plane: 0,
+            kind,
+            flags: 0,
+            one_word: false,
         }
     }
 
     /// The part of another core in the same collective.
     #[must_use]
     pub fn of_another(&self, kind: JobKind, offset: usize, start: Cycle) -> Job {
-        Job { kind, offset, start, ..self.clone() }
+        Job { start, offset, kind, ..self.clone() }
     }
 
     /// Sums in a wider type than the elements have: `input` holds them as they are, the network carries them widened.
@@ -262,17 +271,17 @@ impl Job {
 
     /// Whether the next word read comes from memory, and not from the fragmenter's own register.
     fn pays_read(&self) -> bool {
-        self.kind.data && self.read_q.is_multiple_of(self.words_read())
+        self.kind.data && is_whole(self.read_q, self.words_read())
     }
 
     /// Whether the next word received goes to memory, and not into the collecting register.
     fn pays_write(&self) -> bool {
         let after = self.received_q + 1;
-        self.kind.data && (after == self.task.words || after.is_multiple_of(self.words_written()))
+        self.kind.data && (after == self.task.words || is_whole(after, self.words_written()))
     }
 
     /// The word of the network with this number, and the flags of widening it.
-    fn word(&self, number: u64) -> (u64, u8) {
+    fn word_of(&self, number: u64) -> (u64, u8) {
         let at = |index: u64| self.task.input.get(self.offset + index as usize).copied().unwrap_or(0);
         match self.task.conversion {
             None => (at(number), 0),
@@ -284,23 +293,63 @@ impl Job {
         }
     }
 
+    /// Reads a word; it is at the fragmenter in cycle `there`, and not before the one ahead of it.
+    fn fetch(&mut self, there: Cycle) {
+        let newest = self.more.as_ref().and_then(|more| more.at_fragmenter.back().copied());
+        let there = newest.or(self.at_fragmenter.front()).map_or(there, |newest| newest.max(there));
+        self.read_q += 1;
+        self.at_fragmenter.push(there, || &mut self.more.get_or_insert_default().at_fragmenter);
+    }
+
+    /// Writes words; they land in cycle `lands`.
+    fn store(&mut self, words: usize, lands: Cycle) {
+        for _ in 0..words {
+            self.landing.push(lands, || &mut self.more.get_or_insert_default().landing);
+        }
+    }
+
+    /// Counts the words that land in cycle `now`.
+    fn land(&mut self, now: Cycle) {
+        while self.landing.is_due(now) {
+            self.landing.pop(self.more.as_mut().map(|more| &mut more.landing));
+            if let Some(times) = self.more.as_mut().and_then(|more| more.landed_at.as_mut()) {
+                times.push(now);
+            }
+        }
+    }
+
+    /// Appends a word to the output.
+    fn put_out(&mut self, word: u64) {
+        let first = !self.one_word && self.more.as_ref().is_none_or(|more| more.output.is_empty());
+        if !first {
+            let output = &mut self.more.get_or_insert_default().output;
+            if self.one_word {
+                output.push(self.word);
+            }
+            output.push(word);
+        }
+        (self.word, self.one_word) = (word, first);
+    }
+
     /// Takes a word of the result; it lands, with those that were collected before it, in cycle `lands`.
     fn take(&mut self, word: u64, flags: u8, lands: Cycle) {
-        let completes = self.pays_write() || !self.kind.data;
-        self.received_q += 1;
         self.flags |= flags;
         let Some(Conversion { pair, mode, narrows: true }) = self.task.conversion else {
-            self.output.push(word);
-            self.landing.push(lands);
+            self.received_q += 1;
+            self.put_out(word);
+            self.store(1, lands);
             return;
         };
+        let completes = self.pays_write() || !self.kind.data;
+        self.received_q += 1;
         let collected = &mut self.more.get_or_insert_default().collected;
         collected.push(word);
         if completes {
-            let (word, flags) = pair.narrow_words(mode, collected);
-            self.output.push(word);
+            let (words, (word, flags)) = (collected.len(), pair.narrow_words(mode, collected));
+            collected.clear();
+            self.put_out(word);
             self.flags |= flags.bits();
-            collected.drain(..).for_each(|_| self.landing.push(lands));
+            self.store(words, lands);
         }
     }
 
@@ -349,14 +398,30 @@ impl Job {
         (self.end != Cycle::MAX).then_some(self.end)
     }
 
+    /// Words that stand at the fragmenter, or are on their way from memory to it.
+    fn waiting(&self) -> u64 {
+        u64::from(!self.at_fragmenter.is_empty()) + self.more.as_ref().map_or(0, |more| more.at_fragmenter.len() as u64)
+    }
+
+    /// Words that were sent.
+    fn sent(&self) -> u64 {
+        self.read_q - self.waiting()
+    }
+
     /// Words that landed.
     pub fn landed(&self) -> u64 {
-        self.landed_q
+        let held = |more: &More| more.landing.len() + more.collected.len();
+        let held = self.more.as_ref().map_or(0, |more| held(more) as u64);
+        self.received_q - held - u64::from(!self.landing.is_empty())
     }
 
     /// The words that were written to memory, in order.
     pub fn output(&self) -> &[u64] {
-        self.output.as_slice()
+        match &self.more {
+            _ if self.one_word => std::slice::from_ref(&self.word),
+            Some(more) => &more.output,
+            None => &[],
+        }
     }
 
     /// The union of the exception flags that came with the results.
@@ -373,16 +438,17 @@ impl Job {
     }
 
     fn sends_done(&self) -> bool {
-        !self.kind.sends || self.sent_q == self.task.words
+        !self.kind.sends || (self.read_q == self.task.words && self.at_fragmenter.is_empty())
     }
 
     fn receives_done(&self) -> bool {
-        !self.kind.receives || self.landed_q == self.task.words
+        // Nothing is collected when the last word has come.
+        !self.kind.receives || (self.received_q == self.task.words && self.landing.is_empty())
     }
 
     /// Whether a read could be granted: words are left and the fragmenter has a place for one more in its pipeline.
     fn wants_read(&self, read_latency: u64) -> bool {
-        self.kind.sends && self.read_q < self.task.words && (self.at_fragmenter.len() as u64) < read_latency + 2
+        self.kind.sends && self.read_q < self.task.words && self.waiting() < read_latency + 2
     }
 
     fn state(&self) -> u64 {
@@ -398,27 +464,36 @@ impl Job {
     }
 }
 
+/// Whether this many words of the network are whole words of memory, of which each is `per_word`.
+fn is_whole(words: u64, per_word: u64) -> bool {
+    per_word == 1 || words.is_multiple_of(per_word)
+}
+
 /// A core's end point: its memory and its part in any number of collectives.
+///
+/// It is woken twice in a collective of one word, among millions, and what it is woken for waits for its memory to be fetched.
+/// So a core with one job is two lines of a cache side by side, and nothing else.
 #[derive(Clone, Debug)]
+#[repr(align(128))]
 pub struct Core {
     memory: Memory,
-    jobs: Vec<Job>,
+    jobs: OneOrMore<Job>,
+    /// What most cores do not have.
+    shared: Option<Box<Shared>>,
+    next_job_q: u32,
     /// Whether the last word granted was a read: the other side goes first next time.
     read_last_q: bool,
-    next_job_q: usize,
     /// The plane that goes first with its requests, and the one with its responses.
     next_plane_q: [u8; 2],
     /// One more than the highest plane of its jobs.
     planes: u8,
-    /// Cycle from which the core takes responses; before it, it blocks its port.
-    consume_from: Cycle,
-    /// What it shares with a processor; most cores have none.
-    shared: Option<Box<Shared>>,
 }
 
-/// What concerns programs.
+/// What most cores do not have; mostly it concerns programs.
 #[derive(Clone, Debug, Default)]
 struct Shared {
+    /// Cycle from which the core takes responses; before it, it blocks its port.
+    consume_from: Cycle,
     /// Collective ids that programs call.
     called: Vec<u16>,
     /// Ids whose requests are the CCE's.
@@ -429,21 +504,20 @@ struct Shared {
 
 impl Core {
     /// A core with no jobs.
-    pub fn new(cfg: MemoryCfg) -> Core {
+    pub fn new(cfg: Arc<MemoryCfg>) -> Core {
         Core {
             memory: Memory::new(cfg),
-            jobs: Vec::new(),
-            read_last_q: false,
+            jobs: OneOrMore::default(),
+            shared: None,
             next_job_q: 0,
+            read_last_q: false,
             next_plane_q: [0; 2],
             planes: 1,
-            consume_from: 0,
-            shared: None,
         }
     }
 
     fn share(&mut self) -> &mut Shared {
-        let fixed = self.jobs.len();
+        let fixed = self.jobs().len();
         self.shared.get_or_insert_with(|| Box::new(Shared { fixed, ..Shared::default() }))
     }
 
@@ -469,12 +543,10 @@ impl Core {
 
     /// Gives the core a part in a collective.
     pub fn add(&mut self, job: Job) {
-        // Millions of cores have one part each: no room for more than there are.
-        self.jobs.reserve_exact(1);
         self.planes = self.planes.max(job.plane + 1);
         self.jobs.push(job);
         if let Some(shared) = &mut self.shared {
-            shared.fixed = self.jobs.len();
+            shared.fixed = self.jobs.as_slice().len();
         }
     }
 
@@ -485,35 +557,41 @@ impl Core {
 
     /// Whether it takes part in collectives in the network, or may. A plain fabric has no channels for them.
     fn is_used(&self) -> bool {
-        !self.jobs.is_empty() || self.shared.as_ref().is_some_and(|shared| !shared.called.is_empty())
+        !self.jobs().is_empty() || self.shared.as_ref().is_some_and(|shared| !shared.called.is_empty())
     }
 
     /// Its parts in collectives, in the order they were given.
+    #[inline]
     pub fn jobs(&self) -> &[Job] {
-        &self.jobs
+        self.jobs.as_slice()
     }
 
     /// One of them, to release it.
     pub fn job_mut(&mut self, job: usize) -> &mut Job {
-        &mut self.jobs[job]
+        &mut self.jobs.as_mut_slice()[job]
     }
 
     /// Lets the core take nothing before `cycle`: a blocked consumer.
     pub fn block_until(&mut self, cycle: Cycle) {
-        self.consume_from = cycle;
+        self.share().consume_from = cycle;
+    }
+
+    /// Cycle from which the core takes responses.
+    fn consume_from(&self) -> Cycle {
+        self.shared.as_ref().map_or(0, |shared| shared.consume_from)
     }
 
     /// One clock on port 0.
     pub fn tick(&mut self, io: &mut Io<'_>) -> Wake {
         let now = io.now();
         let mut wake = Wake::OnInput;
-        let arriving = if now >= self.consume_from {
-            self.arriving(io)
-        } else {
-            if self.has_arrivals(io) {
-                wake = Wake::At(self.consume_from);
+        let arriving = match self.arrivals(io) {
+            0 => None,
+            _ if now < self.consume_from() => {
+                wake = Wake::At(self.consume_from());
+                None
             }
-            None
+            arrivals => self.arriving(io, arrivals),
         };
         let reading = self.reading(now);
 
@@ -530,84 +608,84 @@ impl Core {
             }
         }
 
-        self.land(io);
         self.send(io);
-        wake.or(self.next_wake(io))
+        wake.or(self.land(io))
     }
 
-    /// Its planes, from the one whose turn it is with requests or responses.
-    fn turns(&self, kind: u8) -> impl Iterator<Item = u8> + use<> {
-        let (first, planes) = (self.next_plane_q[usize::from(kind)], self.planes);
-        (first..planes).chain(0..first)
+    /// The plane behind another one.
+    fn after(&self, plane: u8) -> u8 {
+        if plane + 1 < self.planes { plane + 1 } else { 0 }
     }
 
-    fn has_arrivals(&self, io: &Io<'_>) -> bool {
-        (0..channel(self.planes, REQUEST)).any(|vc| io.head(0, vc).is_some())
+    /// The channels of its planes on which something has come, a bit each.
+    fn arrivals(&self, io: &Io<'_>) -> u32 {
+        io.occupied(0) & ((1 << channel(self.planes, REQUEST)) - 1)
     }
 
-    /// The job and channel of the packet that could be written now.
-    fn arriving(&mut self, io: &mut Io<'_>) -> Option<(usize, u8)> {
-        for vc in self.turns(RESPONSE).flat_map(|plane| [channel(plane, RESPONSE), channel(plane, REQUEST)]) {
-            let Some(flit) = io.head(0, vc) else { continue };
-            let shared = self.shared.as_deref();
-            if vc == REQUEST && shared.is_some_and(|shared| shared.left.contains(&flit.tag.id())) {
-                continue;
-            }
-            let job = self.jobs.iter().position(|job| {
-                job.task.id == flit.tag.id()
-                    && job.is_active(io.now())
-                    && job.kind.receives
-                    && job.received_q < job.task.words
-            });
-            let Some(job) = job else {
-                // A participant that is late has not called the collective yet; its results wait in the network.
-                if !shared.is_some_and(|shared| shared.called.contains(&flit.tag.id()))
-                    && !self.jobs.iter().any(|job| job.id() == flit.tag.id() && job.is_open())
+    /// The job and channel of the packet that could be written now, of those channels on which something has come.
+    fn arriving(&self, io: &mut Io<'_>, arrivals: u32) -> Option<(usize, u8)> {
+        // Planes take turns.
+        let first = self.next_plane_q[usize::from(RESPONSE)];
+        for plane in (first..self.planes).chain(0..first) {
+            for vc in [channel(plane, RESPONSE), channel(plane, REQUEST)] {
+                if arrivals >> vc & 1 == 1
+                    && let Some(job) = self.taker(io, vc)
                 {
-                    io.fail(|| {
-                        format!("a core got a packet of collective id {} that it has no part in", flit.tag.id())
-                    });
+                    return Some((job, vc));
                 }
-                continue;
-            };
-            let number = self.jobs[job].number(&flit);
-            if number != self.jobs[job].received_q {
-                let expected = self.jobs[job].received_q;
-                io.fail(|| format!("a core got element {number} where {expected} comes next"));
             }
-            return Some((job, vc));
         }
         None
     }
 
-    /// The job whose word would be read next: in turn.
-    fn reading(&self, now: Cycle) -> Option<usize> {
-        let count = self.jobs.len();
-        (0..count)
-            .map(|i| (self.next_job_q + i) % count)
-            .find(|&j| self.jobs[j].is_active(now) && self.jobs[j].wants_read(self.memory.cfg.read_latency))
+    /// The job that takes the packet at the head of a channel.
+    fn taker(&self, io: &mut Io<'_>, vc: u8) -> Option<usize> {
+        let (now, flit) = (io.now(), io.head(0, vc)?);
+        let (id, jobs, shared) = (flit.tag.id(), self.jobs(), self.shared.as_deref());
+        if vc == REQUEST && shared.is_some_and(|shared| shared.left.contains(&id)) {
+            return None;
+        }
+        let takes =
+            |job: &Job| job.id() == id && job.is_active(now) && job.kind.receives && job.received_q < job.task.words;
+        let Some((at, job)) = jobs.iter().enumerate().find(|(_, job)| takes(job)) else {
+            // A participant that is late has not called the collective yet; its results wait in the network.
+            let is_late = jobs.iter().any(|job| job.id() == id && job.is_open());
+            if !is_late && !shared.is_some_and(|shared| shared.called.contains(&id)) {
+                io.fail(|| format!("a core got a packet of collective id {id} that it has no part in"));
+            }
+            return None;
+        };
+        let (number, expected) = (job.number(&flit), job.received_q);
+        if number != expected {
+            io.fail(|| format!("a core got element {number} where {expected} comes next"));
+        }
+        Some(at)
     }
 
-    fn read(&mut self, now: Cycle, job: usize) -> bool {
-        let pays = self.jobs[job].pays_read();
+    /// The job whose word would be read next: in turn.
+    fn reading(&self, now: Cycle) -> Option<usize> {
+        let (before, behind) = self.jobs().split_at(self.next_job_q as usize);
+        let wants = |job: &Job| job.is_active(now) && job.wants_read(self.memory.cfg.read_latency);
+        let at = behind.iter().position(wants).map(|at| before.len() + at);
+        at.or_else(|| before.iter().position(wants))
+    }
+
+    fn read(&mut self, now: Cycle, at: usize) -> bool {
+        let job = &mut self.jobs.as_mut_slice()[at];
+        let pays = job.pays_read();
         if pays && !self.memory.grant(now) {
             return false;
         }
-        let there = if pays { now + self.memory.cfg.read_latency } else { now };
-        let next_job =
-            if (self.jobs[job].read_q + 1).is_multiple_of(self.jobs[job].words_read()) { job + 1 } else { job };
-        let job = &mut self.jobs[job];
-        job.word_there_q = job.word_there_q.max(there);
-        job.read_q += 1;
-        job.at_fragmenter.push(job.word_there_q);
+        job.fetch(if pays { now + self.memory.cfg.read_latency } else { now });
+        // Who reads a whole word gives the next one its turn.
+        self.next_job_q = (at + usize::from(is_whole(job.read_q, job.words_read()))) as u32;
         self.read_last_q |= pays;
-        self.next_job_q = next_job;
         true
     }
 
     fn write(&mut self, io: &mut Io<'_>, job: usize, vc: u8) -> bool {
         let now = io.now();
-        let job = &mut self.jobs[job];
+        let job = &mut self.jobs.as_mut_slice()[job];
         let pays = job.pays_write();
         if pays && !self.memory.grant(now) {
             return false;
@@ -616,85 +694,74 @@ impl Core {
         let (word, flags) = job.value(&flit);
         job.take(word, flags, if pays { now + self.memory.cfg.write_latency } else { now });
         self.read_last_q &= !pays;
-        self.next_plane_q[usize::from(RESPONSE)] = (plane(vc) + 1) % self.planes;
+        self.next_plane_q[usize::from(RESPONSE)] = self.after(plane(vc));
         true
-    }
-
-    /// Counts what lands in this cycle and tells the core when all is done.
-    fn land(&mut self, io: &mut Io<'_>) {
-        let now = io.now();
-        for job in &mut self.jobs {
-            while job.landing.front().is_some_and(|&at| at <= now) {
-                job.landing.pop();
-                job.landed_q += 1;
-                if let Some(times) = job.more.as_mut().and_then(|more| more.landed_at.as_mut()) {
-                    times.push(now);
-                }
-            }
-        }
     }
 
     /// Sends at most one word that is at the fragmenter.
     fn send(&mut self, io: &mut Io<'_>) {
-        let now = io.now();
-        for plane in self.turns(REQUEST) {
-            let vc = channel(plane, REQUEST);
-            let ready = |job: &&mut Job| job.plane == plane && job.at_fragmenter.front().is_some_and(|&at| at <= now);
-            if let Some(job) = self.jobs.iter_mut().find(ready)
-                && io.can_send(0, vc)
-            {
-                job.at_fragmenter.pop();
-                let (word, flags) = job.word(job.sent_q);
-                let mut flit = Flit::collective(job.id(), vc, job.sent_q, word);
-                flit.tag.set_flags(flags);
-                io.send(0, vc, flit);
-                job.sent_q += 1;
-                self.next_plane_q[usize::from(REQUEST)] = (plane + 1) % self.planes;
-                break;
-            }
+        let (now, first) = (io.now(), self.next_plane_q[usize::from(REQUEST)]);
+        let ready = |job: &&mut Job| job.at_fragmenter.is_due(now) && io.can_send(0, channel(job.plane, REQUEST));
+        // The planes behind the one whose turn it is come before those ahead of it.
+        let turn = |job: &&mut Job| (job.plane < first, job.plane);
+        let Some(job) = self.jobs.as_mut_slice().iter_mut().filter(ready).min_by_key(turn) else { return };
+        let number = job.sent();
+        job.at_fragmenter.pop(job.more.as_mut().map(|more| &mut more.at_fragmenter));
+        let (word, flags) = job.word_of(number);
+        let (plane, vc) = (job.plane, channel(job.plane, REQUEST));
+        let mut flit = Flit::part(job.id(), vc, number, 0, 1, word);
+        if flags != 0 {
+            flit.tag.set_flags(flags);
         }
-        for job in &mut self.jobs {
-            if job.is_active(now) && job.sends_done() && job.receives_done() {
-                job.end = now;
-                io.complete();
-            }
-        }
+        io.send(0, vc, flit);
+        self.next_plane_q[usize::from(REQUEST)] = self.after(plane);
     }
 
-    fn next_wake(&mut self, io: &mut Io<'_>) -> Wake {
+    /// Counts what lands in this cycle, tells the core of every collective that is done, and says what comes next.
+    fn land(&mut self, io: &mut Io<'_>) -> Wake {
         let now = io.now();
-        let mut wake = Wake::OnInput;
-        for job in &self.jobs {
-            if !job.is_open() {
-                continue;
-            }
+        let (mut wake, mut active) = (Wake::OnInput, false);
+        for job in self.jobs.as_mut_slice().iter_mut().filter(|job| job.is_open()) {
             if job.start > now {
                 if job.start != Cycle::MAX {
                     wake = wake.or(Wake::At(job.start));
                 }
                 continue;
             }
-            if let Some(&at) = job.at_fragmenter.front() {
+            job.land(now);
+            if job.sends_done() && job.receives_done() {
+                job.end = now;
+                io.complete();
+                continue;
+            }
+            active = true;
+            if let Some(at) = job.at_fragmenter.front() {
                 if at > now {
                     wake = wake.or(Wake::At(at));
                 } else if io.credits(0, channel(job.plane, REQUEST)) > 0 {
                     wake = wake.or(io.busy_until(0).map_or(Wake::Next, Wake::At));
                 }
             }
-            if let Some(&at) = job.landing.front() {
+            if let Some(at) = job.landing.front() {
                 wake = wake.or(Wake::At(at));
             }
         }
-        let reading = self.reading(now).is_some_and(|job| self.jobs[job].pays_read());
-        let unpaid = self.reading(now).is_some() && !reading;
-        let arriving = now >= self.consume_from && self.has_arrivals(io);
+        if active { wake.or(self.next_word(io)) } else { wake }
+    }
+
+    /// When the next word can be read or written.
+    fn next_word(&mut self, io: &Io<'_>) -> Wake {
+        let (now, mut wake) = (io.now(), Wake::OnInput);
+        let pays_read = self.reading(now).map(|job| self.jobs()[job].pays_read());
+        let takers = if now >= self.consume_from() && self.arrivals(io) != 0 { self.jobs() } else { &[] };
+        let mut takers = takers.iter().filter(|job| job.is_active(now));
         // What the fragmenter widens out of its own register, and what goes into the collecting register, waits for no
         // grant.
-        if unpaid || (arriving && self.jobs.iter().any(|job| job.is_active(now) && job.kind.data && !job.pays_write()))
-        {
+        let taken = takers.clone().any(|job| job.kind.data && !job.pays_write());
+        if pays_read == Some(false) || taken {
             wake = wake.or(Wake::Next);
         }
-        if reading || (arriving && self.jobs.iter().any(|job| job.is_active(now))) {
+        if pays_read == Some(true) || takers.next().is_some() {
             wake = wake.or(Wake::At(self.memory.next_grant(now)));
         }
         wake
@@ -702,32 +769,32 @@ impl Core {
 
     /// Whether a word stands at the fragmenter, which can leave when a credit comes.
     fn wants_credits(&self) -> bool {
-        self.jobs.iter().any(|job| !job.at_fragmenter.is_empty())
+        self.jobs().iter().any(|job| !job.at_fragmenter.is_empty())
     }
 
     /// Work that is left, in words.
-    pub fn open(&self, now_blocked: bool) -> Option<String> {
-        let job = self.jobs.iter().find(|job| job.is_open())?;
-        let blocked = if now_blocked { ", and takes nothing for now" } else { "" };
+    pub fn open(&self) -> Option<String> {
+        let job = self.jobs().iter().find(|job| job.is_open())?;
+        let blocked = if self.consume_from() > 0 { ", and takes nothing for now" } else { "" };
         Some(format!(
             "collective id {}: {} of {} words sent, {} landed{blocked}",
             job.id(),
-            job.sent_q,
+            job.sent(),
             if job.kind.sends { job.task.words } else { 0 },
-            job.landed_q
+            job.landed()
         ))
     }
 
     /// Describes the jobs to a wave.
     pub fn probe(&self, scope: &mut Scope<'_>) {
-        let fixed = self.shared.as_ref().map_or(self.jobs.len(), |shared| shared.fixed);
-        for (number, job) in self.jobs.iter().take(fixed).enumerate() {
+        let fixed = self.shared.as_ref().map_or(self.jobs().len(), |shared| shared.fixed);
+        for (number, job) in self.jobs().iter().take(fixed).enumerate() {
             scope.indexed("job", number, |scope| {
                 scope.state("state", &STATES, job.state());
                 scope.bits("read", 36, job.read_q);
-                scope.bits("sent", 36, job.sent_q);
+                scope.bits("sent", 36, job.sent());
                 scope.bits("received", 36, job.received_q);
-                scope.bits("landed", 36, job.landed_q);
+                scope.bits("landed", 36, job.landed());
             });
         }
     }
@@ -738,12 +805,51 @@ impl Core {
 pub struct End {
     /// The core, if there is one. Its collective packets go before traffic on the shared port.
     pub core: Option<Box<Core>>,
+    /// What is beside it; mostly nothing.
+    pub beside: Option<Box<Beside>>,
+}
+
+/// What else can be at the port of an end point.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
     /// Background traffic.
-    pub traffic: Option<Box<Traffic>>,
+    pub traffic: Option<Traffic>,
     /// What runs programs; it needs the core beside it.
-    pub processor: Option<Box<Processor>>,
+    pub processor: Option<Processor>,
     /// Ranks of collectives in software, one after the other; they need the core beside them.
     pub hosts: Vec<Host>,
+}
+
+impl End {
+    /// The traffic, if there is any.
+    pub fn traffic(&self) -> Option<&Traffic> {
+        self.beside.as_ref()?.traffic.as_ref()
+    }
+
+    /// The same, to be changed.
+    pub fn traffic_mut(&mut self) -> Option<&mut Traffic> {
+        self.beside.as_mut()?.traffic.as_mut()
+    }
+
+    /// The processor, if there is one.
+    pub fn processor(&self) -> Option<&Processor> {
+        self.beside.as_ref()?.processor.as_ref()
+    }
+
+    /// The same, to be changed.
+    pub fn processor_mut(&mut self) -> Option<&mut Processor> {
+        self.beside.as_mut()?.processor.as_mut()
+    }
+
+    /// The ranks of collectives in software.
+    pub fn hosts(&self) -> &[Host] {
+        self.beside.as_ref().map_or(&[], |beside| &beside.hosts)
+    }
+
+    /// The same, to be changed.
+    pub fn hosts_mut(&mut self) -> &mut [Host] {
+        self.beside.as_mut().map_or(&mut [], |beside| &mut beside.hosts)
+    }
 }
 
 impl Block for End {
@@ -751,44 +857,49 @@ impl Block for End {
 
     fn tick(&mut self, io: &mut Io<'_>, registers: &Registers) -> Wake {
         let mut wake = Wake::OnInput;
+        if let Some(core) = self.core.as_mut().filter(|core| core.is_used()) {
+            wake = core.tick(io);
+        }
+        let Some(beside) = &mut self.beside else {
+            io.heed_credits(self.core.as_ref().is_some_and(|core| core.wants_credits()));
+            return wake;
+        };
+        let Beside { traffic, processor, hosts } = &mut **beside;
         if let Some(core) = &mut self.core {
-            if core.is_used() {
-                wake = wake.or(core.tick(io));
-            }
-            if let Some(processor) = &mut self.processor {
+            if let Some(processor) = processor {
                 wake = wake.or(processor.tick(core, io, registers));
             }
-            for host in &mut self.hosts {
+            for host in &mut *hosts {
                 wake = wake.or(host.tick(core, io));
             }
         }
-        if let Some(traffic) = &mut self.traffic {
+        if let Some(traffic) = traffic {
             wake = wake.or(traffic.tick(io));
             io.heed_credits(self.core.is_some() || traffic.wants_credits());
-        } else if self.processor.is_none() && self.hosts.is_empty() {
+        } else if processor.is_none() && hosts.is_empty() {
             io.heed_credits(self.core.as_ref().is_some_and(|core| core.wants_credits()));
         }
         wake
     }
 
     fn open(&self) -> Option<String> {
-        let core = self.core.as_ref().and_then(|core| core.open(core.consume_from > 0));
-        let core = core.or_else(|| self.processor.as_ref().and_then(|processor| processor.open()));
-        let core = core.or_else(|| self.hosts.iter().find_map(Host::open));
-        core.or_else(|| self.traffic.as_ref().and_then(|traffic| traffic.open()))
+        let core = self.core.as_ref().and_then(|core| core.open());
+        let core = core.or_else(|| self.processor().and_then(Processor::open));
+        let core = core.or_else(|| self.hosts().iter().find_map(Host::open));
+        core.or_else(|| self.traffic().and_then(Traffic::open))
     }
 
     fn probe(&self, scope: &mut Scope<'_>) {
         if let Some(core) = &self.core {
             core.probe(scope);
         }
-        if let Some(processor) = &self.processor {
+        if let Some(processor) = self.processor() {
             processor.probe(scope);
         }
-        for (number, host) in self.hosts.iter().enumerate() {
+        for (number, host) in self.hosts().iter().enumerate() {
             scope.indexed("host", number, |scope| host.probe(scope));
         }
-        if let Some(traffic) = &self.traffic {
+        if let Some(traffic) = self.traffic() {
             traffic.probe(scope);
         }
     }
@@ -799,7 +910,7 @@ mod tests {
     use super::*;
 
     fn granted(bandwidth: Option<u64>, scale: u64, cycles: Cycle) -> u64 {
-        let mut memory = Memory::new(MemoryCfg { bandwidth, scale, read_latency: 0, write_latency: 0 });
+        let mut memory = Memory::new(MemoryCfg { bandwidth, scale, read_latency: 0, write_latency: 0 }.into());
         (0..cycles).map(|now| u64::from(memory.grant(now))).sum()
     }
 
@@ -813,15 +924,22 @@ mod tests {
     }
 
     #[test]
+    fn a_core_with_one_job_is_two_lines_of_a_cache() {
+        assert_eq!((size_of::<Core>(), size_of::<End>()), (128, 16));
+    }
+
+    #[test]
     fn an_idle_memory_saves_nothing_up() {
-        let mut memory = Memory::new(MemoryCfg { bandwidth: Some(32), scale: 1, read_latency: 0, write_latency: 0 });
+        let mut memory =
+            Memory::new(MemoryCfg { bandwidth: Some(32), scale: 1, read_latency: 0, write_latency: 0 }.into());
         let grants: Vec<bool> = (1_000_000..1_000_006).map(|now| memory.grant(now)).collect();
         assert_eq!(grants, [true, true, false, true, false, true]);
     }
 
     #[test]
     fn the_next_grant_is_the_first_cycle_that_pays() {
-        let mut memory = Memory::new(MemoryCfg { bandwidth: Some(10), scale: 1, read_latency: 0, write_latency: 0 });
+        let mut memory =
+            Memory::new(MemoryCfg { bandwidth: Some(10), scale: 1, read_latency: 0, write_latency: 0 }.into());
         assert!(memory.grant(0));
         let next = memory.next_grant(0);
         assert!(!memory.grant(next - 1), "the cycle before is still blocked");

@@ -29,7 +29,7 @@ pub mod scan;
 
 pub use cce::Cce;
 pub use ceng::{Ceng, CengCfg, Tap};
-pub use core::{Conversion, Core, End, Job, JobKind, Memory, MemoryCfg};
+pub use core::{Beside, Conversion, Core, End, Job, JobKind, Memory, MemoryCfg};
 pub use processor::{Processor, ProcessorCfg, Store, Use};
 pub use registers::{AddressError, Named, OpSelect, Registers, RegistersCfg};
 

@@ -132,10 +132,34 @@ pub struct Registers {
     names: Names,
     /// By switch: the external ports that it was built with, a bit each, if it has only those; empty if all have all.
     wired: Vec<u64>,
+    /// The sets as the fabric sees them, if not all switches have all ports: it counts those that were built.
+    built: Built,
     /// Point-to-point routes.
     pub routes: Routes,
     /// Lanes of equal size that the point-to-point channels are divided into; a packet never leaves its lane.
     pub lanes: u8,
+}
+
+/// Register sets with ports as the fabric counts them; empty if all switches have all ports.
+#[derive(Clone, Debug, Default)]
+struct Built {
+    /// By set: the external ports that its switches were built with.
+    wired: Vec<u64>,
+    /// As `vectors` of the registers.
+    vectors: Vec<u64>,
+    /// As `engine_inputs`.
+    engine_inputs: Vec<u64>,
+}
+
+/// A set of ports as a switch counts them that has only `wired` of the external ones.
+fn count_ports(wired: u64, mut ports: u64) -> u64 {
+    let mut counted = 0;
+    while ports != 0 {
+        let below = (1 << ports.trailing_zeros()) - 1;
+        counted |= 1 << (wired & below).count_ones();
+        ports &= ports - 1;
+    }
+    counted
 }
 
 /// Which register an address names.
@@ -173,6 +197,7 @@ impl Registers {
             engine_inputs: vec![0],
             names: names.into(),
             wired: Vec::new(),
+            built: Built::default(),
             routes,
             lanes: 1,
             cfg,
@@ -202,6 +227,11 @@ impl Registers {
         self.vectors.extend_from_within(from..from + self.stride());
         self.selects.push(self.selects[set]);
         self.engine_inputs.push(self.engine_inputs[set]);
+        if !self.wired.is_empty() {
+            self.built.vectors.extend_from_within(from..from + self.stride());
+            self.built.engine_inputs.push(self.built.engine_inputs[set]);
+            self.built.wired.push(self.built.wired[set]);
+        }
         self.users.push(1);
         self.sets[at] = (self.users.len() - 1) as u32;
         self.users.len() - 1
@@ -239,6 +269,7 @@ impl Registers {
             content.clear();
             content.extend_from_slice(&self.vectors[from..from + self.stride()]);
             content.push(self.selects[set].encode());
+            content.extend(self.built.wired.get(set));
             match known.get(content.as_slice()) {
                 None => drop(known.insert(content.as_slice().into(), set)),
                 Some(&same) if same != set => {
@@ -277,6 +308,9 @@ impl Registers {
             self.selects.pop();
             self.engine_inputs.pop();
             self.vectors.truncate(set * self.stride());
+            self.built.wired.truncate(set);
+            self.built.engine_inputs.truncate(set);
+            self.built.vectors.truncate(set * self.stride());
         }
     }
 
@@ -288,20 +322,49 @@ impl Registers {
     /// Says which external ports each switch was built with, a bit each: the fabric counts only those, from 0 on, while
     /// registers keep the numbers of all.
     pub fn wire(&mut self, ports: Vec<u64>) {
+        (self.wired, self.built) = (Vec::new(), Built::default());
+        if ports.is_empty() {
+            return;
+        }
+        // A set serves only switches that were built alike.
+        let mut known: HashMap<(u32, u64), usize> = HashMap::new();
+        let mut first = vec![None; self.users.len()];
+        for at in 0..self.sets.len() {
+            let (set, wired) = (self.sets[at], ports[at / usize::from(self.cfg.ids)]);
+            if *first[set as usize].get_or_insert(wired) == wired {
+                continue;
+            }
+            if let Some(&same) = known.get(&(set, wired)) {
+                self.share(at, same);
+            } else {
+                known.insert((set, wired), self.own(at));
+                first.push(Some(wired));
+            }
+        }
         self.wired = ports;
+        self.built.wired = first.into_iter().map(Option::unwrap_or_default).collect();
+        self.built.vectors = vec![0; self.vectors.len()];
+        self.built.engine_inputs = vec![0; self.engine_inputs.len()];
+        (0..self.users.len()).for_each(|set| self.count_set(set));
+    }
+
+    /// Writes what the fabric sees of a set.
+    fn count_set(&mut self, set: usize) {
+        let Some(&wired) = self.built.wired.get(set) else { return };
+        let row = usize::from(self.cfg.external_ports + 1);
+        for from in (set * self.stride()..).step_by(row).take(usize::from(CHANNELS)) {
+            let built = (0..row).filter(|&port| port + 1 == row || wired >> port & 1 == 1);
+            for (counted, port) in built.enumerate() {
+                self.built.vectors[from + counted] = count_ports(wired, self.vectors[from + port]);
+            }
+        }
+        self.built.engine_inputs[set] = count_ports(wired, self.engine_inputs[set]);
     }
 
     /// A set of ports as the fabric counts them.
     #[inline]
-    pub fn counted(&self, switch: u32, mut ports: u64) -> u64 {
-        let Some(wired) = self.wired.get(switch as usize) else { return ports };
-        let mut counted = 0;
-        while ports != 0 {
-            let below = (1 << ports.trailing_zeros()) - 1;
-            counted |= 1 << (wired & below).count_ones();
-            ports &= ports - 1;
-        }
-        counted
+    pub fn counted(&self, switch: u32, ports: u64) -> u64 {
+        self.wired.get(switch as usize).map_or(ports, |&wired| count_ports(wired, ports))
     }
 
     /// The number, in registers, of a port as the fabric counts it.
@@ -418,6 +481,7 @@ impl Registers {
                     self.engine_inputs[set] &= !(1 << port);
                     self.engine_inputs[set] |= (value >> last_port & 1) << port;
                 }
+                self.count_set(set);
             }
             Place::Order(set) => {
                 if let Some(port) = super::scan::ports(value).find(|&port| port >= self.cfg.external_ports) {
@@ -472,6 +536,13 @@ impl Registers {
         self.engine_inputs[self.sets[self.set(switch, id)] as usize]
     }
 
+    /// The same as the fabric counts ports.
+    #[inline]
+    pub fn counted_inputs(&self, switch: u32, id: u16) -> u64 {
+        let set = self.sets[self.set(switch, id)] as usize;
+        *self.built.engine_inputs.get(set).unwrap_or_else(|| &self.engine_inputs[set])
+    }
+
     /// Whether a switch is the root of an id: its engine's result turns into a response.
     #[inline]
     pub fn is_root(&self, switch: u32, id: u16) -> bool {
@@ -487,13 +558,14 @@ impl Tables<1> for Registers {
         if id >= self.cfg.ids {
             return PortSet::EMPTY;
         }
-        let port = self.numbered(switch, port);
         if !self.orders.is_empty() && kind(flit.tag.vc()) == RESPONSE && self.order(switch, id) != 0 {
             // A scan: the unit makes a response for each input, and takes the one from above.
+            let port = self.numbered(switch, port);
             let to = if port == self.engine_port() { super::scan::target(flit.tag.seq()) } else { self.engine_port() };
             return PortSet::from_word(self.counted(switch, 1 << to));
         }
-        PortSet::from_word(self.counted(switch, self.vector(switch, id, kind(flit.tag.vc()), port)))
+        let at = self.vector_index(self.set(switch, id), kind(flit.tag.vc()), port);
+        PortSet::from_word(*self.built.vectors.get(at).unwrap_or_else(|| &self.vectors[at]))
     }
 
     fn port_number(&self, switch: u32, port: u16) -> u16 {
@@ -621,10 +693,21 @@ mod tests {
             assert_eq!((registers.counted(1, 1 << number), registers.numbered(1, counted)), (1 << counted, number));
         }
         assert_eq!(registers.counted(1, 1 << 10 | 1 << 7), 0b1010);
+        assert_eq!(registers.distinct_sets(), 3, "one for each way to be built, until one is written");
         registers.store(Registers::vector_address(1, 2, REQUEST, 7), 1 << 10 | 1 << 2).unwrap();
         let flit = Flit::collective(2, REQUEST, 0, 0);
         assert_eq!(registers.outputs(1, 1, &flit), PortSet::from_word(0b1001));
         assert!(registers.outputs(1, 2, &flit).is_empty());
+        assert_eq!((registers.engine_inputs(1, 2), registers.counted_inputs(1, 2)), (1 << 7, 1 << 1));
+        // What was there before counts as well, and switches that are built differently never share again.
+        registers.wire(vec![1 << 7, 1 << 2 | 1 << 7, 1 << 2 | 1 << 7 | 1 << 9]);
+        assert_eq!(registers.outputs(1, 1, &flit), PortSet::from_word(0b101));
+        let same = |switch| ((switch, REQUEST, 7), 1 << 10 | 1 << 2);
+        registers.store_vectors(2, (0..3).map(same)).unwrap();
+        for (switch, port, outputs) in [(0, 0, 0b11), (1, 1, 0b101), (2, 1, 0b1001)] {
+            assert_eq!(registers.outputs(switch, port, &flit), PortSet::from_word(outputs), "switch {switch}");
+            assert_eq!(registers.counted_inputs(switch, 2), 1 << port);
+        }
     }
 
     #[test]

@@ -357,19 +357,19 @@ impl<'a> Builder<'a> {
         if engine {
             self.derived.push(("ceng_result_slots".into(), u64::from(ceng.result_slots)));
         }
-        let (mut ends, collectives) = self.ends(&layout, sources, collectives, options);
+        let memory = Arc::new(self.memory());
+        let (mut ends, collectives) = self.ends(&layout, sources, collectives, &memory, options);
         if let Some(programs) = &scenario.programs {
-            let memory = self.memory();
-            let problems = programs::processors(scenario, programs, &layout, &collectives, memory, &mut ends);
+            let problems = programs::processors(scenario, programs, &layout, &collectives, &memory, &mut ends);
             if !problems.is_empty() {
                 self.problems.extend(problems);
                 return None;
             }
         }
-        let problems = hosts::build::ranks(self.loaded, self.memory(), &mut ends);
+        let problems = hosts::build::ranks(self.loaded, &memory, &mut ends);
         self.problems.extend(problems);
         let stages = u64::from(pipeline.post()) + u64::from(pipeline.front()) + 1;
-        let ideal = hosts::result::ideal(self.loaded, &layout, &common, self.memory(), stages);
+        let ideal = hosts::result::ideal(self.loaded, &layout, &common, *memory, stages);
         let ideal = ideal.unwrap_or_else(|index| {
             let message = "ideal mode needs the shortest paths of dimension-order routing";
             self.problems.push(Problem::at(format!("host[{index}].mode"), message).expected("\"fabric\""));
@@ -947,10 +947,10 @@ impl<'a> Builder<'a> {
         layout: &Layout,
         sources: BTreeMap<usize, Vec<Spec>>,
         mut built: Vec<Built>,
+        memory: &Arc<MemoryCfg>,
         options: BuildOptions,
     ) -> (Vec<End>, Vec<Built>) {
         let scenario = self.scenario;
-        let memory = self.memory();
         let mut ends: Vec<End> = vec![End::default(); layout.ends.len()];
         let started = scenario.collectives.iter().zip(&mut built).filter(|(collective, _)| !collective.called);
         for (collective, built) in started {
@@ -985,7 +985,7 @@ impl<'a> Builder<'a> {
                     let start = if built.after.is_empty() { collective.start_cycle + delay } else { u64::MAX };
                     let offset = sender.unwrap_or(0) * built.stored_words as usize + segment.stored.start as usize;
                     let job = model.of_another(kind, offset, start);
-                    let core = ends[end as usize].core.get_or_insert_with(|| Box::new(Core::new(memory)));
+                    let core = ends[end as usize].core.get_or_insert_with(|| Box::new(Core::new(Arc::clone(memory))));
                     built.jobs.push((end as usize, core.jobs().len()));
                     core.add(job);
                 }
@@ -994,7 +994,7 @@ impl<'a> Builder<'a> {
         for (end, sources) in sources {
             let mut traffic = Traffic::with(end as u32, sources, self.lanes, scenario.seed);
             traffic.check(!options.no_monitors);
-            ends[end].traffic = Some(Box::new(traffic));
+            ends[end].beside.get_or_insert_default().traffic = Some(traffic);
         }
         (ends, built)
     }

@@ -149,11 +149,11 @@ fn a_closed_loop_keeps_to_its_window() {
         for cycle in 1..4000 {
             system.step_before(cycle);
             for end in system.ends() {
-                most = most.max(end.traffic.as_ref().unwrap().outstanding());
+                most = most.max(end.traffic().unwrap().outstanding());
             }
         }
         assert_eq!(most, window);
-        assert!(system.ends().iter().all(|end| end.traffic.as_ref().unwrap().outstanding() == 0), "all were answered");
+        assert!(system.ends().iter().all(|end| end.traffic().unwrap().outstanding() == 0), "all were answered");
         assert_eq!(system.fault(), None);
     }
 }

@@ -54,7 +54,7 @@ pub fn job(host: &Host, index: usize) -> Job {
 }
 
 /// Puts the ranks of all simulated hosts at their end points.
-pub fn ranks(loaded: &Loaded, memory: MemoryCfg, ends: &mut [End]) -> Vec<Problem> {
+pub fn ranks(loaded: &Loaded, memory: &Arc<MemoryCfg>, ends: &mut [End]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, host) in loaded.scenario.hosts.iter().enumerate() {
         if host.mode == HostMode::Ideal {
@@ -69,14 +69,14 @@ pub fn ranks(loaded: &Loaded, memory: MemoryCfg, ends: &mut [End]) -> Vec<Proble
         }
         for (rank, (&end, vector)) in host.ranks.iter().zip(vectors(loaded, index)).enumerate() {
             let point = &mut ends[end as usize];
-            if point.traffic.is_some() {
+            if point.traffic().is_some() {
                 let message = format!("end point {end} has traffic of its own");
                 let expected = "ranks at end points without [[traffic]]";
                 problems.push(Problem::at(format!("host[{index}]"), message).expected(expected));
                 return problems;
             }
-            point.core.get_or_insert_with(|| Box::new(Core::new(memory)));
-            point.hosts.push(Rank::new(Arc::clone(&job), rank as u32, vector));
+            point.core.get_or_insert_with(|| Box::new(Core::new(Arc::clone(memory))));
+            point.beside.get_or_insert_default().hosts.push(Rank::new(Arc::clone(&job), rank as u32, vector));
         }
     }
     problems

@@ -60,7 +60,7 @@ pub struct HostResult {
 /// The ranks of a host on the fabric.
 pub fn ranks<'a>(system: &'a System, host: &'a Host, index: usize) -> impl Iterator<Item = &'a Rank> {
     let class = build::class(index);
-    let at = |end: &u32| system.end(*end as usize).hosts.iter();
+    let at = |end: &u32| system.end(*end as usize).hosts().iter();
     host.ranks.iter().flat_map(at).filter(move |rank| rank.job().class == class)
 }
 

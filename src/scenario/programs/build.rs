@@ -1,6 +1,7 @@
 //! Multicast trees as register values, and processors at the end points.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::config::{Multicast, Programs};
 use super::file::{ParallelLinks, PipelineKind};
@@ -10,7 +11,7 @@ use crate::piuma::embed::{self, Ground, Vectors};
 use crate::piuma::legality::{self, Claim, Footprint, Illegal};
 use crate::piuma::processor::Role;
 use crate::piuma::program::{CONFIGURATION, Fill, Instruction, Intrinsic, Source};
-use crate::piuma::{Core, End, JobKind, MemoryCfg, Processor, ProcessorCfg, Registers};
+use crate::piuma::{Beside, Core, End, JobKind, MemoryCfg, Processor, ProcessorCfg, Registers};
 use crate::scenario::Problem;
 use crate::scenario::build::Built;
 use crate::scenario::config::{Collective, CollectiveKind, Scenario};
@@ -70,7 +71,7 @@ pub fn processors(
     programs: &Programs,
     layout: &Layout,
     built: &[Built],
-    memory: MemoryCfg,
+    memory: &Arc<MemoryCfg>,
     ends: &mut [End],
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -186,8 +187,15 @@ pub fn may_write_registers(programs: &Programs) -> bool {
 }
 
 /// Puts a processor at an end point.
-fn attach(end_point: &mut End, end: u32, scenario: &Scenario, cfg: ProcessorCfg, memory: MemoryCfg, layout: &Layout) {
-    let core = end_point.core.get_or_insert_with(|| Box::new(Core::new(memory)));
+fn attach(
+    end_point: &mut End,
+    end: u32,
+    scenario: &Scenario,
+    cfg: ProcessorCfg,
+    memory: &Arc<MemoryCfg>,
+    layout: &Layout,
+) {
+    let core = end_point.core.get_or_insert_with(|| Box::new(Core::new(Arc::clone(memory))));
     for collective in scenario.collectives.iter().filter(|collective| collective.called) {
         core.wait_for(collective.id as u16);
     }
@@ -198,13 +206,15 @@ fn attach(end_point: &mut End, end: u32, scenario: &Scenario, cfg: ProcessorCfg,
         name = layout.shape.switch_name(layout.ends[end as usize].switch);
     }
     let ids = scenario.switch.collective_ids as u16;
-    end_point.processor = Some(Box::new(Processor::new(cfg, end, layout.cores as u32, name, ids)));
+    let beside = end_point.beside.get_or_insert_default();
+    beside.processor = Some(Processor::new(cfg, end, layout.cores as u32, name, ids));
 }
 
 /// Core and processor of an end point that has both.
 fn parts(ends: &mut [End], end: u32) -> (&mut Core, &mut Processor) {
-    match &mut ends[end as usize] {
-        End { core: Some(core), processor: Some(processor), .. } => (core, processor),
+    let End { core, beside } = &mut ends[end as usize];
+    match (core, beside.as_deref_mut()) {
+        (Some(core), Some(Beside { processor: Some(processor), .. })) => (core, processor),
         _ => unreachable!("a processor was attached to every end point that takes part"),
     }
 }

@@ -77,7 +77,7 @@ pub struct CallResult {
 }
 
 fn processors(system: &System) -> impl Iterator<Item = (usize, &Processor)> {
-    system.ends().iter().enumerate().filter_map(|(end, point)| Some((end, point.processor.as_deref()?)))
+    system.ends().iter().enumerate().filter_map(|(end, point)| Some((end, point.processor()?)))
 }
 
 /// Everything that programs did, and the checks of it.
@@ -140,7 +140,7 @@ pub fn parts<'a>(collective: &Collective, system: &'a System) -> Vec<Vec<Part<'a
     let id = collective.id as u16;
     let of = |&end: &u32| -> Vec<Part<'a>> {
         let point = system.end(end as usize);
-        let calls = point.processor.iter().flat_map(|processor| processor.calls()).filter(|call| call.id == id);
+        let calls = point.processor().into_iter().flat_map(Processor::calls).filter(|call| call.id == id);
         let job = |call: &Call| point.core.as_ref().and_then(|core| core.jobs().get(call.job?));
         calls.map(|call| (end as usize, call, job(call))).collect()
     };

@@ -164,7 +164,7 @@ impl Rules {
     /// What is wrong.
     pub fn used(&mut self, loaded: &Loaded, system: &System, built: &mut [Built]) -> Result<(), String> {
         for (end, point) in system.ends().iter().enumerate() {
-            let Some(processor) = point.processor.as_deref() else { continue };
+            let Some(processor) = point.processor() else { continue };
             for used in processor.uses() {
                 let Some(written) = self.written.get(&used.id).filter(|written| used.cycle >= written.since) else {
                     continue;
@@ -261,14 +261,14 @@ fn in_use(loaded: &Loaded, system: &System, tree: &Tree) -> Option<String> {
     match tree.of {
         Of::Collective(index) => {
             for &end in loaded.scenario.collectives[index].participants.iter() {
-                let processor = system.end(end as usize).processor.as_ref()?;
+                let processor = system.end(end as usize).processor()?;
                 if let Some(call) = processor.calls().iter().find(|call| call.id == id && call.end.is_none()) {
                     return Some(format!("{} called it in cycle {}", processor.name(), call.issued));
                 }
             }
         }
         Of::Multicast(source) => {
-            let processor = system.end(source as usize).processor.as_ref()?;
+            let processor = system.end(source as usize).processor()?;
             if processor.is_sending_to(id, system.now()) {
                 return Some(format!("{} is sending to it", processor.name()));
             }

@@ -171,7 +171,7 @@ impl Run<'_> {
         self.host_base = self.ready.system.completions();
         let class = hosts::build::class(next);
         for &end in &host.ranks {
-            for rank in &mut self.ready.system.end_mut(end as usize).hosts {
+            for rank in self.ready.system.end_mut(end as usize).hosts_mut() {
                 if rank.job().class == class {
                     let delay = host.delays.get(rank.rank() as usize).copied().unwrap_or(0);
                     rank.release(start + delay);
@@ -182,7 +182,7 @@ impl Run<'_> {
 
     /// Whether threads of programs have not ended, or what they sent is still on its way.
     pub(super) fn programs_left(&self) -> bool {
-        let mut processors = self.ready.system.ends().iter().filter_map(|end| end.processor.as_deref());
+        let mut processors = self.ready.system.ends().iter().filter_map(|end| end.processor());
         self.programs_left && (processors.any(|processor| !processor.is_done()) || self.ready.system.has_flits(true))
     }
 
@@ -193,7 +193,7 @@ impl Run<'_> {
         }
         let mut stores = Vec::new();
         self.ready.system.each_end(|end| {
-            if let Some(processor) = &mut end.processor {
+            if let Some(processor) = end.processor_mut() {
                 stores.extend(processor.take_stores());
             }
         });
@@ -300,7 +300,7 @@ impl Run<'_> {
             .filter(|&index| self.state[index] != State::Complete)
             .map(|index| self.loaded.scenario.collectives[index].name.as_str())
             .collect();
-        let threads = self.ready.system.ends().iter().filter_map(|end| end.processor.as_ref()?.open());
+        let threads = self.ready.system.ends().iter().filter_map(|end| end.processor()?.open());
         let threads = threads.take(8).fold(String::new(), |list, text| list + "\n" + &text);
         let left = if waiting.is_empty() { String::new() } else { format!("\nnot complete: {}", waiting.join(", ")) };
         self.deadlock = Some(format!("{what}\n{autopsy}{left}{threads}").trim_end().to_string());

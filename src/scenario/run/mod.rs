@@ -377,7 +377,7 @@ impl<'a> Run<'a> {
             .collect();
         let measurement = Measurement::new(loaded.scenario.measure, ready.classes.len());
         for end in 0..ready.system.ends().len() {
-            if let Some(traffic) = &mut ready.system.end_mut(end).traffic {
+            if let Some(traffic) = ready.system.end_mut(end).traffic_mut() {
                 traffic.measure();
             }
         }
@@ -385,7 +385,7 @@ impl<'a> Run<'a> {
         let window = [None, None];
         let (deadlock, notes) = (None, Vec::new());
         let host_starts = vec![None; loaded.scenario.hosts.len()];
-        let programs_left = ready.system.ends().iter().any(|end| end.processor.is_some());
+        let programs_left = ready.system.ends().iter().any(|end| end.processor().is_some());
         Ok(Run {
             loaded,
             ready,
@@ -419,12 +419,12 @@ impl<'a> Run<'a> {
         }
         let called = self.loaded.scenario.collectives.iter().filter(|of| of.called);
         for end in called.flat_map(|of| of.participants.iter().copied()) {
-            if let Some(processor) = &mut self.ready.system.end_mut(end as usize).processor {
+            if let Some(processor) = self.ready.system.end_mut(end as usize).processor_mut() {
                 processor.keep_times();
             }
         }
         for &end in self.loaded.scenario.hosts.iter().flat_map(|host| &host.ranks) {
-            self.ready.system.end_mut(end as usize).hosts.iter_mut().for_each(crate::piuma::host::Host::keep_log);
+            self.ready.system.end_mut(end as usize).hosts_mut().iter_mut().for_each(crate::piuma::host::Host::keep_log);
         }
     }
 

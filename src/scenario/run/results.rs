@@ -63,7 +63,7 @@ impl Run<'_> {
     pub(super) fn names(&self) -> ladder::Names {
         let scenario = &self.loaded.scenario;
         let ids = scenario.collectives.iter().flat_map(segments::names).map(|(id, name)| (id as u16, name)).collect();
-        let hosts = self.ready.system.ends().iter().flat_map(|end| &end.hosts).map(|host| host.job().class);
+        let hosts = self.ready.system.ends().iter().flat_map(crate::piuma::End::hosts).map(|host| host.job().class);
         let classes: std::collections::BTreeSet<u16> = hosts.collect();
         let fabric = scenario.hosts.iter().filter(|host| host.mode == hosts::file::HostMode::Fabric);
         let hosts = classes.into_iter().zip(fabric).map(|(class, host)| (class, host.name.clone())).collect();

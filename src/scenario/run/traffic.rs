@@ -60,7 +60,7 @@ impl Run<'_> {
     }
 
     pub(super) fn sources(&self) -> impl Iterator<Item = &Traffic> {
-        self.ready.system.ends().iter().filter_map(|end| end.traffic.as_deref())
+        self.ready.system.ends().iter().filter_map(|end| end.traffic())
     }
 
     /// Packets created and packets received.
@@ -79,7 +79,7 @@ impl Run<'_> {
         for trace in &mut feed.traces {
             while let Some(record) = trace.next.filter(|record| record.cycle < feed.until) {
                 let class = if record.class == 0 { trace.traffic } else { trace.classes + usize::from(record.class) };
-                if let Some(traffic) = &mut ready.system.end_mut(record.src as usize).traffic {
+                if let Some(traffic) = ready.system.end_mut(record.src as usize).traffic_mut() {
                     let lane = (record.class % lanes) as u8;
                     let source = trace.sources[record.src as usize];
                     traffic.feed(source, record.cycle, record.dst, record.flits, class as u16, lane);
@@ -101,7 +101,7 @@ impl Run<'_> {
         let Run { ready, measurement, .. } = self;
         let measurement = std::cell::RefCell::new(measurement);
         ready.system.each_end(|end| {
-            if let Some(traffic) = &mut end.traffic {
+            if let Some(traffic) = end.traffic_mut() {
                 traffic.measured(
                     |packet| measurement.borrow_mut().arrived(packet),
                     |packet| measurement.borrow_mut().entered(packet),
@@ -172,7 +172,7 @@ impl Run<'_> {
         };
         for end in self.ready.system.ends() {
             let mut arrived = 0;
-            if let Some(traffic) = end.traffic.as_deref() {
+            if let Some(traffic) = end.traffic() {
                 for (sum, part) in snapshot.created.iter_mut().zip(traffic.created()) {
                     sum.packets += part.packets;
                     sum.flits += part.flits;
@@ -297,7 +297,7 @@ impl Feed {
                 .iter()
                 .enumerate()
                 .position(|(at, class)| at >= loaded.scenario.traffic.len() && class.traffic == index);
-            let fed = |end: &crate::piuma::End| end.traffic.as_ref().and_then(|traffic| traffic.fed(index as u16));
+            let fed = |end: &crate::piuma::End| end.traffic().and_then(|traffic| traffic.fed(index as u16));
             feed.traces.push(Trace {
                 traffic: index,
                 classes: extra.map_or(index, |first| first - 1),
