@@ -8,7 +8,9 @@
 //! | [`plan`](Plan) | a system before it is built: nodes, links, levels |
 //! | [`topology`] | meshes, tori, HyperX, fat trees, dragonflies, files, and the PIUMA die |
 //! | [`routing`] | point-to-point routes, and the proof that they arrive and cannot deadlock |
-//! | [`wires`](Wires) | the arenas: queues, credits, links, what is under way |
+//! | [`wires`](Wires) | the arenas: input queues, what is under way, and the rules it moves by |
+//! | `node` | what the clock asks of a node first: ports, flags, bits of its queues |
+//! | [`ports`](LinkCount) | the sending side of a port: link, credits, owners, counters |
 //! | [`switch`](Pipeline) | a switch is only wiring between the next two |
 //! | `forward` | set-routed packets: lock step, wormhole, independent copies |
 //! | [`frames`](check_buffers) | frames that must fit: the check of buffers before cycle 0 |

@@ -6,21 +6,20 @@
 //! | no flit of a second packet between the head and the tail of a first on one channel | at every send | O(1) |
 //! | a credit never exceeds the buffer it stands for | at every arrival of a credit | O(1) |
 //!
-//! A breach is a bug of the model and panics with the numbers. Runs without monitors are faster by what this costs;
-//! the results are the same.
+//! Flits and credits under way are counted together, for no event changes one of them alone. A breach is a bug of the
+//! model and panics with the numbers. Runs without monitors are faster by what this costs; the results are the same.
 
 use super::Flit;
 use super::arena::Arena;
-use super::ports::Ports;
+use super::ports::{Output, Ports};
 use super::wires::Input;
 use std::ops::Range;
 
-/// What is known of one output channel: 8 bytes.
-#[derive(Clone, Copy, Debug)]
+/// What is known of one output channel: 4 bytes, so that the channels of a port are not many lines of the cache.
+#[derive(Clone, Copy, Debug, Default)]
 struct Watch {
-    depth: u16,
-    flits_under_way: u16,
-    credits_under_way: u16,
+    /// Flits on their way to the far end, and credits on their way back.
+    under_way: u16,
     in_packet: bool,
 }
 
@@ -32,21 +31,15 @@ pub(super) struct Monitor {
 
 impl Monitor {
     /// For the channels with these numbers, at rest.
-    pub fn new(ports: &Ports, channels: Range<usize>) -> Monitor {
-        let watch = |channel| Watch {
-            depth: ports.channel(channel).credits,
-            flits_under_way: 0,
-            credits_under_way: 0,
-            in_packet: false,
-        };
-        Monitor { watches: Arena::new(channels.start, channels.map(watch).collect()) }
+    pub fn new(channels: Range<usize>) -> Monitor {
+        Monitor { watches: Arena::new(channels.start, vec![Watch::default(); channels.len()]) }
     }
 
     /// `here`: the far end belongs to the same part of the system. What goes to other parts is only counted there.
     #[inline]
     pub fn flit_sent(&mut self, channel: usize, flit: &Flit, here: bool) {
         let watch = &mut self.watches[channel];
-        watch.flits_under_way += u16::from(here);
+        watch.under_way += u16::from(here);
         assert!(
             flit.tag.head() != watch.in_packet,
             "channel {channel}: {} (seq {}) while {}",
@@ -59,49 +52,48 @@ impl Monitor {
 
     #[inline]
     pub fn flit_arrived(&mut self, channel: usize) {
-        self.watches[channel].flits_under_way -= 1;
+        self.watches[channel].under_way -= 1;
     }
 
     #[inline]
     pub fn credit_sent(&mut self, channel: usize) {
-        self.watches[channel].credits_under_way += 1;
+        self.watches[channel].under_way += 1;
     }
 
     #[inline]
     pub fn credit_arrived(&mut self, channel: usize, inputs: &Arena<Input>, ports: &Ports, vc_shift: u32) {
         let watch = &mut self.watches[channel];
-        watch.credits_under_way -= 1;
+        watch.under_way -= 1;
         let far =
             (ports.link((channel >> vc_shift) as u32).to_port as usize) << vc_shift | channel & ((1 << vc_shift) - 1);
-        let (held, buffered) = (ports.channel(channel).credits, inputs[far].len);
+        let Output { credits: held, depth, .. } = *ports.channel(channel);
+        let (under_way, buffered) = (watch.under_way, inputs[far].len);
         assert_eq!(
-            held + watch.flits_under_way + buffered + watch.credits_under_way,
-            watch.depth,
-            "channel {channel}: {held} credits held + {} flits under way + {buffered} buffered + {} credits under way is not the depth",
-            watch.flits_under_way,
-            watch.credits_under_way
+            u32::from(held) + u32::from(under_way) + u32::from(buffered),
+            u32::from(depth),
+            "channel {channel}: {held} credits held + {under_way} flits and credits under way + {buffered} flits buffered is not the depth",
         );
     }
 
     /// A credit of a link between two parts of the system: nobody sees both ends of it in one cycle, so only the third
     /// rule is checked, and at the end of the run that all credits are back.
-    pub fn credit_crossed(&self, channel: usize, ports: &Ports) {
-        let (held, depth) = (ports.channel(channel).credits, self.watches[channel].depth);
+    pub fn credit_crossed(channel: usize, ports: &Ports) {
+        let Output { credits: held, depth, .. } = *ports.channel(channel);
         assert!(held <= depth, "channel {channel}: {held} credits held are more than the depth {depth}");
     }
 
     /// Every channel at rest: all credits are back where they began.
     pub fn at_rest(&self, ports: &Ports) -> bool {
         self.watches.range().zip(self.watches.items()).all(|(channel, watch)| {
-            let under_way = watch.flits_under_way + watch.credits_under_way;
-            under_way == 0 && ports.channel(channel).credits == watch.depth
+            let Output { credits, depth, .. } = *ports.channel(channel);
+            watch.under_way == 0 && credits == depth
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ports::{Link, Output, channel_mut};
+    use super::super::ports::{Link, channel_mut};
     use super::*;
 
     /// Two ports that face each other, one channel of depth 4 each way.
@@ -118,7 +110,7 @@ mod tests {
             side[0].link = Link { to_port: to, to_node: to, ahead: 2, back: 2 };
             *channel_mut(side, 0) = Output { credits: 4, depth: 4, owner: 0 };
         }
-        Pair { monitor: Monitor::new(&ports, 0..2), inputs: Arena::new(0, vec![Input::IDLE; 2]), ports }
+        Pair { monitor: Monitor::new(0..2), inputs: Arena::new(0, vec![Input::IDLE; 2]), ports }
     }
 
     impl Pair {
@@ -160,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "3 credits held + 0 flits under way + 0 buffered + 0 credits under way is not the depth")]
+    #[should_panic(expected = "3 credits held + 0 flits and credits under way + 0 flits buffered is not the depth")]
     fn a_lost_credit_is_caught_at_the_next_one() {
         let mut pair = pair();
         pair.send(&whole());

@@ -1,4 +1,5 @@
-//! The arenas of a system: buffers, credits and links of every port of every node, and what is under way.
+//! The arenas of a system: the input queues of every port of every node, and what is under way. Nodes and the sending
+//! sides of ports have files of their own (`node`, `ports`).
 //!
 //! ```text
 //!   node n ──┬─ port p ──┬─ vc v:  input queue ◀── Arrival ◀── link ◀── peer      q = (port_base(n)+p) << vc_shift | v
@@ -9,7 +10,8 @@
 //! All state lives in flat arrays indexed by (node, port, channel), because a system may have millions of idle
 //! switches: an idle input queue is 16 bytes and holds no buffer. Flits that are queued anywhere stand in one pool as
 //! linked lists; memory follows the number of live flits, not the number of buffers, and the pool's last freed entry
-//! is the next one used, so a small system runs in the first-level cache.
+//! is the next one used, so a small system runs in the first-level cache. What a hop touches on each side of a link is a
+//! line of the cache: a node's record, the queues of a port, the sending side of a port.
 //!
 //! Timing (requirements K-CLK-1, P-SW-6): what a block sends in cycle t on a link of latency L is committed to the
 //! far queue at the start of t + L + 1 (cycle t + L is the cycle in which the channel delivers). A credit travels the
@@ -353,8 +355,7 @@ impl Wires {
             }
             if cfg.monitors {
                 for wires in &mut parts {
-                    wires.flow.monitor =
-                        Some(Box::new(super::monitor::Monitor::new(&wires.ports, wires.inputs.range())));
+                    wires.flow.monitor = Some(Box::new(super::monitor::Monitor::new(wires.inputs.range())));
                 }
             }
             parts
@@ -574,7 +575,7 @@ impl Wires {
                 if self.flow.home.contains(&self.ports.link(port).to_port) {
                     monitor.credit_arrived(back.queue as usize, &self.inputs, &self.ports, shift);
                 } else {
-                    monitor.credit_crossed(back.queue as usize, &self.ports);
+                    super::monitor::Monitor::credit_crossed(back.queue as usize, &self.ports);
                 }
             }
             if let Some(seen) = &mut self.flow.seen

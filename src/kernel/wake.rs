@@ -129,15 +129,12 @@ impl Alarms {
             let place = (at % NEAR) as usize;
             let bit = 1 << (place % 64);
             let before = if self.filled[place / 64] & bit == 0 { END } else { self.near[place] };
-            self.near[place] = match self.free.pop() {
-                Some(entry) => {
-                    self.entries[entry as usize] = (block, before);
-                    entry
-                }
-                None => {
-                    self.entries.push((block, before));
-                    self.entries.len() as u32 - 1
-                }
+            self.near[place] = if let Some(entry) = self.free.pop() {
+                self.entries[entry as usize] = (block, before);
+                entry
+            } else {
+                self.entries.push((block, before));
+                self.entries.len() as u32 - 1
             };
             self.filled[place / 64] |= bit;
         } else {
