@@ -6,8 +6,9 @@
 //! | no flit of a second packet between the head and the tail of a first on one channel | at every send | O(1) |
 //! | a credit never exceeds the buffer it stands for | at every arrival of a credit | O(1) |
 //!
-//! Flits and credits under way are counted together, for no event changes one of them alone. A breach is a bug of the
-//! model and panics with the numbers. Runs without monitors are faster by what this costs; the results are the same.
+//! Flits and credits under way are counted together: the rule is about the sum, and so is what is checked at the end of a
+//! run. A breach is a bug of the model and panics with the numbers. Runs without monitors are faster by what this costs;
+//! the results are the same.
 
 use super::Flit;
 use super::arena::Arena;

@@ -222,4 +222,26 @@ mod tests {
             assert!(!nodes.is_occupied(node as u32));
         }
     }
+
+    #[test]
+    fn a_part_has_the_words_of_its_own_nodes() {
+        let switch =
+            || PlanNode { kind: NodeKind::Switch, ports: 20, engine: false, name: String::new(), path: String::new() };
+        let plan = Plan {
+            vcs: Vcs { set: 4, unicast: 0 },
+            nodes: (0..6).map(|_| switch()).collect(),
+            links: Vec::new(),
+            levels: Vec::new(),
+        };
+        let division = Division::new(&plan, Parts { count: 3, ..Parts::default() });
+        let mut all = vec![NodeInfo::new(20, Flags::default()); 6];
+        let firsts = number(&mut all, &division, 2);
+        assert_eq!(firsts, [(0, 0), (40, 4), (80, 8), (120, 12)]);
+        let mut nodes = Nodes::new(&all, &division, 1, (4, 8), 2);
+        // The last queue of the part's last node.
+        let (word, bit) = nodes.occupancy(3, 80 * 4 - 1);
+        *word |= bit;
+        assert_eq!(nodes.masks(3).iter().map(|masks| masks.occupied).collect::<Vec<_>>(), [0, 1 << 15]);
+        assert!(!nodes.is_occupied(2));
+    }
 }

@@ -299,18 +299,21 @@ mod tests {
 
     #[test]
     fn a_draining_channel_is_free_when_all_its_credits_are_back() {
-        let mut ports = Ports::new(0, 1, 3);
+        // A part of a system: its ports do not begin at 0.
+        let mut ports = Ports::new(4, 3, 3);
         for vc in [2, 6] {
-            let port = ports.port_mut(0);
+            let port = ports.port_mut(5);
             *channel_mut(port, vc) = Output { credits: 1, depth: 3, owner: DRAINING };
             port[0].gate.free &= !(1 << vc);
         }
-        let seen = |ports: &Ports, vc: u8| (ports.channel(usize::from(vc)).owner, ports.port(0)[0].gate.free >> vc & 1);
-        ports.credit(6);
+        let seen =
+            |ports: &Ports, vc: u8| (ports.channel(40 + usize::from(vc)).owner, ports.port(5)[0].gate.free >> vc & 1);
+        ports.credit(46);
         assert_eq!(seen(&ports, 6), (DRAINING, 0));
-        ports.credit(6);
+        ports.credit(46);
         assert_eq!(seen(&ports, 6), (0, 1));
         assert_eq!(seen(&ports, 2), (DRAINING, 0), "the other one waits");
-        assert_eq!(ports.port(0)[0].gate.credit, 1 << 6);
+        assert_eq!(ports.port(5)[0].gate.credit, 1 << 6);
+        assert_eq!([4, 6].map(|port| ports.port(port)[0].gate.credit), [0, 0], "no other port");
     }
 }

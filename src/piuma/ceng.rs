@@ -218,7 +218,13 @@ impl Busy {
         let (mut flags, mut words) = (Flags::NONE, Operands::new());
         let mut seq = None;
         // The tree's ports are those of the registers, whatever ports were built.
-        for (port, number) in ports(needed).zip(ports(registers.engine_inputs(switch, id))) {
+        let numbers = registers.engine_inputs(switch, id);
+        debug_assert_eq!(
+            needed.count_ones(),
+            numbers.count_ones(),
+            "every input of the engine has a port that was built"
+        );
+        for (port, number) in ports(needed).zip(ports(numbers)) {
             let (flit, port) = (self.take(port, plane), number);
             if *seq.get_or_insert(flit.tag.seq()) != flit.tag.seq() {
                 return Err(format!(

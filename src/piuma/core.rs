@@ -472,7 +472,7 @@ fn is_whole(words: u64, per_word: u64) -> bool {
 /// A core's end point: its memory and its part in any number of collectives.
 ///
 /// It is woken twice in a collective of one word, among millions, and what it is woken for waits for its memory to be fetched.
-/// So a core with one job is two lines of a cache side by side, and nothing else.
+/// So what a core with one job of one word has of its own is two lines of a cache side by side, and nothing else.
 #[derive(Clone, Debug)]
 #[repr(align(128))]
 pub struct Core {
@@ -908,6 +908,7 @@ impl Block for End {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arith::DType;
 
     fn granted(bandwidth: Option<u64>, scale: u64, cycles: Cycle) -> u64 {
         let mut memory = Memory::new(MemoryCfg { bandwidth, scale, read_latency: 0, write_latency: 0 }.into());
@@ -934,6 +935,33 @@ mod tests {
             Memory::new(MemoryCfg { bandwidth: Some(32), scale: 1, read_latency: 0, write_latency: 0 }.into());
         let grants: Vec<bool> = (1_000_000..1_000_006).map(|now| memory.grant(now)).collect();
         assert_eq!(grants, [true, true, false, true, false, true]);
+        // What a fast one earns in so many cycles does not fit 64 bits.
+        let (bandwidth, scale) = (Some(51_200_000_000), 1_000_000_000);
+        let cfg = MemoryCfg { bandwidth, scale, read_latency: 0, write_latency: 0 };
+        let begin = [0, 1 << 29, 1 << 40];
+        let grants = begin.map(|begin| {
+            let mut memory = Memory::new(cfg.into());
+            (begin..begin + 1000).map(|now| memory.grant(now)).collect::<Vec<_>>()
+        });
+        assert_eq!(grants[0], grants[1]);
+        assert_eq!(grants[0], grants[2]);
+        assert_eq!(grants[0].iter().filter(|&&granted| granted).count(), 801, "0.8 words a cycle, and the rested one");
+    }
+
+    #[test]
+    fn a_wide_word_has_landed_when_its_word_of_memory_has() {
+        let kind = JobKind { sends: false, receives: true, data: true };
+        let mut job = Job::new(0, kind, 4, Vec::new().into(), 0, 0);
+        let pair = Accumulate::new(DType::F16, DType::F32).unwrap();
+        job.convert(Conversion { pair, mode: Mode::default(), narrows: true });
+        let landed = [0, 1, 2, 3].map(|now| {
+            job.take(0, 0, now + 1);
+            job.land(now);
+            job.landed()
+        });
+        assert_eq!(landed, [0, 0, 2, 2], "two wide words are a word of memory, written a cycle later");
+        job.land(4);
+        assert_eq!((job.landed(), job.output().len()), (4, 2));
     }
 
     #[test]

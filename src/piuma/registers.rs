@@ -328,18 +328,28 @@ impl Registers {
         }
         // A set serves only switches that were built alike.
         let mut known: HashMap<(u32, u64), usize> = HashMap::new();
+        let mut last = ((u32::MAX, 0), 0);
         let mut first = vec![None; self.users.len()];
         for at in 0..self.sets.len() {
             let (set, wired) = (self.sets[at], ports[at / usize::from(self.cfg.ids)]);
             if *first[set as usize].get_or_insert(wired) == wired {
                 continue;
             }
-            if let Some(&same) = known.get(&(set, wired)) {
-                self.share(at, same);
-            } else {
-                known.insert((set, wired), self.own(at));
-                first.push(Some(wired));
+            // Most ids of a switch have the same set as the id before.
+            if last.0 == (set, wired) {
+                self.share(at, last.1);
+                continue;
             }
+            let same = if let Some(&same) = known.get(&(set, wired)) {
+                self.share(at, same);
+                same
+            } else {
+                let own = self.own(at);
+                known.insert((set, wired), own);
+                first.push(Some(wired));
+                own
+            };
+            last = ((set, wired), same);
         }
         self.wired = ports;
         self.built.wired = first.into_iter().map(Option::unwrap_or_default).collect();
@@ -707,6 +717,19 @@ mod tests {
         for (switch, port, outputs) in [(0, 0, 0b11), (1, 1, 0b101), (2, 1, 0b1001)] {
             assert_eq!(registers.outputs(switch, port, &flit), PortSet::from_word(outputs), "switch {switch}");
             assert_eq!(registers.counted_inputs(switch, 2), 1 << port);
+        }
+        // Switches that are built alike share what is written alike; sets that nobody needs any more are forgotten.
+        let mut registers = self::registers();
+        registers.wire(vec![1 << 2 | 1 << 7; 3]);
+        registers.store_vectors(2, (0..3).map(same)).unwrap();
+        assert_eq!(registers.distinct_sets(), 2, "the one of all other ids, and this one");
+        registers.store(Registers::vector_address(2, 2, REQUEST, 7), 1 << 2).unwrap();
+        let max = OpSelect { op: Op::Max, ..OpSelect::default() };
+        registers.store_select(2, &[0, 1], max);
+        for (switch, outputs, inputs) in [(0, 0b101, 0b10), (1, 0b101, 0b10), (2, 0b1, 0)] {
+            assert_eq!(registers.outputs(switch, 1, &flit), PortSet::from_word(outputs), "switch {switch}");
+            assert_eq!(registers.counted_inputs(switch, 2), inputs);
+            assert_eq!(registers.select(switch, 2).op == Op::Max, switch != 2);
         }
     }
 

@@ -72,7 +72,24 @@ fn in_plain_networks_under_every_kind_of_traffic() {
         );
         same(&text, &[]);
         same(&text, &sets!["switch.router.wait_for_tail_credit=true"; "switch.router.credit_delay_cycles=2"]);
+        // Ports whose sending side is two records; allocators with a cursor a channel.
+        same(
+            &text,
+            &sets!["switch.point_to_point_vcs=8"; "switch.router.wait_for_tail_credit=true"; "switch.router.vc_allocator=\"islip\""],
+        );
     }
+}
+
+#[test]
+fn where_queues_do_not_fit_a_word() {
+    let die = "family = \"piuma\"\n[topology]\nkind = \"die\"\n";
+    let hosts = format!("{die}[[host]]\nalgorithm = \"rabenseifner\"\nelements = 100\n");
+    let system = build(&load(&hosts, &sets!["switch.point_to_point_vcs=6"]), BuildOptions::default()).unwrap().system;
+    assert_eq!(system.plan().vcs.total(), 8, "eleven ports of eight channels are two words");
+    same(&hosts, &sets!["switch.point_to_point_vcs=6"]);
+    let mesh = "family = \"fabric\"\n[topology]\nkind = \"mesh\"\nsize = [3, 3]\nconcentration = 8\n[switch]\npoint_to_point_vcs = 8\n\
+                [[traffic]]\npattern = \"uniform\"\nrate = 0.4\npacket_flits = 2\nstop_cycle = 400\n";
+    same(mesh, &[]);
 }
 
 #[test]

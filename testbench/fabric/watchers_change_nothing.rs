@@ -128,6 +128,11 @@ fn the_wave_of_one_switch_is_the_same_whoever_else_looks_on() {
             let [with, without] = pair(&layout, 7000 + case).map(|net| wave(net, glob));
             lines += with.lines().count();
             assert!(with == without, "seed {}, case {case}, {glob}", seed());
+            // And whether its queues fit one word or not: what empties is seen in both.
+            let wide = wide(layout.clone());
+            let [narrow, wide] =
+                [&layout, &wide].map(|layout| wave(network(layout, widest(&wide), 7000 + case, false), glob));
+            assert!(narrow == wide, "seed {}, case {case}, {glob}, switches of several words", seed());
         }
     }
     // Some of them are hardly loaded.
