@@ -172,14 +172,28 @@ fn lock_step<T, J: Join<Tables = T>, const W: usize>(
     for out in &targets {
         available(cx, out, port, vc, 0)?;
     }
+    leave(cx, port, vc, &targets);
+    Ok(())
+}
+
+/// The head of a queue leaves over `outs`, all of which can take it. Its place in the pool goes with the first copy that
+/// leaves over a link, for most packets have one output and would only get another place.
+fn leave<T, J: Join<Tables = T>, const W: usize>(
+    cx: &mut Cx<'_, T, J, W>,
+    port: u16,
+    vc: u8,
+    outs: &PortSet<W>,
+) -> Flit {
     let (mut entry, waited) = cx.wires.unlink(cx.node, cx.base + u32::from(port), vc);
     let flit = cx.wires.flow.pool[entry as usize].flit;
     cx.taken_in.insert(port);
-    for out in &targets {
+    for out in outs {
         emit(cx, (port, vc), out, flit, waited, &mut entry);
     }
-    cx.wires.flow.discard_if_any(entry);
-    Ok(())
+    if entry != NONE {
+        cx.wires.flow.discard(entry);
+    }
+    flit
 }
 
 /// A longer packet with one output: it holds the output channel from head to tail.
@@ -193,9 +207,7 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
     let me = cx.owner_number(port, vc);
     let holds = cx.wires.inputs[q].phase == Phase::Active;
     available(cx, out, port, vc, if holds { me } else { 0 })?;
-    let (mut entry, waited) = cx.wires.unlink(cx.node, cx.base + u32::from(port), vc);
-    let flit = cx.wires.flow.pool[entry as usize].flit;
-    cx.taken_in.insert(port);
+    let flit = leave(cx, port, vc, &std::iter::once(out).collect());
     let queue = &mut cx.wires.inputs[q];
     if flit.tag.tail() {
         queue.phase = Phase::Idle;
@@ -204,8 +216,6 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
         queue.out_port = out;
     }
     hold(cx, out, vc, if flit.tag.tail() { 0 } else { me });
-    emit(cx, (port, vc), out, flit, waited, &mut entry);
-    cx.wires.flow.discard_if_any(entry);
     Ok(())
 }
 

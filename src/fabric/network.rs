@@ -18,7 +18,7 @@ use super::ports::{LinkCount, NONE, Output, Port, channel, stride_shift};
 use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::waves::Waves;
 use super::wires::{Depths, Flow, Input, Io, Phase, Wires};
-use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, VcAllocator, arbiter::Policy};
+use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, arbiter::Policy};
 use crate::fabric::topology::Shape;
 use crate::kernel::{Autopsy, Cycle, Rng, WaitFor, Wake};
 use std::borrow::Cow;
@@ -768,20 +768,16 @@ where
         let ports = usize::from(info.ports);
         let queues = ports << self.first.wires.flow.vc_shift;
         let per_port = size_of::<Port>() << stride_shift(self.first.wires.flow.vc_shift);
-        let channel_cursors = if self.plan.vcs.unicast == 0 {
-            0
-        } else if self.cfg.router.vc_allocator == VcAllocator::Ordered {
-            ports * size_of::<u16>()
-        } else {
-            queues * size_of::<u16>()
-        };
-        let wide =
-            if info.is_narrow(self.first.wires.flow.vc_shift) { 0 } else { info.words(self.first.wires.flow.vc_shift) };
+        // Of the cursors of channel allocation there is a kind or none.
+        let Arbiters { va_cursor_q, va_grant_q, .. } = &self.first.arbiters;
+        let cursors = if va_cursor_q.is_empty() { 0 } else { ports } + if va_grant_q.is_empty() { 0 } else { queues };
+        let words = info.words(self.first.wires.flow.vc_shift);
+        let wide = if words > 1 { words } else { 0 };
         let arbiters = ports * (self.first.arbiters.input.bytes_each() + self.first.arbiters.output.bytes_each());
         queues * size_of::<Input>()
             + ports * per_port
             + arbiters
-            + channel_cursors
+            + cursors * size_of::<u16>()
             + size_of::<NodeInfo>()
             + wide * size_of::<Masks>()
             + if self.first.joins.len() == 0 { 0 } else { size_of::<J>() }

@@ -82,12 +82,11 @@ where
         let (ports, queues, nodes) =
             (self.first.wires.ports.len(), self.first.wires.inputs.len(), self.plan.nodes.len());
         let none = (Cycle::MAX, Flit::default());
-        let mut words = 0;
-        let first_word = (0..nodes as u32).map(|node| {
+        let (mut words, mut first_word) = (0, Vec::with_capacity(nodes));
+        for node in 0..nodes as u32 {
+            first_word.push(words);
             words += self.first.wires.nodes.masks(node).len();
-            words - self.first.wires.nodes.masks(node).len()
-        });
-        let first_word = first_word.collect();
+        }
         self.first.wires.flow.seen = Some(Box::new(Seen {
             traced: vec![false; ports],
             channels: Vec::new(),

@@ -10,8 +10,8 @@
 //! All state lives in flat arrays indexed by (node, port, channel), because a system may have millions of idle
 //! switches: an idle input queue is 16 bytes and holds no buffer. Flits that are queued anywhere stand in one pool as
 //! linked lists; memory follows the number of live flits, not the number of buffers, and the pool's last freed entry
-//! is the next one used, so a small system runs in the first-level cache. What a hop touches on each side of a link is a
-//! line of the cache: a node's record, the queues of a port, the sending side of a port.
+//! is the next one used, so a small system runs in the first-level cache. What a hop touches of a
+//! switch is a line of the cache each: the node's record, the queues of a port, the sending side of a port.
 //!
 //! Timing (requirements K-CLK-1, P-SW-6): what a block sends in cycle t on a link of latency L is committed to the
 //! far queue at the start of t + L + 1 (cycle t + L is the cycle in which the channel delivers). A credit travels the
@@ -712,14 +712,6 @@ impl Flow {
         self.free = entry;
         self.live -= 1;
         slot.flit
-    }
-
-    /// The same, unless the entry is none.
-    #[inline]
-    pub fn discard_if_any(&mut self, entry: u32) {
-        if entry != NONE {
-            self.discard(entry);
-        }
     }
 
     /// Takes the flit at the head of an input queue out and sends its credit back; the flit stays in the pool, where it
