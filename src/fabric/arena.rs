@@ -113,8 +113,21 @@ impl<T: Clone> NodeArena<T> {
 }
 
 impl<T> NodeArena<T> {
+    /// What stands at a place, which [`NodeArena::place`] knows.
     #[inline]
-    fn place(&self, number: usize) -> usize {
+    pub fn at(&self, place: usize) -> &T {
+        &self.items[place]
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn at_mut(&mut self, place: usize) -> &mut T {
+        &mut self.items[place]
+    }
+
+    /// Where the item of a node stands: at its number, if the system is whole.
+    #[inline]
+    pub fn place(&self, number: usize) -> usize {
         let [inner, ends] = self.from;
         let before = number < self.first_end;
         let place = number.wrapping_sub(std::hint::select_unpredictable(before, inner, ends));

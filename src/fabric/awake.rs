@@ -68,6 +68,12 @@ impl Awake {
         self.set.insert(self.span.inside(node));
     }
 
+    /// Adds the node that is the part's `at`-th.
+    #[inline]
+    pub fn insert_at(&mut self, at: usize) {
+        self.set.insert(at as u32);
+    }
+
     /// Whether no node is in the set.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -2,13 +2,15 @@
 //!
 //! | rule | when it is checked | cost |
 //! |---|---|---|
-//! | credits held + flits under way + flits buffered + credits under way = buffer depth | at every arrival of a credit (no other event can change the sum unnoticed) | O(1) |
+//! | credits held + flits under way + flits buffered + credits under way = buffer depth | at every arrival of a credit | O(1) |
+//! | flits buffered = flits that arrived - credits that were sent back | at every arrival of a flit | O(1) |
 //! | no flit of a second packet between the head and the tail of a first on one channel | at every send | O(1) |
 //! | a credit never exceeds the buffer it stands for | at every arrival of a credit | O(1) |
 //!
-//! Flits and credits under way are counted together: the rule is about the sum, and so is what is checked at the end of a
-//! run. A breach is a bug of the model and panics with the numbers. Runs without monitors are faster by what this costs;
-//! the results are the same.
+//! The first two together say that no flit and no credit is lost or made anywhere between two credit counters; each looks
+//! at one end of the link only, at what the event has in its hands. Flits and credits under way are counted together: the
+//! rule is about the sum, and so is what is checked at the end of a run. A breach is a bug of the model and panics with the
+//! numbers. Runs without monitors are faster by what this costs; the results are the same.
 
 use super::Flit;
 use super::arena::Arena;
@@ -16,80 +18,118 @@ use super::ports::{Output, Ports};
 use super::wires::Input;
 use std::ops::Range;
 
-/// What is known of one output channel: 4 bytes, so that the channels of a port are not many lines of the cache.
+/// What is known of the link into an input queue: 4 bytes, so that the queues of a port are not many lines of the cache.
 #[derive(Clone, Copy, Debug, Default)]
 struct Watch {
-    /// Flits on their way to the far end, and credits on their way back.
+    /// Flits on their way to the queue, and credits on their way back from it.
     under_way: u16,
-    in_packet: bool,
+    /// Flits that have arrived and whose credits have not been sent back.
+    buffered: u16,
 }
 
-/// Counters of every output channel, indexed like the channels.
+/// Counters of every input queue, and whether a packet is under way on every output channel; both indexed alike.
 #[derive(Clone, Debug)]
 pub(super) struct Monitor {
     watches: Arena<Watch>,
+    in_packet: Arena<bool>,
 }
 
 impl Monitor {
-    /// For the channels with these numbers, at rest.
+    /// For the queues, and the channels of the same ports, with these numbers, at rest.
     pub fn new(channels: Range<usize>) -> Monitor {
-        Monitor { watches: Arena::new(channels.start, vec![Watch::default(); channels.len()]) }
+        let (from, count) = (channels.start, channels.len());
+        Monitor {
+            watches: Arena::new(from, vec![Watch::default(); count]),
+            in_packet: Arena::new(from, vec![false; count]),
+        }
     }
 
-    /// `here`: the far end belongs to the same part of the system. What goes to other parts is only counted there.
+    /// A flit leaves on a channel.
     #[inline]
-    pub fn flit_sent(&mut self, channel: usize, flit: &Flit, here: bool) {
-        let watch = &mut self.watches[channel];
-        watch.under_way += u16::from(here);
-        assert!(
-            flit.tag.head() != watch.in_packet,
-            "channel {channel}: {} (seq {}) while {}",
-            if flit.tag.head() { "a head flit" } else { "a body flit" },
-            flit.tag.seq(),
-            if watch.in_packet { "another packet is under way" } else { "no packet is under way" }
-        );
-        watch.in_packet = !flit.tag.tail();
+    pub fn flit_sent(&mut self, channel: usize, flit: &Flit) {
+        let in_packet = &mut self.in_packet[channel];
+        if flit.tag.head() == *in_packet {
+            out_of_order(channel, flit, *in_packet);
+        }
+        *in_packet = !flit.tag.tail();
     }
 
+    /// It goes to a queue of the same part of the system. What goes to other parts is only counted there.
     #[inline]
-    pub fn flit_arrived(&mut self, channel: usize) {
-        self.watches[channel].under_way -= 1;
+    pub fn flit_under_way(&mut self, queue: usize) {
+        self.watches[queue].under_way += 1;
     }
 
+    /// A flit has entered the queue that a link of the same part leads to.
     #[inline]
-    pub fn credit_sent(&mut self, channel: usize) {
-        self.watches[channel].under_way += 1;
-    }
-
-    #[inline]
-    pub fn credit_arrived(&mut self, channel: usize, inputs: &Arena<Input>, ports: &Ports, vc_shift: u32) {
-        let watch = &mut self.watches[channel];
+    pub fn flit_arrived(&mut self, queue: usize, entered: &Input) {
+        let watch = &mut self.watches[queue];
         watch.under_way -= 1;
-        let far =
-            (ports.link((channel >> vc_shift) as u32).to_port as usize) << vc_shift | channel & ((1 << vc_shift) - 1);
-        let Output { credits: held, depth, .. } = *ports.channel(channel);
-        let (under_way, buffered) = (watch.under_way, inputs[far].len);
-        assert_eq!(
-            u32::from(held) + u32::from(under_way) + u32::from(buffered),
-            u32::from(depth),
-            "channel {channel}: {held} credits held + {under_way} flits and credits under way + {buffered} flits buffered is not the depth",
-        );
+        watch.buffered += 1;
+        if watch.buffered != entered.len {
+            miscounted(queue, *watch, entered.len);
+        }
     }
 
-    /// A credit of a link between two parts of the system: nobody sees both ends of it in one cycle, so only the third
+    /// A flit has left a queue, and its credit goes back within the same part.
+    #[inline]
+    pub fn credit_sent(&mut self, queue: usize) {
+        let watch = &mut self.watches[queue];
+        watch.buffered -= 1;
+        watch.under_way += 1;
+    }
+
+    /// The credit of a flit that stood in queue `far` has come back to the channel.
+    #[inline]
+    pub fn credit_arrived(&mut self, channel: usize, out: Output, far: usize) {
+        let watch = &mut self.watches[far];
+        watch.under_way -= 1;
+        if u32::from(out.credits) + u32::from(watch.under_way) + u32::from(watch.buffered) != u32::from(out.depth) {
+            unbalanced(channel, out, *watch);
+        }
+    }
+
+    /// A credit of a link between two parts of the system: nobody sees both ends of it in one cycle, so only the last
     /// rule is checked, and at the end of the run that all credits are back.
-    pub fn credit_crossed(channel: usize, ports: &Ports) {
-        let Output { credits: held, depth, .. } = *ports.channel(channel);
+    pub fn credit_crossed(channel: usize, out: Output) {
+        let Output { credits: held, depth, .. } = out;
         assert!(held <= depth, "channel {channel}: {held} credits held are more than the depth {depth}");
     }
 
     /// Every channel at rest: all credits are back where they began.
     pub fn at_rest(&self, ports: &Ports) -> bool {
-        self.watches.range().zip(self.watches.items()).all(|(channel, watch)| {
+        let back = |channel: usize| {
             let Output { credits, depth, .. } = *ports.channel(channel);
-            watch.under_way == 0 && credits == depth
-        })
+            credits == depth
+        };
+        self.watches.range().all(back) && self.watches.items().iter().all(|watch| watch.under_way == 0)
     }
+}
+
+#[cold]
+#[inline(never)]
+fn out_of_order(channel: usize, flit: &Flit, in_packet: bool) -> ! {
+    panic!(
+        "channel {channel}: {} (seq {}) while {}",
+        if flit.tag.head() { "a head flit" } else { "a body flit" },
+        flit.tag.seq(),
+        if in_packet { "another packet is under way" } else { "no packet is under way" }
+    )
+}
+
+#[cold]
+#[inline(never)]
+fn miscounted(queue: usize, watch: Watch, len: u16) -> ! {
+    panic!("queue {queue}: {len} flits stand in it, and {} arrived whose credits were not sent back", watch.buffered)
+}
+
+#[cold]
+#[inline(never)]
+fn unbalanced(channel: usize, out: Output, Watch { under_way, buffered }: Watch) -> ! {
+    let Output { credits: held, depth, .. } = out;
+    panic!(
+        "channel {channel}: {held} credits held + {under_way} flits and credits under way + {buffered} flits buffered is not the depth {depth}"
+    )
 }
 
 #[cfg(test)]
@@ -121,12 +161,23 @@ mod tests {
 
         fn send(&mut self, flit: &Flit) {
             *self.credits() -= 1;
-            self.monitor.flit_sent(0, flit, true);
+            self.monitor.flit_sent(0, flit);
+            self.monitor.flit_under_way(1);
+        }
+
+        fn arrive(&mut self) {
+            self.inputs[1].len += 1;
+            self.monitor.flit_arrived(1, &self.inputs[1]);
+        }
+
+        fn leave(&mut self) {
+            self.inputs[1].len -= 1;
+            self.monitor.credit_sent(1);
         }
 
         fn credit_back(&mut self) {
             *self.credits() += 1;
-            self.monitor.credit_arrived(0, &self.inputs, &self.ports, 0);
+            self.monitor.credit_arrived(0, *self.ports.channel(0), 1);
         }
     }
 
@@ -139,17 +190,35 @@ mod tests {
         let mut pair = pair();
         pair.send(&whole());
         pair.send(&whole());
-        pair.monitor.flit_arrived(0);
-        pair.inputs[1].len = 1;
         assert!(!pair.monitor.at_rest(&pair.ports));
-        pair.monitor.flit_arrived(0);
-        pair.inputs[1].len = 1;
-        pair.monitor.credit_sent(0);
+        pair.arrive();
+        pair.arrive();
+        assert!(!pair.monitor.at_rest(&pair.ports));
+        pair.leave();
         pair.credit_back();
-        pair.inputs[1].len = 0;
-        pair.monitor.credit_sent(0);
+        pair.leave();
         pair.credit_back();
         assert!(pair.monitor.at_rest(&pair.ports));
+    }
+
+    #[test]
+    #[should_panic(expected = "queue 1: 1 flits stand in it, and 2 arrived")]
+    fn a_flit_that_vanished_from_its_queue_is_caught_at_the_next_one() {
+        let mut pair = pair();
+        pair.send(&whole());
+        pair.send(&whole());
+        pair.arrive();
+        pair.inputs[1].len -= 1;
+        pair.arrive();
+    }
+
+    #[test]
+    #[should_panic(expected = "queue 1: 2 flits stand in it, and 1 arrived")]
+    fn a_flit_that_came_out_of_nowhere_is_caught_at_the_next_one() {
+        let mut pair = pair();
+        pair.send(&whole());
+        pair.inputs[1].len += 1;
+        pair.arrive();
     }
 
     #[test]
@@ -157,8 +226,8 @@ mod tests {
     fn a_lost_credit_is_caught_at_the_next_one() {
         let mut pair = pair();
         pair.send(&whole());
-        pair.monitor.flit_arrived(0);
-        pair.monitor.credit_sent(0);
+        pair.arrive();
+        pair.leave();
         *pair.credits() -= 1;
         pair.credit_back();
     }
@@ -168,8 +237,8 @@ mod tests {
     fn a_credit_out_of_nothing_is_caught() {
         let mut pair = pair();
         pair.send(&whole());
-        pair.monitor.flit_arrived(0);
-        pair.monitor.credit_sent(0);
+        pair.arrive();
+        pair.leave();
         *pair.credits() += 1;
         pair.credit_back();
     }

@@ -18,7 +18,7 @@ use super::ports::{LinkCount, NONE, Output, Port, channel, stride_shift};
 use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::waves::Waves;
 use super::wires::{Depths, Flow, Input, Io, Phase, Wires};
-use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, arbiter::Policy};
+use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, Vcs, arbiter::Policy};
 use crate::fabric::topology::Shape;
 use crate::kernel::{Autopsy, Cycle, Rng, WaitFor, Wake};
 use std::borrow::Cow;
@@ -73,14 +73,13 @@ pub struct At<'a> {
 
 impl<'a> At<'a> {
     #[inline]
-    pub(super) fn new(sides: &'a [Port], flow: &Flow, switch: u32, port: u16, vc: u8) -> Self {
-        let Flow { vcs, vc_shift, .. } = *flow;
+    pub(super) fn new(sides: &'a [Port], (vcs, stride): (Vcs, u32), switch: u32, port: u16, vc: u8) -> Self {
         At {
             switch,
             port,
             channel: vc - vcs.set,
             sides,
-            stride: stride_shift(vc_shift),
+            stride,
             set: vcs.set,
             first: 0,
             count: vcs.unicast,
@@ -876,7 +875,7 @@ where
                     }
                     Phase::Idle => {
                         let sides = wires.ports.stretch(info.port_base, usize::from(info.ports));
-                        let at = At::new(sides, &wires.flow, node, port, vc);
+                        let at = At::new(sides, (self.plan.vcs, stride_shift(wires.flow.vc_shift)), node, port, vc);
                         (vec![self.tables.unicast(&at, &flit).port], self.plan.vcs.set)
                     }
                     Phase::Routed => (vec![queue.out_port], self.plan.vcs.set),

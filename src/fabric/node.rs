@@ -143,10 +143,28 @@ impl Nodes {
         self.wide.stretch_mut(info.bits.occupied as usize, words)
     }
 
+    /// Where the record of a node stands: its number, if the system is whole.
+    #[inline(always)]
+    pub fn place(&self, node: u32) -> usize {
+        self.records.place(node as usize)
+    }
+
+    /// The record that stands there.
+    #[inline(always)]
+    pub fn at(&self, place: usize) -> &NodeInfo {
+        self.records.at(place)
+    }
+
     /// The word with the occupancy bit of a queue of a node, and that bit.
     #[inline(always)]
     pub fn occupancy(&mut self, node: u32, queue: u32) -> (&mut u64, u64) {
-        let info = &mut self.records[node as usize];
+        self.occupancy_at(self.place(node), queue)
+    }
+
+    /// The same of the node whose record stands at `place`.
+    #[inline(always)]
+    pub fn occupancy_at(&mut self, place: usize, queue: u32) -> (&mut u64, u64) {
+        let info = self.records.at_mut(place);
         let local = queue - (info.port_base << self.vc_shift);
         let bit = 1 << (local & 63);
         if info.is_narrow(self.vc_shift) {

@@ -114,7 +114,9 @@ impl Port {
         *sum = all as u32;
         *flits = flits.wrapping_add(1);
         *packets = packets.wrapping_add(u32::from(head));
-        if *flits == 0 || (head && *packets == 0) || all >> 32 != 0 {
+        // Without a branch each: almost never is any of it so.
+        let over = (*flits == 0) | (*packets == 0) | (all >> 32 != 0);
+        if over {
             let (flits, packets) = (u64::from(*flits == 0), u64::from(head && *packets == 0));
             carries.carry(port, set, flits, packets, all >> 32);
         }
@@ -211,9 +213,10 @@ impl Ports {
         channel(self.port(port), (number & ((1 << self.vc_shift) - 1)) as u8)
     }
 
-    /// A credit reaches the counter of a channel, which is given by its number.
+    /// A credit reaches the counter of a channel, which is given by its number. Returns the link of its port, and the channel
+    /// as it is then.
     #[inline(always)]
-    pub fn credit(&mut self, number: usize) {
+    pub fn credit(&mut self, number: usize) -> (Link, Output) {
         let (port, vc) = (number >> self.vc_shift, number & ((1 << self.vc_shift) - 1));
         let first = (port << stride_shift(self.vc_shift)) - self.records.range().start;
         let records = self.records.items_mut();
@@ -223,9 +226,11 @@ impl Ports {
         if drained {
             out.owner = 0;
         }
-        let gate = &mut records[first].gate;
+        let out = *out;
+        let Port { link, gate, .. } = &mut records[first];
         gate.credit |= 1 << vc;
         gate.free |= u32::from(drained) << vc;
+        (*link, out)
     }
 
     /// What a port has carried.

@@ -17,7 +17,7 @@
 //! passages and outputs the first one left; its grant counts only if the packet got a channel, with a credit.
 
 use super::unicast::{Here, bits, each};
-use super::wires::{Input, Phase};
+use super::wires::{Input, Phase, WATCHED};
 use super::{PortSet, SwitchAllocator};
 use crate::kernel::Wake;
 
@@ -53,8 +53,8 @@ pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>) {
 
 /// The same where queues fit one word and `active` has the bits of those that hold a channel.
 #[inline]
-pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, active: u64) {
-    // Per wanted output, the queues that can send there now.
+pub(super) fn serve_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, active: u64) {
+    // The queues that can send now, the outputs they want and the passages they come by.
     let (mut wanted, mut passages, mut crossing) = (0u64, 0u64, 0u64);
     let mut contested = false;
     let any_taken = !here.taken_in.is_empty() || !here.taken_out.is_empty();
@@ -67,26 +67,32 @@ pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_
         if any_taken && (here.taken_out.contains(out) || here.taken_in.contains((local >> here.shift()) as u16)) {
             continue;
         }
-        if WATCHED && let Err(cycle) = here.flow.is_free(here.base + u32::from(out)) {
+        if LOOK == WATCHED && let Err(cycle) = here.flow.is_free(here.base + u32::from(out)) {
             here.wake = here.wake.or(Wake::At(cycle));
             continue;
         }
         let (o, e) = (1 << (out & 63), 1 << (here.scratch.word.passage(local) & 63));
         contested |= (wanted & o | passages & e) != 0;
-        here.scratch.word.ask(&mut wanted, out, local);
+        wanted |= o;
         passages |= e;
         crossing |= 1 << local;
     }
     if !contested {
-        for out in each(wanted) {
-            let local = here.scratch.word.want(out).trailing_zeros() as usize;
-            alone::<WATCHED, W>(here, local, out as u16);
+        for local in each(crossing) {
+            let out = here.inputs[local].out_port;
+            alone::<LOOK, W>(here, local, out);
         }
         return;
     }
     match here.router.switch_allocator {
-        SwitchAllocator::Islip => islip_word::<WATCHED, W>(here, wanted),
-        SwitchAllocator::Separable => separable_word::<WATCHED, W>(here, passages, crossing),
+        SwitchAllocator::Islip => {
+            let mut wanted = 0;
+            for local in each(crossing) {
+                here.scratch.word.ask(&mut wanted, here.inputs[local].out_port, local);
+            }
+            islip_word::<LOOK, W>(here, wanted);
+        }
+        SwitchAllocator::Separable => separable_word::<LOOK, W>(here, passages, crossing),
     }
 }
 
@@ -100,7 +106,7 @@ fn can_send<const W: usize>(here: &mut Here<'_, W>, local: usize) -> bool {
 
 /// A flit that nobody competes with: both ranks of either allocator grant it.
 #[inline(always)]
-fn alone<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16) {
+fn alone<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16) {
     let e = here.scratch.word.passage(local);
     let at = bank(here, e);
     let vc = here.vc(local);
@@ -109,7 +115,7 @@ fn alone<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, local: usi
     if here.router.switch_allocator == SwitchAllocator::Islip {
         here.arbiters.accept.granted(at, out);
     }
-    traverse::<WATCHED, W>(here, local, out, false);
+    traverse::<LOOK, W>(here, local, out, false);
 }
 
 /// The input passage of a queue.
@@ -187,12 +193,12 @@ fn separable<const W: usize>(here: &mut Here<'_, W>, passages: &PortSet<W>, take
         let at = bank(here, e);
         here.arbiters.input.granted(at, u16::from(vc));
         taken.insert(e);
-        traverse::<true, W>(here, local_queue(here, e, vc), out, speculative);
+        traverse::<WATCHED, W>(here, local_queue(here, e, vc), out, speculative);
     }
 }
 
 /// The same where queues fit one word: `crossing` are those that can send, `passages` theirs.
-fn separable_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, passages: u64, crossing: u64) {
+fn separable_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, passages: u64, crossing: u64) {
     let mut wanted = 0u64;
     for e in each(passages) {
         let e = e as u16;
@@ -211,7 +217,7 @@ fn separable_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, p
         here.arbiters.output.granted(at, e);
         let (at, vc) = (bank(here, e), here.vc(local));
         here.arbiters.input.granted(at, vc);
-        traverse::<WATCHED, W>(here, local, out as u16, false);
+        traverse::<LOOK, W>(here, local, out as u16, false);
     }
 }
 
@@ -262,7 +268,7 @@ fn islip<const W: usize>(here: &mut Here<'_, W>, mut passages: PortSet<W>, taken
             wanted.remove(out);
             taken.insert(e);
             matched = true;
-            traverse::<true, W>(here, local_queue(here, e, vc), out, speculative);
+            traverse::<WATCHED, W>(here, local_queue(here, e, vc), out, speculative);
         }
         if !matched {
             return;
@@ -272,7 +278,7 @@ fn islip<const W: usize>(here: &mut Here<'_, W>, mut passages: PortSet<W>, taken
 
 /// iSLIP where queues fit one word: `wanted` are the outputs, [`Word::want`](super::switch::Word) the queues that
 /// can send there.
-fn islip_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, mut wanted: u64) {
+fn islip_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, mut wanted: u64) {
     let mut matched = 0u64;
     for round in 0..here.router.iterations {
         let mut offered = 0u64;
@@ -302,7 +308,7 @@ fn islip_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, mut w
             matches(here, e, out, vc as u8, round);
             matched |= 1 << e;
             wanted &= !(1 << out);
-            traverse::<WATCHED, W>(here, first as usize + usize::from(vc), out, false);
+            traverse::<LOOK, W>(here, first as usize + usize::from(vc), out, false);
         }
     }
 }
@@ -320,7 +326,7 @@ fn matches<const W: usize>(here: &mut Here<'_, W>, e: u16, out: u16, vc: u8, rou
 
 /// ST: a granted flit leaves. A speculative grant is void if the packet got no channel, or one without a credit.
 #[inline(always)]
-fn traverse<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16, speculative: bool) {
+fn traverse<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16, speculative: bool) {
     let shift = here.shift();
     let Input { phase, out_vc, .. } = here.inputs[local];
     let o = usize::from(out);
@@ -332,14 +338,14 @@ fn traverse<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, local: 
     let in_vc = (local & ((1 << shift) - 1)) as u32;
     let link = &here.sides[local >> shift << here.stride].link;
     let queue = &mut here.inputs[local];
-    let (entry, waited) = here.flow.unlink::<WATCHED>(queue, in_vc, link, &mut masks.occupied, bit);
-    if WATCHED && here.flow.journal.is_some() {
+    let (entry, waited) = here.flow.unlink::<LOOK>(queue, here.first_queue + local, in_vc, link, &mut masks.occupied, bit);
+    if LOOK == WATCHED && here.flow.journal.is_some() {
         here.flow.note(here.first_queue + local, entry, super::Moved::Left);
         here.flow.comes_from(Some((here.base + (local >> shift) as u32, in_vc as u8)));
     }
     let port = here.base + u32::from(out);
     let side = &mut here.sides[o << here.stride..];
-    if here.flow.send::<WATCHED, true>((side, here.carries), (port, out_vc), entry, here.flow.post, waited) {
+    if here.flow.send::<LOOK, true>((side, here.carries), (port, out_vc), entry, here.flow.post, waited) {
         masks.active &= !bit;
         here.inputs[local].phase = Phase::Idle;
     }

@@ -24,7 +24,7 @@ use super::network::{At, SwitchCfg, Tables};
 use super::node::Masks;
 use super::ports::{Carries, Gate, Port, stride_shift};
 use super::switch::{Arbiters, Cx, NO_TIMER, Scratch};
-use super::wires::{AGAIN, Flow, Input, Phase, Wires};
+use super::wires::{AGAIN, CHECKED, Flow, Input, Phase, UNSEEN, WATCHED, Wires};
 use super::{Join, Pipeline, PortSet, RouterCfg, switch_alloc, vc_alloc};
 use crate::kernel::Wake;
 
@@ -110,10 +110,10 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
         changed: false,
         wake: Wake::OnInput,
     };
-    match (info.flags.one_word(), here.flow.watched || info.flags.traced()) {
-        (true, false) => serve_word::<false, T, W>(&mut here, cx.tables),
-        (true, true) => serve_word::<true, T, W>(&mut here, cx.tables),
-        (false, _) => serve_words(&mut here, cx.tables),
+    if info.flags.one_word() {
+        serve_word_as_seen(&mut here, cx.tables, info.flags.traced());
+    } else {
+        serve_words(&mut here, cx.tables);
     }
     cx.changed |= here.changed;
     cx.wake = cx.wake.or(here.wake);
@@ -155,11 +155,7 @@ pub(super) fn tick_word<T: Tables<W>, const W: usize>(
         changed: false,
         wake: Wake::OnInput,
     };
-    if here.flow.watched || flags.traced() {
-        serve_word::<true, T, W>(&mut here, tables);
-    } else {
-        serve_word::<false, T, W>(&mut here, tables);
-    }
+    serve_word_as_seen(&mut here, tables, flags.traced());
     // What is blocked can only be freed by an arrival, which wakes the switch, or by a change in the switch itself.
     let heeds = here.masks[0].occupied != 0;
     flags.set_heeds(heeds);
@@ -228,25 +224,26 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
     }
 }
 
-/// The same for a switch whose queues fit one word and whose steps take a cycle at most: the words of the cycle are
+/// A switch whose queues fit one word, looked at as closely as somebody wants.
+#[inline(always)]
+fn serve_word_as_seen<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T, traced: bool) {
+    match if traced { WATCHED } else { here.flow.look } {
+        UNSEEN => serve_word::<UNSEEN, T, W>(here, tables),
+        CHECKED => serve_word::<CHECKED, T, W>(here, tables),
+        _ => serve_word::<WATCHED, T, W>(here, tables),
+    }
+}
+
+/// Serves the channels of a switch whose queues fit one word and whose steps take a cycle at most: the words of the cycle are
 /// registers of the machine.
-fn serve_word<const WATCHED: bool, T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T) {
+fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T) {
     let at = here.masks[0];
     let fresh = at.occupied & here.unicast_bits & !(at.routed | at.active);
     let mut routed = at.routed;
     let mut active = at.active & at.occupied;
     let at_once = here.pipeline.route == 0;
-    // Per wanted output, the packets that ask for a channel of it in this cycle.
-    let mut wanted = 0;
-    for local in each(fresh | routed) {
-        if fresh >> local & 1 == 1 {
-            compute_route(here, tables, local);
-            if !at_once {
-                continue;
-            }
-        }
-        let out = here.inputs[local].out_port;
-        here.scratch.word.ask(&mut wanted, out, local);
+    for local in each(fresh) {
+        compute_route(here, tables, local);
     }
     if fresh != 0 {
         here.masks[0].routed |= fresh;
@@ -256,13 +253,13 @@ fn serve_word<const WATCHED: bool, T: Tables<W>, const W: usize>(here: &mut Here
         }
     }
     if routed != 0 {
-        vc_alloc::serve_word::<WATCHED, W>(here, wanted);
+        vc_alloc::serve_word::<LOOK, W>(here, routed);
         if here.pipeline.vc_alloc == 0 {
             active |= routed & here.masks[0].active;
         }
     }
     if active != 0 {
-        switch_alloc::serve_word::<WATCHED, W>(here, active);
+        switch_alloc::serve_word::<LOOK, W>(here, active);
     }
     if routed != 0 {
         look_again(here, 0, routed);
@@ -300,12 +297,13 @@ pub(super) fn bits(words: &[u64], w: usize) -> impl Iterator<Item = usize> + use
 fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T, local: usize) {
     let shift = here.shift();
     let (port, vc) = ((local >> shift) as u16, here.vc(local) as u8);
-    let head = here.inputs[local].head as usize;
-    let route = tables.unicast(&At::new(here.sides, here.flow, here.node, port, vc), &here.flow.pool[head].flit);
     let channel = &mut here.inputs[local];
+    let at = At::new(here.sides, (here.flow.vcs, here.stride), here.node, port, vc);
+    let head = &mut here.flow.pool[channel.head as usize];
+    let route = tables.unicast(&at, &head.flit);
+    head.allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
     channel.phase = Phase::Routed;
     channel.out_port = route.port;
-    here.flow.pool[head].allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
 }
 
 /// Packets that got no channel and whose route is to be computed again go back to the start.

@@ -14,7 +14,7 @@
 //! A packet asks for channels of one output port only, so outputs are independent of each other.
 
 use super::unicast::{Here, bits, each};
-use super::wires::{AGAIN, Phase};
+use super::wires::{AGAIN, Phase, WATCHED};
 use super::{PortSet, VcAllocator};
 
 /// Serves every packet that has a route and no channel.
@@ -39,16 +39,37 @@ pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>) {
         }
         let row = usize::from(out) * words;
         match only(&here.scratch.want[row..row + words]) {
-            Some(local) => alone::<true, W>(here, out, free, local),
-            None => contest::<true, W>(here, out, free),
+            Some(local) => alone::<WATCHED, W>(here, out, free, local),
+            None => contest::<WATCHED, false, W>(here, out, free),
         }
     }
 }
 
-/// The same where queues fit one word: `wanted` has the bits of the outputs, [`Word::want`](super::switch::Word) the
-/// packets that ask for a channel there.
+/// The same where queues fit one word: `routed` has the bits of those that ask for a channel.
 #[inline]
-pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, wanted: u64) {
+pub(super) fn serve_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, routed: u64) {
+    let (mut wanted, mut contested) = (0u64, false);
+    for local in each(routed) {
+        let out = 1 << (here.inputs[local].out_port & 63);
+        contested |= wanted & out != 0;
+        wanted |= out;
+    }
+    if !contested {
+        for local in each(routed) {
+            let out = here.inputs[local].out_port;
+            let free = free_channels(here, usize::from(out));
+            if free != 0 {
+                alone::<LOOK, W>(here, out, free, local);
+            }
+        }
+        return;
+    }
+    // Per wanted output, the packets that ask for a channel of it.
+    let mut wanted = 0;
+    for local in each(routed) {
+        let out = here.inputs[local].out_port;
+        here.scratch.word.ask(&mut wanted, out, local);
+    }
     for out in each(wanted) {
         let free = free_channels(here, out);
         if free == 0 {
@@ -56,20 +77,26 @@ pub(super) fn serve_word<const WATCHED: bool, const W: usize>(here: &mut Here<'_
         }
         let want = here.scratch.word.want(out);
         if want.is_power_of_two() {
-            alone::<WATCHED, W>(here, out as u16, free, want.trailing_zeros() as usize);
+            alone::<LOOK, W>(here, out as u16, free, want.trailing_zeros() as usize);
         } else {
             here.scratch.want[out] = want;
-            contest::<WATCHED, W>(here, out as u16, free);
+            contest::<LOOK, true, W>(here, out as u16, free);
         }
     }
 }
 
-/// Several packets that want channels of one output; `want` has their bits.
-fn contest<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
+/// Words of queue bits; `ONE` says that it is one.
+#[inline(always)]
+fn words<const ONE: bool, const W: usize>(here: &Here<'_, W>) -> usize {
+    if ONE { 1 } else { here.words() }
+}
+
+/// Several packets that want channels of one output; `want` has their bits, in `ONE` word or more.
+fn contest<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
     match here.router.vc_allocator {
-        VcAllocator::Ordered => ordered::<WATCHED, W>(here, out, free),
-        VcAllocator::Separable => separable::<WATCHED, W>(here, out, free),
-        VcAllocator::Islip => islip::<WATCHED, W>(here, out, free),
+        VcAllocator::Ordered => ordered::<LOOK, ONE, W>(here, out, free),
+        VcAllocator::Separable => separable::<LOOK, ONE, W>(here, out, free),
+        VcAllocator::Islip => islip::<LOOK, ONE, W>(here, out, free),
     }
 }
 
@@ -94,11 +121,11 @@ fn number<const W: usize>(here: &Here<'_, W>, out: u16, channel: u32) -> usize {
 
 /// Gives channel `channel` (from the first point-to-point channel on) of output `out` to a queue.
 #[inline(always)]
-fn grant<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32, local: usize) {
+fn grant<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32, local: usize) {
     let vc = here.flow.vcs.set + channel as u8;
     let port = here.base + u32::from(out);
     let stride = here.stride;
-    here.flow.hold::<WATCHED>(&mut here.sides[usize::from(out) << stride..], port, vc, local as u16 + 1);
+    here.flow.hold::<LOOK>(&mut here.sides[usize::from(out) << stride..], port, vc, local as u16 + 1);
     let queue = &mut here.inputs[local];
     queue.phase = Phase::Active;
     queue.out_vc = vc;
@@ -126,7 +153,7 @@ fn only(words: &[u64]) -> Option<usize> {
 
 /// A packet that nobody competes with, which is most of them below saturation: what each allocator comes to then.
 #[inline(always)]
-fn alone<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32, local: usize) {
+fn alone<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32, local: usize) {
     let usable = free & allowed(here, local);
     if usable == 0 {
         return;
@@ -155,7 +182,7 @@ fn alone<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, 
             channel
         }
     };
-    grant::<WATCHED, W>(here, out, channel, local);
+    grant::<LOOK, W>(here, out, channel, local);
 }
 
 /// Which of the channels that offered themselves a packet accepts, and where its cursor then stands. The cursor counts
@@ -195,8 +222,8 @@ fn next_channel(mask: u32, from: u32) -> u32 {
 }
 
 /// Requesters in turn, each takes the lowest channel.
-fn ordered<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
-    let words = here.words();
+fn ordered<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
+    let words = words::<ONE, W>(here);
     let row = usize::from(out) * words;
     let at = here.base as usize + usize::from(out);
     let start = usize::from(here.arbiters.va_cursor_q[at]);
@@ -209,7 +236,7 @@ fn ordered<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16
         if usable != 0 {
             let channel = usable.trailing_zeros();
             free &= !(1 << channel);
-            grant::<WATCHED, W>(here, out, channel, local);
+            grant::<LOOK, W>(here, out, channel, local);
             here.arbiters.va_cursor_q[at] = local as u16 + 1;
         }
         last = Some(local);
@@ -217,8 +244,8 @@ fn ordered<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16
 }
 
 /// Each requester picks a channel, each channel picks a requester.
-fn separable<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
-    let words = here.words();
+fn separable<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
+    let words = words::<ONE, W>(here);
     let row = usize::from(out) * words;
     let mut picked = 0;
     for w in 0..words {
@@ -233,16 +260,16 @@ fn separable<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u
     while picked != 0 {
         let channel = picked.trailing_zeros();
         picked &= picked - 1;
-        let Some(local) = pick_requester(here, out, channel) else { continue };
-        grant::<WATCHED, W>(here, out, channel, local);
+        let Some(local) = pick_requester::<ONE, W>(here, out, channel) else { continue };
+        grant::<LOOK, W>(here, out, channel, local);
         here.inputs[local].accept_q = channel as u16 + 1;
         here.scratch.want[row + (local >> 6)] &= !(1 << (local & 63));
     }
 }
 
 /// The requester of output `out` that channel `channel` serves, of those whose offers name the channel.
-fn pick_requester<const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32) -> Option<usize> {
-    let words = here.words();
+fn pick_requester<const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32) -> Option<usize> {
+    let words = words::<ONE, W>(here);
     let row = usize::from(out) * words;
     let at = number(here, out, channel);
     let shift = here.shift();
@@ -281,8 +308,8 @@ fn pick_requester<const W: usize>(here: &mut Here<'_, W>, out: u16, channel: u32
 }
 
 /// Free channels offer themselves, requesters accept.
-fn islip<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
-    let words = here.words();
+fn islip<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, mut free: u32) {
+    let words = words::<ONE, W>(here);
     let row = usize::from(out) * words;
     let first_channel = here.first_queue + number(here, out, 0);
     for round in 0..here.router.iterations {
@@ -324,7 +351,7 @@ fn islip<const WATCHED: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, 
                 }
                 free &= !(1 << channel);
                 here.scratch.want[row + w] &= !(1 << (local & 63));
-                grant::<WATCHED, W>(here, out, channel, local);
+                grant::<LOOK, W>(here, out, channel, local);
                 matched = true;
             }
         }

@@ -81,6 +81,13 @@ impl Input {
         Input { head: NONE, tail: NONE, len: 0, out_port: 0, accept_q: 0, out_vc: 0, phase: Phase::Idle };
 }
 
+/// Nobody looks at what moves.
+pub(super) const UNSEEN: u8 = 0;
+/// Link monitors do, and the system is whole, has no journal and no links that are busy for several cycles.
+pub(super) const CHECKED: u8 = 1;
+/// Whoever there is: link monitors, the journal, parts of a divided system, waves, busy links.
+pub(super) const WATCHED: u8 = 2;
+
 /// The bit of [`Slot::allowed`] that says that route computation is asked again.
 pub(super) const AGAIN: u32 = 1 << 31;
 
@@ -190,10 +197,9 @@ pub(super) struct Flow {
     pub front: u16,
     /// Cycles after switch allocation until the flit is on the link.
     pub post: u16,
-    /// Whether anybody looks at single events everywhere, or links need more than a glance: monitors, the journal, parts
-    /// of a divided system, links that are busy for several cycles. What moves flits is compiled with and without all
-    /// that; set at the start of every cycle. Waves look at what goes on at the nodes they trace only.
-    pub(super) watched: bool,
+    /// How closely single events are looked at everywhere: [`UNSEEN`], [`CHECKED`] or [`WATCHED`]; what moves flits is
+    /// compiled for each. Set at the start of every cycle. Waves look at what goes on at the nodes they trace only.
+    pub(super) look: u8,
     /// Cycles a switch takes to process a credit.
     pub(super) credit_delay: u16,
     /// What flits did, if somebody wants to know.
@@ -300,7 +306,7 @@ impl Wires {
                 moves: 0,
                 front,
                 post,
-                watched: true,
+                look: WATCHED,
                 credit_delay: cfg.router.credit_delay,
                 drains: cfg.router.wait_for_tail_credit,
                 first_switchless_node: switches,
@@ -408,7 +414,7 @@ impl Wires {
     /// Lets the packet with owner number `owner` hold an output channel; 0 frees it.
     #[inline(always)]
     pub(super) fn hold(&mut self, port: u32, vc: u8, owner: u16) {
-        self.flow.hold::<true>(self.ports.port_mut(port), port, vc, owner);
+        self.flow.hold::<WATCHED>(self.ports.port_mut(port), port, vc, owner);
     }
 
     /// Whether a packet may start on a channel of a block's port: there is a credit, and if channels are kept until the
@@ -461,12 +467,15 @@ impl Wires {
         let q = self.queue(port, vc);
         let (occupied, bit) = self.nodes.occupancy(node, q as u32);
         let (channel, link) = (&mut self.inputs[q], self.ports.link(port));
-        if self.flow.watched {
-            let (entry, waited) = self.flow.unlink::<true>(channel, u32::from(vc), link, occupied, bit);
-            self.flow.note(q, entry, super::Moved::Left);
-            (entry, waited)
-        } else {
-            self.flow.unlink::<false>(channel, u32::from(vc), link, occupied, bit)
+        let vc = u32::from(vc);
+        match self.flow.look {
+            UNSEEN => self.flow.unlink::<UNSEEN>(channel, q, vc, link, occupied, bit),
+            CHECKED => self.flow.unlink::<CHECKED>(channel, q, vc, link, occupied, bit),
+            _ => {
+                let (entry, waited) = self.flow.unlink::<WATCHED>(channel, q, vc, link, occupied, bit);
+                self.flow.note(q, entry, super::Moved::Left);
+                (entry, waited)
+            }
         }
     }
 
@@ -490,11 +499,12 @@ impl Wires {
     #[inline(always)]
     pub(super) fn forward(&mut self, port: u32, vc: u8, entry: u32, pipeline: u16, waited: u64) {
         let side = self.ports.stretch_mut(port, 1);
-        if self.flow.watched || self.flow.seen.as_ref().is_some_and(|seen| seen.traced[port as usize]) {
-            self.flow.send::<true, false>(side, (port, vc), entry, pipeline, waited);
-        } else {
-            self.flow.send::<false, false>(side, (port, vc), entry, pipeline, waited);
-        }
+        let traced = self.flow.seen.as_ref().is_some_and(|seen| seen.traced[port as usize]);
+        match if traced { WATCHED } else { self.flow.look } {
+            UNSEEN => self.flow.send::<UNSEEN, false>(side, (port, vc), entry, pipeline, waited),
+            CHECKED => self.flow.send::<CHECKED, false>(side, (port, vc), entry, pipeline, waited),
+            _ => self.flow.send::<WATCHED, false>(side, (port, vc), entry, pipeline, waited),
+        };
     }
 
     /// The start of a cycle: commits what the channels deliver, wakes whom it reaches, and puts the awake nodes into
@@ -507,11 +517,11 @@ impl Wires {
             rng.shuffle(&mut arrivals);
             rng.shuffle(&mut returns);
         }
-        self.flow.watched = self.flow.is_watched();
-        if self.flow.watched {
-            self.deliver_watched(&arrivals, &returns);
-        } else {
-            self.deliver(&arrivals, &returns);
+        self.flow.look = self.flow.looks();
+        match self.flow.look {
+            UNSEEN => self.deliver::<UNSEEN>(&arrivals, &returns),
+            CHECKED => self.deliver::<CHECKED>(&arrivals, &returns),
+            _ => self.deliver::<WATCHED>(&arrivals, &returns),
         }
         self.flow.arrivals.recycle(now, arrivals);
         self.flow.returns.recycle(now, returns);
@@ -522,63 +532,49 @@ impl Wires {
     }
 
     /// Flits enter their queues, credits their counters, and those they reach wake.
-    fn deliver(&mut self, arrivals: &[Arrival], returns: &[Return]) {
+    fn deliver<const LOOK: u8>(&mut self, arrivals: &[Arrival], returns: &[Return]) {
         let shift = self.flow.vc_shift;
-        // The system is whole: its arenas begin at 0.
-        let (inputs, pool) = (self.inputs.items_mut(), &mut self.flow.pool[..]);
+        // Only parts of a divided system, which are watched, begin elsewhere.
+        let first = if LOOK == WATCHED { self.inputs.range().start } else { 0 };
         for &Arrival { queue, node, entry } in arrivals {
-            append(&mut inputs[queue as usize], pool, entry);
-            let (word, bit) = self.nodes.occupancy(node, queue);
+            let q = queue as usize;
+            if LOOK == WATCHED {
+                let ready = self.flow.pool[entry as usize].ready;
+                self.flow.note(q, entry, super::Moved::Entered { ready });
+            }
+            let entered = &mut self.inputs.items_mut()[q - first];
+            append(entered, &mut self.flow.pool, entry);
+            if LOOK != UNSEEN
+                && let Some(monitor) = &mut self.flow.monitor
+                && (LOOK == CHECKED || self.flow.home.contains(&self.ports.link(queue >> shift).to_port))
+            {
+                monitor.flit_arrived(q, entered);
+            }
+            let place = if LOOK == WATCHED { self.nodes.place(node) } else { node as usize };
+            let (word, bit) = self.nodes.occupancy_at(place, queue);
             *word |= bit;
-            self.wake.insert(node);
+            self.wake.insert_at(place);
         }
         for back in returns {
             let port = back.queue >> shift;
-            self.ports.credit(back.queue as usize);
-            let flags = self.nodes[back.node as usize].flags;
+            let (link, out) = self.ports.credit(back.queue as usize);
+            if LOOK != UNSEEN
+                && let Some(monitor) = &mut self.flow.monitor
+            {
+                let vc = back.queue & ((1 << shift) - 1);
+                if LOOK == CHECKED || self.flow.home.contains(&link.to_port) {
+                    monitor.credit_arrived(back.queue as usize, out, (link.to_port << shift | vc) as usize);
+                } else {
+                    super::monitor::Monitor::credit_crossed(back.queue as usize, out);
+                }
+            }
+            let place = if LOOK == WATCHED { self.nodes.place(back.node) } else { back.node as usize };
+            let flags = self.nodes.at(place).flags;
             if flags.heeds() {
-                self.wake.insert(back.node);
+                self.wake.insert_at(place);
             }
             if flags.traced()
                 && let Some(seen) = &mut self.flow.seen
-                && seen.traced[port as usize]
-            {
-                seen.channels.push(back.queue);
-            }
-        }
-    }
-
-    /// The same where somebody looks at it.
-    fn deliver_watched(&mut self, arrivals: &[Arrival], returns: &[Return]) {
-        let shift = self.flow.vc_shift;
-        let channel_bits = (1 << shift) - 1;
-        for &Arrival { queue, node, entry } in arrivals {
-            if let Some(monitor) = &mut self.flow.monitor {
-                let link = self.ports.link(queue >> shift);
-                if self.flow.home.contains(&link.to_port) {
-                    monitor.flit_arrived((link.to_port << shift | queue & channel_bits) as usize);
-                }
-            }
-            let ready = self.flow.pool[entry as usize].ready;
-            self.flow.note(queue as usize, entry, super::Moved::Entered { ready });
-            append(&mut self.inputs[queue as usize], &mut self.flow.pool, entry);
-            self.occupy(node, queue as usize);
-            self.wake.insert(node);
-        }
-        for back in returns {
-            let port = back.queue >> shift;
-            self.ports.credit(back.queue as usize);
-            if self.nodes[back.node as usize].flags.heeds() {
-                self.wake.insert(back.node);
-            }
-            if let Some(monitor) = &mut self.flow.monitor {
-                if self.flow.home.contains(&self.ports.link(port).to_port) {
-                    monitor.credit_arrived(back.queue as usize, &self.inputs, &self.ports, shift);
-                } else {
-                    super::monitor::Monitor::credit_crossed(back.queue as usize, &self.ports);
-                }
-            }
-            if let Some(seen) = &mut self.flow.seen
                 && seen.traced[port as usize]
             {
                 seen.channels.push(back.queue);
@@ -594,18 +590,21 @@ impl Wires {
     }
 
     /// Books a node's answer.
-    #[inline]
+    #[inline(always)]
     pub(super) fn book(&mut self, node: u32, wake: Wake) {
         match wake {
             Wake::OnInput => {}
             Wake::Next => self.wake.insert(node),
-            Wake::At(cycle) => {
-                if cycle <= self.flow.now + 1 {
-                    self.wake.insert(node);
-                } else {
-                    self.alarms.set(self.flow.now, cycle, node);
-                }
-            }
+            Wake::At(cycle) => self.book_at(node, cycle),
+        }
+    }
+
+    /// Books a node's wish to be woken in a cycle.
+    fn book_at(&mut self, node: u32, cycle: Cycle) {
+        if cycle <= self.flow.now + 1 {
+            self.wake.insert(node);
+        } else {
+            self.alarms.set(self.flow.now, cycle, node);
         }
     }
 
@@ -715,12 +714,13 @@ impl Flow {
     }
 
     /// Takes the flit at the head of an input queue out and sends its credit back; the flit stays in the pool, where it
-    /// is the caller's. `vc` and `link` are those of the queue, `occupied` the word with its occupancy bit, `bit` that
-    /// bit. Returns the entry and how many cycles the flit stood at the head although it was ready.
+    /// is the caller's. `q` is the number of the queue, `vc` and `link` are its, `occupied` is the word with its occupancy
+    /// bit, `bit` that bit. Returns the entry and how many cycles the flit stood at the head although it was ready.
     #[inline(always)]
-    pub fn unlink<const WATCHED: bool>(
+    pub fn unlink<const LOOK: u8>(
         &mut self,
         channel: &mut Input,
+        q: usize,
         vc: u32,
         link: &Link,
         occupied: &mut u64,
@@ -743,10 +743,10 @@ impl Flow {
             let upstream = (link.to_port << self.vc_shift) + vc;
             let back = Return { queue: upstream, node: link.to_node };
             let delay = u64::from(link.back);
-            if !WATCHED || self.home.contains(&link.to_port) {
+            if LOOK != WATCHED || self.home.contains(&link.to_port) {
                 self.returns.push(self.now, delay, back);
-                if WATCHED && let Some(monitor) = &mut self.monitor {
-                    monitor.credit_sent(upstream as usize);
+                if LOOK != UNSEEN && let Some(monitor) = &mut self.monitor {
+                    monitor.credit_sent(q);
                 }
             } else {
                 self.crossings.push(Crossing::Credit(self.now + delay, back));
@@ -760,7 +760,7 @@ impl Flow {
     /// records are `side`. Where packets are `HELD` to a channel, a tail frees it: now, or when its credit is back. Returns
     /// whether it is a tail.
     #[inline(always)]
-    pub fn send<const WATCHED: bool, const HELD: bool>(
+    pub fn send<const LOOK: u8, const HELD: bool>(
         &mut self,
         (side, carries): (&mut [Port], &mut Carries),
         (port, vc): (u32, u8),
@@ -780,17 +780,23 @@ impl Flow {
         let side = &mut side[0];
         side.gate.credit &= !(u32::from(spent) << vc);
         side.gate.free |= u32::from(leaves && !self.drains) << vc;
-        side.count(port, vc < self.vcs.set, flit.tag.head(), waited, carries);
+        // What holds channels is point-to-point.
+        let set = !HELD && vc < self.vcs.set;
+        side.count(port, set, flit.tag.head(), waited, carries);
         let link = &side.link;
         let delay = u64::from(pipeline) + u64::from(link.ahead);
-        let ready = self.now + delay + self.stay(vc, link.to_node);
+        let ready = self.now + delay + if HELD { 0 } else { self.stay(vc, link.to_node) };
         self.pool[entry as usize] = Slot::new(flit, ready);
         let queue = (link.to_port << self.vc_shift) + u32::from(vc);
         let arrival = Arrival { queue, node: link.to_node, entry };
-        if WATCHED {
+        if LOOK == WATCHED {
             self.send_watched(link, (port, vc), delay, arrival, flit);
         } else {
             self.arrivals.push(self.now, delay, arrival);
+            if LOOK == CHECKED && let Some(monitor) = &mut self.monitor {
+                monitor.flit_sent((port << self.vc_shift | u32::from(vc)) as usize, &flit);
+                monitor.flit_under_way(queue as usize);
+            }
         }
         flit.tag.tail()
     }
@@ -812,7 +818,10 @@ impl Flow {
             busy.until = self.now + u64::from(busy.cycles_per_flit);
         }
         if let Some(monitor) = &mut self.monitor {
-            monitor.flit_sent(channel as usize, &flit, here);
+            monitor.flit_sent(channel as usize, &flit);
+            if here {
+                monitor.flit_under_way(arrival.queue as usize);
+            }
         }
         if let Some(seen) = &mut self.seen
             && seen.traced[port as usize]
@@ -825,11 +834,11 @@ impl Flow {
 
     /// Lets the packet with owner number `owner` hold channel `vc` of system-wide port `port`; 0 frees it.
     #[inline(always)]
-    pub fn hold<const WATCHED: bool>(&mut self, side: &mut [Port], port: u32, vc: u8, owner: u16) {
+    pub fn hold<const LOOK: u8>(&mut self, side: &mut [Port], port: u32, vc: u8, owner: u16) {
         channel_mut(side, vc).owner = owner;
         let gate = &mut side[0].gate;
         gate.free = gate.free & !(1 << vc) | u32::from(owner == 0) << vc;
-        if WATCHED
+        if LOOK == WATCHED
             && let Some(seen) = &mut self.seen
             && seen.traced[port as usize]
         {
@@ -837,10 +846,16 @@ impl Flow {
         }
     }
 
-    /// Whether anybody looks at single events; see [`Flow::watched`].
-    fn is_watched(&self) -> bool {
+    /// How closely single events are looked at; see [`Flow::look`].
+    fn looks(&self) -> u8 {
         let whole = self.home.start == 0 && self.home.end == self.ports;
-        self.monitor.is_some() || self.journal.is_some() || self.busy.len() > 0 || !whole
+        if self.journal.is_some() || self.busy.len() > 0 || !whole {
+            WATCHED
+        } else if self.monitor.is_some() {
+            CHECKED
+        } else {
+            UNSEEN
+        }
     }
 
     /// Whether a port's link can take a flit in this cycle; or else from when on.

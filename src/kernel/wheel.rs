@@ -40,11 +40,12 @@ impl<T> Wheel<T> {
         debug_assert!(delay >= 1, "a channel needs a latency of at least one cycle: send with delay >= 1");
         debug_assert!(delay <= self.mask, "delay {delay} is beyond the horizon {}: build the wheel longer", self.mask);
         let slot = &mut self.slots[((now + delay) & self.mask) as usize];
-        if slot.len() == slot.capacity() {
-            grow(slot);
-        }
-        slot.push(item);
         self.under_way += 1;
+        if slot.len() < slot.capacity() {
+            slot.push(item);
+        } else {
+            grow(slot, item);
+        }
     }
 
     /// Takes out what arrives in cycle `now`; give the emptied vector back with [`Wheel::recycle`].
@@ -94,8 +95,10 @@ impl<T> Wheel<T> {
 
 /// Makes room for as many items as there are, and for a handful at first: a cycle in which one arrives has mostly more.
 #[cold]
-fn grow<T>(slot: &mut Vec<T>) {
+#[inline(never)]
+fn grow<T>(slot: &mut Vec<T>, item: T) {
     slot.reserve_exact(slot.len().max(32));
+    slot.push(item);
 }
 
 #[cfg(test)]

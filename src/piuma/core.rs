@@ -935,17 +935,19 @@ mod tests {
             Memory::new(MemoryCfg { bandwidth: Some(32), scale: 1, read_latency: 0, write_latency: 0 }.into());
         let grants: Vec<bool> = (1_000_000..1_000_006).map(|now| memory.grant(now)).collect();
         assert_eq!(grants, [true, true, false, true, false, true]);
-        // What a fast one earns in so many cycles does not fit 64 bits.
-        let (bandwidth, scale) = (Some(51_200_000_000), 1_000_000_000);
-        let cfg = MemoryCfg { bandwidth, scale, read_latency: 0, write_latency: 0 };
-        let begin = [0, 1 << 29, 1 << 40];
-        let grants = begin.map(|begin| {
+        // What one earns while it rests may not fit 64 bits: what is left of it after 2^64 is nothing here, or as good as
+        // nothing. Three words in four cycles, and the rested one.
+        let cfg = MemoryCfg { bandwidth: Some(3 << 38), scale: 1 << 34, read_latency: 0, write_latency: 0 };
+        let grants = [1 << 10, 1 << 26, (1 << 26) + 1, 1 << 40].map(|rest| {
             let mut memory = Memory::new(cfg.into());
-            (begin..begin + 1000).map(|now| memory.grant(now)).collect::<Vec<_>>()
+            let busy = (0..1000).filter(|&now| memory.grant(now)).count();
+            assert_eq!(busy, 751);
+            (1000 + rest..2000 + rest).map(|now| memory.grant(now)).collect::<Vec<_>>()
         });
-        assert_eq!(grants[0], grants[1]);
-        assert_eq!(grants[0], grants[2]);
-        assert_eq!(grants[0].iter().filter(|&&granted| granted).count(), 801, "0.8 words a cycle, and the rested one");
+        for rested in &grants {
+            assert_eq!(rested.iter().filter(|&&granted| granted).count(), 751);
+            assert_eq!(rested, &grants[0]);
+        }
     }
 
     #[test]

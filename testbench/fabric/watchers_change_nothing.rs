@@ -3,10 +3,11 @@
 //! W-VCD-2).
 
 use watershed::fabric::arbiter::Policy;
-use watershed::fabric::topology::{Layout, Mesh};
+use watershed::fabric::topology::{HyperX, Layout, Mesh, Wiring};
 use watershed::fabric::traffic::{SourceCfg, Target};
 use watershed::fabric::{NodeKind, Pipeline, RouterCfg, Step, SwitchAllocator, SwitchCfg, VcAllocator};
 use watershed::kernel::Rng;
+use watershed::probe::diff::{DiffOptions, diff};
 use watershed::probe::{MemoryFile, Period, Selection, Tracer, VcdSink};
 
 use crate::order_of_evaluation::{history, random};
@@ -137,4 +138,26 @@ fn the_wave_of_one_switch_is_the_same_whoever_else_looks_on() {
     }
     // Some of them are hardly loaded.
     assert!(lines > 24 * 200, "{lines} lines");
+}
+
+#[test]
+fn the_wave_of_one_wide_switch_is_the_same_whatever_its_neighbours_show() {
+    // Two switches of three words of queues, with an end point at every port but one.
+    let layout = HyperX { size: vec![2], concentration: 33, wiring: Wiring::default() }.layout(&common(4, 1, 1));
+    assert_eq!(widest(&layout), 34);
+    let folder = tempfile::tempdir().expect("a folder");
+    for case in 0..12 {
+        let [first, second, both] = ["**.s0.switch.in*.**", "**.s1.switch.in*.**", "**.switch.in*.**"].map(|glob| {
+            let path = folder.path().join(format!("{}.vcd", glob.replace('*', "")));
+            std::fs::write(&path, wave(network(&layout, 34, 8000 + case, false), glob)).expect("it is written");
+            path
+        });
+        for one in [first, second] {
+            let found = diff(&one, &both, &DiffOptions::default()).expect("both can be read");
+            let at = format!("seed {}, case {case}, {}", seed(), one.display());
+            assert!(found.compared > 34 && found.steps > 100, "{at}: {} signals, {} steps", found.compared, found.steps);
+            assert!(found.only_in_a.is_empty() && found.redeclared.is_empty(), "{at}");
+            assert!(found.first.is_none(), "{at}: {:?}", found.first);
+        }
+    }
 }

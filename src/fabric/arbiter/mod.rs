@@ -53,7 +53,7 @@ impl<const W: usize> Bank<W> {
     }
 
     /// The requester that arbiter `arbiter` would serve.
-    #[inline]
+    #[inline(always)]
     pub fn pick(&self, arbiter: usize, requests: &PortSet<W>) -> Option<u16> {
         match self.policy {
             Policy::RoundRobin => self.cursors.pick(arbiter, requests),
@@ -63,7 +63,7 @@ impl<const W: usize> Bank<W> {
     }
 
     /// Tells the arbiter that `winner` was served.
-    #[inline]
+    #[inline(always)]
     pub fn granted(&mut self, arbiter: usize, winner: u16) {
         match self.policy {
             Policy::RoundRobin => self.cursors.granted(arbiter, winner),

@@ -13,12 +13,12 @@ impl RoundRobin {
         RoundRobin { cursor_q: vec![0; count] }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn pick<const W: usize>(&self, arbiter: usize, requests: &PortSet<W>) -> Option<u16> {
         requests.next_from(self.cursor_q[arbiter])
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn granted(&mut self, arbiter: usize, winner: u16) {
         // The cursor may stand one behind the last requester: the search then wraps.
         self.cursor_q[arbiter] = winner + 1;
