@@ -18,46 +18,48 @@ use super::ports::{Output, Ports};
 use super::wires::Input;
 use std::ops::Range;
 
-/// What is known of the link into an input queue: 4 bytes, so that the queues of a port are not many lines of the cache.
+/// What is known of the link into an input queue: 6 bytes, so that the queues of a port are not many lines of the cache.
 #[derive(Clone, Copy, Debug, Default)]
 struct Watch {
     /// Flits on their way to the queue, and credits on their way back from it.
     under_way: u16,
     /// Flits that have arrived and whose credits have not been sent back.
     buffered: u16,
+    /// Whether the head of a packet has been sent and its tail has not.
+    in_packet: bool,
 }
 
-/// Counters of every input queue, and whether a packet is under way on every output channel; both indexed alike.
+/// Counters of every input queue of a part of a system.
 #[derive(Clone, Debug)]
 pub(super) struct Monitor {
     watches: Arena<Watch>,
-    in_packet: Arena<bool>,
+    /// Of a divided system: whether a packet is under way on an output channel that leads into another part.
+    leaving: Arena<bool>,
 }
 
 impl Monitor {
-    /// For the queues, and the channels of the same ports, with these numbers, at rest.
-    pub fn new(channels: Range<usize>) -> Monitor {
+    /// For the queues, and the channels of the same ports, with these numbers, at rest; those of a whole system or of a
+    /// part of a divided one.
+    pub fn new(channels: Range<usize>, divided: bool) -> Monitor {
         let (from, count) = (channels.start, channels.len());
         Monitor {
             watches: Arena::new(from, vec![Watch::default(); count]),
-            in_packet: Arena::new(from, vec![false; count]),
+            leaving: Arena::new(from, vec![false; if divided { count } else { 0 }]),
         }
     }
 
-    /// A flit leaves on a channel.
+    /// A flit leaves on a channel to a queue of the same part.
     #[inline]
-    pub fn flit_sent(&mut self, channel: usize, flit: &Flit) {
-        let in_packet = &mut self.in_packet[channel];
-        if flit.tag.head() == *in_packet {
-            out_of_order(channel, flit, *in_packet);
-        }
-        *in_packet = !flit.tag.tail();
+    pub fn flit_sent(&mut self, channel: usize, queue: usize, flit: &Flit) {
+        let watch = &mut self.watches[queue];
+        watch.under_way += 1;
+        in_order(channel, &mut watch.in_packet, flit);
     }
 
-    /// It goes to a queue of the same part of the system. What goes to other parts is only counted there.
+    /// A flit leaves on a channel to another part of the system; it is only counted there.
     #[inline]
-    pub fn flit_under_way(&mut self, queue: usize) {
-        self.watches[queue].under_way += 1;
+    pub fn flit_left(&mut self, channel: usize, flit: &Flit) {
+        in_order(channel, &mut self.leaving[channel], flit);
     }
 
     /// A flit has entered the queue that a link of the same part leads to.
@@ -106,6 +108,15 @@ impl Monitor {
     }
 }
 
+/// No head between head and tail, no body before a head.
+#[inline]
+fn in_order(channel: usize, in_packet: &mut bool, flit: &Flit) {
+    if flit.tag.head() == *in_packet {
+        out_of_order(channel, flit, *in_packet);
+    }
+    *in_packet = !flit.tag.tail();
+}
+
 #[cold]
 #[inline(never)]
 fn out_of_order(channel: usize, flit: &Flit, in_packet: bool) -> ! {
@@ -125,7 +136,7 @@ fn miscounted(queue: usize, watch: Watch, len: u16) -> ! {
 
 #[cold]
 #[inline(never)]
-fn unbalanced(channel: usize, out: Output, Watch { under_way, buffered }: Watch) -> ! {
+fn unbalanced(channel: usize, out: Output, Watch { under_way, buffered, .. }: Watch) -> ! {
     let Output { credits: held, depth, .. } = out;
     panic!(
         "channel {channel}: {held} credits held + {under_way} flits and credits under way + {buffered} flits buffered is not the depth {depth}"
@@ -151,7 +162,7 @@ mod tests {
             side[0].link = Link { to_port: to, to_node: to, ahead: 2, back: 2 };
             *channel_mut(side, 0) = Output { credits: 4, depth: 4, owner: 0 };
         }
-        Pair { monitor: Monitor::new(0..2), inputs: Arena::new(0, vec![Input::IDLE; 2]), ports }
+        Pair { monitor: Monitor::new(0..2, false), inputs: Arena::new(0, vec![Input::IDLE; 2]), ports }
     }
 
     impl Pair {
@@ -161,8 +172,7 @@ mod tests {
 
         fn send(&mut self, flit: &Flit) {
             *self.credits() -= 1;
-            self.monitor.flit_sent(0, flit);
-            self.monitor.flit_under_way(1);
+            self.monitor.flit_sent(0, 1, flit);
         }
 
         fn arrive(&mut self) {
@@ -249,6 +259,15 @@ mod tests {
         let mut pair = pair();
         pair.send(&Flit::part(0, 0, 8, 0, 3, 0));
         pair.send(&Flit::part(0, 0, 9, 0, 3, 0));
+    }
+
+    #[test]
+    #[should_panic(expected = "channel 5: a head flit (seq 9) while another packet is under way")]
+    fn a_second_packet_on_a_channel_into_another_part_is_caught() {
+        let mut monitor = Monitor::new(4..8, true);
+        monitor.flit_left(5, &Flit::part(0, 0, 8, 0, 3, 0));
+        monitor.flit_left(6, &Flit::part(0, 0, 9, 0, 3, 0));
+        monitor.flit_left(5, &Flit::part(0, 0, 9, 0, 3, 0));
     }
 
     #[test]

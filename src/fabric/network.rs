@@ -209,7 +209,7 @@ pub struct Network<T, J, B, E, const W: usize> {
     /// The family's tables; constant while a cycle runs.
     pub tables: T,
     pub(super) switches: u32,
-    pub(super) waves: Option<Waves>,
+    pub(super) waves: Option<Box<Waves>>,
     vc_names: Vec<String>,
     pub(super) alive_until: Cycle,
     pub(super) division: Division,
@@ -609,7 +609,7 @@ where
         if !self.others.is_empty() {
             return self.step_parts(end);
         }
-        let recording = self.waves.as_ref().is_some_and(Waves::is_due);
+        let recording = self.waves.as_ref().is_some_and(|waves| waves.is_due());
         let mut next = self.first.wires.flow.now;
         if !self.evaluation.no_skip && !recording && self.first.wires.wake.is_empty() {
             match self.first.wires.next_event() {
@@ -1034,7 +1034,8 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
                 wake: Wake::OnInput,
             })
         } else {
-            let mut io = Io { wires: &mut self.wires, node, sent: 0 };
+            let base = self.wires.port(node, 0);
+            let mut io = Io { wires: &mut self.wires, node, base, sent: 0 };
             let block = (node - common.switches) as usize;
             if block < self.bumps.len() {
                 self.bumps[block].tick(&mut io, common.tables)

@@ -194,6 +194,7 @@ fn separable<const W: usize>(here: &mut Here<'_, W>, passages: &PortSet<W>, take
         here.arbiters.input.granted(at, u16::from(vc));
         taken.insert(e);
         traverse::<WATCHED, W>(here, local_queue(here, e, vc), out, speculative);
+        here.taken_out.insert(out);
     }
 }
 
@@ -269,6 +270,7 @@ fn islip<const W: usize>(here: &mut Here<'_, W>, mut passages: PortSet<W>, taken
             taken.insert(e);
             matched = true;
             traverse::<WATCHED, W>(here, local_queue(here, e, vc), out, speculative);
+            here.taken_out.insert(out);
         }
         if !matched {
             return;
@@ -349,6 +351,5 @@ fn traverse<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, local: usize
         masks.active &= !bit;
         here.inputs[local].phase = Phase::Idle;
     }
-    here.taken_out.insert(out);
     here.changed = true;
 }

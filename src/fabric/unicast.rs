@@ -271,7 +271,8 @@ fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(here: &mut Here<'_, 
 pub(super) fn each(mut rest: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         (rest != 0).then(|| {
-            let bit = rest.trailing_zeros() as usize;
+            // The mask changes nothing, but says to the compiler that the number is below 64.
+            let bit = rest.trailing_zeros() as usize & 63;
             rest &= rest - 1;
             bit
         })

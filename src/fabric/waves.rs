@@ -17,7 +17,7 @@ use super::network::Network;
 use super::ports::NONE;
 use super::wires::Seen;
 use super::{Block, Flit, Join, Tables};
-use crate::kernel::Cycle;
+use crate::kernel::{Cycle, WakeSet};
 use crate::probe::{EnumTable, NodeHandle, Scope, TraceError, Tracer};
 
 /// What one view shows.
@@ -53,7 +53,9 @@ pub(super) struct Waves {
     occupied_before: Vec<u64>,
     /// The first of these words of each node.
     first_word: Vec<usize>,
-    due: Vec<u32>,
+    /// Views to be shown in this cycle, as a set and in order.
+    due: WakeSet,
+    in_order: Vec<u32>,
     last_awake: Vec<u32>,
     /// Whether an output register that was shown must be seen empty.
     sent: bool,
@@ -106,7 +108,8 @@ where
             looked: Vec::new(),
             occupied_before: vec![0; words],
             first_word,
-            due: Vec::new(),
+            due: WakeSet::new(0),
+            in_order: Vec::new(),
             last_awake: Vec::new(),
             sent: false,
         };
@@ -114,7 +117,8 @@ where
             self.declare(&mut waves, node);
         }
         waves.tracer.start()?;
-        self.waves = Some(waves);
+        waves.due = WakeSet::new(waves.views.len());
+        self.waves = Some(Box::new(waves));
         Ok(())
     }
 
@@ -189,10 +193,10 @@ where
 
     fn sample_views(&mut self) {
         let Some(mut waves) = self.waves.take() else { return };
-        let mut due = std::mem::take(&mut waves.due);
+        let due = &mut waves.due;
         let mut add = |view: u32| {
             if view != NO_VIEW {
-                due.push(view);
+                due.insert(view);
             }
         };
         // Registers change where somebody is awake or was a cycle ago. Of a few nodes all are looked at, which shows the same.
@@ -225,15 +229,13 @@ where
             seen.sent.clear();
             waves.sent = !seen.sent_before.is_empty();
         }
-        due.sort_unstable();
-        due.dedup();
         let now = self.first.wires.flow.now;
-        for &view in &due {
+        waves.due.drain_into(&mut waves.in_order);
+        for &view in &waves.in_order {
             let (handle, view) = waves.views[view as usize];
             waves.tracer.sample(handle, now, |scope| self.probe(view, scope));
         }
-        due.clear();
-        waves.due = due;
+        waves.in_order.clear();
         for node in looked.drain(..) {
             let before = &mut waves.occupied_before[waves.first_word[node as usize]..];
             for (masks, before) in self.first.wires.nodes.masks(node).iter().zip(before) {

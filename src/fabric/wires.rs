@@ -361,7 +361,8 @@ impl Wires {
             }
             if cfg.monitors {
                 for wires in &mut parts {
-                    wires.flow.monitor = Some(Box::new(super::monitor::Monitor::new(wires.inputs.range())));
+                    let monitor = super::monitor::Monitor::new(wires.inputs.range(), division.len() > 1);
+                    wires.flow.monitor = Some(Box::new(monitor));
                 }
             }
             parts
@@ -794,8 +795,8 @@ impl Flow {
         } else {
             self.arrivals.push(self.now, delay, arrival);
             if LOOK == CHECKED && let Some(monitor) = &mut self.monitor {
-                monitor.flit_sent((port << self.vc_shift | u32::from(vc)) as usize, &flit);
-                monitor.flit_under_way(queue as usize);
+                let channel = port << self.vc_shift | u32::from(vc);
+                monitor.flit_sent(channel as usize, queue as usize, &flit);
             }
         }
         flit.tag.tail()
@@ -818,9 +819,10 @@ impl Flow {
             busy.until = self.now + u64::from(busy.cycles_per_flit);
         }
         if let Some(monitor) = &mut self.monitor {
-            monitor.flit_sent(channel as usize, &flit);
             if here {
-                monitor.flit_under_way(arrival.queue as usize);
+                monitor.flit_sent(channel as usize, arrival.queue as usize, &flit);
+            } else {
+                monitor.flit_left(channel as usize, &flit);
             }
         }
         if let Some(seen) = &mut self.seen
@@ -882,10 +884,18 @@ fn channel_mask(shift: u32) -> u64 {
 pub struct Io<'a> {
     pub(super) wires: &'a mut Wires,
     pub(super) node: u32,
+    /// System-wide number of its port 0.
+    pub(super) base: u32,
     pub(super) sent: u8,
 }
 
 impl Io<'_> {
+    /// The system-wide number of a port.
+    #[inline]
+    fn port(&self, port: u16) -> u32 {
+        self.base + u32::from(port)
+    }
+
     /// The present cycle.
     #[inline]
     pub fn now(&self) -> Cycle {
@@ -901,14 +911,14 @@ impl Io<'_> {
     /// The flit at the head of an input queue.
     #[inline]
     pub fn head(&self, port: u16, vc: u8) -> Option<Flit> {
-        let q = self.wires.queue(self.wires.port(self.node, port), vc);
+        let q = self.wires.queue(self.port(port), vc);
         self.wires.head(q).map(|(flit, _)| flit)
     }
 
     /// How many flits are queued at an input.
     #[inline]
     pub fn queued(&self, port: u16, vc: u8) -> usize {
-        usize::from(self.wires.inputs[self.wires.queue(self.wires.port(self.node, port), vc)].len)
+        usize::from(self.wires.inputs[self.wires.queue(self.port(port), vc)].len)
     }
 
     /// Takes the flit at the head of an input queue; its credit travels back.
@@ -917,7 +927,7 @@ impl Io<'_> {
     /// In debug builds, if the queue is empty.
     #[inline]
     pub fn take(&mut self, port: u16, vc: u8) -> Flit {
-        let port = self.wires.port(self.node, port);
+        let port = self.port(port);
         self.wires.served[usize::from(!self.wires.flow.vcs.is_set(vc))] += 1;
         self.wires.pop(self.node, port, vc).0
     }
@@ -925,7 +935,7 @@ impl Io<'_> {
     /// Whether a flit can be sent in this cycle: a credit is there, the link is free, and this port has not sent yet.
     #[inline(always)]
     pub fn can_send(&self, port: u16, vc: u8) -> bool {
-        let at = self.wires.port(self.node, port);
+        let at = self.port(port);
         self.sent >> port & 1 == 0
             && channel(self.wires.ports.port(at), vc).credits > 0
             && self.wires.is_free(at).is_ok()
@@ -941,7 +951,7 @@ impl Io<'_> {
     /// Whether the credits of a channel let a packet start, whatever else its port does in this cycle.
     #[inline]
     pub fn has_room(&self, port: u16, vc: u8) -> bool {
-        self.wires.may_start(self.wires.port(self.node, port), vc)
+        self.wires.may_start(self.port(port), vc)
     }
 
     /// The channels of an input port on which something is queued, a bit each.
@@ -963,13 +973,13 @@ impl Io<'_> {
     /// From when on the link of a port is free again, if it is busy.
     #[inline]
     pub fn busy_until(&self, port: u16) -> Option<Cycle> {
-        self.wires.is_free(self.wires.port(self.node, port)).err()
+        self.wires.is_free(self.port(port)).err()
     }
 
     /// Credits of an output channel.
     #[inline]
     pub fn credits(&self, port: u16, vc: u8) -> u16 {
-        channel(self.wires.ports.port(self.wires.port(self.node, port)), vc).credits
+        channel(self.wires.ports.port(self.port(port)), vc).credits
     }
 
     /// Sends a flit.
@@ -980,7 +990,7 @@ impl Io<'_> {
     pub fn send(&mut self, port: u16, vc: u8, flit: Flit) {
         assert!(self.can_send(port, vc), "port {port} cannot send on channel {vc} now: ask can_send() first");
         self.sent |= 1 << port;
-        let port = self.wires.port(self.node, port);
+        let port = self.port(port);
         self.wires.flow.comes_from(None);
         self.wires.send(port, vc, flit, 0, 0);
         self.wires.served[usize::from(!self.wires.flow.vcs.is_set(vc))] += 1;

@@ -585,11 +585,12 @@ impl Sampling<'_> {
         let signal = self.next(name, width);
         if let Some(slot) = self.slots.get_mut(signal as usize) {
             let (unknown, value) = (value.is_none(), value.unwrap_or(0) & mask(width));
-            if slot.value != value || slot.unknown != unknown {
-                slot.value = value;
-                slot.unknown = unknown;
-                self.changed.push(signal);
-            }
+            // Whether a signal changed cannot be foreseen: noted in any case, and taken back without a branch.
+            let same = (slot.value == value) & (slot.unknown == unknown);
+            slot.value = value;
+            slot.unknown = unknown;
+            self.changed.push(signal);
+            self.changed.truncate(self.changed.len() - usize::from(same));
         }
     }
 

@@ -134,23 +134,20 @@ impl VcdSink {
     #[inline]
     fn change(&mut self, signal: SignalId, values: Values<'_>) {
         let (width, value) = values.get(signal);
+        let code = self.codes[signal as usize];
         match value {
-            Value::Bits(bits) if width == 1 => self.buffer.push(b'0' + (bits & 1) as u8),
-            Value::Bits(bits) => {
-                self.buffer.push(b'b');
-                push_binary(&mut self.buffer, bits);
-                self.buffer.push(b' ');
+            Value::Bits(bits) => push_line(&mut self.buffer, width, bits, code),
+            Value::Unknown => {
+                self.buffer.extend_from_slice(if width == 1 { b"x" } else { b"bx " });
+                self.buffer.extend_from_slice(code.line());
             }
-            Value::Unknown if width == 1 => self.buffer.push(b'x'),
-            Value::Unknown => self.buffer.extend_from_slice(b"bx "),
             Value::Wide(words) => {
                 self.buffer.push(b'b');
                 push_wide(&mut self.buffer, width, words);
                 self.buffer.push(b' ');
+                self.buffer.extend_from_slice(code.line());
             }
         }
-        self.codes[signal as usize].push_to(&mut self.buffer);
-        self.buffer.push(b'\n');
     }
 
     fn spill(&mut self) -> io::Result<()> {
@@ -282,25 +279,25 @@ pub(super) fn word(name: &str) -> String {
     if word.is_empty() { "_".to_owned() } else { word }
 }
 
-/// A signal's identifier code, ready to be copied.
+/// The identifier code of a signal, and the end of its line.
 #[derive(Debug, Clone, Copy)]
 struct Code {
-    text: [u8; 7],
+    text: [u8; 8],
     len: u8,
 }
 
 impl Code {
     /// The same text as [`vcd::IdCode`] shows.
     fn new(signal: SignalId) -> Code {
-        let text = vcd::IdCode::from(signal).to_string();
-        let mut code = Code { text: [0; 7], len: text.len() as u8 };
-        code.text[..text.len()].copy_from_slice(text.as_bytes());
+        let line = format!("{}\n", vcd::IdCode::from(signal));
+        let mut code = Code { text: [0; 8], len: line.len() as u8 };
+        code.text[..line.len()].copy_from_slice(line.as_bytes());
         code
     }
 
     #[inline]
-    fn push_to(self, buffer: &mut Vec<u8>) {
-        buffer.extend_from_slice(&self.text[..usize::from(self.len)]);
+    fn line(&self) -> &[u8] {
+        &self.text[..usize::from(self.len)]
     }
 }
 
@@ -320,6 +317,30 @@ static BYTE_TEXT: [[u8; 8]; 256] = {
     }
     table
 };
+
+/// The longest line of a signal of at most 64 bits: `b`, its digits, a space, its code and the end of the line.
+const LINE: usize = 1 + 64 + 1 + 8;
+
+/// The line of a change of at most 64 bits. Pieces of fixed length are laid one over the end of the other where they are
+/// to stand, and what is left over at the end is dropped: a run writes tens of lines in every cycle, no two of one length.
+#[inline]
+fn push_line(buffer: &mut Vec<u8>, width: u32, bits: u64, code: Code) {
+    let at = buffer.len();
+    buffer.extend_from_slice(&[b'b'; LINE]);
+    let line = &mut buffer[at..at + LINE];
+    // A signal of one bit has neither the letter nor the space.
+    let wide = usize::from(width > 1);
+    let count = (64 - bits.leading_zeros()).max(1);
+    let mut rest = bits << (64 - count);
+    for place in 0..if count <= 16 { 2 } else { 8 } {
+        line[wide + place * 8..][..8].copy_from_slice(&BYTE_TEXT[(rest >> 56) as usize]);
+        rest <<= 8;
+    }
+    let end = wide + count as usize;
+    line[end] = b' ';
+    line[end + wide..][..8].copy_from_slice(&code.text);
+    buffer.truncate(at + end + wide + usize::from(code.len));
+}
 
 /// Binary without leading zeros; zero is one `0`.
 #[inline]
@@ -415,10 +436,23 @@ mod tests {
     }
 
     #[test]
+    fn a_line_is_the_value_and_the_code_whatever_their_lengths() {
+        for signal in [0, 94, 8930, 1_000_000, u32::MAX] {
+            let id = vcd::IdCode::from(signal);
+            for bit in [0, 1] {
+                assert_eq!(text(|b| push_line(b, 1, bit, Code::new(signal))), format!("{bit}{id}\n"));
+            }
+            for bits in (0..64).flat_map(|n| [(1 << n) - 1, 1 << n, (1 << n) + 1, u64::MAX << n]) {
+                assert_eq!(text(|b| push_line(b, 64, bits, Code::new(signal))), format!("b{bits:b} {id}\n"));
+            }
+        }
+    }
+
+    #[test]
     fn codes_are_those_of_the_vcd_crate() {
         for signal in [0, 93, 94, 8929, 8930, 1_000_000, u32::MAX] {
-            let code = text(|b| Code::new(signal).push_to(b));
-            assert_eq!(code, vcd::IdCode::from(signal).to_string());
+            let code = text(|b| b.extend_from_slice(Code::new(signal).line()));
+            assert_eq!(code, format!("{}\n", vcd::IdCode::from(signal)));
         }
     }
 }

@@ -14,7 +14,7 @@
 
 use super::{Declarations, SignalId, Sink, SinkSummary, Slot, State, Values, words};
 use std::io;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 /// Changes in a batch.
@@ -34,6 +34,26 @@ struct Batch {
     wide: Vec<u64>,
 }
 
+impl Batch {
+    /// With room for as many changes as are handed over at once, and for those of a cycle more.
+    fn new() -> Batch {
+        let room = BATCH + BATCH / 4;
+        Batch {
+            steps: Vec::with_capacity(BATCH / 16),
+            signals: Vec::with_capacity(room),
+            slots: Vec::with_capacity(room),
+            wide: Vec::new(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.steps.clear();
+        self.signals.clear();
+        self.slots.clear();
+        self.wide.clear();
+    }
+}
+
 /// A sink that hands everything after the first values to a thread.
 #[derive(Debug)]
 pub struct WriterThread {
@@ -41,6 +61,8 @@ pub struct WriterThread {
     idle: Option<Idle>,
     thread: Option<(SyncSender<Batch>, JoinHandle<Done>)>,
     batch: Batch,
+    /// Batches that the thread has written, to be filled again: what is handed over costs no memory of its own.
+    empty: Option<Receiver<Batch>>,
 }
 
 /// The sink, which cannot be shown.
@@ -58,12 +80,13 @@ type Done = (Box<dyn Sink>, io::Result<()>);
 impl WriterThread {
     /// Lets `sink` write on a thread of its own.
     pub fn new(sink: Box<dyn Sink>) -> WriterThread {
-        WriterThread { idle: Some(Idle(sink)), thread: None, batch: Batch::default() }
+        WriterThread { idle: Some(Idle(sink)), thread: None, batch: Batch::default(), empty: None }
     }
 
     /// Hands the batch over.
     fn send(&mut self) -> io::Result<()> {
-        let batch = std::mem::take(&mut self.batch);
+        let empty = self.empty.as_ref().and_then(|empty| empty.try_recv().ok());
+        let batch = std::mem::replace(&mut self.batch, empty.unwrap_or_else(Batch::new));
         match &self.thread {
             Some((sender, _)) if sender.send(batch).is_ok() => Ok(()),
             _ => self.join().map(|_| ()),
@@ -82,8 +105,8 @@ impl WriterThread {
 }
 
 /// What the thread does.
-fn write(mut sink: Box<dyn Sink>, batches: &Receiver<Batch>, mut state: State) -> Done {
-    while let Ok(batch) = batches.recv() {
+fn write(mut sink: Box<dyn Sink>, batches: &Receiver<Batch>, empty: &Sender<Batch>, mut state: State) -> Done {
+    while let Ok(mut batch) = batches.recv() {
         let (mut from, mut wide) = (0, &batch.wide[..]);
         for &(time, count) in &batch.steps {
             let changed = &batch.signals[from..from + count];
@@ -98,6 +121,9 @@ fn write(mut sink: Box<dyn Sink>, batches: &Receiver<Batch>, mut state: State) -
             }
             from += count;
         }
+        batch.clear();
+        // Nobody wants it any more at the end of the run.
+        let _ = empty.send(batch);
     }
     (sink, Ok(()))
 }
@@ -111,10 +137,12 @@ impl Sink for WriterThread {
         let Some(Idle(mut sink)) = self.idle.take() else { return Ok(()) };
         sink.dump(time_ps, values)?;
         let (sender, batches) = sync_channel(QUEUE);
+        let (emptied, empty) = channel();
         let state = State::of(values);
         let thread = std::thread::Builder::new().name("waveform".into());
-        let thread = thread.spawn(move || write(sink, &batches, state))?;
+        let thread = thread.spawn(move || write(sink, &batches, &emptied, state))?;
         self.thread = Some((sender, thread));
+        (self.batch, self.empty) = (Batch::new(), Some(empty));
         Ok(())
     }
 

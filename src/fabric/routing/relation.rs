@@ -229,6 +229,20 @@ impl Place {
         (self.0[usize::from(d >= 4)] >> (16 * (d & 3))) as u16
     }
 
+    /// The lowest dimension in which two places differ, and their coordinates there.
+    #[inline(always)]
+    fn differs(self, other: Place) -> Option<(usize, (u16, u16))> {
+        let in_word = |w: usize, differ: u64| {
+            let d = differ.trailing_zeros() & 48;
+            (w << 2 | d as usize >> 4, ((self.0[w] >> d) as u16, (other.0[w] >> d) as u16))
+        };
+        let [low, high] = [self.0[0] ^ other.0[0], self.0[1] ^ other.0[1]];
+        if low != 0 {
+            return Some(in_word(0, low));
+        }
+        (high != 0).then(|| in_word(1, high))
+    }
+
     /// The lowest dimension in which two places differ.
     #[inline]
     fn first(self, other: Place) -> Option<usize> {
@@ -584,7 +598,7 @@ impl Router {
             return self.in_order(grid, stand, to, draw);
         }
         if self.algorithm == Algorithm::Adaptive {
-            self.adapt(at, stand, to, draw)
+            self.adapt(*at, stand, to, draw)
         } else {
             self.fixed(stand, to, draw)
         }
@@ -644,8 +658,8 @@ impl Router {
     #[inline(always)]
     fn in_order(&self, grid: &Grid, at: Stand, to: EndPlace, draw: u64) -> Route {
         let (here, there) = (grid.at[at.switch as usize], grid.at[to.switch as usize]);
-        match here.first(there) {
-            Some(d) => self.along(grid, at, (here.at(d), there.at(d)), d, (0, false), draw),
+        match here.differs(there) {
+            Some((d, ways)) => self.along(grid, at, ways, d, (0, false), draw),
             None => Route::over(to.port),
         }
     }
@@ -854,7 +868,7 @@ impl Router {
     /// Where there is an escape channel, a way counts only with channels that nobody holds and that have a free place, and
     /// only those are named: a packet that was given a channel stays with it, so one that was given a full one would
     /// wait for it without being able to escape, and four such packets can wait in a circle.
-    fn adapt(&self, at: &At<'_>, stand: Stand, to: EndPlace, draw: u64) -> Route {
+    fn adapt(&self, at: At<'_>, stand: Stand, to: EndPlace, draw: u64) -> Route {
         let mut best: Option<(u32, Choice)> = None;
         let mut escape = None;
         if stand.switch == to.switch {
