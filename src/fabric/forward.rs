@@ -36,7 +36,16 @@ enum Blocked {
 
 /// Serves every set-routed channel of a switch for one cycle.
 pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>) {
+    // What stands in queues does not change for a channel while others are served. One word is looked at once; of several,
+    // any may have something.
+    let occupied = match cx.wires.nodes.masks(cx.node) {
+        [word] => word.occupied,
+        _ => u64::MAX,
+    };
     for vc in (0..cx.wires.flow.vcs.set).rev() {
+        if occupied & cx.wires.first_bits << vc == 0 {
+            continue;
+        }
         let mut left: PortSet<W> = cx.wires.occupied(cx.node, vc);
         if left.is_empty() {
             continue;

@@ -74,16 +74,7 @@ pub struct At<'a> {
 impl<'a> At<'a> {
     #[inline]
     pub(super) fn new(sides: &'a [Port], (vcs, stride): (Vcs, u32), switch: u32, port: u16, vc: u8) -> Self {
-        At {
-            switch,
-            port,
-            channel: vc - vcs.set,
-            sides,
-            stride,
-            set: vcs.set,
-            first: 0,
-            count: vcs.unicast,
-        }
+        At { switch, port, channel: vc - vcs.set, sides, stride, set: vcs.set, first: 0, count: vcs.unicast }
     }
 
     /// The view of a packet's own lane, where channels are divided into lanes of equal size that packets never leave:

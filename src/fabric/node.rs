@@ -177,7 +177,10 @@ impl Nodes {
     /// Whether anything is queued at a node.
     #[inline]
     pub fn is_occupied(&self, node: u32) -> bool {
-        self.masks(node).iter().any(|word| word.occupied != 0)
+        match self.masks(node) {
+            [word] => word.occupied != 0,
+            words => words.iter().any(|word| word.occupied != 0),
+        }
     }
 }
 

@@ -114,11 +114,10 @@ impl Port {
         *sum = all as u32;
         *flits = flits.wrapping_add(1);
         *packets = packets.wrapping_add(u32::from(head));
-        // Without a branch each: almost never is any of it so.
-        let over = (*flits == 0) | (*packets == 0) | (all >> 32 != 0);
-        if over {
-            let (flits, packets) = (u64::from(*flits == 0), u64::from(head && *packets == 0));
-            carries.carry(port, set, flits, packets, all >> 32);
+        // Almost never is any of it so: one branch for all three.
+        let [flits_over, packets_over] = [*flits, *packets].map(|count| u64::from(count == 0));
+        if flits_over | packets_over | all >> 32 != 0 {
+            carries.carry(port, set, flits_over, if head { packets_over } else { 0 }, all >> 32);
         }
     }
 }

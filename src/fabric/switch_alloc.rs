@@ -67,7 +67,9 @@ pub(super) fn serve_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>,
         if any_taken && (here.taken_out.contains(out) || here.taken_in.contains((local >> here.shift()) as u16)) {
             continue;
         }
-        if LOOK == WATCHED && let Err(cycle) = here.flow.is_free(here.base + u32::from(out)) {
+        if LOOK == WATCHED
+            && let Err(cycle) = here.flow.is_free(here.base + u32::from(out))
+        {
             here.wake = here.wake.or(Wake::At(cycle));
             continue;
         }
@@ -340,7 +342,8 @@ fn traverse<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, local: usize
     let in_vc = (local & ((1 << shift) - 1)) as u32;
     let link = &here.sides[local >> shift << here.stride].link;
     let queue = &mut here.inputs[local];
-    let (entry, waited) = here.flow.unlink::<LOOK>(queue, here.first_queue + local, in_vc, link, &mut masks.occupied, bit);
+    let (entry, waited) =
+        here.flow.unlink::<LOOK>(queue, here.first_queue + local, in_vc, link, &mut masks.occupied, bit);
     if LOOK == WATCHED && here.flow.journal.is_some() {
         here.flow.note(here.first_queue + local, entry, super::Moved::Left);
         here.flow.comes_from(Some((here.base + (local >> shift) as u32, in_vc as u8)));

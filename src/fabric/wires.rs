@@ -83,10 +83,15 @@ impl Input {
 
 /// Nobody looks at what moves.
 pub(super) const UNSEEN: u8 = 0;
-/// Link monitors do, and the system is whole, has no journal and no links that are busy for several cycles.
+/// Link monitors do.
 pub(super) const CHECKED: u8 = 1;
-/// Whoever there is: link monitors, the journal, parts of a divided system, waves, busy links.
-pub(super) const WATCHED: u8 = 2;
+/// A bit: the system is divided into parts, and links may lead into others.
+pub(super) const DIVIDED: u8 = 2;
+/// Nobody, in a part; and link monitors in one.
+const UNSEEN_PART: u8 = UNSEEN | DIVIDED;
+const CHECKED_PART: u8 = CHECKED | DIVIDED;
+/// Whoever there is: link monitors, the journal, waves, links that are busy for several cycles, other parts.
+pub(super) const WATCHED: u8 = 7;
 
 /// The bit of [`Slot::allowed`] that says that route computation is asked again.
 pub(super) const AGAIN: u32 = 1 << 31;
@@ -197,8 +202,8 @@ pub(super) struct Flow {
     pub front: u16,
     /// Cycles after switch allocation until the flit is on the link.
     pub post: u16,
-    /// How closely single events are looked at everywhere: [`UNSEEN`], [`CHECKED`] or [`WATCHED`]; what moves flits is
-    /// compiled for each. Set at the start of every cycle. Waves look at what goes on at the nodes they trace only.
+    /// How closely single events are looked at everywhere: [`UNSEEN`] or [`CHECKED`], either with [`DIVIDED`], or
+    /// [`WATCHED`]; what moves flits is compiled for each. Set at the start of every cycle. Waves look at what goes on at the nodes they trace only.
     pub(super) look: u8,
     /// Cycles a switch takes to process a credit.
     pub(super) credit_delay: u16,
@@ -472,6 +477,8 @@ impl Wires {
         match self.flow.look {
             UNSEEN => self.flow.unlink::<UNSEEN>(channel, q, vc, link, occupied, bit),
             CHECKED => self.flow.unlink::<CHECKED>(channel, q, vc, link, occupied, bit),
+            UNSEEN_PART => self.flow.unlink::<UNSEEN_PART>(channel, q, vc, link, occupied, bit),
+            CHECKED_PART => self.flow.unlink::<CHECKED_PART>(channel, q, vc, link, occupied, bit),
             _ => {
                 let (entry, waited) = self.flow.unlink::<WATCHED>(channel, q, vc, link, occupied, bit);
                 self.flow.note(q, entry, super::Moved::Left);
@@ -504,6 +511,8 @@ impl Wires {
         match if traced { WATCHED } else { self.flow.look } {
             UNSEEN => self.flow.send::<UNSEEN, false>(side, (port, vc), entry, pipeline, waited),
             CHECKED => self.flow.send::<CHECKED, false>(side, (port, vc), entry, pipeline, waited),
+            UNSEEN_PART => self.flow.send::<UNSEEN_PART, false>(side, (port, vc), entry, pipeline, waited),
+            CHECKED_PART => self.flow.send::<CHECKED_PART, false>(side, (port, vc), entry, pipeline, waited),
             _ => self.flow.send::<WATCHED, false>(side, (port, vc), entry, pipeline, waited),
         };
     }
@@ -522,6 +531,8 @@ impl Wires {
         match self.flow.look {
             UNSEEN => self.deliver::<UNSEEN>(&arrivals, &returns),
             CHECKED => self.deliver::<CHECKED>(&arrivals, &returns),
+            UNSEEN_PART => self.deliver::<UNSEEN_PART>(&arrivals, &returns),
+            CHECKED_PART => self.deliver::<CHECKED_PART>(&arrivals, &returns),
             _ => self.deliver::<WATCHED>(&arrivals, &returns),
         }
         self.flow.arrivals.recycle(now, arrivals);
@@ -535,8 +546,9 @@ impl Wires {
     /// Flits enter their queues, credits their counters, and those they reach wake.
     fn deliver<const LOOK: u8>(&mut self, arrivals: &[Arrival], returns: &[Return]) {
         let shift = self.flow.vc_shift;
-        // Only parts of a divided system, which are watched, begin elsewhere.
-        let first = if LOOK == WATCHED { self.inputs.range().start } else { 0 };
+        // Only parts of a divided system begin elsewhere.
+        let divided = LOOK & DIVIDED != 0;
+        let first = if divided { self.inputs.range().start } else { 0 };
         for &Arrival { queue, node, entry } in arrivals {
             let q = queue as usize;
             if LOOK == WATCHED {
@@ -545,13 +557,13 @@ impl Wires {
             }
             let entered = &mut self.inputs.items_mut()[q - first];
             append(entered, &mut self.flow.pool, entry);
-            if LOOK != UNSEEN
+            if LOOK & CHECKED != 0
                 && let Some(monitor) = &mut self.flow.monitor
-                && (LOOK == CHECKED || self.flow.home.contains(&self.ports.link(queue >> shift).to_port))
+                && (!divided || self.flow.home.contains(&self.ports.link(queue >> shift).to_port))
             {
                 monitor.flit_arrived(q, entered);
             }
-            let place = if LOOK == WATCHED { self.nodes.place(node) } else { node as usize };
+            let place = if divided { self.nodes.place(node) } else { node as usize };
             let (word, bit) = self.nodes.occupancy_at(place, queue);
             *word |= bit;
             self.wake.insert_at(place);
@@ -559,17 +571,17 @@ impl Wires {
         for back in returns {
             let port = back.queue >> shift;
             let (link, out) = self.ports.credit(back.queue as usize);
-            if LOOK != UNSEEN
+            if LOOK & CHECKED != 0
                 && let Some(monitor) = &mut self.flow.monitor
             {
                 let vc = back.queue & ((1 << shift) - 1);
-                if LOOK == CHECKED || self.flow.home.contains(&link.to_port) {
+                if !divided || self.flow.home.contains(&link.to_port) {
                     monitor.credit_arrived(back.queue as usize, out, (link.to_port << shift | vc) as usize);
                 } else {
                     super::monitor::Monitor::credit_crossed(back.queue as usize, out);
                 }
             }
-            let place = if LOOK == WATCHED { self.nodes.place(back.node) } else { back.node as usize };
+            let place = if divided { self.nodes.place(back.node) } else { back.node as usize };
             let flags = self.nodes.at(place).flags;
             if flags.heeds() {
                 self.wake.insert_at(place);
@@ -744,9 +756,11 @@ impl Flow {
             let upstream = (link.to_port << self.vc_shift) + vc;
             let back = Return { queue: upstream, node: link.to_node };
             let delay = u64::from(link.back);
-            if LOOK != WATCHED || self.home.contains(&link.to_port) {
+            if LOOK & DIVIDED == 0 || self.home.contains(&link.to_port) {
                 self.returns.push(self.now, delay, back);
-                if LOOK != UNSEEN && let Some(monitor) = &mut self.monitor {
+                if LOOK & CHECKED != 0
+                    && let Some(monitor) = &mut self.monitor
+                {
                     monitor.credit_sent(q);
                 }
             } else {
@@ -791,39 +805,36 @@ impl Flow {
         let queue = (link.to_port << self.vc_shift) + u32::from(vc);
         let arrival = Arrival { queue, node: link.to_node, entry };
         if LOOK == WATCHED {
-            self.send_watched(link, (port, vc), delay, arrival, flit);
-        } else {
+            self.note_sent((port, vc), entry, flit);
+        }
+        let channel = (port << self.vc_shift | u32::from(vc)) as usize;
+        if LOOK & DIVIDED == 0 || self.home.contains(&link.to_port) {
             self.arrivals.push(self.now, delay, arrival);
-            if LOOK == CHECKED && let Some(monitor) = &mut self.monitor {
-                let channel = port << self.vc_shift | u32::from(vc);
-                monitor.flit_sent(channel as usize, queue as usize, &flit);
+            if LOOK & CHECKED != 0
+                && let Some(monitor) = &mut self.monitor
+            {
+                monitor.flit_sent(channel, queue as usize, &flit);
+            }
+        } else {
+            self.discard(entry);
+            self.crossings.push(Crossing::Flit(self.now + delay, Arrival { entry: NONE, ..arrival }, flit));
+            if LOOK & CHECKED != 0
+                && let Some(monitor) = &mut self.monitor
+            {
+                monitor.flit_left(channel, &flit);
             }
         }
         flit.tag.tail()
     }
 
-    /// The rest of [`Flow::send`] where somebody looks at it.
-    fn send_watched(&mut self, link: &Link, (port, vc): (u32, u8), delay: u64, arrival: Arrival, flit: Flit) {
+    /// What the journal, busy links and waves want to know of a flit that is sent.
+    fn note_sent(&mut self, (port, vc): (u32, u8), entry: u32, flit: Flit) {
         let channel = port << self.vc_shift | u32::from(vc);
-        self.note(channel as usize, arrival.entry, super::Moved::Sent { from: None });
-        let here = self.home.contains(&link.to_port);
-        if here {
-            self.arrivals.push(self.now, delay, arrival);
-        } else {
-            self.discard(arrival.entry);
-            self.crossings.push(Crossing::Flit(self.now + delay, Arrival { entry: NONE, ..arrival }, flit));
-        }
+        self.note(channel as usize, entry, super::Moved::Sent { from: None });
         if let Some(busy) = self.busy.get_mut(port as usize)
             && busy.cycles_per_flit > 1
         {
             busy.until = self.now + u64::from(busy.cycles_per_flit);
-        }
-        if let Some(monitor) = &mut self.monitor {
-            if here {
-                monitor.flit_sent(channel as usize, arrival.queue as usize, &flit);
-            } else {
-                monitor.flit_left(channel as usize, &flit);
-            }
         }
         if let Some(seen) = &mut self.seen
             && seen.traced[port as usize]
@@ -850,14 +861,11 @@ impl Flow {
 
     /// How closely single events are looked at; see [`Flow::look`].
     fn looks(&self) -> u8 {
-        let whole = self.home.start == 0 && self.home.end == self.ports;
-        if self.journal.is_some() || self.busy.len() > 0 || !whole {
-            WATCHED
-        } else if self.monitor.is_some() {
-            CHECKED
-        } else {
-            UNSEEN
+        if self.journal.is_some() || self.busy.len() > 0 {
+            return WATCHED;
         }
+        let whole = self.home.start == 0 && self.home.end == self.ports;
+        (if self.monitor.is_some() { CHECKED } else { UNSEEN }) | if whole { 0 } else { DIVIDED }
     }
 
     /// Whether a port's link can take a flit in this cycle; or else from when on.

@@ -586,11 +586,11 @@ impl Sampling<'_> {
         if let Some(slot) = self.slots.get_mut(signal as usize) {
             let (unknown, value) = (value.is_none(), value.unwrap_or(0) & mask(width));
             // Whether a signal changed cannot be foreseen: noted in any case, and taken back without a branch.
-            let same = (slot.value == value) & (slot.unknown == unknown);
+            let differs = slot.value ^ value | u64::from(slot.unknown ^ unknown);
             slot.value = value;
             slot.unknown = unknown;
             self.changed.push(signal);
-            self.changed.truncate(self.changed.len() - usize::from(same));
+            self.changed.truncate(self.changed.len() - usize::from(differs == 0));
         }
     }
 

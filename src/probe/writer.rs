@@ -24,7 +24,7 @@ const BATCH: usize = 1 << 14;
 const QUEUE: usize = 8;
 
 /// Changes of some cycles, in order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Batch {
     /// Time, and how many signals changed.
     steps: Vec<(u64, usize)>,
@@ -34,9 +34,9 @@ struct Batch {
     wide: Vec<u64>,
 }
 
-impl Batch {
+impl Default for Batch {
     /// With room for as many changes as are handed over at once, and for those of a cycle more.
-    fn new() -> Batch {
+    fn default() -> Batch {
         let room = BATCH + BATCH / 4;
         Batch {
             steps: Vec::with_capacity(BATCH / 16),
@@ -45,7 +45,9 @@ impl Batch {
             wide: Vec::new(),
         }
     }
+}
 
+impl Batch {
     fn clear(&mut self) {
         self.steps.clear();
         self.signals.clear();
@@ -86,7 +88,7 @@ impl WriterThread {
     /// Hands the batch over.
     fn send(&mut self) -> io::Result<()> {
         let empty = self.empty.as_ref().and_then(|empty| empty.try_recv().ok());
-        let batch = std::mem::replace(&mut self.batch, empty.unwrap_or_else(Batch::new));
+        let batch = std::mem::replace(&mut self.batch, empty.unwrap_or_default());
         match &self.thread {
             Some((sender, _)) if sender.send(batch).is_ok() => Ok(()),
             _ => self.join().map(|_| ()),
@@ -142,7 +144,7 @@ impl Sink for WriterThread {
         let thread = std::thread::Builder::new().name("waveform".into());
         let thread = thread.spawn(move || write(sink, &batches, &emptied, state))?;
         self.thread = Some((sender, thread));
-        (self.batch, self.empty) = (Batch::new(), Some(empty));
+        self.empty = Some(empty);
         Ok(())
     }
 

@@ -155,7 +155,12 @@ fn the_wave_of_one_wide_switch_is_the_same_whatever_its_neighbours_show() {
         for one in [first, second] {
             let found = diff(&one, &both, &DiffOptions::default()).expect("both can be read");
             let at = format!("seed {}, case {case}, {}", seed(), one.display());
-            assert!(found.compared > 34 && found.steps > 100, "{at}: {} signals, {} steps", found.compared, found.steps);
+            assert!(
+                found.compared > 34 && found.steps > 100,
+                "{at}: {} signals, {} steps",
+                found.compared,
+                found.steps
+            );
             assert!(found.only_in_a.is_empty() && found.redeclared.is_empty(), "{at}");
             assert!(found.first.is_none(), "{at}: {:?}", found.first);
         }

@@ -233,7 +233,7 @@ impl Place {
     #[inline(always)]
     fn differs(self, other: Place) -> Option<(usize, (u16, u16))> {
         let in_word = |w: usize, differ: u64| {
-            let d = differ.trailing_zeros() & 48;
+            let d = differ.trailing_zeros() & 0x30;
             (w << 2 | d as usize >> 4, ((self.0[w] >> d) as u16, (other.0[w] >> d) as u16))
         };
         let [low, high] = [self.0[0] ^ other.0[0], self.0[1] ^ other.0[1]];
