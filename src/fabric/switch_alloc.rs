@@ -87,13 +87,7 @@ pub(super) fn serve_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>,
         return;
     }
     match here.router.switch_allocator {
-        SwitchAllocator::Islip => {
-            let mut wanted = 0;
-            for local in each(crossing) {
-                here.scratch.word.ask(&mut wanted, here.inputs[local].out_port, local);
-            }
-            islip_word::<LOOK, W>(here, wanted);
-        }
+        SwitchAllocator::Islip => islip_word::<LOOK, W>(here, crossing),
         SwitchAllocator::Separable => separable_word::<LOOK, W>(here, passages, crossing),
     }
 }
@@ -280,18 +274,19 @@ fn islip<const W: usize>(here: &mut Here<'_, W>, mut passages: PortSet<W>, taken
     }
 }
 
-/// iSLIP where queues fit one word: `wanted` are the outputs, [`Word::want`](super::switch::Word) the queues that
-/// can send there.
-fn islip_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, mut wanted: u64) {
+/// iSLIP where queues fit one word: `crossing` are those that can send.
+fn islip_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, crossing: u64) {
+    // Per wanted output, the passages that want it.
+    let mut wanted = 0u64;
+    for local in each(crossing) {
+        let (out, e) = (here.inputs[local].out_port, here.scratch.word.passage(local));
+        here.scratch.word.ask(&mut wanted, out, usize::from(e));
+    }
     let mut matched = 0u64;
     for round in 0..here.router.iterations {
         let mut offered = 0u64;
         for out in each(wanted) {
-            let mut requests = 0u64;
-            for local in each(here.scratch.word.want(out)) {
-                requests |= 1 << here.scratch.word.passage(local);
-            }
-            let requests = PortSet::from_word(requests & !matched);
+            let requests = PortSet::from_word(here.scratch.word.want(out) & !matched);
             if let Some(e) = here.arbiters.output.pick(here.base as usize + out, &requests) {
                 *here.scratch.word.outs(usize::from(e)) |= 1 << out;
                 offered |= 1 << e;
@@ -305,7 +300,7 @@ fn islip_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, mut wanted
             let e = e as u16;
             let Some(out) = here.arbiters.accept.pick(bank(here, e), &outs) else { continue };
             // From the cursor on, the first channel of the passage that wants this output.
-            let queues = here.scratch.word.want(usize::from(out)) & here.scratch.word.queues(e);
+            let queues = wanting(here, crossing & here.scratch.word.queues(e), out);
             let first = queues.trailing_zeros() >> here.shift() << here.shift();
             let channels = PortSet::from_word(queues >> (first & 63));
             let Some(vc) = here.arbiters.input.pick(bank(here, e), &channels) else { continue };
@@ -315,6 +310,15 @@ fn islip_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, mut wanted
             traverse::<LOOK, W>(here, first as usize + usize::from(vc), out, false);
         }
     }
+}
+
+/// Those of some queues that want an output; one alone is known to.
+#[inline]
+fn wanting<const W: usize>(here: &Here<'_, W>, queues: u64, out: u16) -> u64 {
+    if queues.is_power_of_two() {
+        return queues;
+    }
+    each(queues).filter(|&local| here.inputs[local].out_port == out).fold(0, |of_it, local| of_it | 1 << local)
 }
 
 /// Moves the cursors of a pair that iSLIP matched.

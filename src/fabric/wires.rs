@@ -212,9 +212,10 @@ pub(super) struct Flow {
     /// Whether a point-to-point channel stays with its packet until the tail's credit is back.
     drains: bool,
     pub first_switchless_node: u32,
-    /// The ports of this part of the system: all, unless it is divided; and how many the system has.
+    /// The ports of this part of the system: all, unless it is divided.
     pub(super) home: std::ops::Range<u32>,
-    ports: u32,
+    /// Whether there are other parts. A part may have all ports and not all nodes.
+    divided: bool,
     /// What goes to other parts, until the end of the cycle.
     pub(super) crossings: Vec<Crossing>,
 }
@@ -286,7 +287,6 @@ impl Wires {
         }
         let firsts = number(&mut nodes, division, vc_shift);
         let homes: Vec<_> = firsts.windows(2).map(|pair| pair[0].0..pair[1].0).collect();
-        let all_ports = firsts[division.len()].0;
         let longest = plan.links.iter().map(|link| u64::from(link.latency) + u64::from(link.cycles_per_flit)).max();
         let longest = longest.unwrap_or(0) + u64::from(post) + 2;
         let narrow = plan.links.iter().any(|link| link.cycles_per_flit > 1);
@@ -316,7 +316,7 @@ impl Wires {
                 drains: cfg.router.wait_for_tail_credit,
                 first_switchless_node: switches,
                 home: home.clone(),
-                ports: all_ports,
+                divided: division.len() > 1,
                 crossings: Vec::new(),
             };
             Wires {
@@ -864,8 +864,7 @@ impl Flow {
         if self.journal.is_some() || self.busy.len() > 0 {
             return WATCHED;
         }
-        let whole = self.home.start == 0 && self.home.end == self.ports;
-        (if self.monitor.is_some() { CHECKED } else { UNSEEN }) | if whole { 0 } else { DIVIDED }
+        (if self.monitor.is_some() { CHECKED } else { UNSEEN }) | if self.divided { DIVIDED } else { 0 }
     }
 
     /// Whether a port's link can take a flit in this cycle; or else from when on.
