@@ -47,7 +47,7 @@ pub struct Entry {
 /// The journal of a system.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
-    /// All entries, in the order in which they happened.
+    /// All entries, cycle by cycle; the order of those of a cycle says nothing but that a flit leaves before it is sent.
     pub entries: Vec<Entry>,
     /// Credits of every output channel before cycle 0: those of all channels of port 0, then of port 1, and so on.
     credits: Vec<u16>,

@@ -93,6 +93,9 @@ const CHECKED_PART: u8 = CHECKED | DIVIDED;
 /// Whoever there is: link monitors, the journal, waves, links that are busy for several cycles, other parts.
 pub(super) const WATCHED: u8 = 7;
 
+// Who is watched is looked at in every way there is; and code for parts is not the code for all.
+const _: () = assert!(WATCHED & CHECKED_PART == CHECKED_PART && WATCHED > CHECKED_PART);
+
 /// The bit of [`Slot::allowed`] that says that route computation is asked again.
 pub(super) const AGAIN: u32 = 1 << 31;
 
@@ -761,7 +764,7 @@ impl Flow {
                 if LOOK & CHECKED != 0
                     && let Some(monitor) = &mut self.monitor
                 {
-                    monitor.credit_sent(q);
+                    monitor.credit_sent(q, channel);
                 }
             } else {
                 self.crossings.push(Crossing::Credit(self.now + delay, back));

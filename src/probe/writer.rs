@@ -124,8 +124,10 @@ fn write(mut sink: Box<dyn Sink>, batches: &Receiver<Batch>, empty: &Sender<Batc
             from += count;
         }
         batch.clear();
-        // Nobody wants it any more at the end of the run.
-        let _ = empty.send(batch);
+        // One that grew in a cycle in which all changed is not kept, and nobody wants any at the end of the run.
+        if batch.signals.capacity() <= 2 * BATCH && batch.wide.capacity() <= 2 * BATCH {
+            let _ = empty.send(batch);
+        }
     }
     (sink, Ok(()))
 }

@@ -72,6 +72,7 @@ fn in_plain_networks_under_every_kind_of_traffic() {
         );
         same(&text, &[]);
         same(&text, &sets!["switch.router.wait_for_tail_credit=true"; "switch.router.credit_delay_cycles=2"]);
+        same(&text, &sets!["switch.router.wait_for_tail_credit=true"; "checks.monitors=false"]);
         // Ports whose sending side is two records; allocators with a cursor a channel.
         same(
             &text,
@@ -102,6 +103,7 @@ fn with_programs_hosts_and_scans() {
         "[[collective]]\nkind = \"scan\"\nelements = 9\n",
     ] {
         same(&format!("{die}{rest}"), &[]);
+        same(&format!("{die}{rest}"), &sets!["checks.monitors=false"]);
     }
 }
 
