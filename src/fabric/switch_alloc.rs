@@ -79,6 +79,7 @@ pub(super) fn serve_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>,
         passages |= e;
         crossing |= 1 << local;
     }
+    // Mostly nobody competes, and then nobody needs to know who else can send.
     if !contested {
         for local in each(crossing) {
             let out = here.inputs[local].out_port;
@@ -312,7 +313,7 @@ fn islip_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, crossing: 
     }
 }
 
-/// Those of some queues that want an output; one alone is known to.
+/// Those of the queues of a passage that want an output which the passage asked for: if it is one, it is that one.
 #[inline]
 fn wanting<const W: usize>(here: &Here<'_, W>, queues: u64, out: u16) -> u64 {
     if queues.is_power_of_two() {

@@ -54,6 +54,7 @@ pub(super) fn serve_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>,
         contested |= wanted & out != 0;
         wanted |= out;
     }
+    // Mostly nobody competes, and then nobody needs to know who else asks.
     if !contested {
         for local in each(routed) {
             let out = here.inputs[local].out_port;

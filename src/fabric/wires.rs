@@ -10,8 +10,8 @@
 //! All state lives in flat arrays indexed by (node, port, channel), because a system may have millions of idle
 //! switches: an idle input queue is 16 bytes and holds no buffer. Flits that are queued anywhere stand in one pool as
 //! linked lists; memory follows the number of live flits, not the number of buffers, and the pool's last freed entry
-//! is the next one used, so a small system runs in the first-level cache. What a hop touches of a
-//! switch is a line of the cache each: the node's record, the queues of a port, the sending side of a port.
+//! is the next one used, so a small system runs in the first-level cache. What a hop touches of a switch is a line of the
+//! cache each: the node's record, the queues of a port, the sending side of a port.
 //!
 //! Timing (requirements K-CLK-1, P-SW-6): what a block sends in cycle t on a link of latency L is committed to the
 //! far queue at the start of t + L + 1 (cycle t + L is the cycle in which the channel delivers). A credit travels the
@@ -206,7 +206,8 @@ pub(super) struct Flow {
     /// Cycles after switch allocation until the flit is on the link.
     pub post: u16,
     /// How closely single events are looked at everywhere: [`UNSEEN`] or [`CHECKED`], either with [`DIVIDED`], or
-    /// [`WATCHED`]; what moves flits is compiled for each. Set at the start of every cycle. Waves look at what goes on at the nodes they trace only.
+    /// [`WATCHED`]; what moves flits is compiled for each. Set at the start of every cycle. Waves look only at what goes
+    /// on at the nodes they trace.
     pub(super) look: u8,
     /// Cycles a switch takes to process a credit.
     pub(super) credit_delay: u16,

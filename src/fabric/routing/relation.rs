@@ -246,11 +246,7 @@ impl Place {
     /// The lowest dimension in which two places differ.
     #[inline]
     fn first(self, other: Place) -> Option<usize> {
-        let [low, high] = [self.0[0] ^ other.0[0], self.0[1] ^ other.0[1]];
-        if low != 0 {
-            return Some(low.trailing_zeros() as usize / 16);
-        }
-        (high != 0).then(|| 4 + high.trailing_zeros() as usize / 16)
+        self.differs(other).map(|(d, _)| d)
     }
 
     /// The highest dimension in which two places differ.
