@@ -358,9 +358,11 @@ mod tests {
         pair().send(&Flit::part(0, 0, 8, 1, 3, 0));
     }
 
-    /// A mesh of four switches under load, whole or in parts, over links of so many cycles a flit, with one channel short of a
-    /// credit that nobody spent; does what is under way break a rule?
-    fn notices(monitors: bool, parts: usize, cycles_per_flit: u16, traced: bool) -> bool {
+    type Net = Network<Routes, NoJoin<Routes>, NoBump<Routes>, TrafficEnd<Routes>, 1>;
+
+    /// A mesh of four switches under load, whole or in parts, over links of so many cycles a flit, in which something is
+    /// spoilt under way; does that break a rule?
+    fn notices(monitors: bool, parts: usize, cycles_per_flit: u16, traced: bool, spoil: fn(&mut Net)) -> bool {
         let link = LinkParams { latency: 2, cycles_per_flit };
         let common = Common { vcs: Vcs { set: 0, unicast: 2 }, engine: false, link, local: link };
         let layout = Mesh { size: vec![4, 1], concentration: 1 }.layout(&common);
@@ -383,8 +385,7 @@ mod tests {
         let blocks = Blocks { joins: Vec::new(), no_join: NoJoin::default(), bumps: Vec::new(), ends };
         let parts = Parts { count: parts, ..Parts::default() };
         let names = vec!["p2p0".to_owned(), "p2p1".to_owned()];
-        let mut net: Network<Routes, NoJoin<Routes>, NoBump<Routes>, TrafficEnd<Routes>, 1> =
-            Network::in_parts(parts, layout.plan.clone(), routes, blocks, cfg, &|_, _| 8, names);
+        let mut net = Net::in_parts(parts, layout.plan.clone(), routes, blocks, cfg, &|_, _| 8, names);
         if traced {
             let period = Period::from_hz(1_000_000_000).expect("1 GHz");
             let (sink, _) = VcdSink::in_memory();
@@ -393,14 +394,38 @@ mod tests {
         while net.now() < 100 {
             net.step();
         }
-        // A link between two switches of the same part.
-        let port = net.plan().links.iter().find(|link| link.a.0 < 4 && link.b.0 < 4).map(|link| link.a);
-        let (node, port) = port.expect("switches are linked");
-        let port = net.first.wires.port(node, port);
+        spoil(&mut net);
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| while net.step() != Step::Quiet {})).is_err()
+    }
+
+    /// The sending port of the first part's link that leads to switch `to`.
+    fn port_to(net: &Net, to: u32) -> u32 {
+        let link = net.plan().links.iter().find(|link| (link.a.0, link.b.0) == (to - 1, to));
+        let (node, port) = link.expect("switches stand in a row").a;
+        net.first.wires.port(node, port)
+    }
+
+    /// A channel of a link within a part is short of a credit that nobody spent.
+    fn lose_a_credit(net: &mut Net) {
+        let port = port_to(net, 1);
         let out = channel_mut(net.first.wires.ports.port_mut(port), 0);
         assert!(out.credits > 1, "one can be taken");
         out.credits -= 1;
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| while net.step() != Step::Quiet {})).is_err()
+    }
+
+    /// A packet that never began is under way on a channel into another part, or a tail was never sent.
+    fn lose_a_head(net: &mut Net) {
+        let channel = net.first.wires.queue(port_to(net, 2), 0);
+        if let Some(monitor) = &mut net.first.wires.flow.monitor {
+            monitor.leaving[channel] ^= true;
+        }
+    }
+
+    #[test]
+    fn monitors_look_on_where_a_link_leads_into_another_part() {
+        for cycles_per_flit in [1, 2] {
+            assert!(notices(true, 2, cycles_per_flit, false, lose_a_head), "{cycles_per_flit} cycles a flit");
+        }
     }
 
     #[test]
@@ -409,8 +434,8 @@ mod tests {
             [(1, 1, false), (1, 2, false), (1, 1, true), (1, 2, true), (2, 1, false), (2, 2, false)]
         {
             let at = format!("{parts} parts, {cycles_per_flit} cycles a flit, traced: {traced}");
-            assert!(notices(true, parts, cycles_per_flit, traced), "{at}");
-            assert!(!notices(false, parts, cycles_per_flit, traced), "{at}, without monitors");
+            assert!(notices(true, parts, cycles_per_flit, traced, lose_a_credit), "{at}");
+            assert!(!notices(false, parts, cycles_per_flit, traced, lose_a_credit), "{at}, without monitors");
         }
     }
 }
