@@ -22,7 +22,7 @@
 use super::network::Tables;
 use super::ports::{NONE, channel};
 use super::switch::{Cx, Fork};
-use super::wires::Phase;
+use super::wires::{Phase, State};
 use super::{Flit, Join, PortSet};
 use crate::kernel::Wake;
 
@@ -82,7 +82,7 @@ fn try_move<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
     if cx.taken_in.contains(port) {
         return Err(Blocked::Waits);
     }
-    match cx.wires.inputs[q].phase {
+    match cx.wires.inputs[q].state.phase() {
         Phase::Idle => {
             ready.map_err(Blocked::Until)?;
             let targets = cx.tables.outputs(cx.node, port, &flit);
@@ -214,14 +214,14 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
     out: u16,
 ) -> Result<(), Blocked> {
     let me = cx.owner_number(port, vc);
-    let holds = cx.wires.inputs[q].phase == Phase::Active;
+    let holds = cx.wires.inputs[q].state.phase() == Phase::Active;
     available(cx, out, port, vc, if holds { me } else { 0 })?;
     let flit = leave(cx, port, vc, &std::iter::once(out).collect());
     let queue = &mut cx.wires.inputs[q];
     if flit.tag.tail() {
-        queue.phase = Phase::Idle;
+        queue.state = State::IDLE;
     } else {
-        queue.phase = Phase::Active;
+        queue.state = State::active(vc);
         queue.out_port = out;
     }
     hold(cx, out, vc, if flit.tag.tail() { 0 } else { me });
@@ -232,7 +232,7 @@ fn worm<T, J: Join<Tables = T>, const W: usize>(
 fn fork<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, q: usize, targets: PortSet<W>) {
     let record = cx.forks.open(targets.iter());
     let queue = &mut cx.wires.inputs[q];
-    queue.phase = Phase::Fork;
+    queue.state = State::FORK;
     queue.out_port = record;
 }
 
@@ -295,7 +295,7 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
         closed = flit.tag.tail();
     }
     if closed {
-        cx.wires.inputs[q].phase = Phase::Idle;
+        cx.wires.inputs[q].state = State::IDLE;
         cx.forks.close(record);
     } else {
         cx.forks.put(record, Fork { branches, popped });

@@ -581,10 +581,7 @@ where
 
     /// Whether every credit is back where it began and nothing is under way (checked runs; true otherwise).
     pub fn at_rest(&self) -> bool {
-        self.each_part().all(|part| {
-            let monitor = part.wires.flow.monitor.as_ref();
-            monitor.is_none_or(|monitor| monitor.at_rest(&part.wires.ports))
-        })
+        self.each_part().all(|part| !part.wires.flow.monitored || super::monitor::at_rest(&part.wires.ports))
     }
 
     /// Simulates one cycle, or jumps to the next one in which something happens and simulates that.
@@ -854,13 +851,13 @@ where
                 let who = || self.queue_name(node, port, vc);
                 let Some((flit, _)) = wires.head(q) else {
                     // An empty queue in the middle of a packet holds its output for flits that are still upstream.
-                    if matches!(queue.phase, Phase::Active | Phase::Fork) {
+                    if matches!(queue.state.phase(), Phase::Active | Phase::Fork) {
                         let whom = self.upstream_name(node, port, vc);
                         waits.push(WaitFor { who: who(), whom, why: "the rest of its packet has not come".into() });
                     }
                     continue;
                 };
-                let (outs, out_vc): (Vec<u16>, u8) = match queue.phase {
+                let (outs, out_vc): (Vec<u16>, u8) = match queue.state.phase() {
                     Phase::Idle if self.plan.vcs.is_set(vc) => {
                         (self.tables.outputs(node, port, &flit).iter().collect(), vc)
                     }
@@ -870,7 +867,9 @@ where
                         (vec![self.tables.unicast(&at, &flit).port], self.plan.vcs.set)
                     }
                     Phase::Routed => (vec![queue.out_port], self.plan.vcs.set),
-                    Phase::Active => (vec![queue.out_port], if self.plan.vcs.is_set(vc) { vc } else { queue.out_vc }),
+                    Phase::Active => {
+                        (vec![queue.out_port], if self.plan.vcs.is_set(vc) { vc } else { queue.state.out_vc() })
+                    }
                     Phase::Fork => {
                         let fork = self.with_port(info.port_base).forks.get(queue.out_port);
                         (fork.branches.iter().filter(|branch| !branch.done).map(|branch| branch.port).collect(), vc)

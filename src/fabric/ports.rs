@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   port p:  records p << stride_shift ..
-//!     record 0   │ link 16 B │ gate 8 B │ counters 16 B │ channels 0 to 3, 6 B each │   64 bytes, one line of the cache
+//!     record 0   │ link 16 B │ gate 8 B │ counters 8 B │ channels 0 to 3, 8 B each │   64 bytes, one line of the cache
 //!     record 1   │    not used                          │ channels 4 to 7           │   only with more than 4 channels
 //!      …
 //! ```
@@ -58,6 +58,10 @@ pub(super) struct Output {
     pub depth: u16,
     /// Local number of the input queue whose packet holds the channel, plus one; 0 if it is free.
     pub owner: u16,
+    /// For link monitors: the number of the flit that is sent next.
+    pub sent: u8,
+    /// For link monitors: whether the head of a packet has been sent and its tail has not.
+    pub in_packet: bool,
 }
 
 /// Traffic of one direction of a link.
@@ -76,13 +80,13 @@ pub struct LinkCount {
 /// The low halves of the counters of a port; the high halves are in [`Carries`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
-    set: u32,
-    unicast: u32,
-    waited: u32,
-    packets: u32,
+    set: u16,
+    unicast: u16,
+    waited: u16,
+    packets: u16,
 }
 
-/// What the counters of ports carried over beyond 32 bits: mostly nothing.
+/// What the counters of ports carried over beyond 16 bits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Carries(BTreeMap<u32, LinkCount>);
 
@@ -102,7 +106,7 @@ impl Port {
         link: Link::NOWHERE,
         gate: Gate { free: u32::MAX, credit: 0 },
         counters: Counters { set: 0, unicast: 0, waited: 0, packets: 0 },
-        channels: [Output { credits: 0, depth: 0, owner: 0 }; 1 << CHANNELS],
+        channels: [Output { credits: 0, depth: 0, owner: 0, sent: 0, in_packet: false }; 1 << CHANNELS],
     };
 
     /// Counts a flit that leaves by port `port`.
@@ -111,13 +115,13 @@ impl Port {
         let Counters { set: of_sets, unicast, waited: sum, packets } = &mut self.counters;
         let flits = if set { of_sets } else { unicast };
         let all = u64::from(*sum) + waited;
-        *sum = all as u32;
+        *sum = all as u16;
         *flits = flits.wrapping_add(1);
-        *packets = packets.wrapping_add(u32::from(head));
+        *packets = packets.wrapping_add(u16::from(head));
         // Almost never is any of it so: one branch for all three.
         let [flits_over, packets_over] = [*flits, *packets].map(|count| u64::from(count == 0));
-        if flits_over | packets_over | all >> 32 != 0 {
-            carries.carry(port, set, flits_over, if head { packets_over } else { 0 }, all >> 32);
+        if flits_over | packets_over | all >> 16 != 0 {
+            carries.carry(port, set, flits_over, if head { packets_over } else { 0 }, all >> 16);
         }
     }
 }
@@ -212,31 +216,37 @@ impl Ports {
         channel(self.port(port), (number & ((1 << self.vc_shift) - 1)) as u8)
     }
 
-    /// A credit reaches the counter of a channel, which is given by its number. Returns the link of its port, and the channel
-    /// as it is then.
+    /// All channels there may be; those of ports that have fewer hold nothing.
+    pub fn channels(&self) -> impl Iterator<Item = &Output> {
+        self.records.items().iter().flat_map(|record| &record.channels)
+    }
+
+    /// A credit reaches the counter of a channel, which is given by its number. Returns the channel as it is then.
     #[inline(always)]
-    pub fn credit(&mut self, number: usize) -> (Link, Output) {
+    pub fn credit(&mut self, number: usize) -> &Output {
         let (port, vc) = (number >> self.vc_shift, number & ((1 << self.vc_shift) - 1));
         let first = (port << stride_shift(self.vc_shift)) - self.records.range().start;
         let records = self.records.items_mut();
-        let out = &mut records[first + (vc >> CHANNELS)].channels[vc & ((1 << CHANNELS) - 1)];
-        out.credits += 1;
-        let drained = out.owner == DRAINING && out.credits == out.depth;
-        if drained {
-            out.owner = 0;
-        }
-        let out = *out;
-        let Port { link, gate, .. } = &mut records[first];
+        let drained = {
+            let out = &mut records[first + (vc >> CHANNELS)].channels[vc & ((1 << CHANNELS) - 1)];
+            out.credits += 1;
+            let drained = out.owner == DRAINING && out.credits == out.depth;
+            if drained {
+                out.owner = 0;
+            }
+            drained
+        };
+        let Port { gate, .. } = &mut records[first];
         gate.credit |= 1 << vc;
         gate.free |= u32::from(drained) << vc;
-        (*link, out)
+        &records[first + (vc >> CHANNELS)].channels[vc & ((1 << CHANNELS) - 1)]
     }
 
     /// What a port has carried.
     pub fn count(&self, port: u32) -> LinkCount {
         let low = &self.records[(port as usize) << stride_shift(self.vc_shift)].counters;
         let high = self.carries.0.get(&port).copied().unwrap_or_default();
-        let both = |high: u64, low: u32| (high << 32) + u64::from(low);
+        let both = |high: u64, low: u16| (high << 16) + u64::from(low);
         LinkCount {
             set: both(high.set, low.set),
             unicast: both(high.unicast, low.unicast),
@@ -276,27 +286,27 @@ mod tests {
     }
 
     #[test]
-    fn counters_go_on_beyond_32_bits() {
+    fn counters_go_on_beyond_16_bits() {
         let mut ports = Ports::new(0, 2, 3);
-        ports.port_mut(1)[0].counters = Counters { set: u32::MAX, unicast: u32::MAX - 1, waited: 7, packets: u32::MAX };
+        ports.port_mut(1)[0].counters = Counters { set: u16::MAX, unicast: u16::MAX - 1, waited: 7, packets: u16::MAX };
         let mut flit = |set, head, waited| {
             let (records, carries) = ports.stretch_mut(1, 1);
             records[0].count(1, set, head, waited, carries);
             ports.count(1)
         };
-        let over = 1 << 32;
+        let over = 1 << 16;
         assert_eq!(flit(true, false, 0), LinkCount { set: over, unicast: over - 2, waited: 7, packets: over - 1 });
         assert_eq!(
-            flit(false, true, 5 << 32),
-            LinkCount { set: over, unicast: over - 1, waited: (5 << 32) + 7, packets: over }
+            flit(false, true, 5 << 16),
+            LinkCount { set: over, unicast: over - 1, waited: (5 << 16) + 7, packets: over }
         );
         assert_eq!(
             flit(false, true, over - 7),
-            LinkCount { set: over, unicast: over, waited: 6 << 32, packets: over + 1 }
+            LinkCount { set: over, unicast: over, waited: 6 << 16, packets: over + 1 }
         );
         assert_eq!(
             flit(false, true, 1),
-            LinkCount { set: over, unicast: over + 1, waited: (6 << 32) + 1, packets: over + 2 }
+            LinkCount { set: over, unicast: over + 1, waited: (6 << 16) + 1, packets: over + 2 }
         );
         assert_eq!(ports.count(0), LinkCount::default());
     }
@@ -307,7 +317,7 @@ mod tests {
         let mut ports = Ports::new(4, 3, 3);
         for vc in [2, 6] {
             let port = ports.port_mut(5);
-            *channel_mut(port, vc) = Output { credits: 1, depth: 3, owner: DRAINING };
+            *channel_mut(port, vc) = Output { credits: 1, depth: 3, owner: DRAINING, ..Output::default() };
             port[0].gate.free &= !(1 << vc);
         }
         let seen =

@@ -17,7 +17,7 @@
 //! passages and outputs the first one left; its grant counts only if the packet got a channel, with a credit.
 
 use super::unicast::{Here, bits, each};
-use super::wires::{Input, Phase, WATCHED};
+use super::wires::{Phase, State, WATCHED};
 use super::{PortSet, SwitchAllocator};
 use crate::kernel::Wake;
 
@@ -61,7 +61,7 @@ pub(super) fn serve_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>,
     for local in each(active) {
         let queue = &here.inputs[local];
         let out = queue.out_port;
-        if here.gate(usize::from(out)).credit >> queue.out_vc & 1 == 0 {
+        if here.gate(usize::from(out)).credit >> queue.state.out_vc() & 1 == 0 {
             continue;
         }
         if any_taken && (here.taken_out.contains(out) || here.taken_in.contains((local >> here.shift()) as u16)) {
@@ -97,7 +97,7 @@ pub(super) fn serve_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>,
 #[inline]
 fn can_send<const W: usize>(here: &mut Here<'_, W>, local: usize) -> bool {
     let queue = &here.inputs[local];
-    let (out, out_vc) = (queue.out_port, queue.out_vc);
+    let (out, out_vc) = (queue.out_port, queue.state.out_vc());
     here.gate(usize::from(out)).credit >> out_vc & 1 == 1 && is_open(here, local, out)
 }
 
@@ -337,9 +337,9 @@ fn matches<const W: usize>(here: &mut Here<'_, W>, e: u16, out: u16, vc: u8, rou
 #[inline(always)]
 fn traverse<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, local: usize, out: u16, speculative: bool) {
     let shift = here.shift();
-    let Input { phase, out_vc, .. } = here.inputs[local];
-    let o = usize::from(out);
-    if speculative && (phase != Phase::Active || here.gate(o).credit >> out_vc & 1 == 0) {
+    let state = here.inputs[local].state;
+    let (out_vc, o) = (state.out_vc(), usize::from(out));
+    if speculative && (state.phase() != Phase::Active || here.gate(o).credit >> out_vc & 1 == 0) {
         return;
     }
     let bit = 1 << (local & 63);
@@ -347,8 +347,7 @@ fn traverse<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, local: usize
     let in_vc = (local & ((1 << shift) - 1)) as u32;
     let link = &here.sides[local >> shift << here.stride].link;
     let queue = &mut here.inputs[local];
-    let (entry, waited) =
-        here.flow.unlink::<LOOK>(queue, here.first_queue + local, in_vc, link, &mut masks.occupied, bit);
+    let (entry, waited) = here.flow.unlink::<LOOK>(queue, in_vc, link, &mut masks.occupied, bit);
     if LOOK == WATCHED && here.flow.journal.is_some() {
         here.flow.note(here.first_queue + local, entry, super::Moved::Left);
         here.flow.comes_from(Some((here.base + (local >> shift) as u32, in_vc as u8)));
@@ -357,7 +356,7 @@ fn traverse<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, local: usize
     let side = &mut here.sides[o << here.stride..];
     if here.flow.send::<LOOK, true>((side, here.carries), (port, out_vc), entry, here.flow.post, waited) {
         masks.active &= !bit;
-        here.inputs[local].phase = Phase::Idle;
+        here.inputs[local].state = State::IDLE;
     }
     here.changed = true;
 }

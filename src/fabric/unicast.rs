@@ -24,7 +24,7 @@ use super::network::{At, SwitchCfg, Tables};
 use super::node::Masks;
 use super::ports::{Carries, Gate, Port, stride_shift};
 use super::switch::{Arbiters, Cx, NO_TIMER, Scratch};
-use super::wires::{AGAIN, CHECKED, Flow, Input, Phase, UNSEEN, WATCHED, Wires};
+use super::wires::{AGAIN, CHECKED, Flow, Input, State, UNSEEN, WATCHED, Wires};
 use super::{Join, Pipeline, PortSet, RouterCfg, switch_alloc, vc_alloc};
 use crate::kernel::Wake;
 
@@ -303,7 +303,7 @@ fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &
     let head = &mut here.flow.pool[channel.head as usize];
     let route = tables.unicast(&at, &head.flit);
     head.allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
-    channel.phase = Phase::Routed;
+    channel.state = State::ROUTED;
     channel.out_port = route.port;
 }
 
@@ -313,7 +313,7 @@ fn look_again<const W: usize>(here: &mut Here<'_, W>, w: usize, routed: u64) {
     for bit in each(routed & here.masks[w].routed) {
         let channel = &mut here.inputs[w << 6 | bit];
         if here.flow.pool[channel.head as usize].allowed & AGAIN != 0 {
-            channel.phase = Phase::Idle;
+            channel.state = State::IDLE;
             here.masks[w].routed &= !(1 << bit);
         }
     }

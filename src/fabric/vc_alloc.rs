@@ -14,7 +14,7 @@
 //! A packet asks for channels of one output port only, so outputs are independent of each other.
 
 use super::unicast::{Here, bits, each};
-use super::wires::{AGAIN, Phase, WATCHED};
+use super::wires::{AGAIN, State, WATCHED};
 use super::{PortSet, VcAllocator};
 
 /// Serves every packet that has a route and no channel.
@@ -128,8 +128,7 @@ fn grant<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, out: u16, chann
     let stride = here.stride;
     here.flow.hold::<LOOK>(&mut here.sides[usize::from(out) << stride..], port, vc, local as u16 + 1);
     let queue = &mut here.inputs[local];
-    queue.phase = Phase::Active;
-    queue.out_vc = vc;
+    queue.state = State::active(vc);
     let masks = &mut here.masks[local >> 6];
     let bit = 1 << (local & 63);
     masks.routed &= !bit;

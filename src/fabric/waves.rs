@@ -272,7 +272,7 @@ where
         let queue = &self.first.wires.inputs[q];
         let head = self.first.wires.head(q).map(|(flit, _)| flit);
         scope.bits("flits", 16, u64::from(queue.len));
-        scope.state("phase", &PHASES, queue.phase as u64);
+        scope.state("phase", &PHASES, queue.state.phase() as u64);
         scope.valid("head_id", 12, head.map(|flit| u64::from(flit.tag.id())));
         scope.valid("head_seq", 36, head.map(|flit| flit.tag.seq()));
         scope.valid("head_word", 64, head.map(|flit| flit.word));

@@ -23,7 +23,7 @@ use super::awake::{Awake, NodeAlarms, Span};
 use super::division::Division;
 use super::node::{Flags, NodeInfo, Nodes, number};
 use super::ports::{Carries, DRAINING, Link, NONE, Output, Port, Ports, channel, channel_mut};
-use super::{Flit, NodeKind, Plan, PortSet, Vcs};
+use super::{Flit, NodeKind, Plan, PortSet, Vcs, monitor};
 use crate::kernel::{Cycle, Wake, Wheel};
 
 /// Cycles from granting a flit to being able to spend its credit again, when the receiver takes it at once.
@@ -58,6 +58,38 @@ pub enum Phase {
     Fork,
 }
 
+/// The phase of a packet, and the output channel it holds in [`Phase::Active`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State(u8);
+
+impl State {
+    pub const IDLE: State = State(0);
+    pub const ROUTED: State = State((Phase::Routed as u8) << 5);
+    pub const FORK: State = State((Phase::Fork as u8) << 5);
+
+    /// Of a packet that holds this output channel.
+    #[inline(always)]
+    pub fn active(vc: u8) -> State {
+        State((Phase::Active as u8) << 5 | vc)
+    }
+
+    #[inline]
+    pub fn phase(self) -> Phase {
+        match self.0 >> 5 {
+            0 => Phase::Idle,
+            1 => Phase::Routed,
+            2 => Phase::Active,
+            _ => Phase::Fork,
+        }
+    }
+
+    /// The output channel, if the packet holds one.
+    #[inline(always)]
+    pub fn out_vc(self) -> u8 {
+        self.0 & 0x1f
+    }
+}
+
 /// Input side of a virtual channel of a port: a list in the pool and the state of the packet at its head. 16 bytes; what
 /// else is known of the packet stands with its head flit ([`Slot`]).
 ///
@@ -72,13 +104,14 @@ pub(super) struct Input {
     pub out_port: u16,
     /// The output channel that is picked or accepted first, counted over all outputs (separable, iSLIP).
     pub accept_q: u16,
-    pub out_vc: u8,
-    pub phase: Phase,
+    pub state: State,
+    /// For link monitors: the number of the flit that arrives next.
+    pub arrived: u8,
 }
 
 impl Input {
     pub const IDLE: Input =
-        Input { head: NONE, tail: NONE, len: 0, out_port: 0, accept_q: 0, out_vc: 0, phase: Phase::Idle };
+        Input { head: NONE, tail: NONE, len: 0, out_port: 0, accept_q: 0, state: State::IDLE, arrived: 0 };
 }
 
 /// Nobody looks at what moves.
@@ -125,6 +158,8 @@ pub(super) struct Arrival {
     pub queue: u32,
     pub node: u32,
     pub entry: u32,
+    /// For link monitors.
+    pub number: u8,
 }
 
 /// A credit that reaches an output virtual channel.
@@ -132,6 +167,8 @@ pub(super) struct Arrival {
 pub(super) struct Return {
     pub queue: u32,
     pub node: u32,
+    /// For link monitors.
+    pub number: u8,
 }
 
 /// Buffer depths: one function of the link and the channel, given when the arenas are made.
@@ -197,7 +234,8 @@ pub(super) struct Flow {
     pub returns: Wheel<Return>,
     /// Until when a port narrower than a flit is busy; empty if all links take a flit a cycle.
     busy: Arena<Busy>,
-    pub monitor: Option<Box<super::monitor::Monitor>>,
+    /// Whether link monitors look at what moves.
+    pub monitored: bool,
     pub seen: Option<Box<Seen>>,
     /// Flits moved since cycle 0: the watchdog's pulse.
     pub moves: u64,
@@ -309,7 +347,7 @@ impl Wires {
                 arrivals: Wheel::new(longest),
                 returns: Wheel::new(longest + u64::from(cfg.router.credit_delay)),
                 busy: Arena::new(from, vec![Busy { until: 0, cycles_per_flit: 1 }; if narrow { ports } else { 0 }]),
-                monitor: None,
+                monitored: cfg.monitors,
                 seen: None,
                 journal: None,
                 moves: 0,
@@ -360,18 +398,12 @@ impl Wires {
                     side[0].link = Link { to_port, to_node: there.0, ahead, back };
                     for vc in 0..plan.vcs.total() {
                         let depth = depths(link, vc);
-                        *channel_mut(side, vc) = Output { credits: depth, depth, owner: 0 };
+                        *channel_mut(side, vc) = Output { credits: depth, depth, ..Output::default() };
                         side[0].gate.credit |= u32::from(depth > 0) << vc;
                     }
                     if let Some(busy) = wires.flow.busy.get_mut(at as usize) {
                         busy.cycles_per_flit = link.cycles_per_flit;
                     }
-                }
-            }
-            if cfg.monitors {
-                for wires in &mut parts {
-                    let monitor = super::monitor::Monitor::new(wires.inputs.range(), division.len() > 1);
-                    wires.flow.monitor = Some(Box::new(monitor));
                 }
             }
             parts
@@ -479,12 +511,12 @@ impl Wires {
         let (channel, link) = (&mut self.inputs[q], self.ports.link(port));
         let vc = u32::from(vc);
         match self.flow.look {
-            UNSEEN => self.flow.unlink::<UNSEEN>(channel, q, vc, link, occupied, bit),
-            CHECKED => self.flow.unlink::<CHECKED>(channel, q, vc, link, occupied, bit),
-            UNSEEN_PART => self.flow.unlink::<UNSEEN_PART>(channel, q, vc, link, occupied, bit),
-            CHECKED_PART => self.flow.unlink::<CHECKED_PART>(channel, q, vc, link, occupied, bit),
+            UNSEEN => self.flow.unlink::<UNSEEN>(channel, vc, link, occupied, bit),
+            CHECKED => self.flow.unlink::<CHECKED>(channel, vc, link, occupied, bit),
+            UNSEEN_PART => self.flow.unlink::<UNSEEN_PART>(channel, vc, link, occupied, bit),
+            CHECKED_PART => self.flow.unlink::<CHECKED_PART>(channel, vc, link, occupied, bit),
             _ => {
-                let (entry, waited) = self.flow.unlink::<WATCHED>(channel, q, vc, link, occupied, bit);
+                let (entry, waited) = self.flow.unlink::<WATCHED>(channel, vc, link, occupied, bit);
                 self.flow.note(q, entry, super::Moved::Left);
                 (entry, waited)
             }
@@ -553,7 +585,7 @@ impl Wires {
         // Only parts of a divided system begin elsewhere.
         let divided = LOOK & DIVIDED != 0;
         let first = if divided { self.inputs.range().start } else { 0 };
-        for &Arrival { queue, node, entry } in arrivals {
+        for &Arrival { queue, node, entry, number } in arrivals {
             let q = queue as usize;
             if LOOK == WATCHED {
                 let ready = self.flow.pool[entry as usize].ready;
@@ -561,11 +593,8 @@ impl Wires {
             }
             let entered = &mut self.inputs.items_mut()[q - first];
             append(entered, &mut self.flow.pool, entry);
-            if LOOK & CHECKED != 0
-                && let Some(monitor) = &mut self.flow.monitor
-                && (!divided || self.flow.home.contains(&self.ports.link(queue >> shift).to_port))
-            {
-                monitor.flit_arrived(q, entered);
+            if LOOK & CHECKED != 0 && (LOOK != WATCHED || self.flow.monitored) {
+                monitor::flit_arrived(q, entered, number);
             }
             let place = if divided { self.nodes.place(node) } else { node as usize };
             let (word, bit) = self.nodes.occupancy_at(place, queue);
@@ -574,16 +603,9 @@ impl Wires {
         }
         for back in returns {
             let port = back.queue >> shift;
-            let (link, out) = self.ports.credit(back.queue as usize);
-            if LOOK & CHECKED != 0
-                && let Some(monitor) = &mut self.flow.monitor
-            {
-                let vc = back.queue & ((1 << shift) - 1);
-                if !divided || self.flow.home.contains(&link.to_port) {
-                    monitor.credit_arrived(back.queue as usize, out, (link.to_port << shift | vc) as usize);
-                } else {
-                    super::monitor::Monitor::credit_crossed(back.queue as usize, out);
-                }
+            let out = self.ports.credit(back.queue as usize);
+            if LOOK & CHECKED != 0 && (LOOK != WATCHED || self.flow.monitored) {
+                monitor::credit_arrived(back.queue as usize, out, back.number);
             }
             let place = if divided { self.nodes.place(back.node) } else { back.node as usize };
             let flags = self.nodes.at(place).flags;
@@ -731,13 +753,12 @@ impl Flow {
     }
 
     /// Takes the flit at the head of an input queue out and sends its credit back; the flit stays in the pool, where it
-    /// is the caller's. `q` is the number of the queue, `vc` and `link` are its, `occupied` is the word with its occupancy
+    /// is the caller's. `vc` and `link` are the queue's, `occupied` is the word with its occupancy
     /// bit, `bit` that bit. Returns the entry and how many cycles the flit stood at the head although it was ready.
     #[inline(always)]
     pub fn unlink<const LOOK: u8>(
         &mut self,
         channel: &mut Input,
-        q: usize,
         vc: u32,
         link: &Link,
         occupied: &mut u64,
@@ -748,6 +769,7 @@ impl Flow {
         let entry = channel.head;
         let slot = &self.pool[entry as usize];
         let waited = now.saturating_sub(slot.ready);
+        let number = if LOOK & CHECKED == 0 { 0 } else { monitor::credit_sent(channel) };
         channel.head = slot.next;
         channel.len -= 1;
         if channel.len > 0 {
@@ -758,15 +780,10 @@ impl Flow {
         *occupied &= !(bit * u64::from(channel.len == 0));
         if link.to_port != NONE {
             let upstream = (link.to_port << self.vc_shift) + vc;
-            let back = Return { queue: upstream, node: link.to_node };
+            let back = Return { queue: upstream, node: link.to_node, number };
             let delay = u64::from(link.back);
             if LOOK & DIVIDED == 0 || self.home.contains(&link.to_port) {
                 self.returns.push(self.now, delay, back);
-                if LOOK & CHECKED != 0
-                    && let Some(monitor) = &mut self.monitor
-                {
-                    monitor.credit_sent(q, channel);
-                }
             } else {
                 self.crossings.push(Crossing::Credit(self.now + delay, back));
             }
@@ -793,6 +810,11 @@ impl Flow {
         assert!(out.credits > 0, "a flit was sent without a credit: allocation must check the credit count first");
         out.credits -= 1;
         let spent = out.credits == 0;
+        let number = if LOOK & CHECKED != 0 && (LOOK != WATCHED || self.monitored) {
+            monitor::flit_sent((port << self.vc_shift | u32::from(vc)) as usize, out, &flit)
+        } else {
+            0
+        };
         if leaves {
             out.owner = if self.drains { DRAINING } else { 0 };
         }
@@ -807,26 +829,15 @@ impl Flow {
         let ready = self.now + delay + if HELD { 0 } else { self.stay(vc, link.to_node) };
         self.pool[entry as usize] = Slot::new(flit, ready);
         let queue = (link.to_port << self.vc_shift) + u32::from(vc);
-        let arrival = Arrival { queue, node: link.to_node, entry };
         if LOOK == WATCHED {
             self.note_sent((port, vc), entry, flit);
         }
-        let channel = (port << self.vc_shift | u32::from(vc)) as usize;
+        let arrival = Arrival { queue, node: link.to_node, entry, number };
         if LOOK & DIVIDED == 0 || self.home.contains(&link.to_port) {
             self.arrivals.push(self.now, delay, arrival);
-            if LOOK & CHECKED != 0
-                && let Some(monitor) = &mut self.monitor
-            {
-                monitor.flit_sent(channel, queue as usize, &flit);
-            }
         } else {
             self.discard(entry);
             self.crossings.push(Crossing::Flit(self.now + delay, Arrival { entry: NONE, ..arrival }, flit));
-            if LOOK & CHECKED != 0
-                && let Some(monitor) = &mut self.monitor
-            {
-                monitor.flit_left(channel, &flit);
-            }
         }
         flit.tag.tail()
     }
@@ -868,7 +879,7 @@ impl Flow {
         if self.journal.is_some() || self.busy.len() > 0 {
             return WATCHED;
         }
-        (if self.monitor.is_some() { CHECKED } else { UNSEEN }) | if self.divided { DIVIDED } else { 0 }
+        (if self.monitored { CHECKED } else { UNSEEN }) | if self.divided { DIVIDED } else { 0 }
     }
 
     /// Whether a port's link can take a flit in this cycle; or else from when on.

@@ -41,11 +41,7 @@ impl<T> Wheel<T> {
         debug_assert!(delay <= self.mask, "delay {delay} is beyond the horizon {}: build the wheel longer", self.mask);
         let slot = &mut self.slots[((now + delay) & self.mask) as usize];
         self.under_way += 1;
-        if slot.len() < slot.capacity() {
-            slot.push(item);
-        } else {
-            grow(slot, item);
-        }
+        slot.push(item);
     }
 
     /// Takes out what arrives in cycle `now`; give the emptied vector back with [`Wheel::recycle`].
@@ -91,14 +87,6 @@ impl<T> Wheel<T> {
         (now..=now + self.mask)
             .flat_map(move |cycle| self.slots[(cycle & self.mask) as usize].iter().map(move |item| (cycle, item)))
     }
-}
-
-/// Makes room for as many items as there are, and for a handful at first: a cycle in which one arrives has mostly more.
-#[cold]
-#[inline(never)]
-fn grow<T>(slot: &mut Vec<T>, item: T) {
-    slot.reserve_exact(slot.len().max(32));
-    slot.push(item);
 }
 
 #[cfg(test)]
