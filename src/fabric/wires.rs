@@ -329,8 +329,10 @@ impl Wires {
         }
         let firsts = number(&mut nodes, division, vc_shift);
         let homes: Vec<_> = firsts.windows(2).map(|pair| pair[0].0..pair[1].0).collect();
-        let longest = plan.links.iter().map(|link| u64::from(link.latency) + u64::from(link.cycles_per_flit)).max();
-        let longest = longest.unwrap_or(0) + u64::from(post) + 2;
+        // The longest ways of a flit and of a credit.
+        let ahead = plan.links.iter().map(|link| u64::from(link.latency) + u64::from(link.cycles_per_flit)).max();
+        let back = plan.links.iter().map(|link| u64::from(link.latency) + 1).max();
+        let (ahead, back) = (ahead.unwrap_or(1) + u64::from(post), back.unwrap_or(1) + u64::from(cfg.router.credit_delay));
         let narrow = plan.links.iter().any(|link| link.cycles_per_flit > 1);
         let unicast = (1u64 << plan.vcs.unicast) - 1;
         let switches = plan.count(NodeKind::Switch) as u32;
@@ -344,8 +346,8 @@ impl Wires {
                 pool: Vec::new(),
                 free: NONE,
                 live: 0,
-                arrivals: Wheel::new(longest),
-                returns: Wheel::new(longest + u64::from(cfg.router.credit_delay)),
+                arrivals: Wheel::new(ahead),
+                returns: Wheel::new(back),
                 busy: Arena::new(from, vec![Busy { until: 0, cycles_per_flit: 1 }; if narrow { ports } else { 0 }]),
                 monitored: cfg.monitors,
                 seen: None,

@@ -16,6 +16,8 @@ use super::Cycle;
 pub struct Wheel<T> {
     slots: Vec<Vec<T>>,
     mask: u64,
+    /// The longest delay that was asked for.
+    horizon: u64,
     under_way: usize,
 }
 
@@ -23,12 +25,12 @@ impl<T> Wheel<T> {
     /// A wheel for delays of 1 to `horizon` cycles.
     pub fn new(horizon: u64) -> Wheel<T> {
         let slots = (horizon + 1).next_power_of_two() as usize;
-        Wheel { slots: (0..slots).map(|_| Vec::new()).collect(), mask: slots as u64 - 1, under_way: 0 }
+        Wheel { slots: (0..slots).map(|_| Vec::new()).collect(), mask: slots as u64 - 1, horizon, under_way: 0 }
     }
 
     /// The longest delay that can be entered.
     pub fn horizon(&self) -> u64 {
-        self.mask
+        self.horizon
     }
 
     /// Enters `item`, which is committed at the start of cycle `now + delay`.
@@ -38,7 +40,11 @@ impl<T> Wheel<T> {
     #[inline]
     pub fn push(&mut self, now: Cycle, delay: u64, item: T) {
         debug_assert!(delay >= 1, "a channel needs a latency of at least one cycle: send with delay >= 1");
-        debug_assert!(delay <= self.mask, "delay {delay} is beyond the horizon {}: build the wheel longer", self.mask);
+        debug_assert!(
+            delay <= self.horizon,
+            "delay {delay} is beyond the horizon {}: build the wheel longer",
+            self.horizon
+        );
         let slot = &mut self.slots[((now + delay) & self.mask) as usize];
         self.under_way += 1;
         slot.push(item);
@@ -52,10 +58,12 @@ impl<T> Wheel<T> {
         items
     }
 
-    /// Gives the memory of a vector from [`Wheel::take`] back, so that a running model allocates nothing.
+    /// Gives the memory of a vector from [`Wheel::take`] back, so that a running model allocates nothing. It goes to the cycle
+    /// that can be entered from now on: what has just been read is still in the cache when it is written, and no more memory
+    /// turns with the wheel than the longest delay needs.
     #[inline]
     pub fn recycle(&mut self, now: Cycle, mut items: Vec<T>) {
-        let slot = &mut self.slots[(now & self.mask) as usize];
+        let slot = &mut self.slots[((now + self.horizon) & self.mask) as usize];
         if slot.capacity() < items.capacity() {
             items.clear();
             items.append(slot);
