@@ -87,6 +87,10 @@ impl<const W: usize> PortSet<W> {
     /// The lowest port at or after `from`, or else the lowest port of all: the pick of a round-robin arbiter.
     #[inline]
     pub fn next_from(&self, from: u16) -> Option<u16> {
+        if W == 1 {
+            let from = if from < 64 { from } else { 0 };
+            return (self.0[0] != 0).then(|| next_bit(self.0[0], u32::from(from)) as u16);
+        }
         let word = usize::from(from >> 6);
         if word < W {
             let rest = self.0[word] & (u64::MAX << (from & 63));
@@ -107,6 +111,13 @@ impl<const W: usize> PortSet<W> {
     pub fn iter(&self) -> Ports<W> {
         Ports { set: *self }
     }
+}
+
+/// The first set bit of a word that has any from `from` (at most 64) on, wrapping. No branch: what an arbiter picks cannot be
+/// foretold.
+#[inline(always)]
+pub(super) fn next_bit(word: u64, from: u32) -> u32 {
+    (from + word.rotate_right(from).trailing_zeros()) & 63
 }
 
 /// Iterator over the ports of a set, ascending.

@@ -15,6 +15,7 @@
 
 use super::unicast::{Here, bits, each};
 use super::wires::{AGAIN, State, WATCHED};
+use super::portset::next_bit;
 use super::{PortSet, VcAllocator};
 
 /// Serves every packet that has a route and no channel.
@@ -196,9 +197,12 @@ fn accept<const W: usize>(here: &Here<'_, W>, out: u16, offers: u32, local: usiz
     (channel, (start + channel) as u16 + 1)
 }
 
-/// The first set bit from `from` on, wrapping.
-#[inline]
-fn next_from(words: &[u64], from: usize) -> Option<usize> {
+/// The first set bit from `from` on, wrapping; of `ONE` word or more.
+#[inline(always)]
+fn next_from<const ONE: bool>(words: &[u64], from: usize) -> Option<usize> {
+    if ONE {
+        return (words[0] != 0).then(|| next_bit(words[0], from as u32) as usize);
+    }
     let w0 = from >> 6;
     if let Some(&word) = words.get(w0) {
         let high = word & (u64::MAX << (from & 63));
@@ -214,11 +218,10 @@ fn next_from(words: &[u64], from: usize) -> Option<usize> {
     first(behind, after).or_else(|| first(before, 0))
 }
 
-/// The first set bit of a channel mask from `from` on, wrapping.
-#[inline]
+/// The first set bit of a channel mask that has any from `from` (at most 32) on, wrapping.
+#[inline(always)]
 fn next_channel(mask: u32, from: u32) -> u32 {
-    let high = if from < 32 { mask & (u32::MAX << from) } else { 0 };
-    if high == 0 { mask.trailing_zeros() } else { high.trailing_zeros() }
+    (from + mask.rotate_right(from).trailing_zeros()) & 31
 }
 
 /// Requesters in turn, each takes the lowest channel.
@@ -230,7 +233,7 @@ fn ordered<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, 
     let mut last = None;
     while free != 0 {
         let want = &mut here.scratch.want[row..row + words];
-        let Some(local) = next_from(want, last.map_or(start, |last| last + 1)) else { break };
+        let Some(local) = next_from::<ONE>(want, last.map_or(start, |last| last + 1)) else { break };
         want[local >> 6] &= !(1 << (local & 63));
         let usable = free & allowed(here, local);
         if usable != 0 {
@@ -324,15 +327,24 @@ fn islip<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, W>
             }
         }
         let requesters = &here.scratch.want[row..row + words];
-        for channel in each(u64::from(free & open)) {
+        let at_once = ONE && free & shared == free & open;
+        if at_once {
+            // All channels, free or not, and without a branch: which of them are free cannot be foretold.
+            for channel in 0..usize::from(here.flow.vcs.unicast) {
+                let from = u32::from(here.arbiters.va_grant_q[first_channel + channel]);
+                let local = next_bit(requesters[0], from) as usize;
+                here.scratch.offers[local] |= free & shared & 1 << channel;
+            }
+        }
+        for channel in each(u64::from(if at_once { 0 } else { free & open })) {
             // In turn from the cursor on, the first requester that may use this channel.
             let from = usize::from(here.arbiters.va_grant_q[first_channel + channel]);
-            let Some(first) = next_from(requesters, from) else { return };
+            let Some(first) = next_from::<ONE>(requesters, from) else { return };
             let mut local = first;
             if shared >> channel & 1 == 0 {
                 while allowed(here, local) >> channel & 1 == 0 {
                     // One of them may, so the search ends.
-                    local = next_from(requesters, local + 1).unwrap_or(first);
+                    local = next_from::<ONE>(requesters, local + 1).unwrap_or(first);
                 }
             }
             here.scratch.offers[local] |= 1 << channel;
@@ -369,10 +381,14 @@ mod tests {
     fn search_starts_at_the_cursor_and_wraps() {
         let words = [1 << 3 | 1 << 63, 0, 1 << 1];
         for (from, found) in [(0, 3), (3, 3), (4, 63), (63, 63), (64, 129), (129, 129), (130, 3), (192, 3), (500, 3)] {
-            assert_eq!(next_from(&words, from), Some(found), "from {from}");
+            assert_eq!(next_from::<false>(&words, from), Some(found), "from {from}");
         }
-        assert_eq!(next_from(&[0, 0], 7), None);
-        for (from, found) in [(0, 2), (2, 2), (3, 31), (31, 31), (32, 2), (40, 2)] {
+        for (from, found) in [(0, 3), (3, 3), (4, 63), (63, 63), (64, 3)] {
+            assert_eq!(next_from::<true>(&words[..1], from), Some(found), "from {from}");
+        }
+        assert_eq!(next_from::<true>(&[0], 7), None);
+        assert_eq!(next_from::<false>(&[0, 0], 7), None);
+        for (from, found) in [(0, 2), (2, 2), (3, 31), (31, 31), (32, 2)] {
             assert_eq!(next_channel(1 << 2 | 1 << 31, from), found, "from {from}");
         }
     }
