@@ -59,7 +59,7 @@ pub use frames::{ShortBuffer, check_buffers};
 pub use join::{Block, Join, JoinCx, JoinOut, NoBump, NoJoin, Queued, pass_through};
 pub use journal::{Entry, Journal, Moved};
 pub use network::{At, Blocks, Evaluation, LinkLoad, Network, Route, Step, SwitchCfg, Tables};
-pub use plan::{NodeKind, Plan, PlanLink, PlanNode, Vcs};
+pub use plan::{MAX_NODES, NodeKind, Plan, PlanLink, PlanNode, Vcs};
 pub use ports::LinkCount;
 pub use portset::PortSet;
 pub use router::{RouterCfg, SwitchAllocator, VcAllocator};

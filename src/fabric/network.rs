@@ -560,7 +560,7 @@ where
             for (_, arrival) in flow.arrivals.iter(flow.now) {
                 let flit = &flow.pool[arrival.entry as usize].flit;
                 if flit.tag.vc() < set {
-                    see(arrival.node, flit);
+                    see(arrival.to.node(), flit);
                 }
             }
             for node in self.division.nodes(number) {

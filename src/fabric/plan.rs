@@ -3,6 +3,9 @@
 //! A plan is data only. Topologies make it, [`Network::new`](super::Network::new) turns it into arenas, and checks
 //! read it. Nodes are numbered switches first, then bump-in-the-wire engines, then end points.
 
+/// Nodes of a system at most: what is under way names the node it goes to with 24 bits.
+pub const MAX_NODES: u32 = 1 << 24;
+
 /// What a node of the graph is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NodeKind {
@@ -107,6 +110,9 @@ impl Plan {
     pub fn fault(&self) -> Option<String> {
         if !self.nodes.is_sorted_by_key(|node| node.kind) {
             return Some("nodes must be switches, then bumps, then end points".into());
+        }
+        if self.nodes.len() > MAX_NODES as usize {
+            return Some(format!("{} nodes are more than {MAX_NODES}", self.nodes.len()));
         }
         let mut base = Vec::with_capacity(self.nodes.len());
         let mut ports = 0usize;

@@ -234,6 +234,7 @@ pub(super) struct Scratch<const W: usize> {
 #[derive(Clone, Debug)]
 pub(super) struct Word {
     want: [u64; 64],
+    queues_for: [u64; 64],
     passages: [u8; 64],
     queues: [u64; 64],
     outs: [u64; 64],
@@ -242,7 +243,14 @@ pub(super) struct Word {
 
 impl Word {
     fn new(passages: &[u16]) -> Word {
-        let mut word = Word { want: [0; 64], passages: [0; 64], queues: [0; 64], outs: [0; 64], chosen: [0; 64] };
+        let mut word = Word {
+            want: [0; 64],
+            queues_for: [0; 64],
+            passages: [0; 64],
+            queues: [0; 64],
+            outs: [0; 64],
+            chosen: [0; 64],
+        };
         for (local, &passage) in passages.iter().enumerate().take(64) {
             word.passages[local] = passage as u8;
             word.queues[usize::from(passage & 63)] |= 1 << local;
@@ -259,6 +267,21 @@ impl Word {
         let before = std::hint::select_unpredictable(*wanted >> out & 1 == 1, *want, 0);
         *want = before | 1 << (local & 63);
         *wanted |= 1 << out;
+    }
+
+    /// As [`Word::ask`] for a queue of passage `e`, of which [`Word::wanting`] knows then.
+    #[inline(always)]
+    pub fn ask_by(&mut self, wanted: &mut u64, out: u16, e: u16, local: usize) {
+        let queues = &mut self.queues_for[usize::from(out & 63)];
+        let before = std::hint::select_unpredictable(*wanted >> (out & 63) & 1 == 1, *queues, 0);
+        *queues = before | 1 << (local & 63);
+        self.ask(wanted, out, usize::from(e));
+    }
+
+    /// The queues of passage `e` that want output `out`; valid if [`Word::ask_by`] was told so in this cycle.
+    #[inline(always)]
+    pub fn wanting(&self, e: u16, out: u16) -> u64 {
+        self.queues_for[usize::from(out & 63)] & self.queues(e)
     }
 
     /// The queues that want output `out`; valid if one of them asked in this cycle.

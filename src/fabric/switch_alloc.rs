@@ -281,7 +281,7 @@ fn islip_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, crossing: 
     let mut wanted = 0u64;
     for local in each(crossing) {
         let (out, e) = (here.inputs[local].out_port, here.scratch.word.passage(local));
-        here.scratch.word.ask(&mut wanted, out, usize::from(e));
+        here.scratch.word.ask_by(&mut wanted, out, e, local);
     }
     let mut matched = 0u64;
     for round in 0..here.router.iterations {
@@ -301,7 +301,7 @@ fn islip_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, crossing: 
             let e = e as u16;
             let Some(out) = here.arbiters.accept.pick(bank(here, e), &outs) else { continue };
             // From the cursor on, the first channel of the passage that wants this output.
-            let queues = wanting(here, crossing & here.scratch.word.queues(e), out);
+            let queues = here.scratch.word.wanting(e, out);
             let first = queues.trailing_zeros() >> here.shift() << here.shift();
             let channels = PortSet::from_word(queues >> (first & 63));
             let Some(vc) = here.arbiters.input.pick(bank(here, e), &channels) else { continue };
@@ -311,15 +311,6 @@ fn islip_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, crossing: 
             traverse::<LOOK, W>(here, first as usize + usize::from(vc), out, false);
         }
     }
-}
-
-/// Those of the queues of a passage that want an output which the passage asked for: if it is one, it is that one.
-#[inline]
-fn wanting<const W: usize>(here: &Here<'_, W>, queues: u64, out: u16) -> u64 {
-    if queues.is_power_of_two() {
-        return queues;
-    }
-    each(queues).filter(|&local| here.inputs[local].out_port == out).fold(0, |of_it, local| of_it | 1 << local)
 }
 
 /// Moves the cursors of a pair that iSLIP matched.

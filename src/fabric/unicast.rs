@@ -217,7 +217,7 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
     if any_active != 0 || (here.router.speculative && any_routed != 0) {
         switch_alloc::serve_words(here);
     }
-    if any_routed != 0 {
+    if here.flow.asks_again {
         for w in 0..here.words() {
             look_again(here, w, here.scratch.routed[w]);
         }
@@ -261,7 +261,7 @@ fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(here: &mut Here<'_, 
     if active != 0 {
         switch_alloc::serve_word::<LOOK, W>(here, active);
     }
-    if routed != 0 {
+    if here.flow.asks_again {
         look_again(here, 0, routed);
     }
 }
@@ -302,6 +302,7 @@ fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &
     let at = At::new(here.sides, (here.flow.vcs, here.stride), here.node, port, vc);
     let head = &mut here.flow.pool[channel.head as usize];
     let route = tables.unicast(&at, &head.flit);
+    here.flow.asks_again |= route.again;
     head.allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
     channel.state = State::ROUTED;
     channel.out_port = route.port;

@@ -13,9 +13,9 @@
 //!
 //! A packet asks for channels of one output port only, so outputs are independent of each other.
 
+use super::portset::next_bit;
 use super::unicast::{Here, bits, each};
 use super::wires::{AGAIN, State, WATCHED};
-use super::portset::next_bit;
 use super::{PortSet, VcAllocator};
 
 /// Serves every packet that has a route and no channel.
@@ -327,7 +327,7 @@ fn islip<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, W>
             }
         }
         let requesters = &here.scratch.want[row..row + words];
-        let at_once = ONE && free & shared == free & open;
+        let at_once = ONE && free & open != 0 && free & open == free & shared;
         if at_once {
             // All channels, free or not, and without a branch: which of them are free cannot be foretold.
             for channel in 0..usize::from(here.flow.vcs.unicast) {

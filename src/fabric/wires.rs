@@ -23,7 +23,7 @@ use super::awake::{Awake, NodeAlarms, Span};
 use super::division::Division;
 use super::node::{Flags, NodeInfo, Nodes, number};
 use super::ports::{Carries, DRAINING, Link, NONE, Output, Port, Ports, channel, channel_mut};
-use super::{Flit, NodeKind, Plan, PortSet, Vcs, monitor};
+use super::{Flit, MAX_NODES, NodeKind, Plan, PortSet, Vcs, monitor};
 use crate::kernel::{Cycle, Wake, Wheel};
 
 /// Cycles from granting a flit to being able to spend its credit again, when the receiver takes it at once.
@@ -152,23 +152,41 @@ impl Slot {
     }
 }
 
+/// The node that something reaches, and its number for link monitors: 24 and 8 bits, for as much of these is read and written
+/// as of anything that moves.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whither(u32);
+
+impl Whither {
+    #[inline(always)]
+    pub fn new(node: u32, number: u8) -> Whither {
+        Whither(node | u32::from(number) << 24)
+    }
+
+    #[inline(always)]
+    pub fn node(self) -> u32 {
+        self.0 & (MAX_NODES - 1)
+    }
+
+    #[inline(always)]
+    pub fn number(self) -> u8 {
+        (self.0 >> 24) as u8
+    }
+}
+
 /// A flit that reaches an input queue; it stands in the pool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub queue: u32,
-    pub node: u32,
+    pub to: Whither,
     pub entry: u32,
-    /// For link monitors.
-    pub number: u8,
 }
 
 /// A credit that reaches an output virtual channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Return {
     pub queue: u32,
-    pub node: u32,
-    /// For link monitors.
-    pub number: u8,
+    pub to: Whither,
 }
 
 /// Buffer depths: one function of the link and the channel, given when the arenas are made.
@@ -249,6 +267,8 @@ pub(super) struct Flow {
     pub(super) look: u8,
     /// Cycles a switch takes to process a credit.
     pub(super) credit_delay: u16,
+    /// Whether any route computation has said that it is asked again.
+    pub(super) asks_again: bool,
     /// What flits did, if somebody wants to know.
     pub(super) journal: Option<Box<super::Journal>>,
     /// Whether a point-to-point channel stays with its packet until the tail's credit is back.
@@ -332,7 +352,8 @@ impl Wires {
         // The longest ways of a flit and of a credit.
         let ahead = plan.links.iter().map(|link| u64::from(link.latency) + u64::from(link.cycles_per_flit)).max();
         let back = plan.links.iter().map(|link| u64::from(link.latency) + 1).max();
-        let (ahead, back) = (ahead.unwrap_or(1) + u64::from(post), back.unwrap_or(1) + u64::from(cfg.router.credit_delay));
+        let (ahead, back) =
+            (ahead.unwrap_or(1) + u64::from(post), back.unwrap_or(1) + u64::from(cfg.router.credit_delay));
         let narrow = plan.links.iter().any(|link| link.cycles_per_flit > 1);
         let unicast = (1u64 << plan.vcs.unicast) - 1;
         let switches = plan.count(NodeKind::Switch) as u32;
@@ -357,6 +378,7 @@ impl Wires {
                 post,
                 look: WATCHED,
                 credit_delay: cfg.router.credit_delay,
+                asks_again: false,
                 drains: cfg.router.wait_for_tail_credit,
                 first_switchless_node: switches,
                 home: home.clone(),
@@ -587,7 +609,7 @@ impl Wires {
         // Only parts of a divided system begin elsewhere.
         let divided = LOOK & DIVIDED != 0;
         let first = if divided { self.inputs.range().start } else { 0 };
-        for &Arrival { queue, node, entry, number } in arrivals {
+        for &Arrival { queue, to, entry } in arrivals {
             let q = queue as usize;
             if LOOK == WATCHED {
                 let ready = self.flow.pool[entry as usize].ready;
@@ -596,9 +618,9 @@ impl Wires {
             let entered = &mut self.inputs.items_mut()[q - first];
             append(entered, &mut self.flow.pool, entry);
             if LOOK & CHECKED != 0 && (LOOK != WATCHED || self.flow.monitored) {
-                monitor::flit_arrived(q, entered, number);
+                monitor::flit_arrived(q, entered, to.number());
             }
-            let place = if divided { self.nodes.place(node) } else { node as usize };
+            let place = if divided { self.nodes.place(to.node()) } else { to.node() as usize };
             let (word, bit) = self.nodes.occupancy_at(place, queue);
             *word |= bit;
             self.wake.insert_at(place);
@@ -607,9 +629,9 @@ impl Wires {
             let port = back.queue >> shift;
             let out = self.ports.credit(back.queue as usize);
             if LOOK & CHECKED != 0 && (LOOK != WATCHED || self.flow.monitored) {
-                monitor::credit_arrived(back.queue as usize, out, back.number);
+                monitor::credit_arrived(back.queue as usize, out, back.to.number());
             }
-            let place = if divided { self.nodes.place(back.node) } else { back.node as usize };
+            let place = if divided { self.nodes.place(back.to.node()) } else { back.to.node() as usize };
             let flags = self.nodes.at(place).flags;
             if flags.heeds() {
                 self.wake.insert_at(place);
@@ -700,7 +722,7 @@ impl Flow {
         match crossing {
             Crossing::Flit(at, arrival, flit) => {
                 let entry = self.store(flit);
-                let ready = at + self.stay(flit.tag.vc(), arrival.node);
+                let ready = at + self.stay(flit.tag.vc(), arrival.to.node());
                 self.pool[entry as usize].ready = ready;
                 self.arrivals.push(self.now, at - self.now, Arrival { entry, ..arrival });
             }
@@ -782,7 +804,7 @@ impl Flow {
         *occupied &= !(bit * u64::from(channel.len == 0));
         if link.to_port != NONE {
             let upstream = (link.to_port << self.vc_shift) + vc;
-            let back = Return { queue: upstream, node: link.to_node, number };
+            let back = Return { queue: upstream, to: Whither::new(link.to_node, number) };
             let delay = u64::from(link.back);
             if LOOK & DIVIDED == 0 || self.home.contains(&link.to_port) {
                 self.returns.push(self.now, delay, back);
@@ -834,7 +856,7 @@ impl Flow {
         if LOOK == WATCHED {
             self.note_sent((port, vc), entry, flit);
         }
-        let arrival = Arrival { queue, node: link.to_node, entry, number };
+        let arrival = Arrival { queue, to: Whither::new(link.to_node, number), entry };
         if LOOK & DIVIDED == 0 || self.home.contains(&link.to_port) {
             self.arrivals.push(self.now, delay, arrival);
         } else {
@@ -1030,5 +1052,30 @@ impl Io<'_> {
     /// Reports a breach of a rule; the run ends with a failed check.
     pub fn fail(&mut self, text: impl FnOnce() -> String) {
         self.wires.fail(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_and_a_number_do_not_touch_each_other() {
+        for node in [0, 1, 0x5a_5a5a, MAX_NODES - 1] {
+            for number in [0, 1, 0xa5, u8::MAX] {
+                let to = Whither::new(node, number);
+                assert_eq!((to.node(), to.number()), (node, number));
+            }
+        }
+        assert_eq!((size_of::<Arrival>(), size_of::<Return>()), (12, 8));
+    }
+
+    #[test]
+    fn a_state_has_its_phase_and_its_channel() {
+        let phases = [State::IDLE, State::ROUTED, State::FORK].map(State::phase);
+        assert_eq!(phases, [Phase::Idle, Phase::Routed, Phase::Fork]);
+        for vc in 0..32 {
+            assert_eq!((State::active(vc).phase(), State::active(vc).out_vc()), (Phase::Active, vc));
+        }
     }
 }
