@@ -196,6 +196,7 @@ fn separable<const W: usize>(here: &mut Here<'_, W>, passages: &PortSet<W>, take
 }
 
 /// The same where queues fit one word: `crossing` are those that can send, `passages` theirs.
+#[inline(never)]
 fn separable_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, passages: u64, crossing: u64) {
     let mut wanted = 0u64;
     for e in each(passages) {
@@ -275,7 +276,9 @@ fn islip<const W: usize>(here: &mut Here<'_, W>, mut passages: PortSet<W>, taken
     }
 }
 
-/// iSLIP where queues fit one word: `crossing` are those that can send.
+/// iSLIP where queues fit one word: `crossing` are those that can send. As [`separable_word`] it is not part of the code of
+/// those that nobody competes with.
+#[inline(never)]
 fn islip_word<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, crossing: u64) {
     // Per wanted output, the passages that want it.
     let mut wanted = 0u64;

@@ -93,7 +93,9 @@ fn words<const ONE: bool, const W: usize>(here: &Here<'_, W>) -> usize {
     if ONE { 1 } else { here.words() }
 }
 
-/// Several packets that want channels of one output; `want` has their bits, in `ONE` word or more.
+/// Several packets that want channels of one output; `want` has their bits, in `ONE` word or more. It stands by itself: one
+/// packet in four comes here, and the code of the others is better kept together.
+#[inline(never)]
 fn contest<const LOOK: u8, const ONE: bool, const W: usize>(here: &mut Here<'_, W>, out: u16, free: u32) {
     match here.router.vc_allocator {
         VcAllocator::Ordered => ordered::<LOOK, ONE, W>(here, out, free),
