@@ -994,6 +994,24 @@ impl Io<'_> {
         self.can_send(port, vc) && self.has_room(port, vc)
     }
 
+    /// The first of `count` channels from channel `first` on, in turn from the `from`-th of them, on which a packet can start now:
+    /// [`Io::can_start`] of many channels at once.
+    #[inline]
+    pub fn channel_to_start(&self, port: u16, (first, count): (u8, u8), from: u8) -> Option<u8> {
+        let at = self.port(port);
+        if self.sent >> port & 1 == 1 || self.wires.is_free(at).is_err() {
+            return None;
+        }
+        let mut turn = from;
+        for _ in 0..count {
+            if self.wires.may_start(at, first + turn) {
+                return Some(first + turn);
+            }
+            turn = if turn + 1 == count { 0 } else { turn + 1 };
+        }
+        None
+    }
+
     /// Whether the credits of a channel let a packet start, whatever else its port does in this cycle.
     #[inline]
     pub fn has_room(&self, port: u16, vc: u8) -> bool {

@@ -356,9 +356,7 @@ impl Traffic {
         let turn = |i: usize| if start + i < count { start + i } else { start + i - count };
         let source = (0..count).map(turn).find(|&s| heads_for(&self.sources[s], at))?;
         let (first, each) = self.channels(at, io);
-        let start = self.lanes[at].next_vc;
-        let turn = |i: u8| first + if start + i < each { start + i } else { start + i - each };
-        let vc = (0..each).map(turn).find(|&vc| io.can_start(0, vc))?;
+        let vc = io.channel_to_start(0, (first, each), self.lanes[at].next_vc)?;
         let lane = &mut self.lanes[at];
         lane.next_source = if source + 1 == count { 0 } else { source + 1 };
         lane.next_vc = if vc - first + 1 == each { 0 } else { vc - first + 1 };
@@ -366,11 +364,14 @@ impl Traffic {
     }
 
     fn enter_on(&mut self, at: usize, io: &mut Io<'_>) -> bool {
-        let Some((s, vc, index)) = self.lanes[at].entering.or_else(|| self.start(at, io)) else { return false };
-        if !io.can_send(0, vc) {
-            self.lanes[at].entering = Some((s, vc, index));
-            return false;
-        }
+        let (s, vc, index) = match self.lanes[at].entering {
+            Some(entering) if io.can_send(0, entering.1) => entering,
+            Some(_) => return false,
+            None => match self.start(at, io) {
+                Some(starting) => starting,
+                None => return false,
+            },
+        };
         let source = &mut self.sources[s];
         let Some(&packet) = source.waiting.front() else { return false };
         let word =
