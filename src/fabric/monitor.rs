@@ -9,21 +9,29 @@
 //! |---|---|---|
 //! | every flit that is sent arrives, once and in order | at every arrival: its number is the one that is due | O(1) |
 //! | every flit that leaves its queue gives a credit, which arrives, once and in order | at every arrival of a credit: its number is `back` | O(1) |
+//! | a credit never exceeds the buffer it stands for | at every arrival of a credit | O(1) |
 //! | no flit of a second packet between the head and the tail of a first on one channel | at every send | O(1) |
 //!
 //! With them, credits held + flits under way + flits buffered + credits under way = buffer depth: flits under way are
 //! `sent - arrived`, credits under way `left - back`, and the sum of the four is the depth, whatever the counts are. A flit or a
 //! credit that is lost or made anywhere, in a link, a queue or a counter, shifts the numbers of what follows it, and the next one
-//! on its way tells; if none follows, a credit is missing at the end of the run.
+//! on its way tells; if none follows, a credit is missing at the end of a run that comes to one.
 //!
 //! The registers stand in the records of the two ends of the link, which the flit and the credit touch anyway, and the numbers
 //! travel with flit and credit: nobody looks at the far end, and a link between two parts of a divided system is watched like
-//! any other. Numbers are modulo 256: a multiple of 256 in a row would have to vanish unseen. A breach is a bug of the model and
-//! panics with the numbers. Runs without monitors are faster by what this costs; the results are the same.
+//! any other. Numbers are modulo 256 and begin elsewhere for every queue ([`first_number`]), so that what goes to a wrong place
+//! tells too; one in 256 is taken for the right one, and the next one then tells. A breach is a bug of the model and panics with
+//! the numbers. Runs without monitors are faster by what this costs; the results are the same.
 
 use super::Flit;
 use super::ports::{Output, Ports};
 use super::wires::Input;
+
+/// The number of the first flit that enters a queue.
+#[inline]
+pub(super) fn first_number(queue: usize) -> u8 {
+    (queue ^ queue >> 8 ^ queue >> 16) as u8
+}
 
 /// A flit leaves on a channel, `out`. Returns its number.
 #[inline(always)]
@@ -57,7 +65,7 @@ pub(super) fn credit_sent(queue: &Input) -> u8 {
 #[inline(always)]
 pub(super) fn credit_arrived(channel: usize, out: &Output, number: u8) {
     let under_way = out.depth.wrapping_sub(out.credits) as u8;
-    if number.wrapping_add(under_way).wrapping_add(1) != out.sent {
+    if out.credits > out.depth || number.wrapping_add(under_way).wrapping_add(1) != out.sent {
         unexpected_credit(channel, *out, number);
     }
 }
@@ -249,6 +257,22 @@ mod tests {
     }
 
     #[test]
+    #[should_panic(expected = "channel 5: with credit 255 it holds 5 of 4, and flit 0 is the next to be sent")]
+    fn a_credit_of_another_queue_is_caught_by_a_channel_that_never_sent() {
+        let mut pair = pair(4);
+        // The number that would fit if more credits than there are could be held.
+        pair.credits.push_front(255);
+        pair.credit_back();
+    }
+
+    #[test]
+    fn queues_of_neighbouring_ports_and_switches_do_not_begin_alike() {
+        for (queue, other) in [(0, 1), (0, 8), (3, 11), (0, 256), (5, 5 + 1024), (7, 7 + 65_536), (0, 40 * 64)] {
+            assert_ne!(first_number(queue), first_number(other), "{queue}, {other}");
+        }
+    }
+
+    #[test]
     #[should_panic(expected = "channel 5: with credit 0 it holds 3 of 4, and flit 1 is the next to be sent")]
     fn a_credit_that_the_counter_lost_is_caught_at_the_next_one() {
         let mut pair = pair(4).with(1, 1);
@@ -282,9 +306,8 @@ mod tests {
 
     type Net = Network<Routes, NoJoin<Routes>, NoBump<Routes>, TrafficEnd<Routes>, 1>;
 
-    /// A mesh of four switches under load, whole or in parts, over links of so many cycles a flit, in which something is
-    /// spoilt under way; does that break a rule?
-    fn notices(monitors: bool, parts: usize, cycles_per_flit: u16, traced: bool, spoil: impl Fn(&mut Net)) -> bool {
+    /// A mesh of four switches under load for 400 cycles, whole or in parts, over links of so many cycles a flit.
+    fn network(monitors: bool, parts: usize, cycles_per_flit: u16) -> Net {
         let link = LinkParams { latency: 2, cycles_per_flit };
         let common = Common { vcs: Vcs { set: 0, unicast: 2 }, engine: false, link, local: link };
         let layout = Mesh { size: vec![4, 1], concentration: 1 }.layout(&common);
@@ -307,7 +330,12 @@ mod tests {
         let blocks = Blocks { joins: Vec::new(), no_join: NoJoin::default(), bumps: Vec::new(), ends };
         let parts = Parts { count: parts, ..Parts::default() };
         let names = vec!["p2p0".to_owned(), "p2p1".to_owned()];
-        let mut net = Net::in_parts(parts, layout.plan.clone(), routes, blocks, cfg, &|_, _| 8, names);
+        Net::in_parts(parts, layout.plan.clone(), routes, blocks, cfg, &|_, _| 8, names)
+    }
+
+    /// Whether anybody notices that something is spoilt in such a system in cycle 100.
+    fn notices(monitors: bool, parts: usize, cycles_per_flit: u16, traced: bool, spoil: impl Fn(&mut Net)) -> bool {
+        let mut net = network(monitors, parts, cycles_per_flit);
         if traced {
             let period = Period::from_hz(1_000_000_000).expect("1 GHz");
             let (sink, _) = VcdSink::in_memory();
@@ -349,6 +377,37 @@ mod tests {
     /// A packet that never began is under way, or a tail was never sent.
     fn lose_a_head(net: &mut Net, to: u32) {
         out_to(net, to).in_packet ^= true;
+    }
+
+    #[test]
+    fn what_goes_to_a_wrong_place_is_noticed() {
+        // Credits of what comes from switch 0 go to each other port of it: that of an end point, or without a link.
+        let ports = network(true, 1, 1).first.wires.nodes[0].ports;
+        assert!(ports > 1);
+        for other in 1..u32::from(ports) {
+            let misdirect = |net: &mut Net| {
+                let port = port_to(net, 1);
+                let far = net.first.wires.ports.link(port).to_port;
+                let link = &mut net.first.wires.ports.port_mut(far)[0].link;
+                assert_eq!((port, link.to_port), (0, 0));
+                link.to_port = other;
+            };
+            assert!(notices(true, 1, 1, false, misdirect), "port {other}");
+        }
+    }
+
+    #[test]
+    fn at_rest_is_when_every_credit_is_back_and_nothing_under_way() {
+        let mut seen = [0; 2];
+        let spoil = |net: &mut Net| assert!(!net.at_rest(), "under load");
+        assert!(!notices(true, 1, 1, false, spoil));
+        let mut net = network(true, 1, 1);
+        while net.step() != Step::Quiet {
+            seen[usize::from(net.at_rest())] += 1;
+        }
+        assert!(seen[0] > 100 && net.at_rest(), "{seen:?}");
+        lose_a_credit(&mut net, 1);
+        assert!(!net.at_rest(), "a credit is missing");
     }
 
     #[test]

@@ -581,7 +581,11 @@ where
 
     /// Whether every credit is back where it began and nothing is under way (checked runs; true otherwise).
     pub fn at_rest(&self) -> bool {
-        self.each_part().all(|part| !part.wires.flow.monitored || super::monitor::at_rest(&part.wires.ports))
+        self.each_part().all(|part| {
+            let flow = &part.wires.flow;
+            let nothing_moves = flow.arrivals.under_way() + flow.returns.under_way() == 0;
+            !flow.monitored || nothing_moves && super::monitor::at_rest(&part.wires.ports)
+        })
     }
 
     /// Simulates one cycle, or jumps to the next one in which something happens and simulates that.

@@ -118,7 +118,7 @@ impl Port {
         *sum = all as u16;
         *flits = flits.wrapping_add(1);
         *packets = packets.wrapping_add(u16::from(head));
-        // Almost never is any of it so: one branch for all three.
+        // Rarely is any of it so: one branch for all three.
         let [flits_over, packets_over] = [*flits, *packets].map(|count| u64::from(count == 0));
         if flits_over | packets_over | all >> 16 != 0 {
             carries.carry(port, set, flits_over, if head { packets_over } else { 0 }, all >> 16);

@@ -199,7 +199,7 @@ fn accept<const W: usize>(here: &Here<'_, W>, out: u16, offers: u32, local: usiz
     (channel, (start + channel) as u16 + 1)
 }
 
-/// The first set bit from `from` on, wrapping; of `ONE` word or more.
+/// The first set bit from `from` on (of one word at most 64), wrapping; of `ONE` word or more.
 #[inline(always)]
 fn next_from<const ONE: bool>(words: &[u64], from: usize) -> Option<usize> {
     if ONE {

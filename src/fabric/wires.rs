@@ -25,6 +25,7 @@ use super::node::{Flags, NodeInfo, Nodes, number};
 use super::ports::{Carries, DRAINING, Link, NONE, Output, Port, Ports, channel, channel_mut};
 use super::{Flit, MAX_NODES, NodeKind, Plan, PortSet, Vcs, monitor};
 use crate::kernel::{Cycle, Wake, Wheel};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Cycles from granting a flit to being able to spend its credit again, when the receiver takes it at once.
 ///
@@ -70,6 +71,7 @@ impl State {
     /// Of a packet that holds this output channel.
     #[inline(always)]
     pub fn active(vc: u8) -> State {
+        debug_assert!(vc < 32, "channel {vc} does not fit");
         State((Phase::Active as u8) << 5 | vc)
     }
 
@@ -160,6 +162,7 @@ pub(super) struct Whither(u32);
 impl Whither {
     #[inline(always)]
     pub fn new(node: u32, number: u8) -> Whither {
+        debug_assert!(node < MAX_NODES, "node {node} does not fit");
         Whither(node | u32::from(number) << 24)
     }
 
@@ -307,6 +310,20 @@ impl Crossing {
     }
 }
 
+/// Shuffles what reaches different queues in a cycle; what reaches the same one stays in order.
+fn shuffle_apart<T: Copy>(items: &mut [T], queue: impl Fn(&T) -> u32, rng: &mut crate::kernel::Rng) {
+    let mut of_queue: BTreeMap<u32, VecDeque<T>> = BTreeMap::new();
+    for item in &*items {
+        of_queue.entry(queue(item)).or_default().push_back(*item);
+    }
+    rng.shuffle(items);
+    for item in items {
+        if let Some(first) = of_queue.get_mut(&queue(item)).and_then(VecDeque::pop_front) {
+            *item = first;
+        }
+    }
+}
+
 /// Appends a flit of the pool, which is nobody's successor, to an input queue.
 #[inline(always)]
 fn append(queue: &mut Input, pool: &mut [Slot], entry: u32) {
@@ -357,6 +374,10 @@ impl Wires {
         let narrow = plan.links.iter().any(|link| link.cycles_per_flit > 1);
         let unicast = (1u64 << plan.vcs.unicast) - 1;
         let switches = plan.count(NodeKind::Switch) as u32;
+        let inputs = |port: u32| {
+            let first = (port as usize) << vc_shift;
+            (first..first + (1 << vc_shift)).map(|queue| Input { arrived: monitor::first_number(queue), ..Input::IDLE })
+        };
         let part = |(part, home): (usize, &std::ops::Range<u32>)| {
             let (from, ports) = (home.start as usize, home.len());
             let span = Span::new(division, part);
@@ -387,7 +408,7 @@ impl Wires {
             };
             Wires {
                 nodes: Nodes::new(&nodes, division, part, (firsts[part].1, firsts[part + 1].1), vc_shift),
-                inputs: Arena::new(from << vc_shift, vec![Input::IDLE; ports << vc_shift]),
+                inputs: Arena::new(from << vc_shift, (home.start..home.end).flat_map(inputs).collect()),
                 ports: Ports::new(from, ports, vc_shift),
                 flow,
                 first_bits: channel_mask(vc_shift),
@@ -422,7 +443,8 @@ impl Wires {
                     side[0].link = Link { to_port, to_node: there.0, ahead, back };
                     for vc in 0..plan.vcs.total() {
                         let depth = depths(link, vc);
-                        *channel_mut(side, vc) = Output { credits: depth, depth, ..Output::default() };
+                        let sent = monitor::first_number((to_port as usize) << vc_shift | usize::from(vc));
+                        *channel_mut(side, vc) = Output { credits: depth, depth, sent, ..Output::default() };
                         side[0].gate.credit |= u32::from(depth > 0) << vc;
                     }
                     if let Some(busy) = wires.flow.busy.get_mut(at as usize) {
@@ -584,8 +606,8 @@ impl Wires {
         let mut arrivals = self.flow.arrivals.take(now);
         let mut returns = self.flow.returns.take(now);
         if let Some(rng) = shuffle {
-            rng.shuffle(&mut arrivals);
-            rng.shuffle(&mut returns);
+            shuffle_apart(&mut arrivals, |arrival| arrival.queue, rng);
+            shuffle_apart(&mut returns, |back| back.queue, rng);
         }
         self.flow.look = self.flow.looks();
         match self.flow.look {
@@ -995,13 +1017,14 @@ impl Io<'_> {
     }
 
     /// The first of `count` channels from channel `first` on, in turn from the `from`-th of them, on which a packet can start now:
-    /// [`Io::can_start`] of many channels at once.
+    /// [`Io::can_start`] of many channels at once. `from` is below `count`.
     #[inline]
     pub fn channel_to_start(&self, port: u16, (first, count): (u8, u8), from: u8) -> Option<u8> {
         let at = self.port(port);
         if self.sent >> port & 1 == 1 || self.wires.is_free(at).is_err() {
             return None;
         }
+        debug_assert!(from < count, "turn {from} of {count} channels");
         let mut turn = from;
         for _ in 0..count {
             if self.wires.may_start(at, first + turn) {

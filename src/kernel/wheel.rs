@@ -7,7 +7,8 @@
 //! A link of latency L is not an object with a shift register of its own: millions of idle links would then cost
 //! memory and time. All links share one calendar of arrivals; a flit that is sent is entered under the cycle in which
 //! it is committed at the other end. What is in the calendar is exactly what stands in the stages of all links.
-//! Within one cycle the order of entries carries no meaning: no two entries of a cycle touch the same register.
+//! Within one cycle the order of entries for different registers carries no meaning; those for the same register (credits of
+//! a queue out of which an end point took two flits at once) stand in the order in which they were entered.
 
 use super::Cycle;
 
@@ -60,10 +61,13 @@ impl<T> Wheel<T> {
 
     /// Gives the memory of a vector from [`Wheel::take`] back, so that a running model allocates nothing. It goes to the cycle
     /// that can be entered from now on: what has just been read is still in the cache when it is written, and no more memory
-    /// turns with the wheel than the longest delay needs.
+    /// turns with the wheel than the longest delay needs. If that cycle has as much, the vector stays where it was.
     #[inline]
     pub fn recycle(&mut self, now: Cycle, mut items: Vec<T>) {
-        let slot = &mut self.slots[((now + self.horizon) & self.mask) as usize];
+        let place = |cycle: Cycle| (cycle & self.mask) as usize;
+        let farthest = place(now + self.horizon);
+        let needs = self.slots[farthest].capacity() < items.capacity();
+        let slot = &mut self.slots[if needs { farthest } else { place(now) }];
         if slot.capacity() < items.capacity() {
             items.clear();
             items.append(slot);
@@ -125,10 +129,39 @@ mod tests {
     #[test]
     fn recycled_memory_keeps_what_was_entered_meanwhile() {
         let mut wheel = Wheel::new(3);
-        wheel.push(0, 1, 'a');
+        (0..100).for_each(|_| wheel.push(0, 1, 'a'));
         let items = wheel.take(1);
+        let room = items.capacity();
         wheel.push(1, 3, 'b');
         wheel.recycle(1, items);
-        assert_eq!(wheel.take(4), ['b']);
+        let items = wheel.take(4);
+        assert_eq!((&items[..], items.capacity()), (&['b'][..], room));
+    }
+
+    #[test]
+    fn a_wheel_that_turns_allocates_nothing() {
+        // Every cycle, every other cycle, and with delays shorter than the horizon.
+        for (horizon, delay, step) in [(3, 3, 1), (3, 2, 1), (3, 2, 2), (4, 3, 2), (6, 5, 3)] {
+            let mut wheel = Wheel::new(horizon);
+            // Cycles in which nothing is sent and nothing arrives are left out.
+            for now in (0..60 * step).filter(|now| now % step == 0 || now % step == delay % step) {
+                let items = wheel.take(now);
+                wheel.recycle(now, items);
+                if now % step == 0 {
+                    let room = wheel.slots[((now + delay) & wheel.mask) as usize].capacity();
+                    assert!(
+                        room > 0 || now < 30 * step,
+                        "horizon {horizon}, delay {delay}, every {step} cycles: {now}"
+                    );
+                    wheel.push(now, delay, now);
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "delay 5 is beyond the horizon 4")]
+    fn a_delay_beyond_the_horizon_is_refused() {
+        Wheel::new(4).push(0, 5, ());
     }
 }

@@ -32,6 +32,73 @@ fn the_order_of_evaluation_and_skipping_change_nothing() {
     assert_eq!(json(&RunOptions { no_skip: true, ..RunOptions::default() }), plain);
 }
 
+/// A broadcast and a multicast that share a channel: when the late core has called, it takes a flit of each in one cycle.
+const SHARED: &str = r#"
+family = "piuma"
+seed = 5
+topology = { kind = "die" }
+
+[[collective]]
+name = "tell"
+kind = "broadcast"
+dtype = "i64"
+id = 2
+source = 5
+called = true
+
+[[multicast]]
+id = 3
+source = 0
+receivers = [1, 2, 3, 4, 6, 7]
+
+[[program]]
+cores = [0]
+text = """
+    broadcast.nb r5, 2, 0x6000, 0x6000, 200
+again:
+    mcast.send 3, r1, %thread, 8
+    add r1, r1, 1
+    blt r1, 40, again
+    wait r5
+"""
+
+[[program]]
+cores = [5]
+text = """
+    .random 0x6000, 200, i64
+    broadcast 2, 0x6000, 0x6000, 200
+"""
+
+[[program]]
+cores = [1, 2, 3, 4, 6, 7]
+text = """
+    bne %core, 1, call
+    compute 100
+call:
+    broadcast.nb r5, 2, 0x6000, 0x6000, 200
+again:
+    mcast.wait r1, r2, 3, 8
+    add r3, r3, 1
+    blt r3, 40, again
+    wait r5
+    report r3
+"""
+"#;
+
+#[test]
+fn flits_that_an_end_point_takes_at_once_give_their_credits_in_order() {
+    let json = |order_seed: Option<u64>| {
+        let options = RunOptions { order_seed, ..RunOptions::default() };
+        let document = run_with(SHARED, &[], &options).document;
+        assert!(document.passed(), "{:?}", document.checks);
+        (document.cycles, serde_json::to_string(&document.programs).expect("JSON"))
+    };
+    let plain = json(None);
+    for seed in 0..12 {
+        assert_eq!(json(Some(seed)), plain, "order seed {seed}");
+    }
+}
+
 /// Layers of a backward pass: each computes, then its gradients are reduced.
 fn layers(blocking: bool) -> String {
     let mut text = String::from(".random 0, 1024, f32\n");
