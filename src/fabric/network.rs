@@ -17,7 +17,7 @@ use super::node::{Masks, NodeInfo};
 use super::ports::{LinkCount, NONE, Output, Port, channel, stride_shift};
 use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::waves::Waves;
-use super::wires::{Depths, Flow, Input, Io, Phase, Wires};
+use super::wires::{Depths, FAR_AWAY, Flow, Input, Io, Phase, Wires};
 use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, Vcs, arbiter::Policy};
 use crate::fabric::topology::Shape;
 use crate::kernel::{Autopsy, Cycle, Rng, WaitFor, Wake};
@@ -632,9 +632,7 @@ where
         self.sample();
         let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches };
         let awake = std::mem::take(&mut self.first.awake);
-        for &node in &awake {
-            self.first.tick(&common, node);
-        }
+        self.first.clock(&common, &awake);
         self.first.awake = awake;
         self.first.wires.flow.now += 1;
         let alive = any_awake || before != (0, 0, self.first.wires.flow.moves) || !self.first.wires.wake.is_empty();
@@ -973,10 +971,29 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
         let mut awake = std::mem::take(&mut self.awake);
         awake.clear();
         self.wires.commit(&mut awake, None);
-        for &node in &awake {
+        self.clock(common, &awake);
+        self.awake = awake;
+    }
+
+    /// One clock of each of these nodes.
+    #[inline(always)]
+    fn clock<T>(&mut self, common: &Common<'_, T>, awake: &[u32])
+    where
+        T: Tables<W>,
+        J: Join<Tables = T>,
+        B: Block<Tables = T>,
+        E: Block<Tables = T>,
+    {
+        if awake.len() < FAR_AWAY {
+            for &node in awake {
+                self.tick(common, node);
+            }
+            return;
+        }
+        for (k, &node) in awake.iter().enumerate() {
+            self.wires.ask_ahead([9, 6, 3].map(|ahead| awake.get(k + ahead).copied()));
             self.tick(common, node);
         }
-        self.awake = awake;
     }
 
     /// One clock of one node.

@@ -73,6 +73,12 @@ impl NodeInfo {
         u32::from(self.ports) << vc_shift <= 64
     }
 
+    /// The bits of its queues in which something stands, if they fit one word.
+    #[inline(always)]
+    pub fn occupied(&self) -> u64 {
+        self.bits.occupied
+    }
+
     /// Its queue bits, which fit one word, and its flags.
     #[inline(always)]
     pub fn narrow(&mut self) -> (&mut Masks, &mut Flags) {

@@ -23,7 +23,9 @@ use super::awake::{Awake, NodeAlarms, Span};
 use super::division::Division;
 use super::node::{Flags, NodeInfo, Nodes, number};
 use super::ports::{Carries, DRAINING, Link, NONE, Output, Port, Ports, channel, channel_mut};
+use super::unicast::each;
 use super::{Flit, MAX_NODES, NodeKind, Plan, PortSet, Vcs, monitor};
+use crate::kernel::ahead::ask;
 use crate::kernel::{Cycle, Wake, Wheel};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -115,6 +117,10 @@ impl Input {
     pub const IDLE: Input =
         Input { head: NONE, tail: NONE, len: 0, out_port: 0, accept_q: 0, state: State::IDLE, arrived: 0 };
 }
+
+/// Nodes or events of a cycle from which on their registers are not in a near cache when their turn comes, so that memory is
+/// asked ahead of time.
+pub(super) const FAR_AWAY: usize = 1024;
 
 /// Nobody looks at what moves.
 pub(super) const UNSEEN: u8 = 0;
@@ -625,13 +631,43 @@ impl Wires {
         self.wake.drain_into(list);
     }
 
+    /// Asks memory ahead of time for what the clocks of switches will look at: for the record of the first of three that are to
+    /// come, for the queues with packets of the second and the ports these came in by, for the flits that stand in those of the
+    /// third, which comes soonest.
+    #[inline(always)]
+    pub(super) fn ask_ahead(&self, [far, near, next]: [Option<u32>; 3]) {
+        let shift = self.flow.vc_shift;
+        if let Some(node) = far {
+            ask(&self.nodes[node as usize]);
+        }
+        if let Some(info) = near.map(|node| &self.nodes[node as usize]).filter(|info| info.flags.plain()) {
+            let first = (info.port_base as usize) << shift;
+            for local in each(info.occupied()) {
+                ask(&self.inputs[first + local]);
+                ask(self.ports.link(info.port_base + (local >> shift) as u32));
+            }
+        }
+        if let Some(info) = next.map(|node| &self.nodes[node as usize]).filter(|info| info.flags.plain()) {
+            let first = (info.port_base as usize) << shift;
+            for local in each(info.occupied()) {
+                ask(&self.flow.pool[self.inputs[first + local].head as usize]);
+            }
+        }
+    }
+
     /// Flits enter their queues, credits their counters, and those they reach wake.
     fn deliver<const LOOK: u8>(&mut self, arrivals: &[Arrival], returns: &[Return]) {
         let shift = self.flow.vc_shift;
         // Only parts of a divided system begin elsewhere.
         let divided = LOOK & DIVIDED != 0;
         let first = if divided { self.inputs.range().start } else { 0 };
-        for &Arrival { queue, to, entry } in arrivals {
+        // Many registers that no near cache holds: memory is asked for those of the events that follow.
+        let many = arrivals.len() + returns.len() >= FAR_AWAY && !divided;
+        for (k, &Arrival { queue, to, entry }) in arrivals.iter().enumerate() {
+            if many && let Some(soon) = arrivals.get(k + 12) {
+                ask(&self.inputs[soon.queue as usize]);
+                ask(self.nodes.at(soon.to.node() as usize));
+            }
             let q = queue as usize;
             if LOOK == WATCHED {
                 let ready = self.flow.pool[entry as usize].ready;
@@ -647,7 +683,10 @@ impl Wires {
             *word |= bit;
             self.wake.insert_at(place);
         }
-        for back in returns {
+        for (k, back) in returns.iter().enumerate() {
+            if many && let Some(soon) = returns.get(k + 12) {
+                ask(self.ports.link(soon.queue >> shift));
+            }
             let port = back.queue >> shift;
             let out = self.ports.credit(back.queue as usize);
             if LOOK & CHECKED != 0 && (LOOK != WATCHED || self.flow.monitored) {

@@ -22,8 +22,10 @@
 //! | [`storage`](self::Fifo) | clocked storage with staged writes |
 //! | [`few`](self::Few) | lists and queues whose first entries lie where their owner lies |
 //! | [`rng`](self::Rng) | seeded random numbers by integer methods only (K-DET-1) |
+//! | `ahead` | asking memory ahead of time for what will be looked at |
 //! | [`waits`](self::WaitFor) | the wait-for graph of the watchdog (K-WD-1) |
 
+pub(crate) mod ahead;
 mod few;
 mod rng;
 mod storage;

@@ -235,6 +235,23 @@ fn nothing_depends_on_skipping_or_on_the_order_of_evaluation() {
     }
 }
 
+/// From about a thousand nodes awake on, memory is asked ahead of time for those whose turn comes; in four parts nobody asks.
+#[test]
+fn asking_memory_ahead_of_time_changes_nothing() {
+    let text = "family = 'fabric'\ntopology = { kind = 'mesh', size = [40, 40] }\nswitch.point_to_point_vcs = 4\n\
+                [[traffic]]\npattern = 'uniform'\nrate = 0.06\npacket_flits = 2\nstop_cycle = 150\n";
+    let loaded = load_text("large.toml", text, Path::new("."), "large", &[]).unwrap();
+    let json = |options: &RunOptions<'_>| {
+        let document = run(&loaded, options).unwrap().document;
+        assert!(document.passed() && document.traffic[0].packets > 3000, "{:?}", document.checks);
+        serde_json::to_string(&document.traffic).unwrap() + &serde_json::to_string(&document.links).unwrap()
+    };
+    let options = RunOptions { all_links: true, ..RunOptions::default() };
+    let whole = json(&options);
+    assert_eq!(json(&RunOptions { threads: 4, ..options }), whole);
+    assert_eq!(json(&RunOptions { order_seed: Some(3), all_links: true, ..RunOptions::default() }), whole);
+}
+
 #[test]
 fn checks_off_change_no_number() {
     let traffic = format!("pattern = 'uniform'\nrate = 0.3\npacket_flits = 3\n{WINDOW}");
