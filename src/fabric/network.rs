@@ -990,6 +990,7 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
             }
             return;
         }
+        // Each step needs what the one before it brought, so there are some turns between them; nobody has tuned how many.
         for (k, &node) in awake.iter().enumerate() {
             self.wires.ask_ahead([9, 6, 3].map(|ahead| awake.get(k + ahead).copied()));
             self.tick(common, node);

@@ -227,19 +227,18 @@ impl Ports {
         let (port, vc) = (number >> self.vc_shift, number & ((1 << self.vc_shift) - 1));
         let first = (port << stride_shift(self.vc_shift)) - self.records.range().start;
         let records = self.records.items_mut();
-        let drained = {
-            let out = &mut records[first + (vc >> CHANNELS)].channels[vc & ((1 << CHANNELS) - 1)];
-            out.credits += 1;
-            let drained = out.owner == DRAINING && out.credits == out.depth;
-            if drained {
-                out.owner = 0;
-            }
-            drained
-        };
-        let Port { gate, .. } = &mut records[first];
+        let (record, channel) = (first + (vc >> CHANNELS), vc & ((1 << CHANNELS) - 1));
+        let out = &mut records[record].channels[channel];
+        out.credits += 1;
+        let drained = out.owner == DRAINING && out.credits == out.depth;
+        if drained {
+            out.owner = 0;
+        }
+        let gate = &mut records[first].gate;
         gate.credit |= 1 << vc;
         gate.free |= u32::from(drained) << vc;
-        &records[first + (vc >> CHANNELS)].channels[vc & ((1 << CHANNELS) - 1)]
+        // No copy: one read of what has just been written in parts waits for all of it to reach the cache.
+        &records[record].channels[channel]
     }
 
     /// What a port has carried.
