@@ -1,9 +1,14 @@
 //! watershed: a cycle-level, bit-exact hardware model of collectives computed *inside* the network.
 //!
 //! Many streams come down a tree and leave as one river; the result flows back to every source. This crate is the
-//! river: switches with credit-based flow control and collective virtual channels, engines with pipelined adder trees,
-//! end points with limited memory bandwidth. It is clocked cycle by cycle, every floating-point bit is checked against
-//! an independent oracle, and every register can be watched in a waveform.
+//! river: switches with credit-based flow control and collective virtual channels, engines with adder trees that have
+//! the latency and the rate of a pipeline, end points with limited memory bandwidth. Time is counted in clock cycles,
+//! every result is checked bit by bit against an independent oracle, and the registers of ports, queues, engines and end
+//! points can be watched in a waveform.
+//!
+//! Not clocked register by register is the inside of adder trees in a running system: an engine computes a result with
+//! the tree's stage functions when it takes the operands, and holds it back for the tree's latency.
+//! [`arith::Tree`] and [`arith::Pipe`] have the registers in between; clocked alone, they can be watched too.
 //!
 //! The program `watershed` is the crate's [`cli`]; the library is for those who want to build systems of their own or
 //! to use a block as a golden model.
@@ -11,22 +16,34 @@
 //! # The house
 //!
 //! ```text
-//!  roof      cli/        one file a subcommand; parses, calls, prints
-//!  floor 5   study/      curves over many runs, plots; reads results, never touches blocks
+//!  roof      cli/        one file a subcommand; parses, calls, prints               glossary/  what printed words mean
+//!             |                                                                     guide/     a page a task
+//!             v
+//!  floor 5   study/      curves, sweeps, comparisons and reports over many runs
+//!             |
+//!             v
 //!  floor 4   scenario/   TOML -> checked configuration -> a system; errors with carets; the run; the result document
+//!             |
+//!             v
 //!  floor 3   piuma/      configuration registers, CENG, core end points, embedding, legality
 //!            armed/      frames, multicast tables and their agent, engines in the wire, root and leaf processes, faults
 //!            pbv/        frames, participant bit vectors, packet engines in the wire, nodes, trees of engines
+//!             |
+//!             v
 //!  floor 2   fabric/     switch, buffers, credits, virtual channels, arbiters, links, routing, topologies, traffic;
-//!                        the two forms in which an engine joins
-//!  floor 1   arith/      formats, staged adder, multiplier, comparators, reduction tree      (no fabric in it)
-//!            kernel/     channels, clocked storage, wake-driven scheduling, wait-for graph   (no arithmetic in it)
-//!  beside    oracle/     untimed golden evaluation on SoftFloat; shares no code with arith/ but the names of types
+//!             |          the two forms in which an engine joins
+//!             v
+//!  floor 1   kernel/     channels, clocked storage, wake-driven scheduling, wait-for graph   (no arithmetic in it)
+//!            arith/      formats, staged adder, multiplier, comparators, reduction tree      (no fabric in it)
 //!            probe/      signals, waves, comparison of waves, message ladders; blocks describe their registers to it
+//!  beside    oracle/     untimed golden evaluation; shares no code with arith/ but the names of types
 //! ```
 //!
-//! An arrow goes down only. [`oracle`] is used by scenario checks and tests, never by a block that is clocked (the
-//! [legality](piuma::legality) check reads a configuration back into the oracle's tree before cycle 0).
+//! A folder uses those on floors below its own, never one above or beside it: a test (`testbench/project`) holds every
+//! `use` line against the list. Two lines lead aside: [`oracle`] takes the names of types from [`arith`], and the
+//! [`glossary`] finds the nearest word as [`scenario`] does. The oracle is used by the checks of runs, by commands that
+//! print exact values, and by tests, never by a block that is clocked; the [legality](piuma::legality) check reads a
+//! configuration back into the oracle's tree before cycle 0.
 //!
 //! # Time
 //!

@@ -2,6 +2,7 @@
 
 mod makefile_says_what_it_has;
 mod readme_shows_what_happens;
+mod rooms_use_only_those_below;
 mod testplan_names_tests_that_exist;
 
 use std::fs;
