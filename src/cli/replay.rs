@@ -9,7 +9,7 @@ use super::progress::Meter;
 use super::{Exit, complain, print};
 use crate::scenario::Loaded;
 use crate::scenario::kind::{self, Kind};
-use crate::scenario::result::{Document, commit};
+use crate::scenario::result::{Document, commit, upgraded};
 use crate::scenario::run::{self, RunOptions};
 
 /// Run again what a result was made from, and compare.
@@ -63,7 +63,7 @@ pub(super) const RESULT: &str = "a result document, as `watershed run SCENARIO -
 
 /// A result document and the scenario it was made from.
 pub(super) struct Recorded {
-    /// The document as it stands in the file.
+    /// The document as it stands in the file, in the shape of this version.
     pub json: Json,
     /// The same, read.
     pub document: Document,
@@ -88,6 +88,7 @@ impl Recorded {
         let text = std::fs::read_to_string(file).map_err(|error| format!("error: cannot read {name}: {error}"))?;
         let no_document = |why: &dyn std::fmt::Display| format!("error: {name} is no result document: {why}");
         let json: Json = serde_json::from_str(&text).map_err(|error| no_document(&error))?;
+        let json = upgraded(json).map_err(|error| format!("error: cannot read {name}: {error}"))?;
         let document: Document = serde_json::from_value(json.clone()).map_err(|error| no_document(&error))?;
         let written = document
             .scenario

@@ -71,7 +71,12 @@ pub struct LinkCount {
     pub set: u64,
     /// Flits of point-to-point channels.
     pub unicast: u64,
-    /// Cycles that flits stood at the head of a queue before they could leave over this link.
+    /// Cycles that flits stood at the head of a switch's input queue before they left over this link, summed over the
+    /// flits: whatever they waited for, be it a credit, a lost arbitration, a channel that another packet holds, a link that takes
+    /// several cycles a flit, or another output or a full engine that a multicast of one flit goes to as well. Set-routed flits
+    /// count from when they have passed the stages before allocation; point-to-point packets walk through those stages at the
+    /// head of the queue, and the cycles of that count. What an end point or an engine in the wire sends counts nothing, nor
+    /// do the copies of a multicast of several flits.
     pub waited: u64,
     /// Packets: head flits of all channels.
     pub packets: u64,

@@ -17,7 +17,7 @@
 //! barrier-die    die of 4 tiles x 4 switches, 8 cores, 1000 MHz, 240 cycles, seed 1
 //! wait           barrier of 8 cores
 //!                197 cycles = 197 ns
-//! busiest link   core0.P2 -> core1.P2 (intra-tile): 1 flit, busy 0.4 % of the time, 0 stalls
+//! busiest link   core0.P2 -> core1.P2 (intra-tile): 1 flit, busy 0.4 % of the time, 0 head-wait cycles
 //! checks         5 passed: progress, bit-exact, every contribution once, network empty, links
 //! result         out/barrier-die.json
 //! ```

@@ -1,7 +1,13 @@
 //! The result document: everything a run has to say, for programs. Tables, plots and reports are made from it.
 //!
 //! Its shape is promised by [`SCHEMA_VERSION`]: a reader of one version reads every document of that version. Adding a field
-//! is compatible; renaming, removing or retyping one is not and takes a new version.
+//! is compatible; renaming, removing or retyping one is not and takes a new version. [`upgraded`] brings documents of
+//! older versions to today's shape, so that they can be replayed, explained and reported.
+//!
+//! | version | what changed |
+//! |--:|---|
+//! | 1 | |
+//! | 2 | `stalls` of a link is called `head_wait_cycles`, which is what it counts |
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -14,7 +20,32 @@ use super::names::{DType, Named};
 use super::segments::SegmentResult;
 
 /// Version of the document's shape.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
+
+/// A document of any version up to [`SCHEMA_VERSION`] in the shape of that version.
+///
+/// # Errors
+/// It is of a later version.
+pub fn upgraded(mut document: Json) -> Result<Json, String> {
+    let version = document.get("schema_version").and_then(Json::as_u64);
+    if let Some(version) = version.filter(|&version| version > u64::from(SCHEMA_VERSION)) {
+        return Err(format!(
+            "it is of schema version {version}, and this program reads versions up to {SCHEMA_VERSION}"
+        ));
+    }
+    if version == Some(1) {
+        for list in ["/links/busiest", "/links/all"] {
+            let links = document.pointer_mut(list).and_then(Json::as_array_mut);
+            for link in links.into_iter().flatten().filter_map(Json::as_object_mut) {
+                if let Some(cycles) = link.shift_remove("stalls") {
+                    link.insert("head_wait_cycles".into(), cycles);
+                }
+            }
+        }
+        document["schema_version"] = SCHEMA_VERSION.into();
+    }
+    Ok(document)
+}
 
 /// Everything about a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -205,8 +236,9 @@ pub struct LinkResult {
     pub level: String,
     /// Flits it carried.
     pub flits: u64,
-    /// Cycles in which a flit waited for a credit.
-    pub stalls: u64,
+    /// Cycles that flits stood at the head of a switch's input queue before they left over this link, summed over the flits
+    /// ([`LinkCount::waited`](crate::fabric::LinkCount::waited)).
+    pub head_wait_cycles: u64,
     /// Share of cycles in which it carried a flit.
     pub utilisation: f64,
     /// Packets it carried, where all links are reported.

@@ -85,7 +85,7 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
             link.level,
             counted(link.flits, "flit"),
             link.utilisation * 100.0,
-            counted(link.stalls, "stall")
+            counted(link.head_wait_cycles, "head-wait cycle")
         );
         line(&mut out, "busiest link", &text);
     }

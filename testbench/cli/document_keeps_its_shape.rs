@@ -36,7 +36,7 @@ fn full() -> (watershed::scenario::Loaded, Document) {
         name: "core0.P5 -> sw0.P6".into(),
         level: "inter-tile".into(),
         flits: 1024,
-        stalls: 3,
+        head_wait_cycles: 3,
         utilisation: 0.391,
         packets: None,
     };
@@ -157,14 +157,14 @@ fn keys_and_types_are_those_of_the_version() {
     links.busiest[].name: string
     links.busiest[].level: string
     links.busiest[].flits: integer
-    links.busiest[].stalls: integer
+    links.busiest[].head_wait_cycles: integer
     links.busiest[].utilisation: number
     links.all: array
     links.all[]: object
     links.all[].name: string
     links.all[].level: string
     links.all[].flits: integer
-    links.all[].stalls: integer
+    links.all[].head_wait_cycles: integer
     links.all[].utilisation: number
     links.all[].packets: integer
     traffic: array
@@ -220,7 +220,7 @@ fn the_summary_says_it_in_a_dozen_lines() {
                    bit-exact: NO (1023 of 1024), flags: inexact
                    first difference: element 7 at end point 3: 3ff0000000000001 instead of 3ff0000000000000, 1 ulp apart; they part at sw4
     traffic others offered 0.950, accepted 0.949 flits a cycle, 9500 packets, latency 12.5 cycles on average, 40 at most
-    busiest link   core0.P5 -> sw0.P6 (inter-tile): 1024 flits, busy 39.1 % of the time, 3 stalls
+    busiest link   core0.P5 -> sw0.P6 (inter-tile): 1024 flits, busy 39.1 % of the time, 3 head-wait cycles
     rounded        link.latency_ns = 5 ns is rounded up to 5 cycles = 5.882 ns
     checks         1 passed: credits
     CHECK FAILED   oracle: sum differs

@@ -52,6 +52,47 @@ fn the_first_difference_is_shown() {
 }
 
 #[test]
+fn documents_of_version_1_are_replayed_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = recorded(&folder, &["allreduce-die", "--set", "collective.0.elements=9", "--all-links"]);
+    let now = fs::read_to_string(&file).unwrap();
+    assert!(now.contains("\"schema_version\": 2") && !now.contains("stalls"));
+    let old = now.replace("\"schema_version\": 2", "\"schema_version\": 1").replace("head_wait_cycles", "stalls");
+    fs::write(&file, &old).unwrap();
+    let page = folder.path().join("page.html");
+    for (arguments, words) in [
+        (&["replay", &file][..], ": same (allreduce-die"),
+        (&["why", &file], "climb"),
+        (&["report", &file, "-o", page.to_str().unwrap()], "report"),
+    ] {
+        let output = watershed(arguments);
+        assert_eq!(output.status, 0, "{arguments:?}: {}{}", output.stdout, output.stderr);
+        assert!(output.stdout.contains(words), "{arguments:?}: {}", output.stdout);
+    }
+    // What was renamed is compared as well, under its name of today.
+    let waits = old.split("\"stalls\": ").nth(1).unwrap().split(',').next().unwrap();
+    fs::write(&file, old.replacen(&format!("\"stalls\": {waits},"), "\"stalls\": 77777,", 1)).unwrap();
+    let output = watershed(["replay", &file]);
+    assert_eq!(output.status, 1, "{}{}", output.stdout, output.stderr);
+    let expected = format!("first at links.busiest[0].head_wait_cycles\n  recorded  77777\n  now       {waits}\n");
+    assert!(output.stdout.contains(&expected), "{}", output.stdout);
+}
+
+#[test]
+fn documents_of_later_versions_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = recorded(&folder, &["barrier-die"]);
+    let text = fs::read_to_string(&file).unwrap().replace("\"schema_version\": 2", "\"schema_version\": 3");
+    fs::write(&file, text).unwrap();
+    for command in ["replay", "why", "report"] {
+        let output = watershed([command, &file]);
+        assert_eq!(output.status, 2, "{command}: {}", output.stdout);
+        let expected = "it is of schema version 3, and this program reads versions up to 2";
+        assert!(output.stderr.contains(expected), "{command}: {}", output.stderr);
+    }
+}
+
+#[test]
 fn what_is_no_result_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = recorded(&folder, &["barrier-die"]);

@@ -148,14 +148,14 @@ fn a_sweep_that_answers_nothing_says_so() {
     for (rest, status, words) in [
         ("key = \"armed.engine.stages\"\nvalues = [1, 2]\n", 1, "error: none of 2 points could be run"),
         (
-            "key = \"switch.ceng.stages\"\nvalues = [1, 2]\n[[objective]]\nname = \"stalls\"\nvalue = \"links.busiest.0.stallz\"\n",
+            "key = \"switch.ceng.stages\"\nvalues = [1, 2]\n[[objective]]\nname = \"head_wait\"\nvalue = \"links.busiest.0.head_wayt_cycles\"\n",
             1,
-            "error: objective `stalls` has a value at none of 2 points",
+            "error: objective `head_wait` has a value at none of 2 points",
         ),
         (
-            "key = \"switch.ceng.stages\"\nvalues = [1, 2]\n[[metric]]\nname = \"stalls\"\nvalue = \"links.busiest.0.stallz\"\n",
+            "key = \"switch.ceng.stages\"\nvalues = [1, 2]\n[[metric]]\nname = \"head_wait\"\nvalue = \"links.busiest.0.head_wayt_cycles\"\n",
             0,
-            "note: metric `stalls` has a value at none of 2 points",
+            "note: metric `head_wait` has a value at none of 2 points",
         ),
     ] {
         let out = folder.path().join(format!("out{}", words.len()));

@@ -8,6 +8,7 @@ mod arbiters_share;
 mod deadlock_is_named;
 mod engine_behind_port;
 mod engine_in_wire;
+mod head_waits_are_counted;
 mod idle_memory;
 mod long_multicast;
 mod order_of_evaluation;

@@ -91,7 +91,7 @@ pub(in crate::scenario) fn link_report(
             name: format!("{from} -> {to}"),
             level: levels[usize::from(level)].clone(),
             flits,
-            stalls: count.waited,
+            head_wait_cycles: count.waited,
             utilisation: (flits * u64::from(cycles_per_flit)).min(cycles) as f64 / cycles as f64,
             packets: None,
         }

@@ -6,7 +6,7 @@
 //! | stamp, summary, checks | the result document |
 //! | rounds, who merged what, what engines counted | the parts of the document that the armed and PBV families fill |
 //! | where the latency went, by phase and by cause | [`crate::scenario::why`] |
-//! | load of the links on the drawn topology, stalls | all links of the run |
+//! | load of the links on the drawn topology, head-wait cycles | all links of the run |
 //! | what is in the network, and flits moved, over time | samples of the run |
 //! | curves, sensitivities, Pareto front | the store of a sweep |
 
@@ -193,7 +193,7 @@ fn run_section(number: usize, run: &RunSubject, out: &mut String) {
     if let Some(layout) = &run.layout {
         heat_map(layout, document, out);
     }
-    stalls(document, out);
+    head_waits(document, out);
     timeline(run, out);
     out.push_str("<h3>Checks</h3><ul class=\"checks\">");
     for check in &document.checks {
@@ -359,19 +359,19 @@ fn heat_map(layout: &Layout, document: &Document, out: &mut String) {
     out.push_str("</svg></div></figure>\n");
 }
 
-fn stalls(document: &Document, out: &mut String) {
-    let mut links: Vec<_> =
-        document.links.all.as_ref().unwrap_or(&document.links.busiest).iter().filter(|link| link.stalls > 0).collect();
-    links.sort_by(|a, b| b.stalls.cmp(&a.stalls).then_with(|| a.name.cmp(&b.name)));
+fn head_waits(document: &Document, out: &mut String) {
+    let links = document.links.all.as_ref().unwrap_or(&document.links.busiest);
+    let mut links: Vec<_> = links.iter().filter(|link| link.head_wait_cycles > 0).collect();
+    links.sort_by(|a, b| b.head_wait_cycles.cmp(&a.head_wait_cycles).then_with(|| a.name.cmp(&b.name)));
     let rows: Vec<(String, f64, String)> = links
         .iter()
         .take(12)
-        .map(|link| (link.name.clone(), link.stalls as f64, format!("{} cycles", link.stalls)))
+        .map(|link| (link.name.clone(), link.head_wait_cycles as f64, format!("{} cycles", link.head_wait_cycles)))
         .collect();
     if !rows.is_empty() {
-        out.push_str("<h3>Stalls</h3>\n");
+        out.push_str("<h3>Head-wait cycles</h3>\n");
         out.push_str(&bars(
-            "Cycles in which a flit at the head of a queue waited before it went over this link",
+            "Cycles that flits stood at the head of a queue, for whatever reason, before they went over this link",
             &rows,
         ));
     }

@@ -146,7 +146,7 @@ pub struct MetricFile {
     /// Its name.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// An expression over the result document and the built-in columns, for example "links.busiest.0.stalls / cycles".
+    /// An expression over the result document and the built-in columns, for example "links.busiest.0.head_wait_cycles / cycles".
     #[schemars(length(min = 1))]
     pub value: String,
 }
