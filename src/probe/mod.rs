@@ -1034,11 +1034,9 @@ impl Tracer {
             self.now = self.now.max(self.selection.from_cycle());
             self.dump();
         }
-        // The end of the window, or of the run; a sample after the last cycle (what its edge left behind) is kept.
-        let end = match self.selection.to_cycle() {
-            Some(to) => to.min(last_cycle).saturating_add(1),
-            None => last_cycle.saturating_add(1).max(self.now),
-        };
+        // The end of the window, or of the run. What changed later (what the last edge left behind, credits on their way
+        // home) is kept; a look at registers that found no change moves nothing.
+        let end = self.selection.to_cycle().map_or(last_cycle, |to| to.min(last_cycle)).saturating_add(1);
         if self.phase == Phase::Inside {
             self.flush();
             self.edges_until(end);
@@ -1077,10 +1075,7 @@ impl Tracer {
             Phase::Inside => self.flush(),
             Phase::Over => {}
         }
-        if self.phase == Phase::Inside
-            && let Some(to) = self.selection.to_cycle().filter(|to| cycle > *to)
-        {
-            self.edges_until(to.saturating_add(1));
+        if self.phase == Phase::Inside && self.selection.to_cycle().is_some_and(|to| cycle > to) {
             self.phase = Phase::Over;
         }
         self.now = cycle;
@@ -1105,12 +1100,13 @@ impl Tracer {
 
     /// Writes what changed in cycle `now`.
     fn flush(&mut self) {
-        self.edges_until(self.now);
+        // Edges of cycles without a change wait for the next one, or the end: nobody knows yet whether the run goes so far.
         if self.changed.is_empty() {
             return;
         }
         let mut changed = std::mem::take(&mut self.changed);
         if !changed.is_sorted_by(|a, b| a < b) {
+        self.edges_until(self.now);
             changed.sort_unstable();
             changed.dedup();
         }
@@ -1131,7 +1127,7 @@ impl Tracer {
     /// Clock edges of the cycles that nothing else was written for, up to but without `end`.
     fn edges_until(&mut self, end: u64) {
         let Some(clock) = self.clock else { return };
-        while self.next_edge < end && self.phase == Phase::Inside {
+        while self.next_edge < end && self.error.is_none() {
             self.slots[clock as usize].value = 1;
             self.write(self.period.start_ps(self.next_edge), &[clock]);
             self.falling_edge(self.next_edge);

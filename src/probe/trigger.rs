@@ -63,8 +63,8 @@ enum Phase {
     Armed,
     /// It has: changes go straight on, up to this time.
     Open(u64),
-    /// Everything that is wanted is written.
-    Closed,
+    /// Everything that is wanted is written, up to this time.
+    Closed(u64),
 }
 
 /// A sink in front of another one that lets through what lies around a trigger.
@@ -185,13 +185,13 @@ impl Sink for TriggerSink {
 
     fn step(&mut self, time_ps: u64, changed: &[SignalId], values: Values<'_>) -> io::Result<()> {
         match self.phase {
-            Phase::Closed => Ok(()),
+            Phase::Closed(_) => Ok(()),
             Phase::Open(until) if time_ps <= until => {
                 self.written = time_ps;
                 self.inner.step(time_ps, changed, values)
             }
-            Phase::Open(_) => {
-                self.phase = Phase::Closed;
+            Phase::Open(until) => {
+                self.phase = Phase::Closed(until);
                 Ok(())
             }
             Phase::Armed => {
@@ -230,8 +230,8 @@ impl Sink for TriggerSink {
                 self.write_ring()?;
                 self.inner.finish(time_ps.max(self.written))
             }
-            Phase::Open(until) => self.inner.finish(time_ps.min(until).max(self.written)),
-            Phase::Closed => self.inner.finish(self.written),
+            // A change behind the end of the piece closed it; nothing in the piece tells where it ends.
+            Phase::Open(until) | Phase::Closed(until) => self.inner.finish(time_ps.min(until).max(self.written)),
         };
         Ok(SinkSummary { fired_ps: self.fired.time_ps(), ..summary? })
     }

@@ -70,9 +70,8 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     run.drive(options);
     let mut wave_error = None;
     if let Some(wave) = options.wave {
-        let last = run.ready.system.now();
         let tracer = run.ready.system.stop_recording();
-        (run.wave, wave_error) = close_wave(wave, tracer, last, &mut run.notes);
+        (run.wave, wave_error) = close_wave(wave, tracer, run.document.cycles, &mut run.notes);
     }
     Ok(RunResult { wave_error, ..run.result(options) })
 }

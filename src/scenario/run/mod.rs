@@ -445,8 +445,8 @@ impl<'a> Run<'a> {
 
     /// Finishes the waveform; what kept it from being written.
     fn close(&mut self, wave: &WaveOptions) -> Option<String> {
-        let last = self.ready.system.now();
-        let (summary, error) = close_wave(wave, self.ready.system.stop_recording(), last, &mut self.notes);
+        let cycles = self.document.cycles;
+        let (summary, error) = close_wave(wave, self.ready.system.stop_recording(), cycles, &mut self.notes);
         self.wave = summary;
         error
     }

@@ -62,15 +62,17 @@ pub(in crate::scenario) fn trace_error(wave: &WaveOptions, error: TraceError) ->
     }
 }
 
-/// Finishes a waveform and notes what it lacks; and what kept it from being written, which takes nothing from the run.
+/// Finishes a waveform of a run of so many cycles and notes what it lacks; and what kept it from being written, which takes
+/// nothing from the run. The cycles are those of the result document: a system may stand in a later one, when it has waited
+/// for timers of what had ended.
 pub(in crate::scenario) fn close_wave(
     wave: &WaveOptions,
     tracer: Option<Tracer>,
-    last: u64,
+    cycles: u64,
     notes: &mut Vec<String>,
 ) -> (Option<TraceSummary>, Option<String>) {
     let Some(tracer) = tracer else { return (None, None) };
-    let summary = match tracer.finish(last) {
+    let summary = match tracer.finish(cycles.saturating_sub(1)) {
         Ok(summary) => summary,
         Err(error) => return (None, Some(RunError::Write { path: wave.path.clone(), error }.to_string())),
     };
