@@ -49,7 +49,7 @@ pub(super) struct Arguments {
     /// Trace only cycles A to B, both included; either may be left out
     #[arg(long, value_name = "A..B", requires = "wave", value_parser = window)]
     wave_window: Option<Window>,
-    /// Write the waveform only around the first cycle in which this holds, for example "die.tile2.sw4.switch.ceng.operands == 2"
+    /// Write the waveform only around the first cycle in which this holds, for example "die.tile2.sw4.switch.ceng.operands == 2" or, by the names of states, "die.tile2.sw4.switch.ceng.state == REDUCE"
     #[arg(long, value_name = "EXPR", requires = "wave", value_parser = condition)]
     trigger: Option<Expr>,
     /// Cycles before the trigger that are written; they are kept in memory until it fires, and written at the end if it does not
@@ -131,7 +131,7 @@ fn fault(text: &str) -> Result<Fault, String> {
 }
 
 /// Reads a trigger.
-fn condition(text: &str) -> Result<Expr, String> {
+pub(super) fn condition(text: &str) -> Result<Expr, String> {
     let expr = Expr::parse(text).map_err(|wrong| {
         let place = text.get(wrong.at.clone()).filter(|piece| !piece.is_empty()).unwrap_or("the end");
         format!("at `{place}`: {wrong}")

@@ -90,7 +90,7 @@ mod writer;
 
 pub use fst_out::FstSink;
 pub use select::{NothingSelected, Selection, SelectionError};
-pub use trigger::{Condition, Fired, Lookup, Reading, Trigger, TriggerSink};
+pub use trigger::{Condition, Fired, Lookup, Reading, Trigger, TriggerSink, states_named};
 pub use vcd_out::{MemoryFile, VcdSink};
 pub use writer::WriterThread;
 

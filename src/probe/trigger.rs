@@ -35,8 +35,10 @@ pub type Condition = Box<dyn Fn(&Lookup<'_>) -> bool + Send>;
 pub struct Trigger {
     /// What is waited for.
     pub condition: Condition,
-    /// The signals it names; each must be traced.
+    /// What it names: traced signals, and names of their states.
     pub names: Vec<String>,
+    /// What it compares: two names or words, each with whether it is a name.
+    pub compared: Vec<[(String, bool); 2]>,
     /// Cycles before it that are written.
     pub before: u64,
     /// Cycles after it that are written; `None`: to the end.
@@ -51,6 +53,47 @@ impl Fired {
     /// The time at which the condition held first, in ps.
     pub fn time_ps(&self) -> Option<u64> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells names of states from names of signals in a condition. `states` gives the names of a signal's states, none for a
+/// signal without, and `None` for what is no signal.
+///
+/// # Errors
+/// A name that is neither, or a word that is no state of the signal it is compared with: the text lists those that are.
+pub fn states_named<S: AsRef<str>>(
+    names: &[String],
+    compared: &[[(String, bool); 2]],
+    states: impl Fn(&str) -> Option<Vec<S>>,
+) -> Result<Vec<String>, String> {
+    let mut found: Vec<String> = Vec::new();
+    let both = compared.iter().flat_map(|[a, b]| [(a, b), (b, a)]);
+    for ((signal, is_name), (word, may_be_signal)) in both {
+        let Some(legal) = states(signal).filter(|_| *is_name) else { continue };
+        if *may_be_signal && states(word).is_some() {
+            continue;
+        }
+        let legal: Vec<&str> = legal.iter().map(AsRef::as_ref).collect();
+        if legal.contains(&word.as_str()) {
+            found.push(word.clone());
+            continue;
+        }
+        let near = legal.iter().max_by(|a, b| {
+            let alike = |of: &str| strsim::normalized_damerau_levenshtein(&of.to_lowercase(), &word.to_lowercase());
+            alike(a).total_cmp(&alike(b))
+        });
+        return Err(match near {
+            None => format!("{word} is no traced signal, and {signal} has no names of states: compare it with a number"),
+            Some(near) => {
+                format!("{signal} has no state {word}; its states are {}; did you mean {near}?", legal.join(", "))
+            }
+        });
+    }
+    match names.iter().find(|name| states(name).is_none() && !found.contains(name)) {
+        None => Ok(found),
+        Some(missing) => Err(format!(
+            "the trigger's signal {missing} is not traced; `--signals` chooses signals, `wave show` lists names"
+        )),
     }
 }
 
@@ -74,6 +117,8 @@ pub struct TriggerSink {
     period: Period,
     /// The signals of the condition.
     signals: HashMap<String, (SignalId, Option<&'static super::EnumTable>)>,
+    /// The names of states in it.
+    states: HashMap<String, &'static str>,
     /// The state at the beginning of the ring.
     base: State,
     ring: VecDeque<(u64, Changes)>,
@@ -103,6 +148,7 @@ impl TriggerSink {
             trigger,
             period,
             signals: HashMap::new(),
+            states: HashMap::new(),
             base: State::default(),
             ring: VecDeque::new(),
             base_time: None,
@@ -119,7 +165,9 @@ impl TriggerSink {
 
     fn holds(&self, values: Values<'_>) -> bool {
         (self.trigger.condition)(&|name: &str| {
-            let (signal, table) = self.signals.get(name)?;
+            let Some((signal, table)) = self.signals.get(name) else {
+                return self.states.get(name).map(|name| Reading::Name(name));
+            };
             match values.get(*signal).1 {
                 Value::Bits(bits) => {
                     let state = table.and_then(|table| table.names.get(bits as usize));
@@ -166,14 +214,12 @@ impl Sink for TriggerSink {
                 self.signals.insert(name, (number as SignalId, signal.table));
             }
         }
-        if let Some(missing) = self.trigger.names.iter().find(|name| !self.signals.contains_key(*name)) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!(
-                    "the trigger's signal {missing} is not traced; `--signals` chooses signals, `wave show` lists names"
-                ),
-            ));
-        }
+        let states = |name: &str| self.signals.get(name).map(|(_, table)| table.map_or(&[][..], |of| of.names).to_vec());
+        let named = states_named(&self.trigger.names, &self.trigger.compared, states)
+            .map_err(|text| io::Error::new(io::ErrorKind::InvalidInput, text))?;
+        let tables = || self.signals.values().filter_map(|(_, table)| *table).flat_map(|table| table.names);
+        let states = named.into_iter().filter_map(|name| tables().find(|state| **state == name).map(|state| (name, *state)));
+        self.states = states.collect();
         self.inner.header(declarations)
     }
 

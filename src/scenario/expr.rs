@@ -146,6 +146,36 @@ impl Expr {
     }
 }
 
+impl Expr {
+    /// What is compared with `==` or `!=`, where both sides are a name or a word: the two, and whether each is a name.
+    pub fn compared(&self) -> Vec<[(&str, bool); 2]> {
+        fn side(node: &Node) -> Option<(&str, bool)> {
+            match node {
+                Node::Name(name) => Some((name, true)),
+                Node::Value(Value::Word(word)) => Some((word, false)),
+                _ => None,
+            }
+        }
+        fn visit<'a>(node: &'a Node, out: &mut Vec<[(&'a str, bool); 2]>) {
+            match node {
+                Node::Value(_) | Node::Name(_) => {}
+                Node::Unary(_, inner) => visit(inner, out),
+                Node::Binary(op, a, b) => {
+                    if let (true, Some(a), Some(b)) = (matches!(*op, "==" | "!="), side(a), side(b)) {
+                        out.push([a, b]);
+                    }
+                    visit(a, out);
+                    visit(b, out);
+                }
+                Node::Call(_, operands) => operands.iter().for_each(|operand| visit(operand, out)),
+            }
+        }
+        let mut out = Vec::new();
+        visit(&self.node, &mut out);
+        out
+    }
+}
+
 fn eval(node: &Node, name: &dyn Fn(&str) -> Option<Value>) -> Option<Value> {
     match node {
         Node::Value(value) => Some(value.clone()),
@@ -450,6 +480,8 @@ mod tests {
         assert_eq!(value("nothing + 1"), None);
         assert_eq!(value("1 / 0"), None);
         assert_eq!(Expr::parse("max(a, b.c) + a").unwrap().names(), ["a", "b.c", "a"]);
+        let expr = Expr::parse("not a.s == IDLE and ('x y' != b or a < b or max(a, 1) == c)").unwrap();
+        assert_eq!(expr.compared(), [[("a.s", true), ("IDLE", true)], [("x y", false), ("b", true)]]);
     }
 
     #[test]

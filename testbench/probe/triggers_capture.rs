@@ -97,6 +97,33 @@ fn a_signal_that_is_not_traced_is_named() {
 }
 
 #[test]
+fn names_of_states_are_words_with_and_without_quotes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let state = "die.tile2.sw4.switch.ceng.state";
+    let fired = |text: &str| wave(at("x.vcd"), Some((text, 1, Some(1)))).map(|result| result.wave.unwrap().fired_cycle);
+    let quoted = fired(&format!("{state} == 'REDUCE'")).unwrap();
+    assert!(quoted.is_some());
+    for text in [
+        format!("{state} == REDUCE"),
+        format!("REDUCE == {state}"),
+        format!("{state} != IDLE and {state} != GATHER and not {state} != REDUCE"),
+    ] {
+        assert_eq!(fired(&text).unwrap(), quoted, "{text}");
+    }
+    // Wrong names are told with the legal ones; a word in quotes, too.
+    for wrong in ["REDUSE", "'REDUSE'"] {
+        let error = fired(&format!("{state} == {wrong}")).unwrap_err().to_string();
+        let told = format!("{state} has no state REDUSE; its states are ");
+        assert!(error.contains(&told) && error.contains("GATHER") && error.contains("mean REDUCE?"), "{error}");
+    }
+    let error = fired("die.tile2.sw4.switch.ceng.operands == REDUCE").unwrap_err().to_string();
+    assert!(error.contains("has no names of states: compare it with a number"), "{error}");
+    let error = fired(&format!("{state} == REDUCE or die.nothing == 1")).unwrap_err().to_string();
+    assert!(error.contains("die.nothing is not traced"), "{error}");
+}
+
+#[test]
 fn the_last_cycles_alone_can_be_kept() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, part) = (folder.path().join("whole.vcd"), folder.path().join("part.vcd"));

@@ -33,6 +33,7 @@ mod wave;
 pub(super) use links::link_report;
 pub(super) use results::recording;
 use traffic::{Feed, Snapshot};
+pub(crate) use wave::sides_of;
 pub(super) use wave::{close_wave, open_wave, trace_error};
 
 /// What to write into a waveform.

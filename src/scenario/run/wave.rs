@@ -42,6 +42,7 @@ pub(in crate::scenario) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Res
 fn trigger(options: &TriggerOptions) -> Trigger {
     let condition = options.condition.clone();
     let names = condition.iter().flat_map(Expr::names).map(ToString::to_string).collect();
+    let compared = condition.as_ref().map_or_else(Vec::new, sides_of);
     let value = |reading: Reading| match reading {
         Reading::Number(number) => expr::Value::Number(number as f64),
         Reading::Name(name) => expr::Value::Word(name.to_owned()),
@@ -50,7 +51,12 @@ fn trigger(options: &TriggerOptions) -> Trigger {
         let read = |name: &str| lookup(name).map(value);
         condition.as_ref().and_then(|condition| condition.eval(&read)).is_some_and(|value| value.holds())
     };
-    Trigger { condition: Box::new(condition), names, before: options.before, after: options.after }
+    Trigger { condition: Box::new(condition), names, compared, before: options.before, after: options.after }
+}
+
+/// What a condition compares, for [`states_named`](crate::probe::states_named).
+pub(crate) fn sides_of(condition: &Expr) -> Vec<[(String, bool); 2]> {
+    condition.compared().iter().map(|pair| pair.map(|(side, is_name)| (side.to_owned(), is_name))).collect()
 }
 
 /// What starting a recording can say.
