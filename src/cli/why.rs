@@ -154,9 +154,13 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     for note in &result.notes {
         complain(&format_args!("note: {note}"));
     }
+    // A run that hangs is explained by who waits for whom.
+    if let Some(detail) = result.document.unfinished() {
+        complain(&format_args!("the run did not finish: {detail}"));
+    }
     if result.why.is_empty() {
         if result.notes.is_empty() {
-            complain(&"nothing has ended that could be explained");
+            complain(&"no collective, round or packet has ended whose latency could be explained");
         }
         return Ok(false);
     }

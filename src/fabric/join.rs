@@ -152,6 +152,11 @@ pub trait Block {
     /// For the watchdog: work that is still open, in words, or `None`.
     fn open(&self) -> Option<String>;
 
+    /// For the watchdog: why the head of a channel stays there, in words, if the block knows better than by what is open.
+    fn refuses(&self, _head: &Flit) -> Option<String> {
+        None
+    }
+
     /// Describes the block's registers to a wave.
     fn probe(&self, scope: &mut crate::probe::Scope<'_>);
 }

@@ -185,6 +185,11 @@ impl Cce {
         Ok(())
     }
 
+    /// Received messages in the queue of an id that it serves, if that has no slot left.
+    pub fn full_with(&self, id: u16) -> Option<usize> {
+        (self.serves(id) && !self.has_slot(id)).then(|| self.queues[usize::from(id)].received.len())
+    }
+
     fn has_slot(&self, id: u16) -> bool {
         let queue = &self.queues[usize::from(id)];
         queue.received.len() + queue.outgoing.len() < self.depth

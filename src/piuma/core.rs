@@ -772,6 +772,12 @@ impl Core {
         self.jobs().iter().any(|job| !job.at_fragmenter.is_empty())
     }
 
+    /// Whether a packet of a collective waits for a call by a program, which has not come.
+    fn has_not_called(&self, id: u16, vc: u8) -> bool {
+        let called = self.shared.as_deref().is_some_and(|shared| shared.called.contains(&id));
+        called && vc < channel(self.planes, REQUEST) && !self.jobs().iter().any(|job| job.id() == id && job.is_open())
+    }
+
     /// Work that is left, in words.
     pub fn open(&self) -> Option<String> {
         let job = self.jobs().iter().find(|job| job.is_open())?;
@@ -887,6 +893,18 @@ impl Block for End {
         let core = core.or_else(|| self.processor().and_then(Processor::open));
         let core = core.or_else(|| self.hosts().iter().find_map(Host::open));
         core.or_else(|| self.traffic().and_then(Traffic::open))
+    }
+
+    fn refuses(&self, head: &Flit) -> Option<String> {
+        let id = head.tag.id();
+        if head.tag.vc() == REQUEST
+            && let Some(why) = self.processor().and_then(|processor| processor.refuses(id))
+        {
+            return Some(why);
+        }
+        self.core.as_ref().filter(|core| core.has_not_called(id, head.tag.vc())).map(|_| {
+            format!("it has not called collective id {id}")
+        })
     }
 
     fn probe(&self, scope: &mut Scope<'_>) {

@@ -186,8 +186,12 @@ struct Thread {
 }
 
 impl Thread {
+    /// The line of the instruction that it executes, or that it will issue next. A thread has gone on to the next
+    /// instruction when it waits for what the last one does; operations in the CCE and the memory keep theirs.
     fn line(&self) -> u32 {
-        self.program.code.get(self.pc).map_or(0, |(_, line)| *line)
+        let waits = matches!(self.state, State::Collective(_) | State::Until(..));
+        let at = if waits { self.pc.saturating_sub(1) } else { self.pc };
+        self.program.code.get(at).map_or(0, |(_, line)| *line)
     }
 
     fn wave_state(&self) -> u64 {
@@ -970,6 +974,13 @@ impl Processor {
     }
 
     // ------------------------------------------------------------------------------------------------- reports
+
+    /// Why a request of this id stays in its channel, if that is because of its queue.
+    pub fn refuses(&self, id: u16) -> Option<String> {
+        let waiting = self.cce.full_with(id)?;
+        let messages = if waiting == 1 { "1 message".to_owned() } else { format!("{waiting} messages") };
+        Some(format!("its multicast queue of tree {id} is full, with {messages} that no thread has taken"))
+    }
 
     /// Threads that have not ended, in words.
     pub fn open(&self) -> Option<String> {

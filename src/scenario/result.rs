@@ -334,6 +334,12 @@ impl Document {
     pub fn passed(&self) -> bool {
         self.outcome == Outcome::Finished && self.checks.iter().all(|check| check.passed)
     }
+
+    /// Why the run did not finish, as its check of progress or of the rules tells; `None` if it did.
+    pub fn unfinished(&self) -> Option<&str> {
+        let told = self.checks.iter().find(|check| !check.passed && matches!(&*check.name, "progress" | "rules"));
+        (self.outcome != Outcome::Finished).then(|| told.map_or("it did not finish", |check| &check.detail))
+    }
 }
 
 impl CollectiveResult {
