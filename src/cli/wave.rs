@@ -1,18 +1,22 @@
-//! `watershed wave`: compares waveforms and shows them as text.
+//! `watershed wave`: compares waveforms, VCD or FST, and shows them as text.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
 use super::run::Window;
 use super::{Exit, complain, print};
-use crate::probe::ascii::{Options, draw};
+use crate::probe::ascii::{DrawError, Options, draw};
 use crate::probe::diff::{DiffOptions, diff};
-use crate::probe::{Period, Selection};
+use crate::probe::wave_in::{Changes, WaveFile};
+use crate::probe::{Period, Selection, states_named};
+use crate::scenario::expr::{Expr, Value};
 use crate::scenario::kind::{self, Kind};
+use crate::scenario::run::sides_of;
 use crate::scenario::units::femtoseconds;
 
-/// Compare waveforms or show them as text.
+/// Compare waveforms, VCD or FST, or show them as text.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
@@ -49,6 +53,9 @@ Exit status:
         /// Show only cycles A to B, both included; either may be left out
         #[arg(long, value_name = "A..B", value_parser = super::run::window)]
         window: Option<Window>,
+        /// Show the cycles from shortly before the first one in which this holds, for example "die.tile2.sw4.switch.ceng.state == REDUCE"
+        #[arg(long, value_name = "EXPR", conflicts_with = "window", value_parser = super::run::condition)]
+        at: Option<Expr>,
         /// Show only so many levels of the hierarchy
         #[arg(long, value_name = "LEVELS", value_parser = clap::value_parser!(u32).range(1..))]
         depth: Option<u32>,
@@ -76,8 +83,8 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                 }
             }
         }
-        Command::Show { file, signals, window, depth, width, period_ns } => {
-            match show(file, signals, *window, *depth, *width, *period_ns) {
+        Command::Show { file, signals, window, at, depth, width, period_ns } => {
+            match show(file, signals, (*window, at.as_ref()), *depth, *width, *period_ns) {
                 Ok(picture) => {
                     print(&picture);
                     Exit::Fine
@@ -97,10 +104,52 @@ fn no_wave(files: &[&PathBuf]) -> Option<String> {
     files.iter().find(other).map(|file| kind::instead(file, "a waveform"))
 }
 
+/// Cycles that are shown before the one that was looked for.
+const LEAD: u64 = 4;
+
+/// The first cycle in which a condition holds.
+fn first_cycle(file: &Path, condition: &Expr, period: Option<Period>) -> Result<u64, String> {
+    let mut wave = WaveFile::open(file).map_err(|error| error.to_string())?;
+    let header = wave.header().clone();
+    let period = period.or(header.period).ok_or_else(|| DrawError::NoPeriod.to_string())?;
+    let find = |name: &str| header.variables.iter().find(|variable| variable.name == name);
+    let table = |name: &str| find(name)?.table.and_then(|table| header.tables.get(table));
+    let names: Vec<String> = condition.names().into_iter().map(str::to_owned).collect();
+    let states = |name: &str| {
+        find(name)?;
+        // In the order of their values, as they are declared.
+        let mut states: Vec<(&Vec<u8>, &String)> = table(name).into_iter().flatten().collect();
+        states.sort_by_key(|(value, _)| (value.len(), *value));
+        Some(states.into_iter().map(|(_, state)| state.clone()).collect::<Vec<_>>())
+    };
+    let states = states_named(&names, &sides_of(condition), states)
+        .map_err(|text| text.replace("the trigger's signal", "the signal").replace("is not traced; `--signals` chooses signals, `wave show` lists names", "is not in the file"))?;
+    let signals = wave.load(names.iter().filter_map(|name| Some(find(name)?.signal))).map_err(|error| error.to_string())?;
+    let mut changes: HashMap<&str, Changes<'_>> =
+        names.iter().filter_map(|name| Some((name.as_str(), wave.changes(&signals, find(name)?.signal)))).collect();
+    while let Some(moment) = changes.values().filter_map(Changes::next_fs).min() {
+        changes.values_mut().for_each(|changes| changes.go_to(moment, true));
+        let read = |name: &str| {
+            let Some(changes) = changes.get(name) else {
+                return states.iter().find(|state| *state == name).map(|state| Value::Word(state.clone()));
+            };
+            if let Some(state) = table(name).and_then(|table| table.get(changes.value())) {
+                return Some(Value::Word(state.clone()));
+            }
+            let bits = std::str::from_utf8(changes.value().strip_prefix(b"b")?).ok()?;
+            u64::from_str_radix(bits, 2).ok().map(|number| Value::Number(number as f64))
+        };
+        if condition.eval(&read).is_some_and(|value| value.holds()) {
+            return Ok(period.cycle_at(u64::try_from(moment / 1000).unwrap_or(u64::MAX)));
+        }
+    }
+    Err(format!("`{condition}` holds in no cycle of it"))
+}
+
 fn show(
     file: &Path,
     signals: &[String],
-    window: Option<Window>,
+    (window, at): (Option<Window>, Option<&Expr>),
     depth: Option<u32>,
     width: Option<usize>,
     period_ns: Option<f64>,
@@ -108,9 +157,6 @@ fn show(
     let mut selection = Selection::new(signals).map_err(|error| error.to_string())?;
     if let Some(depth) = depth {
         selection = selection.with_depth(depth as usize).map_err(|error| error.to_string())?;
-    }
-    if let Some(window) = window {
-        selection = selection.with_window(window.from.unwrap_or(0), window.to).map_err(|error| error.to_string())?;
     }
     let period = match period_ns {
         None => None,
@@ -121,6 +167,16 @@ fn show(
             Some(period.ok_or_else(|| format!("a period of {ns} ns is not possible"))?)
         }
     };
+    let window = match at {
+        None => window,
+        Some(condition) => {
+            let cycle = first_cycle(file, condition, period).map_err(|error| format!("{}: {error}", file.display()))?;
+            Some(Window { from: Some(cycle.saturating_sub(LEAD)), to: None })
+        }
+    };
+    if let Some(window) = window {
+        selection = selection.with_window(window.from.unwrap_or(0), window.to).map_err(|error| error.to_string())?;
+    }
     let defaults = Options::default();
     let options = Options { selection, period, max_columns: width.unwrap_or(defaults.max_columns), ..defaults };
     draw(file, &options).map_err(|error| format!("{}: {error}", file.display()))

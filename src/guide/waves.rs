@@ -8,6 +8,13 @@
 //! target/release/watershed wave show die.vcd --signals '**.sw4.**.ceng.{state,operands}' --window 25..50
 //! ```
 //!
+//! A condition names registers and, for those that are states, the names of their values; `--at` shows the first moment at which it
+//! holds. A wave of a run that was killed is read as far as it was written, and the picture says where that ends.
+//!
+//! ```sh
+//! target/release/watershed wave show die.vcd --signals '**.sw4.**.ceng.{state,operands}' --at 'die.tile2.sw4.switch.ceng.state == REDUCE'
+//! ```
+//!
 //! Beside the file stand a `.gtkw` file (`gtkwave die.gtkw` shows states by name) and, for Surfer, a command file (`surfer -c die.sucl
 //! die.vcd`) and mappings in `.surfer/mappings`.
 //!
@@ -21,7 +28,7 @@
 //! target/release/watershed run allreduce-die --wave big.vcd --estimate-wave 300
 //! ```
 //!
-//! Two waveforms are compared by time and signal; `wave diff` shows the first difference with a few cycles around it:
+//! Two waveforms, VCD or FST, are compared by time and signal; `wave diff` shows the first difference with a few cycles around it:
 //!
 //! ```sh
 //! target/release/watershed wave diff die.vcd die.vcd

@@ -18,15 +18,14 @@
 //! comes from the file if it is one of this program's, else from the options.
 //!
 //! **Limits.** Waves with their names are at most [`max_columns`] columns wide; cycles that have no room are left out, and
-//! a last line says so. (That line and the names of scopes are not cut.) The file is read as a stream up to the end of
-//! the window.
+//! a last line says so. (That line and the names of scopes are not cut.) The last line also says where a file was cut off.
 //!
 //! [`columns_per_cycle`]: Options::columns_per_cycle
 //! [`max_columns`]: Options::max_columns
 
 use std::path::Path;
 
-use super::vcd_in::{FS_PER_PS, VcdError, VcdReader, display_value};
+use super::wave_in::{self, FS_PER_PS, ReadError, WaveFile, display_value};
 use super::{Period, Selection};
 
 /// How single bits are drawn.
@@ -71,7 +70,7 @@ impl Default for Options {
 pub enum DrawError {
     /// The waveform cannot be read.
     #[error(transparent)]
-    Read(#[from] VcdError),
+    Read(#[from] ReadError),
     /// Neither the file nor the options give the length of a cycle.
     #[error("the waveform does not say how long a cycle is; give the clock period")]
     NoPeriod,
@@ -88,12 +87,12 @@ pub enum DrawError {
     },
 }
 
-/// Draws signals of a VCD file.
+/// Draws signals of a VCD or FST file.
 ///
 /// # Errors
 /// A file that cannot be read, or options that leave nothing to draw.
 pub fn draw(path: &Path, options: &Options) -> Result<String, DrawError> {
-    render(VcdReader::open(path)?, options)
+    render(WaveFile::open(path)?, options)
 }
 
 /// Draws signals of a waveform in memory.
@@ -101,7 +100,7 @@ pub fn draw(path: &Path, options: &Options) -> Result<String, DrawError> {
 /// # Errors
 /// As [`draw`].
 pub fn draw_bytes(bytes: Vec<u8>, options: &Options) -> Result<String, DrawError> {
-    render(VcdReader::new(Box::new(std::io::Cursor::new(bytes)))?, options)
+    render(wave_in::in_memory(bytes)?, options)
 }
 
 /// A signal that is drawn.
@@ -117,9 +116,9 @@ struct Row {
     values: Vec<Vec<u8>>,
 }
 
-fn render(mut reader: VcdReader, options: &Options) -> Result<String, DrawError> {
+fn render(mut wave: WaveFile, options: &Options) -> Result<String, DrawError> {
     let selection = &options.selection;
-    let header = reader.header().clone();
+    let header = wave.header().clone();
     let period = options.period.or(header.period).ok_or(DrawError::NoPeriod)?;
     let mut rows: Vec<Row> = (header.variables.iter())
         .filter(|variable| selection.selects(&variable.name))
@@ -154,22 +153,23 @@ fn render(mut reader: VcdReader, options: &Options) -> Result<String, DrawError>
     let wanted = selection.to_cycle().map(|to| (to - first).saturating_add(1));
     let end_of_room = first.saturating_add(room as u64);
 
-    // Read column by column.
-    let mut changed = Vec::new();
-    let mut last_time = 0;
+    // Column by column.
+    let signals = wave.load(rows.iter().map(|row| row.signal))?;
+    let mut changes: Vec<_> = rows.iter().map(|row| wave.changes(&signals, row.signal)).collect();
+    let end_of_file = wave.end_fs();
+    let last_time = end_of_file.unwrap_or(0);
     let mut cycle = first;
+    let mut drawn = 0;
     while cycle < end_of_room && wanted.is_none_or(|wanted| cycle - first < wanted) {
         // Where no end is asked for, the picture ends with the file.
-        if wanted.is_none() && cycle > first && reader.next_time().is_none() && fs(period, cycle, 0, 1) >= last_time {
+        if wanted.is_none() && cycle > first && drawn > last_time && fs(period, cycle, 0, 1) >= last_time {
             break;
         }
         for column in 0..per_cycle {
-            let end = fs(period, cycle, column + 1, per_cycle);
-            while reader.next_time().is_some_and(|time| time < end) {
-                last_time = reader.step(&mut changed)?.unwrap_or(last_time);
-            }
-            for row in &mut rows {
-                let value = reader.value(row.signal);
+            drawn = fs(period, cycle, column + 1, per_cycle);
+            for (row, changes) in rows.iter_mut().zip(&mut changes) {
+                changes.go_to(drawn, false);
+                let value = changes.value();
                 if row.values.last().is_none_or(|last| last != value) {
                     row.values.push(value.to_vec());
                 }
@@ -178,12 +178,13 @@ fn render(mut reader: VcdReader, options: &Options) -> Result<String, DrawError>
         }
         cycle += 1;
     }
+    let at_end = end_of_file.is_none() || drawn > last_time;
 
     // The stamp that ends a file opens a cycle of its own: not drawn, unless something changed in it.
     let width = per_cycle as usize;
     while wanted.is_none()
         && cycle > first + 1
-        && reader.next_time().is_none()
+        && at_end
         && fs(period, cycle - 1, 0, 1) >= last_time
     {
         let kept = (cycle - 1 - first) as usize * width;
@@ -220,13 +221,17 @@ fn render(mut reader: VcdReader, options: &Options) -> Result<String, DrawError>
     }
     let left_out = match wanted {
         Some(wanted) => wanted.saturating_sub(cycle - first),
-        None if reader.next_time().is_some() => u64::MAX,
+        None if !at_end => u64::MAX,
         None => 0,
     };
     match left_out {
         0 => {}
         u64::MAX => picture.push_str("(the waveform goes on)\n"),
         cycles => picture.push_str(&["(", &cycles.to_string(), " more cycles have no room)\n"].concat()),
+    }
+    if let Some(ps) = wave.cut_off_fs().map(|moment| moment / FS_PER_PS) {
+        let cycle = u64::try_from(ps).map_or(u64::MAX, |ps| period.cycle_at(ps));
+        picture.push_str(&format!("(the file was cut off at {ps} ps, in cycle {cycle})\n"));
     }
     Ok(picture)
 }

@@ -8,23 +8,24 @@
 //! - the first moment at which values differ, with the signals that do, and a few changes before and after it;
 //! - if no value differs: ends at different times.
 //!
-//! **Cost.** Both files are read once, side by side, and only as far as the first difference; when there is one, a
-//! second time up to it, to collect what was before. Memory is the headers and current values.
+//! A file that was cut off is compared up to the moment at which it was, which may lack changes itself.
+//!
+//! **Cost.** Both files are read whole, as [`WaveFile`] does; changes are unpacked for [`CHUNK`] signals at a time.
 //!
 //! **Limits.** Names given to values are shown, not compared. Context is shown for the first [`MAX_SHOWN`] signals.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::vcd_in::{FS_PER_PS, Kind, Variable, VcdError, VcdReader, display_value};
+use super::wave_in::{Changes, FS_PER_PS, Kind, ReadError, Signals, Variable, WaveFile, display_value};
 use super::{Period, Selection, SelectionError};
 
 /// Signals of which values and context are shown.
 pub const MAX_SHOWN: usize = 6;
 
-/// Steps read behind the difference in search of context, at most.
-const MAX_STEPS_AFTER: usize = 10_000;
+/// Signals whose changes are unpacked at once.
+pub const CHUNK: usize = 512;
 
 /// How to compare.
 #[derive(Debug, Clone)]
@@ -50,7 +51,7 @@ pub enum DiffError {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        error: VcdError,
+        error: ReadError,
     },
     /// A glob of signals to ignore cannot be read.
     #[error(transparent)]
@@ -124,6 +125,8 @@ pub struct Diff {
     pub first: Option<FirstDifference>,
     /// Ends of the two files in femtoseconds, if they differ and no value does.
     pub ends: Option<(u128, u128)>,
+    /// For each file the time at which it was cut off in femtoseconds, if it was.
+    pub cut_off: [Option<u128>; 2],
 }
 
 impl Diff {
@@ -137,7 +140,7 @@ impl Diff {
     }
 }
 
-/// Compares two VCD files.
+/// Compares two waveforms, VCD or FST.
 ///
 /// # Errors
 /// A file that cannot be read, or a glob in `options` that cannot.
@@ -152,113 +155,157 @@ pub fn diff(a: &Path, b: &Path, options: &DiffOptions) -> Result<Diff, DiffError
         b: b.to_owned(),
         compared: 0,
         steps: 0,
-        period: sides[0].reader.header().period,
+        period: sides[0].wave.header().period,
         only_in_a: Vec::new(),
         only_in_b: Vec::new(),
         redeclared: Vec::new(),
         first: None,
         ends: None,
+        cut_off: [sides[0].wave.cut_off_fs(), sides[1].wave.cut_off_fs()],
     };
     let pairs = match_up(&sides, ignore.as_ref(), &mut found);
     found.compared = pairs.len();
 
-    let by_signal = [0, 1].map(|side| {
-        let mut pairs_of = vec![Vec::new(); sides[side].reader.header().signals];
-        for (index, pair) in pairs.iter().enumerate() {
-            pairs_of[pair.variables[side].signal].push(index);
+    // The earliest difference so far, and who differs then.
+    let end = found.cut_off.into_iter().flatten().min().unwrap_or(u128::MAX);
+    let (mut earliest, mut differing) = (end, Vec::new());
+    for (chunk, part) in pairs.chunks(CHUNK).enumerate() {
+        let signals = load(&mut sides, part)?;
+        for (at, pair) in part.iter().enumerate() {
+            let Some(moment) = pair.first_difference(&sides, &signals, earliest) else { continue };
+            if moment < earliest {
+                earliest = moment;
+                differing.clear();
+            }
+            differing.push(chunk * CHUNK + at);
         }
-        pairs_of
-    });
-
-    // Only pairs that were written in this step can have become different: all others were equal before.
-    let mut touched: Vec<usize> = Vec::new();
-    while let Some(time_fs) = step(&mut sides)? {
-        found.steps += 1;
-        touched.clear();
-        for (side, by_signal) in sides.iter().zip(&by_signal) {
-            touched.extend(side.changed.iter().flat_map(|signal| &by_signal[*signal]));
+    }
+    let moments = union(sides.each_ref().map(|side| side.wave.moments()));
+    if differing.is_empty() {
+        found.steps = moments.filter(|moment| *moment < end).count() as u64;
+        let [end_a, end_b] = sides.map(|side| side.wave.end_fs().unwrap_or(0));
+        if end_a != end_b && found.is_equal() {
+            found.ends = Some((end_a, end_b));
         }
-        touched.retain(|pair| pairs[*pair].differs(&sides));
-        if touched.is_empty() {
-            continue;
-        }
-        touched.sort_unstable();
-        touched.dedup();
-        let mut signals: Vec<Differing> = (touched.iter())
-            .map(|pair| {
-                let variable = &pairs[*pair].variables[0];
-                Differing { name: variable.name.clone(), width: variable.width, rows: Vec::new() }
-            })
-            .collect();
-        let shown: Vec<&Pair> = touched.iter().take(MAX_SHOWN).map(|pair| &pairs[*pair]).collect();
-        for (signal, rows) in signals.iter_mut().zip(context(a, b, time_fs, &shown, options.context)?) {
-            signal.rows = rows;
-        }
-        found.first = Some(FirstDifference { time_fs, signals });
         return Ok(found);
     }
-    let [end_a, end_b] = [sides[0].last_fs, sides[1].last_fs];
-    if end_a != end_b && found.is_equal() {
-        found.ends = Some((end_a, end_b));
+    let mut moments = moments.peekable();
+    let begin = moments.peek().copied().unwrap_or(0);
+    found.steps = moments.filter(|moment| *moment <= earliest).count() as u64;
+    let mut signals: Vec<Differing> = (differing.iter())
+        .map(|pair| {
+            let variable = &pairs[*pair].variables[0];
+            Differing { name: variable.name.clone(), width: variable.width, rows: Vec::new() }
+        })
+        .collect();
+    let shown: Vec<Pair> = differing.iter().take(MAX_SHOWN).map(|pair| pairs[*pair].clone()).collect();
+    let loaded = load(&mut sides, &shown)?;
+    for (signal, pair) in signals.iter_mut().zip(&shown) {
+        signal.rows = pair.context(&sides, &loaded, (begin, earliest), options.context);
     }
+    found.first = Some(FirstDifference { time_fs: earliest, signals });
     Ok(found)
 }
 
-/// One of the two files while it is read.
+/// One of the two files.
 struct Side {
     path: PathBuf,
-    reader: VcdReader,
-    /// Signals written in the current step.
-    changed: Vec<usize>,
-    last_fs: u128,
+    wave: WaveFile,
 }
 
 impl Side {
     fn open(path: &Path) -> Result<Side, DiffError> {
-        let reader = VcdReader::open(path).map_err(|error| DiffError::Read { path: path.to_owned(), error })?;
-        Ok(Side { path: path.to_owned(), reader, changed: Vec::new(), last_fs: 0 })
+        let wave = WaveFile::open(path).map_err(|error| DiffError::Read { path: path.to_owned(), error })?;
+        Ok(Side { path: path.to_owned(), wave })
     }
 }
 
+/// Unpacks the changes of pairs of signals.
+fn load(sides: &mut [Side; 2], pairs: &[Pair]) -> Result<[Signals; 2], DiffError> {
+    let mut loaded = [Signals::default(), Signals::default()];
+    for (side, (of, signals)) in sides.iter_mut().zip(&mut loaded).enumerate() {
+        let wanted = pairs.iter().map(|pair| pair.variables[side].signal);
+        *signals = of.wave.load(wanted).map_err(|error| DiffError::Read { path: of.path.clone(), error })?;
+    }
+    Ok(loaded)
+}
+
+/// The moments of both files, in order, each once.
+fn union<I: Iterator<Item = u128>>(moments: [I; 2]) -> impl Iterator<Item = u128> {
+    let [mut a, mut b] = moments.map(Iterator::peekable);
+    std::iter::from_fn(move || {
+        let next = a.peek().copied().into_iter().chain(b.peek().copied()).min()?;
+        a.next_if_eq(&next);
+        b.next_if_eq(&next);
+        Some(next)
+    })
+}
+
 /// The same signal in both files.
+#[derive(Clone)]
 struct Pair {
     variables: [Variable; 2],
 }
 
 impl Pair {
-    fn differs(&self, sides: &[Side; 2]) -> bool {
-        let [a, b] = &self.variables;
-        sides[0].reader.value(a.signal) != sides[1].reader.value(b.signal)
+    fn changes<'a>(&self, sides: &'a [Side; 2], signals: &'a [Signals; 2]) -> [Changes<'a>; 2] {
+        [0, 1].map(|side: usize| sides[side].wave.changes(&signals[side], self.variables[side].signal))
     }
 
-    fn shown(&self, side: usize, sides: &[Side; 2]) -> String {
-        let variable = &self.variables[side];
-        let reader = &sides[side].reader;
-        let table = variable.table.and_then(|table| reader.header().tables.get(table));
-        display_value(reader.value(variable.signal), variable.width, table)
-    }
-}
-
-/// Reads the next moment in whichever files have it.
-fn step(sides: &mut [Side; 2]) -> Result<Option<u128>, DiffError> {
-    let Some(time_fs) = sides.iter().filter_map(|side| side.reader.next_time()).min() else {
-        return Ok(None);
-    };
-    for side in sides {
-        side.changed.clear();
-        if side.reader.next_time() == Some(time_fs) {
-            side.last_fs = time_fs;
-            let read = side.reader.step(&mut side.changed);
-            read.map_err(|error| DiffError::Read { path: side.path.clone(), error })?;
+    /// The first moment at which values differ, if it is not behind `end`.
+    fn first_difference(&self, sides: &[Side; 2], signals: &[Signals; 2], end: u128) -> Option<u128> {
+        let mut both = self.changes(sides, signals);
+        loop {
+            let next = both.iter().filter_map(Changes::next_fs).min().filter(|next| *next <= end)?;
+            both.iter_mut().for_each(|changes| changes.go_to(next, true));
+            if both[0].value() != both[1].value() {
+                return Some(next);
+            }
         }
     }
-    Ok(Some(time_fs))
+
+    fn shown(&self, side: usize, sides: &[Side; 2], value: &[u8]) -> String {
+        let variable = &self.variables[side];
+        let table = variable.table.and_then(|table| sides[side].wave.header().tables.get(table));
+        display_value(value, variable.width, table)
+    }
+
+    /// Values from some changes before a difference to as many after it; before the first change they are shown at `begin`.
+    fn context(
+        &self,
+        sides: &[Side; 2],
+        signals: &[Signals; 2],
+        (begin, difference): (u128, u128),
+        count: usize,
+    ) -> Vec<Row> {
+        let mut both = self.changes(sides, signals);
+        let mut last: Option<[Vec<u8>; 2]> = None;
+        let (mut rows, mut before) = (Vec::new(), 0);
+        let mut next = Some(begin);
+        while let Some(now) = next {
+            both.iter_mut().for_each(|changes| changes.go_to(now, true));
+            let values = both.each_ref().map(|changes| changes.value().to_vec());
+            if now == difference || last.as_ref() != Some(&values) {
+                let [a, b] = [0, 1].map(|side| self.shown(side, sides, &values[side]));
+                rows.push(Row { time_fs: now, a, b, first: now == difference });
+                last = Some(values);
+                if now < difference {
+                    before += 1;
+                } else if rows.len() > before + count {
+                    break;
+                }
+            }
+            next = both.iter().filter_map(Changes::next_fs).min();
+        }
+        rows.drain(..before.saturating_sub(count));
+        rows
+    }
 }
 
 /// Finds the signals to compare; what has no partner goes into `found`.
 fn match_up(sides: &[Side; 2], ignore: Option<&Selection>, found: &mut Diff) -> Vec<Pair> {
     let wanted = |variable: &&Variable| ignore.is_none_or(|ignore| !ignore.selects(&variable.name));
-    let [a, b] = [0, 1].map(|side: usize| sides[side].reader.header().variables.iter().filter(wanted));
+    let [a, b] = [0, 1].map(|side: usize| sides[side].wave.header().variables.iter().filter(wanted));
     let mut partners: HashMap<&str, &Variable> = b.clone().map(|variable| (variable.name.as_str(), variable)).collect();
     let mut pairs = Vec::new();
     for variable in a {
@@ -291,59 +338,21 @@ fn kind_of(variable: &Variable) -> String {
     }
 }
 
-/// Changes of the differing signals around the difference: reads both files again, from their beginnings.
-fn context(a: &Path, b: &Path, time_fs: u128, pairs: &[&Pair], count: usize) -> Result<Vec<Vec<Row>>, DiffError> {
-    let mut sides = [Side::open(a)?, Side::open(b)?];
-    let mut before: Vec<VecDeque<Row>> = vec![VecDeque::new(); pairs.len()];
-    let mut after: Vec<Vec<Row>> = vec![Vec::new(); pairs.len()];
-    let mut last: Vec<Option<[Vec<u8>; 2]>> = vec![None; pairs.len()];
-    let mut steps_after = 0;
-    loop {
-        let now = match step(&mut sides) {
-            Ok(Some(now)) => now,
-            // What comes after the difference was not asked for: a file that breaks off there is no error here.
-            Err(_) if steps_after > 0 => break,
-            Ok(None) => break,
-            Err(error) => return Err(error),
-        };
-        for (index, pair) in pairs.iter().enumerate() {
-            let values = [0, 1].map(|side: usize| sides[side].reader.value(pair.variables[side].signal));
-            let known = &mut last[index];
-            if known.as_ref().is_some_and(|known| known[0] == values[0] && known[1] == values[1]) && now != time_fs {
-                continue;
-            }
-            *known = Some(values.map(<[u8]>::to_vec));
-            let [a, b] = [0, 1].map(|side| pair.shown(side, &sides));
-            let row = Row { time_fs: now, a, b, first: now == time_fs };
-            if now < time_fs {
-                before[index].push_back(row);
-                if before[index].len() > count {
-                    before[index].pop_front();
-                }
-            } else if after[index].len() <= count {
-                after[index].push(row);
-            }
-        }
-        if now >= time_fs {
-            steps_after += 1;
-            if steps_after > MAX_STEPS_AFTER || after.iter().all(|rows| rows.len() > count) {
-                break;
-            }
-        }
-    }
-    Ok(before.into_iter().zip(after).map(|(before, after)| before.into_iter().chain(after).collect()).collect())
-}
-
 // ---------------------------------------------------------------- in words
 
 impl fmt::Display for Diff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cut_off = |side: usize| {
+            let told = |moment| format!(", which was cut off at {}, up to there", self.moment(moment));
+            self.cut_off[side].map_or_else(String::new, told)
+        };
         if self.is_equal() {
-            return write!(f, "equal: {} signals, {} moments", self.compared, self.steps);
+            write!(f, "equal: {} signals, {} moments", self.compared, self.steps)?;
+            return (0..2).try_for_each(|side| f.write_str(&cut_off(side).replace(", which", &format!("; {}", ["a", "b"][side]))));
         }
         writeln!(f, "the waveforms differ")?;
-        writeln!(f, "  a: {}", self.a.display())?;
-        writeln!(f, "  b: {}", self.b.display())?;
+        writeln!(f, "  a: {}{}", self.a.display(), cut_off(0))?;
+        writeln!(f, "  b: {}{}", self.b.display(), cut_off(1))?;
         list(f, "only in a", &self.only_in_a)?;
         list(f, "only in b", &self.only_in_b)?;
         let redeclared: Vec<String> = self

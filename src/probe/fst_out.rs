@@ -3,14 +3,18 @@
 //!
 //! **Format.** Time scale 1 ps, one `module` scope for each scope, one variable for each signal, `name [msb:0]` when it is
 //! wider than one bit, no date: equal runs give equal bytes. Value changes are collected and compressed in blocks; a block is
-//! written when it has grown to [`BLOCK`] bytes.
+//! written when it has grown to some [`BLOCK`] bytes.
 //!
 //! **States.** The writer this stands on has no tables of names in the file; the GTKWave save file beside it shows them, as
-//! with VCD.
+//! with VCD. For our own reader the tables and the clock period are in a block that other readers skip (see
+//! [`wave_in`](super::wave_in)).
+//!
+//! **A run that is killed** leaves the blocks that were written by then.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fst_writer::{
     FstBodyWriter, FstFileType, FstHeaderWriter, FstInfo, FstScopeType, FstSignalId, FstSignalType, FstVarDirection,
@@ -18,25 +22,55 @@ use fst_writer::{
 };
 
 use super::gtkw::{SaveFile, write_beside};
+use super::wave_in::{Notes, fst};
 use super::{Declarations, SignalId, Sink, SinkSummary, Value, Values};
 
-/// Bytes of collected changes after which a block is written.
-pub const BLOCK: usize = 64 << 20;
+/// Bytes of collected changes after which a block is written, besides eight for each bit of all signals: a block also holds
+/// all values at its beginning. What a run that is killed loses is at most a block.
+pub const BLOCK: usize = 4 << 20;
 
 /// Writes an FST file, and beside it what GTKWave needs to show names of states.
 pub struct FstSink {
     path: PathBuf,
     file: Option<File>,
-    body: Option<FstBodyWriter<BufWriter<File>>>,
+    body: Option<FstBodyWriter<Shared>>,
+    out: Option<Shared>,
     signals: Vec<FstSignalId>,
     text: Vec<u8>,
     last_time: Option<u64>,
     files: Vec<PathBuf>,
+    block: Option<usize>,
 }
 
 impl std::fmt::Debug for FstSink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FstSink").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// The file, of the library and of this sink: what the library does not write goes between its blocks.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<BufWriter<File>>>);
+
+impl Shared {
+    fn with<T>(&self, work: impl FnOnce(&mut BufWriter<File>) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.with(|file| file.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.with(Write::flush)
+    }
+}
+
+impl Seek for Shared {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.with(|file| file.seek(to))
     }
 }
 
@@ -57,11 +91,20 @@ impl FstSink {
             path,
             file: Some(file),
             body: None,
+            out: None,
             signals: Vec::new(),
             text: Vec::new(),
             last_time: None,
             files,
+            block: None,
         })
+    }
+
+    /// Writes a block after so many bytes of changes instead of what is right for the signals.
+    #[must_use]
+    pub fn with_block(mut self, bytes: usize) -> FstSink {
+        self.block = Some(bytes);
+        self
     }
 
     /// Whether a file of this name is to be FST.
@@ -73,8 +116,9 @@ impl FstSink {
         let Some(body) = &mut self.body else { return Ok(()) };
         if self.last_time != Some(time_ps) {
             // A block may end only right before a new time.
-            if body.size() > BLOCK {
+            if self.block.is_some_and(|block| body.size() > block) {
                 body.flush().map_err(failed)?;
+                self.out.as_mut().map_or(Ok(()), Write::flush)?;
             }
             body.time_change(time_ps).map_err(failed)?;
             self.last_time = Some(time_ps);
@@ -109,7 +153,9 @@ impl Sink for FstSink {
             date: String::new(),
             file_type: FstFileType::Verilog,
         };
-        let mut writer = FstHeaderWriter::new(BufWriter::new(file), &info).map_err(failed)?;
+        let mut out = Shared(Arc::new(Mutex::new(BufWriter::new(file))));
+        let mut writer = FstHeaderWriter::new(out.clone(), &info).map_err(failed)?;
+        let mut tables = Vec::with_capacity(declarations.signals.len());
         let mut signals: Vec<Option<FstSignalId>> = vec![None; declarations.signals.len()];
         let mut open: Vec<(u32, bool)> = (declarations.roots.iter().rev()).map(|&root| (root, false)).collect();
         while let Some((scope, entered)) = open.pop() {
@@ -125,12 +171,21 @@ impl Sink for FstSink {
                 let kind = FstSignalType::bit_vec(of.width);
                 let id = writer.var(name, kind, FstVarType::Reg, FstVarDirection::Implicit, None).map_err(failed)?;
                 signals[signal as usize] = Some(id);
+                tables.push(of.table);
             }
             open.push((scope, true));
             open.extend(decl.children.iter().rev().map(|&child| (child, false)));
         }
         self.signals = signals.into_iter().flatten().collect();
+        let bits: usize = declarations.signals.iter().map(|of| of.width as usize).sum();
+        self.block.get_or_insert(BLOCK + 8 * bits);
+        let notes = Notes::of(declarations.period, tables.into_iter()).text();
+        out.write_all(&[fst::SKIPPED])?;
+        out.write_all(&(notes.len() as u64 + 8).to_be_bytes())?;
+        out.write_all(notes.as_bytes())?;
         self.body = Some(writer.finish().map_err(failed)?);
+        out.flush()?;
+        self.out = Some(out);
         let save = SaveFile::new(&self.path, declarations);
         for (name, text) in save.files {
             self.files.push(write_beside(&self.path, &name, &text)?);

@@ -62,7 +62,7 @@
 //! | `vcd_out` | [`VcdSink`]: VCD file, names of states, GTKWave save file |
 //! | `writer` | [`WriterThread`]: a thread of its own for one of these |
 //! | `gtkw` | contents of the GTKWave save file and its translation tables |
-//! | [`vcd_in`] | streaming VCD reader |
+//! | [`wave_in`] | reader of VCD and FST, also of files that were cut off |
 //! | [`diff`] | first difference of two waveforms |
 //! | [`ascii`] | waveforms as text |
 //!
@@ -84,8 +84,8 @@ pub mod ladder;
 mod select;
 mod state;
 mod trigger;
-pub mod vcd_in;
 mod vcd_out;
+pub mod wave_in;
 mod writer;
 
 pub use fst_out::FstSink;
@@ -1039,6 +1039,8 @@ impl Tracer {
         let end = self.selection.to_cycle().map_or(last_cycle, |to| to.min(last_cycle)).saturating_add(1);
         if self.phase == Phase::Inside {
             self.flush();
+        }
+        if self.window_reached {
             self.edges_until(end);
         }
         if let Some(error) = self.error.take() {
@@ -1104,9 +1106,9 @@ impl Tracer {
         if self.changed.is_empty() {
             return;
         }
+        self.edges_until(self.now);
         let mut changed = std::mem::take(&mut self.changed);
         if !changed.is_sorted_by(|a, b| a < b) {
-        self.edges_until(self.now);
             changed.sort_unstable();
             changed.dedup();
         }

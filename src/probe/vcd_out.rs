@@ -2,7 +2,7 @@
 //!
 //! **Format.** Value change dump of IEEE 1364, time scale 1 ps. One `module` scope for each scope, one `reg` for each
 //! signal, with a range when it is wider than one bit. Identifier codes follow declaration order. The first time stamp
-//! carries a `$dumpvars` block with all values, the last one is the end of the recording and usually has no changes.
+//! carries a `$dumpvars` block with all values, the last one is the end of the recording and never has changes.
 //! No date is written and nothing that depends on the machine, so equal runs give equal bytes.
 //!
 //! **States.** Their names are in the header as `$attrbegin misc 07 …` tables in front of the variable, which Surfer and
@@ -252,6 +252,8 @@ impl Sink for VcdSink {
     }
 
     fn finish(&mut self, time_ps: u64) -> io::Result<SinkSummary> {
+        // Also where it repeats the last one: a file that ends with a value was cut off.
+        self.last_time = None;
         self.time(time_ps);
         self.spill()?;
         self.out.flush()?;

@@ -7,6 +7,8 @@ mod bench;
 
 mod ascii_waves;
 mod blocks_are_recorded;
+mod cut_off_waves_are_read;
+mod foreign_waves_are_read;
 mod fst_reads_back;
 mod gtkwave_shows_names;
 mod selection_prunes;
@@ -15,6 +17,7 @@ mod surfer_finds_its_files;
 mod triggers_capture;
 mod vcd_reads_back;
 mod waves_differ;
+mod waves_end_with_the_run;
 mod writer_fails;
 
 /// Figures for people; `cargo test --release --test probe -- --ignored --nocapture tracing_cost`.

@@ -1,7 +1,7 @@
 //! W-VCD-1: an independent reader sees hierarchy, widths, names of states, values and times.
 
 use proptest::prelude::*;
-use watershed::probe::vcd_in::VcdReader;
+use watershed::probe::wave_in::WaveFile;
 use watershed::probe::{Period, Scope, Selection};
 
 use crate::support::{Block, Read, mhz, seeded, small_run, tracer};
@@ -273,21 +273,25 @@ proptest! {
         }
 
         // Our own reader, which comparisons and pictures stand on, sees the same.
-        let mut own = VcdReader::new(Box::new(std::io::Cursor::new(file.bytes()))).unwrap();
-        let mut changed = Vec::new();
+        let mut own = WaveFile::new(Box::new(std::io::Cursor::new(file.bytes()))).unwrap();
+        let signals = own.load(0..own.header().signals).unwrap();
+        let mut changes: Vec<_> = (own.header().variables.iter()).map(|of| own.changes(&signals, of.signal)).collect();
         let mut expected = expected.into_iter().peekable();
-        while let Some(time) = own.step(&mut changed).unwrap() {
-            let now = u64::try_from(time / 1000).unwrap();
-            let mut last = None;
+        let mut last = None;
+        for moment in own.moments() {
+            let now = u64::try_from(moment / 1000).unwrap();
             while let Some(next) = expected.next_if(|(cycle, _)| mhz(850).start_ps(*cycle) <= now) {
                 last = Some(next.1);
             }
-            for (variable, register) in own.header().variables.iter().zip(last.iter().flatten()) {
-                let shown = String::from_utf8_lossy(&own.value(variable.signal)[1..]).into_owned();
+            let variables = own.header().variables.iter().zip(&mut changes);
+            for ((variable, changes), register) in variables.zip(last.iter().flatten()) {
+                changes.go_to(moment, true);
+                let shown = String::from_utf8_lossy(&changes.value()[1..]).into_owned();
                 let fill = if shown.starts_with('1') { "0" } else { &shown[..1] };
                 let full = fill.repeat(variable.width as usize - shown.len()) + &shown;
                 prop_assert_eq!(full, as_text(register), "{}", variable.name);
             }
         }
+        prop_assert!(expected.peek().is_none() && own.cut_off_fs().is_none());
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use watershed::probe::Selection;
-use watershed::probe::ascii::{Options, draw_bytes};
+use watershed::probe::ascii::{Options, draw, draw_bytes};
 use watershed::probe::diff::{Diff, DiffOptions, diff};
 
 use crate::support::{Block, mhz, seeded, small_run, tracer};
@@ -151,9 +151,16 @@ fn many_signals() {
 
 #[test]
 fn errors_name_file_and_line() {
+    let broken = run(|_, _| {}).replacen("#1176\n", "#1176\nb10 ~~\n", 1);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("broken.vcd");
+    fs::write(&path, &broken).unwrap();
+    let line = broken.lines().position(|line| line == "b10 ~~").unwrap() + 1;
+    let error = draw(&path, &Options::default()).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("line {line}: ")) || error.starts_with(&format!("line {}: ", line + 1)), "{error}");
     let good = Path::new("testbench/probe/main.rs");
     let error = |a: &Path, b: &Path| diff(a, b, &DiffOptions::default()).unwrap_err().to_string();
-    assert!(error(good, good).starts_with("testbench/probe/main.rs: line 1: expected a command"));
+    assert_eq!(error(good, good), "testbench/probe/main.rs: it is neither a VCD nor an FST file");
     assert!(error(Path::new("no/such.vcd"), good).starts_with("no/such.vcd: "));
     let options = DiffOptions { ignore: vec!["a..b".to_owned()], ..DiffOptions::default() };
     assert!(diff(good, good, &options).unwrap_err().to_string().contains("`a..b`"));
