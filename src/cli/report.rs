@@ -97,7 +97,10 @@ fn subject(source: &Path) -> Result<Subject, String> {
         notes.push("Run again, something else came out; `watershed replay` shows the first difference. This page shows what came out now.".into());
     }
     if collective && result.why.is_empty() && notes.is_empty() {
-        let why = result.document.unfinished().map_or_else(String::new, |detail| format!(" The run did not finish: {detail}"));
+        let why = result
+            .document
+            .unfinished()
+            .map_or_else(String::new, |detail| format!(" The run did not finish: {detail}"));
         notes.push(format!("Where the latency went is not known: nothing has ended that could be explained.{why}"));
     }
     let mut document = result.document;

@@ -122,9 +122,12 @@ fn first_cycle(file: &Path, condition: &Expr, period: Option<Period>) -> Result<
         states.sort_by_key(|(value, _)| (value.len(), *value));
         Some(states.into_iter().map(|(_, state)| state.clone()).collect::<Vec<_>>())
     };
-    let states = states_named(&names, &sides_of(condition), states)
-        .map_err(|text| text.replace("the trigger's signal", "the signal").replace("is not traced; `--signals` chooses signals, `wave show` lists names", "is not in the file"))?;
-    let signals = wave.load(names.iter().filter_map(|name| Some(find(name)?.signal))).map_err(|error| error.to_string())?;
+    let states = states_named(&names, &sides_of(condition), states).map_err(|text| {
+        text.replace("the trigger's signal", "the signal")
+            .replace("is not traced; `--signals` chooses signals, `wave show` lists names", "is not in the file")
+    })?;
+    let signals =
+        wave.load(names.iter().filter_map(|name| Some(find(name)?.signal))).map_err(|error| error.to_string())?;
     let mut changes: HashMap<&str, Changes<'_>> =
         names.iter().filter_map(|name| Some((name.as_str(), wave.changes(&signals, find(name)?.signal)))).collect();
     while let Some(moment) = changes.values().filter_map(Changes::next_fs).min() {

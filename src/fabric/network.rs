@@ -938,10 +938,11 @@ where
                         let whom = self.far_queue_name(node, 1 - port, vc);
                         waits.push(WaitFor { who, whom, why: "no credit on the other side".into() });
                     } else {
-                        let head = wires.head(q).and_then(|(flit, _)| match block.checked_sub(self.first.bumps.len()) {
-                            None => self.first.bumps[block].refuses(&flit),
-                            Some(end) => self.ends()[end].refuses(&flit),
-                        });
+                        let head =
+                            wires.head(q).and_then(|(flit, _)| match block.checked_sub(self.first.bumps.len()) {
+                                None => self.first.bumps[block].refuses(&flit),
+                                Some(end) => self.ends()[end].refuses(&flit),
+                            });
                         let why = head.or_else(|| open.clone()).unwrap_or_else(|| "it takes nothing more".into());
                         waits.push(WaitFor { who, whom: name.clone().into_owned(), why });
                     }

@@ -902,9 +902,10 @@ impl Block for End {
         {
             return Some(why);
         }
-        self.core.as_ref().filter(|core| core.has_not_called(id, head.tag.vc())).map(|_| {
-            format!("it has not called collective id {id}")
-        })
+        self.core
+            .as_ref()
+            .filter(|core| core.has_not_called(id, head.tag.vc()))
+            .map(|_| format!("it has not called collective id {id}"))
     }
 
     fn probe(&self, scope: &mut Scope<'_>) {

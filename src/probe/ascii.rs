@@ -182,11 +182,7 @@ fn render(mut wave: WaveFile, options: &Options) -> Result<String, DrawError> {
 
     // The stamp that ends a file opens a cycle of its own: not drawn, unless something changed in it.
     let width = per_cycle as usize;
-    while wanted.is_none()
-        && cycle > first + 1
-        && at_end
-        && fs(period, cycle - 1, 0, 1) >= last_time
-    {
+    while wanted.is_none() && cycle > first + 1 && at_end && fs(period, cycle - 1, 0, 1) >= last_time {
         let kept = (cycle - 1 - first) as usize * width;
         if rows.iter().any(|row| row.columns[kept..].iter().any(|column| *column != row.columns[kept - 1])) {
             break;

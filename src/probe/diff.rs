@@ -172,7 +172,8 @@ pub fn diff(a: &Path, b: &Path, options: &DiffOptions) -> Result<Diff, DiffError
     for (chunk, part) in pairs.chunks(CHUNK).enumerate() {
         let signals = load(&mut sides, part)?;
         for (at, pair) in part.iter().enumerate() {
-            let Some(moment) = pair.first_difference(&sides, &signals, earliest) else { continue };
+            let end = if differing.is_empty() { earliest } else { earliest + 1 };
+            let Some(moment) = pair.first_difference(&sides, &signals, end) else { continue };
             if moment < earliest {
                 earliest = moment;
                 differing.clear();
@@ -252,11 +253,11 @@ impl Pair {
         [0, 1].map(|side: usize| sides[side].wave.changes(&signals[side], self.variables[side].signal))
     }
 
-    /// The first moment at which values differ, if it is not behind `end`.
+    /// The first moment before `end` at which values differ.
     fn first_difference(&self, sides: &[Side; 2], signals: &[Signals; 2], end: u128) -> Option<u128> {
         let mut both = self.changes(sides, signals);
         loop {
-            let next = both.iter().filter_map(Changes::next_fs).min().filter(|next| *next <= end)?;
+            let next = both.iter().filter_map(Changes::next_fs).min().filter(|next| *next < end)?;
             both.iter_mut().for_each(|changes| changes.go_to(next, true));
             if both[0].value() != both[1].value() {
                 return Some(next);
@@ -348,7 +349,9 @@ impl fmt::Display for Diff {
         };
         if self.is_equal() {
             write!(f, "equal: {} signals, {} moments", self.compared, self.steps)?;
-            return (0..2).try_for_each(|side| f.write_str(&cut_off(side).replace(", which", &format!("; {}", ["a", "b"][side]))));
+            return (0..2).try_for_each(|side| {
+                f.write_str(&cut_off(side).replace(", which", &format!("; {}", ["a", "b"][side])))
+            });
         }
         writeln!(f, "the waveforms differ")?;
         writeln!(f, "  a: {}{}", self.a.display(), cut_off(0))?;

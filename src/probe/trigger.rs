@@ -83,7 +83,9 @@ pub fn states_named<S: AsRef<str>>(
             alike(a).total_cmp(&alike(b))
         });
         return Err(match near {
-            None => format!("{word} is no traced signal, and {signal} has no names of states: compare it with a number"),
+            None => {
+                format!("{word} is no traced signal, and {signal} has no names of states: compare it with a number")
+            }
             Some(near) => {
                 format!("{signal} has no state {word}; its states are {}; did you mean {near}?", legal.join(", "))
             }
@@ -214,11 +216,13 @@ impl Sink for TriggerSink {
                 self.signals.insert(name, (number as SignalId, signal.table));
             }
         }
-        let states = |name: &str| self.signals.get(name).map(|(_, table)| table.map_or(&[][..], |of| of.names).to_vec());
+        let states =
+            |name: &str| self.signals.get(name).map(|(_, table)| table.map_or(&[][..], |of| of.names).to_vec());
         let named = states_named(&self.trigger.names, &self.trigger.compared, states)
             .map_err(|text| io::Error::new(io::ErrorKind::InvalidInput, text))?;
         let tables = || self.signals.values().filter_map(|(_, table)| *table).flat_map(|table| table.names);
-        let states = named.into_iter().filter_map(|name| tables().find(|state| **state == name).map(|state| (name, *state)));
+        let states =
+            named.into_iter().filter_map(|name| tables().find(|state| **state == name).map(|state| (name, *state)));
         self.states = states.collect();
         self.inner.header(declarations)
     }

@@ -155,6 +155,7 @@ impl WaveFile {
             input: BufReader::with_capacity(1 << 18, input),
             at: 0,
             end: whole.end,
+            body_begun: false,
             stamp: Stamp::default(),
             place: Arc::clone(&place),
         };
@@ -401,7 +402,7 @@ impl Whole {
         };
         let complete = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let last = tail[..complete].split(|byte| *byte == b'\n').rfind(|line| !line.trim_ascii().is_empty());
-        let ends_whole = tail.last().is_some_and(u8::is_ascii_whitespace);
+        let ends_whole = tail.last() == Some(&b'\n');
         let cut_off = !ends_whole || ours && !last.is_some_and(|line| line.starts_with(b"#"));
         let end = if ends_whole { length } else { from + complete as u64 };
         Ok(Whole { end, cut_off, vcd: true, notes: Notes { period, ..Notes::default() } })
@@ -587,10 +588,11 @@ impl Notes {
         for table in &self.tables {
             text += &format!("table {}\n", table.join(" "));
         }
+        text += "runs";
         for (table, count) in &self.runs {
-            text += &table.map_or_else(|| format!("plain {count}\n"), |table| format!("named {count} {table}\n"));
+            text += &table.map_or_else(|| format!(" {count}"), |table| format!(" {count}={table}"));
         }
-        text
+        text + "\n"
     }
 
     fn read(text: &str) -> Option<Notes> {
@@ -599,14 +601,16 @@ impl Notes {
         let mut notes = Notes::default();
         for line in lines {
             let (what, rest) = line.split_once(' ')?;
-            let mut words = rest.split(' ');
+            let words = rest.split(' ');
             match what {
                 "period" => notes.period = parse_period(rest),
                 "table" => notes.tables.push(words.map(str::to_owned).collect()),
-                "plain" => notes.runs.push((None, words.next()?.parse().ok()?)),
-                "named" => {
-                    let count = words.next()?.parse().ok()?;
-                    notes.runs.push((Some(words.next()?.parse().ok()?), count));
+                "runs" => {
+                    for word in words {
+                        let (count, table) = word.split_once('=').map_or((word, None), |(count, of)| (count, Some(of)));
+                        let table = table.map(str::parse).transpose().ok()?;
+                        notes.runs.push((table, count.parse().ok()?));
+                    }
                 }
                 _ => {}
             }
@@ -659,6 +663,8 @@ impl Place {
 struct Stamp {
     /// In the middle of a line.
     within: bool,
+    /// Behind the end of one.
+    line_ended: bool,
     /// The stamp whose digits pass.
     digits: Option<u64>,
     last: Option<u64>,
@@ -669,6 +675,7 @@ struct Piece {
     input: BufReader<Box<dyn Input>>,
     at: u64,
     end: u64,
+    body_begun: bool,
     stamp: Stamp,
     place: Arc<Place>,
 }
@@ -680,9 +687,13 @@ impl Piece {
             return Ok(());
         }
         for &byte in bytes {
+            // A line ends with its line end: what the library finds there is wrong with that line.
+            if std::mem::take(&mut self.stamp.line_ended) {
+                self.place.line.fetch_add(1, Ordering::Relaxed);
+            }
             match byte {
                 b'\n' => {
-                    self.stamp.within = false;
+                    (self.stamp.within, self.stamp.line_ended) = (false, true);
                     if let Some(now) = self.stamp.digits.take()
                         && self.place.in_body.load(Ordering::Relaxed)
                         && let Some(last) = self.stamp.last.replace(now).filter(|last| *last > now)
@@ -692,7 +703,6 @@ impl Piece {
                         *self.place.wrong.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.clone());
                         return Err(io::Error::new(io::ErrorKind::InvalidData, text));
                     }
-                    self.place.line.fetch_add(1, Ordering::Relaxed);
                 }
                 b'#' if !self.stamp.within => (self.stamp.within, self.stamp.digits) = (true, Some(0)),
                 _ => {
@@ -720,6 +730,13 @@ impl Read for Piece {
         let most = self.left(buffer.len());
         let count = self.input.read(&mut buffer[..most])?;
         self.pass(&buffer[..count])?;
+        // The library takes the body to begin in the line behind the header.
+        if self.place.vcd && self.place.in_body.load(Ordering::Relaxed) && !self.body_begun && count > 0 {
+            self.body_begun = true;
+            if buffer[0].is_ascii_whitespace() {
+                buffer[0] = b'\n';
+            }
+        }
         Ok(count)
     }
 }
@@ -777,7 +794,8 @@ fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     outcome.map_err(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str).or(payload.downcast_ref::<&str>().copied());
         // Its own words where they are about the file; others are about its code.
-        let told = text.filter(|text| ["Failed to parse", "Bit-vector", "expected a"].iter().any(|of| text.starts_with(of)));
+        let told =
+            text.filter(|text| ["Failed to parse", "Bit-vector", "expected a"].iter().any(|of| text.starts_with(of)));
         told.unwrap_or("a value is not of its variable's type, or of no variable").to_owned()
     })
 }

@@ -102,12 +102,12 @@ fn names_of_states_are_words_with_and_without_quotes() {
     let at = |name: &str| folder.path().join(name);
     let state = "die.tile2.sw4.switch.ceng.state";
     let fired = |text: &str| wave(at("x.vcd"), Some((text, 1, Some(1)))).map(|result| result.wave.unwrap().fired_cycle);
-    let quoted = fired(&format!("{state} == 'REDUCE'")).unwrap();
+    let quoted = fired(&format!("{state} == 'GATHER'")).unwrap();
     assert!(quoted.is_some());
     for text in [
-        format!("{state} == REDUCE"),
-        format!("REDUCE == {state}"),
-        format!("{state} != IDLE and {state} != GATHER and not {state} != REDUCE"),
+        format!("{state} == GATHER"),
+        format!("GATHER == {state}"),
+        format!("{state} != IDLE and not {state} != GATHER"),
     ] {
         assert_eq!(fired(&text).unwrap(), quoted, "{text}");
     }

@@ -157,7 +157,10 @@ fn errors_name_file_and_line() {
     fs::write(&path, &broken).unwrap();
     let line = broken.lines().position(|line| line == "b10 ~~").unwrap() + 1;
     let error = draw(&path, &Options::default()).unwrap_err().to_string();
-    assert!(error.starts_with(&format!("line {line}: ")) || error.starts_with(&format!("line {}: ", line + 1)), "{error}");
+    assert!(
+        error.starts_with(&format!("line {line}: ")) || error.starts_with(&format!("line {}: ", line + 1)),
+        "{error}"
+    );
     let good = Path::new("testbench/probe/main.rs");
     let error = |a: &Path, b: &Path| diff(a, b, &DiffOptions::default()).unwrap_err().to_string();
     assert_eq!(error(good, good), "testbench/probe/main.rs: it is neither a VCD nor an FST file");
