@@ -286,6 +286,8 @@ pub enum Fault {
     TieKeepsFirst,
     /// Locator: indices are compared as signed numbers.
     SignedIndex,
+    /// Locator: a signalling NaN has no more right to the index than a quiet one.
+    SignalLosesIndex,
     /// Reproducible sum: a carry passes from word to word.
     RepCarries,
     /// Reproducible sum: a part of a dropped word is added to the word above it.

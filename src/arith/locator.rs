@@ -19,20 +19,27 @@
 //! | case | result |
 //! |------|--------|
 //! | equal values | the lowest index, for minimum and maximum |
-//! | `minmaxloc`, a NaN | the NaN (mode's policy), its index; of two NaNs the lower index |
+//! | `minmaxloc`, a number and a NaN | the NaN (mode's policy, quieted), its index |
+//! | both, a quiet and a signalling NaN | the signalling one (mode's policy, quieted), its index; invalid |
+//! | both, two quiet or two signalling NaNs | a NaN (mode's policy, quieted), the lower index |
 //! | `minmaxnumloc`, a number and a quiet NaN | the number, its index |
 //! | `minmaxnumloc`, a number and a signalling NaN | associative mode: the number; IEEE mode: a quiet NaN with the NaN's index |
 //!
 //! Two comparators work side by side, one for each half of the operand; indices are unsigned 64-bit numbers.
-//! *\[chosen\]* Zeros: -0 is below +0, as in `min` and `max`, so equal means the same bits. The index beside a NaN is the
-//! lowest of the pair's NaN operands, whichever payload survives: so it does not depend on the order of operands.
+//! *\[chosen\]* Zeros: -0 is below +0, as in `min` and `max`, so equal means the same bits. Of two NaNs of one kind the index
+//! is the lower one, whichever payload survives.
+//!
+//! Both operations are commutative but for payloads that the mode propagates. In associative mode they are associative, any
+//! tree gives the same four words, unless a signalling NaN and another NaN compete for one index: the rule is one of pairs,
+//! and a signalling NaN that has won is quiet from then on. Which of the NaNs the index names depends on the tree then;
+//! the value, which is a NaN, and the invalid flag do not.
 //!
 //! Values are f64, i64 or u64. Timing: as every unit, one operand pair a cycle.
 //!
 //! Requirements: R-AR-2, R-AR-3 (`armed.md`); A-OP-1 (`common.md`).
 
 use super::comparator::{self, Keys, Ordered, Selection};
-use super::format::{Build, Fault};
+use super::format::{Build, Class, Fault};
 use super::types::{DType, Flags, Mode};
 
 /// One half of the register after stage 0.
@@ -97,16 +104,23 @@ const fn half_keys<B: Build>(dtype: DType, mode: Mode, selection: Selection, a: 
         return HalfKeys { keys: comparator::integer_keys(dtype, a.0, b.0), a_index: a.1, b_index: b.1 };
     }
     let keys = comparator::float_keys::<B>(mode, selection, a.0, b.0);
-    let a_nan = B::FORMAT.unpack(a.0).class.is_nan();
-    let b_nan = B::FORMAT.unpack(b.0).class.is_nan();
+    let (a_rank, b_rank) = (nan_rank::<B>(a.0), nan_rank::<B>(b.0));
+    if a_rank == b_rank {
+        return HalfKeys { keys, a_index: a.1, b_index: b.1 };
+    }
+    // The higher rank wins, but where a number wins over a NaN.
     let delivers_nan = B::FORMAT.unpack(keys.a).class.is_nan();
-    let (a_index, b_index) = if a_nan == b_nan {
-        (a.1, b.1)
-    } else {
-        let index = if a_nan == delivers_nan { a.1 } else { b.1 };
-        (index, index)
-    };
-    HalfKeys { keys, a_index, b_index }
+    let index = if (a_rank > b_rank) == delivers_nan { a.1 } else { b.1 };
+    HalfKeys { keys, a_index: index, b_index: index }
+}
+
+/// What wins: a number 0, a quiet NaN 1, a signalling one 2.
+const fn nan_rank<B: Build>(lane: u64) -> u8 {
+    match B::FORMAT.unpack(lane).class {
+        Class::SignallingNan if !matches!(B::FAULT, Fault::SignalLosesIndex) => 2,
+        Class::SignallingNan | Class::QuietNan => 1,
+        _ => 0,
+    }
 }
 
 /// Stage 1: compare values and indices.
@@ -168,7 +182,7 @@ pub const fn evaluate<B: Build>(
 mod tests {
     use super::super::format::builds::F64;
     use super::*;
-    use crate::arith::types::SignalPolicy;
+    use crate::arith::types::{NanPolicy, SignalPolicy};
 
     const ONE: u64 = 0x3ff0_0000_0000_0000;
     const TWO: u64 = 0x4000_0000_0000_0000;
@@ -202,9 +216,28 @@ mod tests {
         let mode = Mode::default();
         assert_eq!(run(DType::F64, mode, false, (ONE, 1), (QUIET, 9)), ([QUIET, 9, QUIET, 9], Flags::NONE));
         assert_eq!(run(DType::F64, mode, true, (ONE, 1), (QUIET, 0)), ([ONE, 1, ONE, 1], Flags::NONE));
-        assert_eq!(run(DType::F64, mode, true, (QUIET, 4), (SIGNALLING, 2)), ([QUIET, 2, QUIET, 2], Flags::INVALID));
+        assert_eq!(run(DType::F64, mode, false, (QUIET, 9), (QUIET, 4)), ([QUIET, 4, QUIET, 4], Flags::NONE));
         assert_eq!(run(DType::F64, mode, true, (SIGNALLING, 2), (ONE, 4)), ([ONE, 4, ONE, 4], Flags::INVALID));
         let ieee = Mode { signal: SignalPolicy::Ieee, ..mode };
         assert_eq!(run(DType::F64, ieee, true, (SIGNALLING, 2), (ONE, 4)), ([QUIET, 2, QUIET, 2], Flags::INVALID));
+    }
+    #[test]
+    fn a_signalling_nan_and_its_index_win_over_a_quiet_one() {
+        for signal in SignalPolicy::ALL {
+            for nan in [NanPolicy::DefaultQuiet, NanPolicy::Propagate] {
+                let mode = Mode { signal: *signal, nan, ..Mode::default() };
+                for numbers_win in [false, true] {
+                    for (quiet, signalling) in [(4, 2), (2, 4), (0, u64::MAX), (3, 3)] {
+                        let value = if nan == NanPolicy::Propagate { QUIET | 1 } else { QUIET };
+                        let expected = ([value, signalling, value, signalling], Flags::INVALID);
+                        let (q, s) = ((QUIET, quiet), (SIGNALLING, signalling));
+                        assert_eq!(run(DType::F64, mode, numbers_win, q, s), expected, "{mode:?}");
+                        assert_eq!(run(DType::F64, mode, numbers_win, s, q), expected, "{mode:?}");
+                    }
+                    let two = run(DType::F64, mode, numbers_win, (SIGNALLING, 8), (SIGNALLING, 5));
+                    assert_eq!((two.0[1], two.0[3], two.1), (5, 5, Flags::INVALID));
+                }
+            }
+        }
     }
 }

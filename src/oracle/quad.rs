@@ -2,7 +2,8 @@
 //!
 //! - Lanes: each by [`pair`](super::pair).
 //! - `minmaxloc`, `minmaxnumloc`: the value is what `min`, `max`, `minnum` or `maxnum` of the pair gives; the index is the
-//!   lowest one among the operands that have that value. If the value is a NaN, the operands in question are the NaNs.
+//!   lowest one among the operands that have that value. If the value is a NaN, the operands in question are the signalling
+//!   NaNs if there is one, else the quiet ones.
 //! - `repsum`: a double's words are the base-2^40 digits of its magnitude, from the digit M downwards, three of them,
 //!   with the double's sign; M is the place of the window in which the top bit of its exponent lies. A partial sum is, for each
 //!   place, an integer modulo 2^64; places below M - 3 do not exist.
@@ -63,9 +64,19 @@ pub fn quad_pair(op: Op, dtype: DType, mode: Mode, a: Quad, b: Quad) -> Quad {
 
 fn located(op: Op, dtype: DType, mode: Mode, a: (u64, u64), b: (u64, u64)) -> (u64, u64, Flags) {
     let (value, flags) = lane_pair(op, dtype, mode, a.0, b.0);
-    let is_nan = |lane| dtype.is_float() && matches!(read(dtype, lane), Meaning::Nan { .. });
-    let has_it = |operand: u64| if is_nan(value) { is_nan(operand) } else { operand == value };
-    let index = [a, b].into_iter().filter(|(operand, _)| has_it(*operand)).map(|(_, index)| index).min();
+    let signals = |lane| match dtype.is_float().then(|| read(dtype, lane)) {
+        Some(Meaning::Nan { signalling, .. }) => Some(signalling),
+        _ => None,
+    };
+    let lowest = |has_it: &dyn Fn(u64) -> bool| {
+        [a, b].into_iter().filter(|(operand, _)| has_it(*operand)).map(|(_, index)| index).min()
+    };
+    let index = match signals(value) {
+        None => lowest(&|operand| operand == value),
+        Some(_) => {
+            lowest(&|operand| signals(operand) == Some(true)).or_else(|| lowest(&|operand| signals(operand).is_some()))
+        }
+    };
     (value, index.expect("the value comes from an operand"), flags)
 }
 

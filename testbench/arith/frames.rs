@@ -150,22 +150,62 @@ fn minnum_depends_on_order_in_ieee_mode_only() {
     }
 }
 
-/// In associative mode any order and any shape of tree give the same numbers.
+/// In associative mode any order and any shape of tree give the same numbers, and the same places but where a signalling
+/// NaN and another NaN compete for one: a signalling NaN wins its pair and is quiet from then on.
 #[test]
 fn locators_do_not_depend_on_order_in_associative_mode() {
     let seed = seed(0x5eed_0053);
     let mut random = Random::new(seed);
+    let mut seen = [0; 2];
     for op in [Op::MinMaxLoc, Op::MinMaxNumLoc] {
         let unit = QuadUnit::new(op, DType::F64, Mode::default()).unwrap();
         for _ in 0..300 {
             let mut quads: Vec<Quad> = (0..9).map(|_| random_quad(&mut random, op, DType::F64)).collect();
             let first = any_tree(&mut random, quads.clone(), &|a, b| unit.evaluate(a, b));
+            let compete = [0, 2].map(|half| nans_compete(op, &quads, half));
             for _ in 0..10 {
                 shuffle(&mut random, &mut quads);
-                let other = any_tree(&mut random, quads.clone(), &|a, b| unit.evaluate(a, b));
+                let mut other = any_tree(&mut random, quads.clone(), &|a, b| unit.evaluate(a, b));
+                for (half, compete) in [0, 2].into_iter().zip(compete) {
+                    if compete {
+                        let is_it =
+                            |quad: &Quad| is_nan(quad.lanes[half]) && quad.lanes[half + 1] == other.lanes[half + 1];
+                        assert!(quads.iter().any(is_it), "{op} {quads:x?} (seed {seed})");
+                        other.lanes[half + 1] = first.lanes[half + 1];
+                    }
+                }
                 assert_eq!(other, first, "{op} {quads:x?} (seed {seed})");
+                seen[usize::from(compete[0])] += 1;
             }
         }
+    }
+    assert!(seen.iter().all(|&count| count > 300), "both cases are common: {seen:?}");
+}
+
+fn is_nan(double: u64) -> bool {
+    double << 1 > 0x7ff0 << 49
+}
+
+/// Whether a signalling NaN and another NaN want the index of a half: in `minmaxnumloc` any number keeps them from it.
+fn nans_compete(op: Op, quads: &[Quad], half: usize) -> bool {
+    let nans: Vec<u64> = quads.iter().map(|quad| quad.lanes[half]).filter(|&lane| is_nan(lane)).collect();
+    let signals = nans.iter().any(|&nan| nan >> 51 & 1 == 0);
+    (op == Op::MinMaxLoc || nans.len() == quads.len()) && signals && nans.len() > 1
+}
+
+/// The smallest case in which a locator's index depends on the tree: the rule is one of pairs (R-AR-2, R-AR-3).
+#[test]
+fn a_quieted_nan_keeps_its_value_but_not_its_claim() {
+    let at = |value: u64, place: u64| Quad::of([value, place, value, place]);
+    let [late, signalling, early] = [at(QUIET, 2), at(SIGNALLING, 5), at(QUIET, 1)];
+    for op in [Op::MinMaxLoc, Op::MinMaxNumLoc] {
+        let unit = QuadUnit::new(op, DType::F64, Mode::default()).unwrap();
+        let join = |a, b| unit.evaluate(a, b);
+        let invalid = |place| Quad { code: ResultCode::FltInvalid, ..at(QUIET, place) };
+        assert_eq!(join(join(late, early), signalling), invalid(5));
+        assert_eq!(join(signalling, join(late, early)), invalid(5));
+        assert_eq!(join(join(signalling, late), early), invalid(1));
+        assert_eq!(join(join(early, signalling), late), invalid(2));
     }
 }
 

@@ -50,7 +50,7 @@ macro_rules! subjects {
 #[rustfmt::skip]
 subjects!(
     None,
-    DropSticky, AlignShort, SortByExponentOnly, ZeroAlwaysPositive, InfinitiesNeverCancel, SkipNormalise, DenormalsNormalised, DropPartial, DropProductTail, ZeroTimesInfinity, UpTruncates, TieAway, LoseCarry, TinyBeforeRounding, AlwaysInfinity, NoOverflowFlag, FlushLosesSign, SignalNotSeen, ZerosEqual, NegativesByMagnitude, TieKeepsFirst, SignedIndex, RepCarries, RepKeepsDropped, RepForgetsInexact, IntegerZeroExtends, IntegerDropPartial, IntegerCarryIsOverflow, WidenKeepsDenormals, NarrowDropSticky,
+    DropSticky, AlignShort, SortByExponentOnly, ZeroAlwaysPositive, InfinitiesNeverCancel, SkipNormalise, DenormalsNormalised, DropPartial, DropProductTail, ZeroTimesInfinity, UpTruncates, TieAway, LoseCarry, TinyBeforeRounding, AlwaysInfinity, NoOverflowFlag, FlushLosesSign, SignalNotSeen, ZerosEqual, NegativesByMagnitude, TieKeepsFirst, SignedIndex, SignalLosesIndex, RepCarries, RepKeepsDropped, RepForgetsInexact, IntegerZeroExtends, IntegerDropPartial, IntegerCarryIsOverflow, WidenKeepsDenormals, NarrowDropSticky,
 );
 
 fn apply<B: Build>(function: Function, mode: Mode, a: u64, b: u64) -> Packed {
