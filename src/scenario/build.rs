@@ -93,8 +93,8 @@ pub struct Ready {
     pub derived: Vec<(String, u64)>,
     /// What packets are counted as, by the number in their tag.
     pub classes: Vec<Class>,
-    /// Times of hosts in ideal mode, by host.
-    pub ideal: Vec<hosts::result::Ideal>,
+    /// Times and counts of hosts in ideal mode, by host; `None` for others.
+    pub ideal: Vec<Option<hosts::ideal::Ideal>>,
     /// End points that some traffic can send to.
     pub addressed: Vec<bool>,
     /// Lanes that the point-to-point channels are divided into.

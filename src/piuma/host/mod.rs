@@ -55,6 +55,19 @@ pub struct Job {
     pub class: u16,
 }
 
+/// What a rank did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Rounds in which it sent or received.
+    pub rounds: u64,
+    /// Words that it sent.
+    pub sent: u64,
+    /// Words that it received.
+    pub received: u64,
+    /// Messages that it sent, each with a flag behind its words.
+    pub messages: u64,
+}
+
 /// Bits of a packet's number within its round.
 const INDEX_BITS: u32 = 20;
 /// The number of a flag.
@@ -127,10 +140,7 @@ pub struct Host {
     arriving: Vec<Arriving>,
     write_last_q: bool,
     end: Option<Cycle>,
-    words_sent: u64,
-    words_received: u64,
-    messages: u64,
-    rounds_done: u32,
+    counts: Counts,
     log: Option<Box<Log>>,
 }
 
@@ -156,10 +166,7 @@ impl Host {
             arriving: Vec::new(),
             write_last_q: false,
             end: None,
-            words_sent: 0,
-            words_received: 0,
-            messages: 0,
-            rounds_done: 0,
+            counts: Counts::default(),
             log: None,
         }
     }
@@ -204,9 +211,9 @@ impl Host {
         self.end
     }
 
-    /// Words that it sent and received, messages sent, rounds in which it had something to do.
-    pub fn counted(&self) -> (u64, u64, u64, u32) {
-        (self.words_sent, self.words_received, self.messages, self.rounds_done)
+    /// What it has done so far.
+    pub fn counted(&self) -> Counts {
+        self.counts
     }
 
     /// One clock. The core's memory is shared with the collectives in the network.
@@ -295,7 +302,7 @@ impl Host {
             }
             landing.words[next as usize] = flit.word;
             landing.landed += 1;
-            self.words_received += 1;
+            self.counts.received += 1;
         }
         short
     }
@@ -344,7 +351,7 @@ impl Host {
             io.send(0, vc, Flit::part(self.job.class, vc, seq, 0, length, header));
             if is_flag {
                 self.flag_sent_q = true;
-                self.messages += 1;
+                self.counts.messages += 1;
                 if let Some(log) = &mut self.log {
                     log.sent(io.now());
                 }
@@ -371,7 +378,7 @@ impl Host {
         let length = if last { index + 1 } else { index + 2 };
         io.send(0, vc, Flit::part(self.job.class, vc, seq, index as u32, length as u32, word));
         self.sent_q += 1;
-        self.words_sent += 1;
+        self.counts.sent += 1;
         if last {
             self.leaving = None;
         }
@@ -452,7 +459,7 @@ impl Host {
             log.over(now);
         }
         self.landings.remove(&self.number);
-        self.rounds_done += 1;
+        self.counts.rounds += 1;
         self.number += 1;
         let rounds = self.job.schedule.rounds();
         if self.number < rounds {

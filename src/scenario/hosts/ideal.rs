@@ -17,6 +17,7 @@ use super::config::Host;
 use super::file::HostExchange;
 use crate::fabric::topology::{Common, Layout, Neighbours, Shape};
 use crate::piuma::MemoryCfg;
+use crate::piuma::host::Counts;
 use crate::piuma::host::schedule::{Merge, Schedule, Transfer};
 
 /// Latencies of paths without load.
@@ -66,8 +67,17 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// When each rank is done, from a start in cycle 0, and what was counted: words sent at most, received at most, messages.
-pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<(Vec<u64>, [u64; 3])> {
+/// What comes of a host in ideal mode, rank by rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ideal {
+    /// When it is done, from a start in cycle 0.
+    pub done: Vec<u64>,
+    /// What it did.
+    pub counts: Vec<Counts>,
+}
+
+/// Walks the rounds of a host; `None` if the topology has no shortest paths of its own.
+pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<Ideal> {
     let schedule: Schedule = host.schedule();
     let ranks = host.ranks.len();
     // Cycles of so many words of memory, rounded up.
@@ -78,7 +88,7 @@ pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<(Vec<u
     };
     let length = |transfer: &Option<Transfer>| transfer.as_ref().map_or(0, |t| t.words.end - t.words.start);
     let mut done = vec![0u64; ranks];
-    let (mut sent, mut received, mut messages) = (vec![0u64; ranks], vec![0u64; ranks], 0);
+    let mut counts = vec![Counts::default(); ranks];
     for number in 0..schedule.rounds() {
         let rounds: Vec<_> = (0..ranks as u32).map(|rank| schedule.round(rank, number)).collect();
         let streams = |rank: usize, done: &[u64]| {
@@ -95,13 +105,13 @@ pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<(Vec<u
             let began = done[rank] + host.overhead_cycles;
             let mut over = if get { began } else { streams(rank, &done) };
             over += u64::from(round.send.is_some());
-            if round.send.is_some() {
-                messages += 1;
-            }
-            sent[rank] += length(&round.send);
+            let counted = &mut counts[rank];
+            counted.rounds += 1;
+            counted.messages += u64::from(round.send.is_some());
+            counted.sent += length(&round.send);
             if let Some(receive) = &round.receive {
                 let words = length(&round.receive);
-                received[rank] += words;
+                counted.received += words;
                 let peer = receive.peer as usize;
                 let way = paths.cycles(host.ranks[peer], host.ranks[rank])?;
                 if get {
@@ -121,7 +131,5 @@ pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<(Vec<u
         }
         done = next;
     }
-    let most = |list: &[u64]| list.iter().copied().max().unwrap_or(0);
-    let counted = [most(&sent), most(&received), messages];
-    Some((done, counted))
+    Some(Ideal { done, counts })
 }

@@ -7,9 +7,11 @@
 //! | [`build`] | ranks at the end points |
 //! | [`ideal`] | the same without contention: latencies of paths, message by message |
 //! | [`result`] | times, counts and checks |
+//! | [`volume`] | rounds, words and messages that an algorithm has to cost |
 
 pub mod build;
 pub mod config;
 pub mod file;
 pub mod ideal;
 pub mod result;
+pub mod volume;

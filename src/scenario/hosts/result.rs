@@ -4,12 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use super::build;
 use super::config::Host;
-use super::file::{HostAlgorithm, HostMode};
-use super::ideal;
+use super::file::HostMode;
+use super::ideal::{self, Ideal};
+use super::volume;
 use crate::arith::Mode;
 use crate::oracle;
 use crate::piuma::System;
-use crate::piuma::host::Host as Rank;
+use crate::piuma::host::{Counts, Host as Rank};
 use crate::scenario::Loaded;
 use crate::scenario::build::Ready;
 use crate::scenario::result::{Check, ResultData};
@@ -89,27 +90,15 @@ pub fn report(loaded: &Loaded, ready: &Ready, starts: &[Option<u64>], oracle: bo
             job_ns: None,
             bit_exact: None,
         };
+        let counts: Vec<Counts>;
         if host.mode == HostMode::Ideal {
-            let schedule = host.schedule();
-            if let Some(Some((times, [sent, received, messages]))) = ready.ideal.get(index) {
-                (result.words_sent, result.words_received, result.messages) = (*sent, *received, *messages);
-                result.start_cycle = Some(0);
-                result.end_cycle = times.iter().copied().max();
-                let active = |rank: u32| (0..schedule.rounds()).filter(|&k| !schedule.round(rank, k).is_idle()).count();
-                // The first, a middle and the last rank: one that folds is among them, and one that does not.
-                let ranks = [0, host.ranks.len() as u32 / 2, host.ranks.len() as u32 - 1];
-                result.rounds = ranks.map(active).into_iter().max().unwrap_or(0) as u64;
-            }
+            let ideal = ready.ideal.get(index).and_then(Option::as_ref);
+            counts = ideal.map(|ideal| ideal.counts.clone()).unwrap_or_default();
+            result.start_cycle = ideal.map(|_| 0);
+            result.end_cycle = ideal.and_then(|ideal| ideal.done.iter().copied().max());
         } else {
-            let mut ends = Vec::new();
-            for rank in ranks(&ready.system, host, index) {
-                let (sent, received, messages, rounds) = rank.counted();
-                result.words_sent = result.words_sent.max(sent);
-                result.words_received = result.words_received.max(received);
-                result.messages += messages;
-                result.rounds = result.rounds.max(u64::from(rounds));
-                ends.push(rank.end());
-            }
+            counts = ranks(&ready.system, host, index).map(Rank::counted).collect();
+            let ends: Vec<Option<u64>> = ranks(&ready.system, host, index).map(Rank::end).collect();
             result.end_cycle = ends.into_iter().collect::<Option<Vec<u64>>>().and_then(|ends| ends.into_iter().max());
             if oracle {
                 let exact = result.end_cycle.is_some() && is_exact(loaded, ready, host, index);
@@ -119,12 +108,17 @@ pub fn report(loaded: &Loaded, ready: &Ready, starts: &[Option<u64>], oracle: bo
                 checks.push(Check { name, passed: exact, detail });
             }
         }
+        let most = |of: fn(&Counts) -> u64| counts.iter().map(of).max().unwrap_or(0);
+        result.rounds = most(|counts| counts.rounds);
+        result.words_sent = most(|counts| counts.sent);
+        result.words_received = most(|counts| counts.received);
+        result.messages = counts.iter().map(|counts| counts.messages).sum();
         if let (Some(start), Some(end)) = (result.start_cycle, result.end_cycle) {
             let latency = end.saturating_sub(start);
             result.latency_cycles = Some(latency);
             result.latency_ns = Some(loaded.scenario.clock.nanoseconds(latency));
             (result.job_cycles, result.job_ns) = (result.latency_cycles, result.latency_ns);
-            checks.push(volumes(host, &result));
+            checks.push(volumes(host, &counts));
         }
         results.push(result);
     }
@@ -147,29 +141,27 @@ pub fn data(loaded: &Loaded, ready: &Ready) -> Vec<ResultData> {
     loaded.scenario.hosts.iter().enumerate().map(one).collect()
 }
 
-/// P-HOST-2: rounds and volumes.
-fn volumes(host: &Host, result: &HostResult) -> Check {
-    let (n, m) = (result.ranks, host.words());
-    let log = u64::from(n.ilog2());
-    let even = n.is_power_of_two();
-    let (rounds, sent) = match host.algorithm {
-        HostAlgorithm::RecursiveDoubling => (log, m * log),
-        HostAlgorithm::Ring => (2 * (n - 1), 2 * m * (n - 1) / n),
-        HostAlgorithm::Rabenseifner => (2 * log, 2 * m * (n - 1) / n),
-        HostAlgorithm::SendLoop => (n - 1, m * (n - 1)),
+/// P-HOST-2: every rank's rounds, words and messages are exactly those of the algorithm.
+fn volumes(host: &Host, counts: &[Counts]) -> Check {
+    let ranks = host.ranks.len();
+    let expected = |rank: usize| volume::of(host.algorithm, ranks as u64, host.words(), rank as u64);
+    let words = |counts: Counts| {
+        let Counts { rounds, sent, received, messages } = counts;
+        format!("{rounds} rounds, {sent} words sent, {received} received, {messages} messages")
     };
-    let exact = even || matches!(host.algorithm, HostAlgorithm::Ring | HostAlgorithm::SendLoop);
-    // Ranks that fold add two rounds and two vectors at most; segments differ by a word a round.
-    let slack = if exact { 0 } else { 2 };
-    let words = if m.is_multiple_of(n) && exact { 0 } else { 2 * m * slack / 2 + rounds + m.min(2 * rounds) };
-    let passed = (rounds..=rounds + slack).contains(&result.rounds)
-        && result.words_sent.abs_diff(sent) <= words
-        && (result.messages > 0 || n == 1);
-    let detail = format!(
-        "{} rounds, {} words sent by the busiest rank; the algorithm has {rounds} and about {sent}",
-        result.rounds, result.words_sent
-    );
-    Check { name: format!("rounds and volume: {}", host.name), passed, detail }
+    let wrong = (0..ranks).find(|&rank| counts.get(rank) != Some(&expected(rank)));
+    let detail = match wrong {
+        Some(rank) => format!(
+            "rank {rank} of {ranks}: {}; the algorithm has {}",
+            counts.get(rank).map_or_else(|| "nothing".to_owned(), |&counts| words(counts)),
+            words(expected(rank))
+        ),
+        None => {
+            let busiest = counts.iter().copied().max_by_key(|counts| (counts.sent, counts.rounds)).unwrap_or_default();
+            format!("all {ranks} ranks as the algorithm has it; the busiest: {}", words(busiest))
+        }
+    };
+    Check { name: format!("rounds and volume: {}", host.name), passed: wrong.is_none(), detail }
 }
 
 /// Every rank's vector against the same algorithm walked by the oracle.
@@ -187,10 +179,7 @@ fn is_exact(loaded: &Loaded, ready: &Ready, host: &Host, index: usize) -> bool {
     count == vectors.len()
 }
 
-/// Times of the hosts in ideal mode; `None` for others.
-pub type Ideal = Option<(Vec<u64>, [u64; 3])>;
-
-/// Computes the hosts in ideal mode.
+/// Computes the hosts in ideal mode; `None` for others.
 ///
 /// # Errors
 /// The index of a host on a topology without shortest paths of its own.
@@ -200,7 +189,7 @@ pub fn ideal(
     common: &crate::fabric::topology::Common,
     memory: crate::piuma::MemoryCfg,
     stages: u64,
-) -> Result<Vec<Ideal>, usize> {
+) -> Result<Vec<Option<Ideal>>, usize> {
     let hosts = &loaded.scenario.hosts;
     if hosts.iter().all(|host| host.mode == HostMode::Fabric) {
         return Ok(vec![None; hosts.len()]);
@@ -229,5 +218,50 @@ impl HostResult {
             _ => "not finished".to_owned(),
         };
         vec![(self.name.clone(), first), (String::new(), time)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::scenario::load_text;
+
+    /// For any number of ranks, powers of two or not: there is no tolerance.
+    #[test]
+    fn one_word_or_round_too_many_fails_the_check() {
+        for algorithm in ["recursive-doubling", "ring", "rabenseifner", "send-loop"] {
+            for (ranks, elements) in [(1, 3), (2, 1), (3, 7), (5, 1), (6, 64), (7, 129), (8, 5)] {
+                let list: Vec<u32> = (0..ranks).collect();
+                let text = format!(
+                    "family = \"piuma\"\n[topology]\nkind = \"die\"\n[[host]]\nalgorithm = \"{algorithm}\"\n\
+                     participants = {list:?}\nelements = {elements}\n"
+                );
+                let loaded = load_text("t.toml", &text, Path::new("."), "t", &[]).unwrap();
+                let host = &loaded.scenario.hosts[0];
+                let right: Vec<Counts> = (0..u64::from(ranks))
+                    .map(|rank| volume::of(host.algorithm, u64::from(ranks), elements, rank))
+                    .collect();
+                assert!(volumes(host, &right).passed);
+                assert!(!volumes(host, &right[1..]).passed, "a rank is missing");
+                for rank in 0..right.len() {
+                    let mutate = [
+                        |counts: &mut Counts| counts.rounds += 1,
+                        |counts: &mut Counts| counts.sent += 1,
+                        |counts: &mut Counts| counts.received += 1,
+                        |counts: &mut Counts| counts.messages += 1,
+                        |counts: &mut Counts| counts.sent = counts.sent.wrapping_sub(1),
+                        |counts: &mut Counts| counts.received = counts.received.wrapping_sub(1),
+                    ];
+                    for change in mutate {
+                        let mut wrong = right.clone();
+                        change(&mut wrong[rank]);
+                        let check = volumes(host, &wrong);
+                        assert!(!check.passed && check.detail.contains(&format!("rank {rank} of")), "{}", check.detail);
+                    }
+                }
+            }
+        }
     }
 }
