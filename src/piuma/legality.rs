@@ -8,12 +8,17 @@
 //! |---|---|
 //! | a port that has no link, or none of that number | the packet would go nowhere |
 //! | an empty register on the way | likewise |
-//! | two inputs that forward to one output without the engine | elements would be doubled |
+//! | two inputs that forward to one output without the engine | elements would be doubled, or a result would arrive twice |
+//! | a request of a reduction that takes two ways | its contribution would be reduced twice |
+//! | a request of a reduction that leaves by an end point's port | the end point would take it for a result |
 //! | an engine whose configured inputs are not exactly those that are fed | it would wait for ever |
 //! | a circle | packets would run for ever, or an engine would wait for itself |
 //! | no root, or several | nobody, or several, would turn requests into responses |
-//! | a result that misses a participant, or reaches somebody else | |
+//! | a result that misses a participant, or reaches somebody else | it would wait for ever, or get what it did not ask for |
 //! | two collectives of one id that share a link or an engine | P-SW-7 |
+//!
+//! What counts as a delivery depends on the channel: a reduction delivers by responses only, a multicast, which has no
+//! response phase (P-MC-1), by requests.
 //!
 //! What is read back is the evidence for the oracle: which contribution enters which engine by which port.
 
@@ -228,8 +233,8 @@ impl Walk<'_> {
                 work.push(At { switch, channel: if root { RESPONSE } else { REQUEST }, port: self.engine });
             }
         }
+        // Every port is fed once, on the one channel that delivers: nobody is reached twice.
         self.reached.sort_unstable();
-        self.reached.dedup();
         self.starved()?;
         self.delivered()?;
         if !self.claim.reduces {
@@ -311,24 +316,48 @@ impl Walk<'_> {
                 let message = format!("port {port} of {} has no link", self.name(at.switch));
                 return illegal(Some(at), message, "a port that leads somewhere");
             };
-            let out = self.output(at.switch, at.channel, port);
-            let other = std::mem::replace(&mut self.fed_by[out], at.port as u8 + 1);
-            if other != 0 {
+            let leaves = far >= self.registers.switches();
+            if leaves && self.claim.reduces && at.channel == REQUEST {
                 let message = format!(
-                    "I{} and I{} of {} both forward to port {port} without the engine",
-                    other - 1,
+                    "I{} of {} sends a request out of port {port}, where an end point would take it for a result",
                     at.port,
                     self.name(at.switch)
                 );
-                return illegal(Some(at), message, format!("both in port {}, the engine", self.engine));
+                return illegal(Some(at), message, format!("port {}, the engine, or a link to a switch", self.engine));
             }
-            if far < self.registers.switches() {
-                work.push(At { switch: far, channel: at.channel, port: by });
-            } else {
+            let out = self.output(at.switch, at.channel, port);
+            let other = std::mem::replace(&mut self.fed_by[out], at.port as u8 + 1);
+            if other != 0 {
+                return self.doubled(at, u16::from(other - 1), port, leaves);
+            }
+            if leaves {
                 self.reached.push(EndPlace { switch: at.switch, port });
+            } else {
+                work.push(At { switch: far, channel: at.channel, port: by });
             }
         }
+        if self.claim.reduces && at.channel == REQUEST && vector.count_ones() > 1 {
+            let message = format!(
+                "I{} of {} sends a request two ways, by ports {} and {}: it would be reduced twice",
+                at.port,
+                self.name(at.switch),
+                vector.trailing_zeros(),
+                (vector & (vector - 1)).trailing_zeros()
+            );
+            return illegal(Some(at), message, "one port: requests go up the tree by one way");
+        }
         Ok(())
+    }
+
+    /// Two inputs feed one output: a link would carry elements twice, or an end point get them twice.
+    fn doubled(&self, at: At, other: u16, port: u16, leaves: bool) -> Result<(), Illegal> {
+        let name = self.name(at.switch);
+        if leaves {
+            let message = format!("the result arrives twice at port {port} of {name}, by I{other} and by I{}", at.port);
+            return illegal(Some(at), message, format!("port {port} in one {} register", channel_name(at.channel)));
+        }
+        let message = format!("I{other} and I{} of {name} both forward to port {port} without the engine", at.port);
+        illegal(Some(at), message, format!("both in port {}, the engine", self.engine))
     }
 
     /// Engines that are fed but can never fire.
@@ -355,7 +384,11 @@ impl Walk<'_> {
         let reached = &self.reached;
         let mut members = self.claim.receivers.unwrap_or(self.claim.members).to_vec();
         members.sort_unstable();
-        let inverse = "response registers that are the inverse of the request registers";
+        let inverse = if self.claim.reduces {
+            "response registers that are the inverse of the request registers"
+        } else {
+            "request registers that lead to every receiver"
+        };
         if self.claim.receivers.is_some() {
             if let Some(EndPlace { switch, port }) = members.iter().find(|at| reached.binary_search(at).is_err()) {
                 let message =

@@ -675,7 +675,7 @@ impl<'a> Builder<'a> {
                     Ok(footprint) => footprint,
                     Err(illegal) => {
                         let place = format!("collective[{index}]");
-                        let what = format!("collective \"{}\"", collective.name);
+                        let what = format!("collective \"{}\", id {id}", collective.name);
                         let given = matches!(collective.tree, Tree::Registers(_));
                         self.illegal(&place, &what, given, registers, &illegal);
                         return None;
@@ -760,7 +760,8 @@ impl<'a> Builder<'a> {
                 Ok(footprint) => footprints.push(footprint),
                 Err(illegal) => {
                     let given = multicast.registers.is_some();
-                    self.illegal(&format!("multicast[{index}]"), "the tree", given, registers, &illegal);
+                    let what = format!("the tree of id {}", multicast.id);
+                    self.illegal(&format!("multicast[{index}]"), &what, given, registers, &illegal);
                     return None;
                 }
             }

@@ -172,7 +172,71 @@ fn no_root() {
         &on_die(
             "core1.request = { I7 = [2] }\ncore0.request = { I2 = [7], I7 = [2] }\ncore1.response = { I2 = [7] }\n",
         ),
-        &["a request enters core1 by port 2, whose request register is empty"],
+        &["I2 of core0 sends a request out of port 7"],
+    );
+}
+
+/// A core's request that leaves by the core's own port: the core would take it for a result, and then there is one too many.
+#[test]
+fn a_request_that_leaves_by_a_cores_port_is_no_delivery() {
+    refused(
+        &on_die(&edit(DIE, "core1.request = { I7 = [2] }", "core1.request = { I7 = [2, 7] }")),
+        &["collective \"c0\", id 0: I7 of core1 sends a request out of port 7", "core1.request", "^"],
+    );
+    refused(
+        &on_line(&edit(LINE, "I2 = [1]", "I2 = [1, 2]")),
+        &["id 0: I2 of s2 sends a request out of port 2", "s2.request"],
+    );
+    // The responses alone would reach everybody.
+    const TREE: &str = include_str!("request-to-own-core.toml");
+    refused(TREE, &["collective \"c0\", id 0: I7 of core3 sends a request out of port 7", "core3.request"]);
+    pass(&edit(TREE, "I7 = [4, 7]", "I7 = [4]"), &[]);
+    // The end point need not take part.
+    refused(
+        &on_die(&(edit(DIE, "I7 = [2]", "I7 = [3]") + "core3.request = { I3 = [7] }\n")),
+        &["I3 of core3 sends a request out of port 7"],
+    );
+}
+
+#[test]
+fn a_request_that_takes_two_ways() {
+    // Both ends of the die sum it up: its contribution would count twice.
+    refused(
+        &on_die(
+            &(edit(&edit(DIE, "I7 = [2]", "I7 = [2, 4]"), "I2 = [10],", "I2 = [10], I4 = [10],")
+                + "core2.request = { I4 = [2] }\ncore3.request = { I2 = [4] }\n"),
+        ),
+        &["id 0: I7 of core1 sends a request two ways, by ports 2 and 4"],
+    );
+    // So would what an engine makes of its inputs.
+    refused(
+        &on_line(
+            "s0.request = { I2 = [0] }\ns2.request = { I2 = [3], I1 = [3] }\ns1.request = { I1 = [3], I2 = [3], I3 = [0, 1] }\n\
+             s2.response = { I3 = [1, 2] }\ns1.response = { I0 = [1, 2] }\ns0.response = { I0 = [2] }\n",
+        ),
+        &["id 0: I3 of s1 sends a request two ways, by ports 0 and 1"],
+    );
+}
+
+#[test]
+fn a_result_that_arrives_twice_or_never() {
+    // Core 0 gets it from its engine, and once more from core 1.
+    refused(
+        &on_die(&edit(
+            &edit(DIE, "core1.response = { I2 = [7] }", "core1.response = { I2 = [2, 7] }"),
+            "core0.response = { ",
+            "core0.response = { I2 = [7], ",
+        )),
+        &["collective \"c0\", id 0: the result arrives twice at port 7 of core0, by I10 and by I2"],
+    );
+    // A multicast delivers by requests: two ways to one core are two deliveries.
+    let broadcast = "[[collective]]\nid = 3\nkind = \"broadcast\"\nparticipants = [1, 0]\n[collective.registers]\n\
+                     core1.request = { I7 = [2, 3] }\ncore3.request = { I3 = [4] }\ncore0.request = { I2 = [7], I4 = [7] }\n";
+    let message = refusal(&die(broadcast), &[]);
+    assert!(message.contains("id 3: the result arrives twice at port 7 of core0, by I"), "{message}");
+    refused(
+        &on_die(&edit(DIE, "I10 = [2, 7]", "I10 = [2]")),
+        &["collective \"c0\", id 0: the result does not reach port 7 of core0"],
     );
 }
 

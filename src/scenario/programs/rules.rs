@@ -183,7 +183,9 @@ impl Rules {
                 let who = format!("{}, thread {thread}, line {line}: cycle {cycle}", processor.name());
                 let footprint = self.tree(loaded, &system.tables, of, id).map_err(|why| {
                     let what = match of {
-                        Of::Collective(index) => format!("collective \"{}\"", loaded.scenario.collectives[index].name),
+                        Of::Collective(index) => {
+                            format!("id {id} of collective \"{}\"", loaded.scenario.collectives[index].name)
+                        }
                         Of::Multicast(_) => format!("multicast tree {id}"),
                     };
                     format!("{who}: the registers of {what} were written and are not legal: {why}")
