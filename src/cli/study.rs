@@ -28,7 +28,7 @@ Examples:
   watershed study --schema
 
 Exit status:
-  0  every value is near enough; every undisturbed run of a study file ended with its checks passed
+  0  every value stands to the source's as it has to, or is marked as one that differs; every undisturbed run of a study file ended with its checks passed
   1  one is not, or a simulation failed
   2  the command line or a study file is wrong")]
 pub(super) struct Arguments {

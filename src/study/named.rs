@@ -83,6 +83,8 @@ pub enum Relation {
     Below,
     /// Not below it.
     Above,
+    /// It differs, and a note says why: no reproduction, whatever the tolerance.
+    Differs,
 }
 
 /// Where a value comes from.
@@ -91,8 +93,10 @@ pub enum Relation {
 pub enum Basis {
     /// From the model alone: no parameter was fitted to the source's value.
     Predicted,
-    /// A parameter was fitted to it.
+    /// A parameter was fitted to it, or to a value that it follows from.
     Calibrated,
+    /// It follows from a constant that the source does not give: another choice would give another value.
+    Chosen,
 }
 
 impl Basis {
@@ -100,6 +104,7 @@ impl Basis {
         match self {
             Self::Predicted => "predicted",
             Self::Calibrated => "calibrated",
+            Self::Chosen => "consequence of a chosen constant",
         }
     }
 }
@@ -134,7 +139,7 @@ impl Row {
     /// What the source says, with the relation if it is a bound.
     fn source_text(&self) -> String {
         let sign = match self.holds_if {
-            Relation::Near => "",
+            Relation::Near | Relation::Differs => "",
             Relation::Below => "< ",
             Relation::Above => "> ",
         };
@@ -147,12 +152,22 @@ impl Row {
             Relation::Near => self.apart().abs() <= self.tolerance,
             Relation::Below => self.ours <= self.source,
             Relation::Above => self.ours >= self.source,
+            Relation::Differs => true,
+        }
+    }
+
+    /// What has to be said of how it stands to the source's.
+    const fn verdict(&self, holds: bool) -> Option<&'static str> {
+        match self.holds_if {
+            _ if !holds => Some("TOO FAR"),
+            Relation::Differs => Some("differs"),
+            Relation::Near | Relation::Below | Relation::Above => None,
         }
     }
 }
 
 impl Report {
-    /// Whether every row is near enough.
+    /// Whether every row stands to the source as it has to; those that are marked as differing claim nothing.
     pub fn holds(&self) -> bool {
         self.rows.iter().all(Row::holds)
     }
@@ -169,7 +184,7 @@ impl Report {
         for row in &self.rows {
             let basis = row.basis.word();
             let simulated = row.simulated.map_or_else(|| "-".into(), plain);
-            let verdict = if row.holds() { "" } else { "  TOO FAR" };
+            let verdict = row.verdict(row.holds()).map_or_else(String::new, |verdict| format!(", {verdict}"));
             let apart = row.apart_text();
             let (source, ours) = (row.source_text(), plain(row.ours));
             let _ = writeln!(
@@ -202,7 +217,7 @@ impl Report {
         );
         for row in &self.rows {
             let simulated = row.simulated.map_or_else(|| "-".into(), plain);
-            let verdict = if row.holds() { "" } else { " <b>TOO FAR</b>" };
+            let verdict = row.verdict(row.holds()).map_or_else(String::new, |verdict| format!(", <b>{verdict}</b>"));
             let mut what = escape(&row.what);
             if !row.scenarios.is_empty() {
                 let texts: Vec<String> = row.scenarios.iter().map(|text| escape(text)).collect();

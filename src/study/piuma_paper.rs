@@ -1,19 +1,24 @@
 //! The figures of "Accelerating Allreduce with in-network reduction on Intel PIUMA" beside ours (P-FIG-1 to P-FIG-8).
 //!
-//! Every value comes from runs of scenarios that this study writes; two are calibrated, all others follow:
+//! Every value comes from runs of scenarios that this study writes, on links of the paper's 5, 25 and 50 ns. Two are
+//! calibrated, some follow from a constant that the paper does not give, all others are predicted:
 //!
 //! | calibrated | on | used for |
 //! |---|---|---|
 //! | software overhead of a host's round | 3.9x at one node (P-FIG-5) | every other host row |
 //! | computation of a minibatch | 25 % of the time in the network's all-reduce (P-FIG-7) | the other rows of VGG-16 |
 //!
+//! | chosen constant | decides |
+//! |---|---|
+//! | a merge in software reads two words and writes one | hosts over network for long vectors, (4 + 3) / 2 (P-FIG-4) |
+//!
 //! Hosts are those of `mode = "ideal"`: shortest paths without contention, as the paper has them, and of
 //! `exchange = "get"`: the partners exchange flags that their buffers are valid and read each other's. Times of vectors
 //! that are too long to simulate on many nodes come from T(m) = alpha + beta m, fitted to simulated times (P-FIG-8);
 //! rows that use it say *fit*.
 //!
-//! The paper's formula and figures have no latency of switches and engines. Where a row says *folded*, the clock is 10 GHz and
-//! each link gives 3 ns to the switch behind it, so that a hop takes as long as the paper's links do.
+//! The paper's formula and figures have no latency of switches and engines. Rows of *nearly free* switches have the same links
+//! and a clock of 100 GHz, at which switches and engines cost their cycles still, but 0.01 ns each.
 
 use std::path::Path;
 
@@ -40,6 +45,9 @@ const A100_GBPS: f64 = 1560.0 * 8.0 / 128.0;
 const ROUNDS: f64 = 14.0;
 /// Systems along the axes of the plots: one dimension up to four nodes, then two.
 const SIZES: [&[u32]; 8] = [&[], &[4], &[4, 4], &[8, 8], &[16, 16], &[32, 32], &[64, 64], &[128, 128]];
+
+/// The smallest shapes of one to three dimensions that have the longest path.
+const SHAPES: [(f64, &[u32]); 3] = [(1.0, &[4]), (2.0, &[3, 3]), (3.0, &[2, 2, 2])];
 
 /// A simulated time and the scenario it is of.
 #[derive(Clone, Debug)]
@@ -69,15 +77,22 @@ fn collective(scenario: String) -> Result<Timed, String> {
 enum Switches {
     /// What ours do: a cycle of 1 ns, and the stages of the engines.
     Ours,
-    /// As good as nothing: see the module's text.
-    Folded,
+    /// As good as nothing: the same cycles, of 0.01 ns.
+    NearlyFree,
 }
 
 impl Switches {
     const fn cycles_per_ns(self) -> u64 {
         match self {
             Self::Ours => 1,
-            Self::Folded => 10,
+            Self::NearlyFree => 100,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "our switches",
+            Self::NearlyFree => "nearly free switches",
         }
     }
 }
@@ -85,13 +100,11 @@ impl Switches {
 /// Nodes on a HyperX with the paper's parameters; an empty size is one node.
 fn nodes(size: &[u32], switches: Switches, rest: &str) -> String {
     let size = if size.is_empty() { String::new() } else { format!("size = {size:?}\n") };
-    let folded = match switches {
-        Switches::Ours => "",
-        Switches::Folded => {
-            "[clock]\nfrequency_mhz = 10000\n[link]\nlatency_ns = 2\nsocket_latency_ns = 22\nnode_latency_ns = 47\n"
-        }
-    };
-    format!("family = \"piuma\"\n[topology]\nkind = \"nodes\"\n{size}{folded}{rest}")
+    format!(
+        "family = \"piuma\"\n[clock]\nfrequency_mhz = {}\n[topology]\nkind = \"nodes\"\n{size}\
+         [link]\nlatency_ns = 5\nsocket_latency_ns = 25\nnode_latency_ns = 50\n{rest}",
+        1000 * switches.cycles_per_ns()
+    )
 }
 
 /// An all-reduce of so many f64 in the network.
@@ -134,9 +147,10 @@ fn hockney(points: &[(f64, f64)]) -> (f64, f64, f64) {
     (alpha, beta, residual)
 }
 
-/// The paper's bound, eq. (1), with d_max = 4.
-fn bound(dimensions: f64) -> f64 {
-    2.0 * (50.0 * dimensions + 25.0 * (dimensions + 1.0) + 5.0 * 4.0 * (2.0 * dimensions + 1.0))
+/// The paper's bound with d_max = 4 and so many segments inside a die: eq. (1) has 2 D + 1. A path has one more, from its
+/// last landing to the root's switch.
+fn bound(dimensions: f64, segments: f64) -> f64 {
+    2.0 * (50.0 * dimensions + 25.0 * (dimensions + 1.0) + 5.0 * 4.0 * segments)
 }
 
 /// How much slower, in per cent of throughput, what took `from` is when it takes `to`.
@@ -181,10 +195,14 @@ impl Row {
 
 /// Latency of one element: eq. (1), and systems up to the last of `sizes`, whose latency is returned.
 fn latency(report: &mut Report, sizes: &[&[u32]], tell: &dyn Fn(&str)) -> Result<Vec<Timed>, String> {
-    for (dimensions, size) in [(1.0, &[4][..]), (2.0, &[3, 3]), (3.0, &[2, 2, 2])] {
-        let folded = network(size, 1, Switches::Folded)?;
-        let what = format!("one element, D = {dimensions}, folded, below eq. (1)");
-        report.bounded("P-FIG-1", &what, "ns", (bound(dimensions), folded.ns), Relation::Below).of(&[&folded]);
+    for (dimensions, size) in SHAPES {
+        let free = network(size, 1, Switches::NearlyFree)?;
+        let what = format!("one element, D = {dimensions}, nearly free switches: eq. (1)");
+        let printed = bound(dimensions, 2.0 * dimensions + 1.0);
+        report.near("P-FIG-1", &what, "ns", (printed, free.ns), 0.04).of(&[&free]);
+        let what = format!("one element, D = {dimensions}, nearly free switches: with 2 D + 2 segments");
+        let whole = bound(dimensions, 2.0 * dimensions + 2.0);
+        report.bounded("P-FIG-1", &what, "ns", (whole, free.ns), Relation::Below).of(&[&free]);
     }
     let mut times = Vec::new();
     for size in sizes {
@@ -249,7 +267,8 @@ fn long_vectors(
     let ratio = software.ns / (alpha + beta * m as f64);
     report
         .near("P-FIG-4", &format!("32 MB on {on}: hosts over network (fit)"), "x", (3.5, ratio), 0.05)
-        .of(&[&software]);
+        .of(&[&software])
+        .basis = Basis::Chosen;
 
     let mut plot = Plot {
         title: format!("All-reduce on {on}: throughput over the length of the vector"),
@@ -300,11 +319,15 @@ fn training(report: &mut Report, ratio: f64) -> Result<(), String> {
         .near(id, "VGG-16: share of time in the network's all-reduce", "%", (25.0, share(reduce, compute)), 0.01)
         .of(&[&a100])
         .basis = Basis::Calibrated;
-    // Within three points, as the requirement has it.
+    // Within three points, as the requirement has it. Both follow from the 25 % above and the ratio of long vectors.
     let hosts = share(software, compute);
-    report.near(id, "VGG-16: share of time in the hosts' all-reduce", "%", (55.0, hosts), 3.0 / 55.0).of(&[&a100]);
+    report
+        .near(id, "VGG-16: share of time in the hosts' all-reduce", "%", (55.0, hosts), 3.0 / 55.0)
+        .of(&[&a100])
+        .basis = Basis::Calibrated;
     let speedup = (compute + software) / compute.max(reduce);
-    report.near(id, "VGG-16: overlapped network over hosts", "x", (2.2, speedup), 0.05).of(&[&a100]);
+    report.near(id, "VGG-16: overlapped network over hosts", "x", (2.2, speedup), 0.05).of(&[&a100]).basis =
+        Basis::Calibrated;
 
     let batches = [32.0, 64.0, 128.0, 256.0, 512.0];
     let at = |batch: f64| compute * batch / 128.0;
@@ -380,16 +403,24 @@ fn study(tell: &dyn Fn(&str)) -> Result<Report, String> {
         tell(&format!("one element on the hosts of {}", count(size)));
         hosts.push(host(size, "recursive-doubling", 1, overhead, Switches::Ours)?);
     }
-    let [.., doubling] = &hosts[..] else { return Err("no host was simulated".to_owned()) };
-    tell("one element on 16,384 nodes without the latency of switches");
-    let size = SIZES[SIZES.len() - 1];
-    let folded = network(size, 1, Switches::Folded)?;
-    let folded_hosts = host(size, "recursive-doubling", 1, overhead, Switches::Folded)?;
-    let what = "one element on 16,384 nodes, folded: hosts over network";
-    let ratio = folded_hosts.ns / folded.ns;
-    report.bounded("P-FIG-3", what, "x", (40.0, ratio), Relation::Above).of(&[&folded_hosts, &folded]);
-    let what = "one element on 16,384 nodes, with our switches: hosts over network";
-    report.near("P-FIG-3", what, "x", (40.0, doubling.ns / largest.ns), 0.25).of(&[doubling, largest]);
+    let [_, _, _, _, middle, .., doubling] = &hosts[..] else { return Err("no host was simulated".to_owned()) };
+    let mut free = Vec::new();
+    for (size, ours) in [(SIZES[4], (middle, many)), (SIZES[7], (doubling, largest))] {
+        let on = count(size);
+        tell(&format!("one element on {on} with nearly free switches"));
+        let inside = network(size, 1, Switches::NearlyFree)?;
+        let outside = host(size, "recursive-doubling", 1, overhead, Switches::NearlyFree)?;
+        for (switches, (hosts, network)) in [(Switches::NearlyFree, (&outside, &inside)), (Switches::Ours, ours)] {
+            let what = format!("one element on {on}, {}: hosts over network", switches.name());
+            // The paper says "more than 40x" and not of how many nodes.
+            let row = report.bounded("P-FIG-3", &what, "x", (40.0, hosts.ns / network.ns), Relation::Above);
+            if (size, switches) != (SIZES[7], Switches::NearlyFree) {
+                row.holds_if = Relation::Differs;
+            }
+            row.of(&[hosts, network]);
+        }
+        free.push(inside);
+    }
     report.plots.push((
         "latency-over-nodes",
         Plot {
@@ -410,8 +441,19 @@ fn study(tell: &dyn Fn(&str)) -> Result<Report, String> {
 
     // Throughput drops as the time grows; beta is that of the memory everywhere.
     let length = |time: &Timed| time.ns + beta * (WORDS - 1) as f64;
-    let what = "128 KB, 1 to 16,384 nodes (D = 2): network slower by (fit)";
-    report.near("P-FIG-5", what, "%", (1.4, drop_percent(length(one), length(largest))), 0.4).of(&[one, largest]);
+    let (free_one, free_eight) =
+        (network(&[], 1, Switches::NearlyFree)?, network(SHAPES[2].1, 1, Switches::NearlyFree)?);
+    let [.., free_largest] = &free[..] else { return Err("no system was simulated".to_owned()) };
+    for (on, to, relation) in
+        [("16,384 nodes (D = 2)", free_largest, Relation::Below), ("8 nodes (D = 3)", &free_eight, Relation::Above)]
+    {
+        let what = format!("128 KB, 1 to {on}, nearly free switches: network slower by (fit)");
+        let drop = drop_percent(length(&free_one), length(to));
+        report.bounded("P-FIG-5", &what, "%", (1.4, drop), relation).of(&[&free_one, to]);
+    }
+    let what = "128 KB, 1 to 16,384 nodes (D = 2), our switches: network slower by (fit)";
+    let drop = drop_percent(length(one), length(largest));
+    report.bounded("P-FIG-5", what, "%", (1.4, drop), Relation::Differs).of(&[one, largest]);
     let mut software = Vec::new();
     for size in SIZES {
         tell(&format!("128 KB on the hosts of {}", count(size)));
@@ -419,7 +461,8 @@ fn study(tell: &dyn Fn(&str)) -> Result<Report, String> {
     }
     let [.., farthest] = &software[..] else { return Err("no host was simulated".to_owned()) };
     let what = "128 KB, 1 to 16,384 nodes: hosts slower by";
-    report.near("P-FIG-5", what, "%", (26.0, drop_percent(node.ns, farthest.ns)), 0.3).of(&[&node, farthest]);
+    let drop = drop_percent(node.ns, farthest.ns);
+    report.bounded("P-FIG-5", what, "%", (26.0, drop), Relation::Differs).of(&[&node, farthest]);
     let bits = (WORDS * 64) as f64;
     report.plots.push((
         "throughput-over-nodes",
@@ -445,15 +488,18 @@ fn study(tell: &dyn Fn(&str)) -> Result<Report, String> {
             "16,384 nodes are 128 x 128, D = 2; three stages a unit, one a switch: the paper gives none, ours are in the times",
             "256 nodes take a little longer than 16 of the same D: a node has more links to others, on more sockets and tiles, and \
              the deepest way has 27 links instead of 25 (watershed embed)",
-            "folded: the paper has neither switches nor engines in its times; for these rows the clock is 10 GHz and a link \
-             gives 3 ns to the switch behind it. They are below eq. (1) where the path of the shape is shorter than the longest \
-             one that its d_max allows",
-            "hosts over network with our switches is lower than the paper's 40 because ours pays for switches and engines on the \
-             way, which are about half of its time; without them it is above 40",
-            "the network loses more than 1.4 % of its throughput for the same reason: what grows is latency, and ours has the \
-             switches in it",
+            "nearly free switches: links of 5, 25 and 50 ns as the paper has them, and a clock of 100 GHz. Times are slightly above \
+             eq. (1), which leaves out the segment from the last landing to the root's switch, and below the form that has it",
+            "hosts over network, one element: the overhead of a round was calibrated on 128 KB at one node. The ratio grows with \
+             the nodes, as hosts need more rounds and the network does not; the paper's \"more than 40x\" names no number of nodes, and \
+             ours is above it at 16,384 nodes only, with switches that cost nearly nothing",
+            "hosts over network, 32 MB: with two reads and a write for a merged element hosts move 4 + 3 words an element where \
+             the network moves 2, so 3.5 is a consequence of that choice: with two accesses it would be 3, with four 4",
+            "128 KB in the network: the paper's 1.4 % lies between D = 2 and D = 3, and it names no shape; with our switches what \
+             grows is more, as their latency is in it",
             "hosts lose less than 26 %: the paper does not say what a round between nodes costs them; ours is one overhead for \
              all rounds, and a flag, a question and an answer over the shortest path",
+            "VGG-16: its three rows carry one calibrated number, the 25 %, and the 3.5 of long vectors",
         ]
         .map(String::from),
     );
@@ -475,7 +521,8 @@ mod tests {
 
     #[test]
     fn the_bound_is_the_paper_s() {
-        assert_eq!([1.0, 2.0, 3.0].map(|dimensions| bound(dimensions) as u64), [320, 550, 780]);
+        let with = |more: f64| [1.0, 2.0, 3.0].map(|d| bound(d, 2.0 * d + more) as u64);
+        assert_eq!((with(1.0), with(2.0)), ([320, 550, 780], [360, 590, 820]));
     }
 
     /// The part of the study that a test can wait for: one die, and one node's hosts.
@@ -515,14 +562,35 @@ mod tests {
     }
 
     #[test]
-    fn latency_is_below_the_bound_and_grows_with_the_system() {
+    fn latency_lies_between_the_printed_bound_and_the_whole_path() {
         let mut report = Report::default();
         let times = latency(&mut report, &SIZES[..3], &|_| {}).unwrap();
         assert!(times.windows(2).all(|pair| pair[0].ns < pair[1].ns), "{times:?}");
-        assert!(report.rows.len() == 3 && report.holds(), "{:?}", report.rows);
+        assert!(report.rows.len() == 6 && report.holds(), "{:?}", report.rows);
+        // Made from outside with the same links and clock.
+        for (rows, expected) in report.rows.chunks(2).zip([331.9, 563.2, 794.4]) {
+            assert!(rows.iter().all(|row| (row.ours - expected).abs() < 0.1), "{rows:?}");
+            assert!(rows[0].source < rows[0].ours && rows[0].ours < rows[1].source, "{rows:?}");
+            assert!(rows.iter().all(|row| row.basis == Basis::Predicted && row.tolerance <= 0.04), "{rows:?}");
+        }
         let mut wrong = report.clone();
-        wrong.rows[0].ours = wrong.rows[0].source + 1.0;
+        wrong.rows[0].ours = wrong.rows[0].source * 1.05;
         assert!(!wrong.holds() && wrong.text().contains("TOO FAR") && wrong.html().contains("TOO FAR"));
+    }
+
+    /// Nothing is taken from a link to pay for switches, and what does not reproduce the paper says so.
+    #[test]
+    fn links_are_the_papers_and_differences_are_marked() {
+        for switches in [Switches::Ours, Switches::NearlyFree] {
+            let text = nodes(&[4], switches, "");
+            assert!(text.contains("[link]\nlatency_ns = 5\nsocket_latency_ns = 25\nnode_latency_ns = 50\n"), "{text}");
+        }
+        let mut report = Report::default();
+        report.bounded("P-FIG-5", "a", "%", (26.0, 23.5), Relation::Differs);
+        assert!(report.holds() && report.text().contains("-9.6 %") && report.text().contains("predicted, differs"));
+        assert!(report.html().contains("predicted, <b>differs</b>"));
+        report.rows[0].basis = Basis::Chosen;
+        assert!(report.text().contains("consequence of a chosen constant"));
     }
 
     #[test]
@@ -531,5 +599,7 @@ mod tests {
         let report = study(&|_| {}).unwrap();
         assert!(report.holds(), "{}", report.text());
         assert_eq!(report.plots.len(), 5);
+        // No tolerance that would let a quarter pass for a reproduction.
+        assert!(report.rows.iter().all(|row| row.tolerance <= 0.1), "{}", report.text());
     }
 }

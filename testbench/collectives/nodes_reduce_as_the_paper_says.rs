@@ -146,18 +146,16 @@ fn simulation_is_the_exact_sum_of_the_path() {
     }
 }
 
+/// Links as they are; switches and engines cost their cycles, of 0.01 ns.
 #[test]
-fn equation_one_is_an_upper_bound_when_the_switches_are_folded_into_the_links() {
-    // At 10 GHz a link of 5 ns takes 50 cycles. Of these, 14 are the switch and its engine, and the rest of the 30 that
-    // each link gives up is its share of the ends of the path.
-    const GHZ: u64 = 10;
-    const FOLDED: u64 = 30;
+fn equation_one_bounds_runs_with_nearly_free_switches() {
+    const GHZ: u64 = 100;
     let (mut checked, mut tight) = (0, 0);
     for mut system in shapes() {
         let shape = &mut system.shape;
-        shape.socket_latency = (25 * GHZ - FOLDED) as u16;
-        shape.node_latency = (50 * GHZ - FOLDED) as u16;
-        system.core_latency = 5 * GHZ - FOLDED;
+        shape.socket_latency = (25 * GHZ) as u16;
+        shape.node_latency = (50 * GHZ) as u16;
+        system.core_latency = 5 * GHZ;
         system.clock_ghz = GHZ;
         let shape = &system.shape;
         let dimensions = u64::from(shape.dimensions());
@@ -165,10 +163,14 @@ fn equation_one_is_an_upper_bound_when_the_switches_are_folded_into_the_links() 
         // 2 (L_P D + L_S (D + 1) + L_C d_max (2 D + 2)): the formula of the paper with the segment from the last landing
         // to the root's switch, which it leaves out.
         let bound = 2 * (50 * dimensions + 25 * (dimensions + 1) + 5 * diameter * (2 * dimensions + 2));
+        // Each link of that path ends in a switch, which costs a cycle and, on the way up, its engine; so do both local links.
+        let links = dimensions + dimensions + 1 + diameter * (2 * dimensions + 2);
+        let engine = 1 + 3 * u64::from(u16::BITS - (shape.ports() - 1).leading_zeros());
+        let switches = (2 * (links + 1) + (links + 1) * engine + 4) as f64 / GHZ as f64;
         let latency = only(&pass(&system.text(ONE), &[])).latency_ns.unwrap();
-        assert!(latency <= bound as f64, "{latency} ns, bound {bound} ns: {system:?}");
+        assert!(latency <= bound as f64 + switches, "{latency} ns, bound {bound} + {switches} ns: {system:?}");
         checked += 1;
-        tight += u32::from(latency > 0.6 * bound as f64);
+        tight += u32::from(latency > 0.9 * bound as f64);
     }
     assert!(checked >= 60, "{checked}");
     assert!(tight >= 10, "a bound that nothing comes near to shows little: {tight} of {checked}");
