@@ -36,6 +36,7 @@
 //!  floor 1   kernel/     channels, clocked storage, wake-driven scheduling, wait-for graph   (no arithmetic in it)
 //!            arith/      formats, staged adder, multiplier, comparators, reduction tree      (no fabric in it)
 //!            probe/      signals, waves, comparison of waves, message ladders; blocks describe their registers to it
+//!            files       files that are written beside their name and then renamed; who writes which
 //!  beside    oracle/     untimed golden evaluation; shares no code with arith/ but the names of types
 //! ```
 //!
@@ -114,6 +115,7 @@ pub mod arith;
 pub mod armed;
 pub mod cli;
 pub mod fabric;
+pub mod files;
 pub mod glossary;
 pub mod guide;
 pub mod kernel;

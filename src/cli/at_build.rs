@@ -1,4 +1,5 @@
-//! Runs before the crate is compiled: finds the commit for the stamp of results and the scenarios that `list` shows.
+//! Runs before the crate is compiled: finds the commit for the stamp of results, the scenarios that `list` shows, and the files
+//! that they read.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,8 @@ fn git(arguments: &[&str]) -> Option<String> {
     (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
 }
 
-/// Writes a table of path and text of every scenario under `testbench`: not of those that are bad on purpose, nor of sweeps.
+/// Writes a table of path and text of every scenario under `testbench`: not of those that are bad on purpose, nor of sweeps. And one
+/// of what is in `traces`.
 fn shipped() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it"));
     let mut found = Vec::new();
@@ -60,13 +62,22 @@ fn shipped() {
             println!("cargo::rerun-if-changed={}", family.path().display());
         }
     }
+    let traces = root.join("traces");
+    println!("cargo::rerun-if-changed={}", traces.display());
+    let files = fs::read_dir(traces).into_iter().flatten().flatten().map(|file| file.path()).filter(|path| path.is_file());
+    table(&root, files.collect(), "include_bytes!", "shipped_files.rs");
+    table(&root, found, "include_str!", "shipped.rs");
+}
+
+/// Writes a table of path and contents of files.
+fn table(root: &Path, mut found: Vec<PathBuf>, include: &str, to: &str) {
     found.sort();
     let mut table = String::from("&[\n");
     for path in found {
-        let name = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-        writeln!(table, "    ({name:?}, include_str!({:?})),", path.to_string_lossy()).expect("memory");
+        let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
+        writeln!(table, "    ({name:?}, {include}({:?})),", path.to_string_lossy()).expect("memory");
     }
     table.push_str("]\n");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("Cargo sets it"));
-    fs::write(out.join("shipped.rs"), table).expect("the output folder can be written");
+    fs::write(out.join(to), table).expect("the output folder can be written");
 }

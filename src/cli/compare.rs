@@ -90,9 +90,9 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let file = |given: &String| [given.clone(), given.rsplit_once(':').map_or("", |(file, _)| file).to_owned()];
     let inputs: Vec<PathBuf> = arguments.scenarios.iter().flat_map(file).map(PathBuf::from).collect();
     let outputs: Vec<_> = arguments.out.iter().map(|path| ("--out", path.clone())).collect();
-    let apart = output::apart(&outputs, &inputs).and_then(|()| output::prepare_all(arguments.out.as_deref()));
-    let contestants = match apart.and_then(|()| contestants(arguments)) {
-        Ok(contestants) => contestants,
+    let claimed = output::claim(&outputs, &inputs);
+    let (_claims, contestants) = match claimed.and_then(|claims| Ok((claims, contestants(arguments)?))) {
+        Ok(ready) => ready,
         Err(error) => {
             complain(&error);
             return Exit::Bad;

@@ -3,14 +3,16 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
 use serde::Serialize;
 
 use super::run::ScenarioArguments;
-use super::{Exit, complain, output, print};
+use super::{Exit, complain, output, print, progress};
 use crate::scenario::Loaded;
 use crate::scenario::config::{Injection, TrafficPattern};
+use crate::scenario::result::Outcome;
 use crate::scenario::run::{RunOptions, run};
 use crate::study::curve::{self, Curve, Point};
 use crate::study::plot::{Plot, Series};
@@ -70,6 +72,10 @@ struct Output<'a> {
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
     match execute(arguments) {
+        Ok(()) if progress::stopped() => {
+            complain(&"stopped before the end: points that are missing were not measured");
+            Exit::Failed
+        }
         Ok(()) => Exit::Fine,
         Err(error) => {
             complain(&error);
@@ -83,11 +89,11 @@ fn execute(arguments: &Arguments) -> Result<(), String> {
     let outputs: Vec<_> = arguments.csv.iter().map(|path| ("--csv", path.clone())).chain(svg).collect();
     let scenario = std::iter::once(arguments.scenario.file());
     let read = arguments.add.iter().chain(&arguments.points).map(PathBuf::as_path).chain(scenario);
-    output::apart(&outputs, &read.map(PathBuf::from).collect::<Vec<_>>())?;
-    output::prepare_all(arguments.csv.iter().chain(&arguments.svg).map(PathBuf::as_path))?;
+    let _claims = output::claim(&outputs, &read.map(PathBuf::from).collect::<Vec<_>>())?;
+    progress::listen();
     let peers: Vec<Series> = arguments.points.iter().map(peer).collect::<Result<_, _>>()?;
     let mut curves = vec![measure(arguments, &arguments.scenario)?];
-    for path in &arguments.add {
+    for path in arguments.add.iter().take_while(|_| !progress::stopped()) {
         curves.push(measure(arguments, &arguments.scenario.with(path.clone()))?);
     }
     if let Some(path) = &arguments.csv {
@@ -119,6 +125,7 @@ fn measure(arguments: &Arguments, scenario: &ScenarioArguments) -> Result<Curve,
             first.scenario.name
         ));
     }
+    let measured: Mutex<Vec<Point>> = Mutex::default();
     let point = |rate: f64| -> Result<Point, String> {
         let mut sets = fixed.clone();
         sets.extend(swept.iter().map(|index| format!("traffic.{index}.rate={rate}")));
@@ -129,16 +136,35 @@ fn measure(arguments: &Arguments, scenario: &ScenarioArguments) -> Result<Curve,
         let loaded = scenario.load_with(&sets).map_err(|error| error.to_string())?;
         let options = RunOptions { no_checks: arguments.no_checks, ..RunOptions::default() };
         let result = run(&loaded, &options).map_err(|error| error.to_string())?;
+        if result.document.outcome == Outcome::Interrupted {
+            return Err(String::new());
+        }
         if let Some(check) = result.document.checks.iter().find(|check| !check.passed) {
             return Err(format!("error: at a load of {rate}, check \"{}\" failed: {}", check.name, check.detail));
         }
-        Point::of(rate, &result.document)
-            .ok_or_else(|| format!("error: the run at a load of {rate} did not reach its window"))
+        let point = Point::of(rate, &result.document)
+            .ok_or_else(|| format!("error: the run at a load of {rate} did not reach its window"))?;
+        measured.lock().unwrap_or_else(PoisonError::into_inner).push(point.clone());
+        Ok(point)
     };
-    let points = curve::points(&arguments.rates.0, super::compare::threads(arguments.jobs), &point)?;
-    let saturation =
-        if arguments.saturation { curve::saturation(&points, arguments.tolerance.max(1e-4), point)? } else { None };
-    Ok(Curve { name: first.scenario.name.clone(), points, saturation })
+    let name = first.scenario.name.clone();
+    let curve = || -> Result<Curve, String> {
+        let points = curve::points(&arguments.rates.0, super::compare::threads(arguments.jobs), &point)?;
+        let saturation = if arguments.saturation {
+            curve::saturation(&points, arguments.tolerance.max(1e-4), &point)?
+        } else {
+            None
+        };
+        Ok(Curve { name: name.clone(), points, saturation })
+    };
+    let whole = curve();
+    if !progress::stopped() {
+        return whole;
+    }
+    // What was measured until then is worth having, in whatever order it was.
+    let mut points = measured.into_inner().unwrap_or_else(PoisonError::into_inner);
+    points.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+    whole.or(Ok(Curve { name, points, saturation: None }))
 }
 
 /// The traffics whose rate is varied.

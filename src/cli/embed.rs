@@ -61,7 +61,7 @@ fn shown(arguments: &Arguments) -> Result<String, String> {
     }
     let svg = arguments.svg.iter().map(|path| ("--svg", path.clone()));
     let outputs: Vec<_> = arguments.save.iter().map(|path| ("--save", path.clone())).chain(svg).collect();
-    super::output::apart(&outputs, &loaded.inputs())?;
+    let _claims = super::output::claim(&outputs, &loaded.inputs())?;
     let mut all = embedding::all(&loaded).map_err(|problems| problems.to_string())?;
     if let Some(name) = &arguments.collective {
         let names: Vec<String> = all.iter().map(|embedding| embedding.name.clone()).collect();

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{Exit, complain, print};
+use super::{Exit, complain, output, print, progress};
 use crate::arith::comparator::{self, Selection};
 use crate::arith::format::{Build, builds};
 use crate::arith::round::Packed;
@@ -32,7 +31,8 @@ f32 and f64 for add, subtract and multiply in every rounding mode, against SoftF
 With --table: every operation of every format in every mode on a sample, all pairs of FP8 among it, as a table in Markdown;
 --random says how many random pairs are taken beside the special ones (10000).
 
-A file of finished blocks makes a run resumable; it can be shared by shards that run one after another.
+A file of finished blocks makes a run resumable, also one that a signal ended; it can be shared by shards that run one after
+another.
 
 Examples:
   watershed exhaustive --resume all-pairs.txt
@@ -216,19 +216,19 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         return Ok(sound);
     }
     let all = blocks(arguments)?;
+    let outputs: Vec<_> = arguments.resume.iter().map(|path| ("--resume", path.clone())).collect();
+    let _claims = output::claim(&outputs, &[]).map_err(|error| error.trim_start_matches("error: ").to_owned())?;
+    progress::listen();
     let done = arguments.resume.as_ref().map_or(Ok(HashSet::new()), |path| finished(path))?;
     let mut open: Vec<Block> = all.iter().copied().filter(|block| !done.contains(&block.to_string())).collect();
     let before = all.len() - open.len();
     if let Some(limit) = arguments.blocks {
         open.truncate(limit);
     }
-    let log = match &arguments.resume {
-        Some(path) => {
-            let file = fs::OpenOptions::new().create(true).append(true).open(path);
-            Some(Mutex::new(file.map_err(|error| format!("{}: {error}", path.display()))?))
-        }
-        None => None,
-    };
+    // The whole file is written at each block: it is short, and never half there.
+    let mut log: Vec<String> = done.into_iter().collect();
+    log.sort();
+    let log = Mutex::new(log);
 
     let pairs: u64 = open.iter().map(|block| block.pairs).sum();
     let started = Instant::now();
@@ -257,23 +257,31 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     let next = AtomicUsize::new(0);
     let mismatches: Mutex<Vec<Mismatch>> = Mutex::new(Vec::new());
     let write_error = Mutex::new(None);
+    let checked: Mutex<Vec<Block>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while let Some(&block) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while !progress::stopped()
+                    && let Some(&block) = open.get(next.fetch_add(1, Ordering::Relaxed))
+                {
                     let mut found = Vec::new();
                     run(block, &mut found);
                     // A block with a mismatch is not finished: it is checked again after the repair.
                     if found.is_empty()
-                        && let Some(log) = &log
+                        && let Some(path) = &arguments.resume
                         && let Ok(mut log) = log.lock()
-                        && let Err(error) = writeln!(log, "{block}")
-                        && let Ok(mut slot) = write_error.lock()
                     {
-                        *slot = Some(error);
+                        log.push(block.to_string());
+                        if let (Err(error), Ok(mut slot)) = (output::write(path, log.join("\n") + "\n"), write_error.lock()) {
+                            *slot = Some(error);
+                        }
                     }
                     if let Ok(mut all) = mismatches.lock() {
                         all.extend(found);
+                    }
+                    if let Ok(mut checked) = checked.lock() {
+                        checked.push(block);
+                        progress::count(checked.len(), Some(open.len()), "blocks");
                     }
                     bar.inc(1);
                 }
@@ -282,13 +290,14 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     });
     bar.finish_and_clear();
     if let Ok(Some(error)) = write_error.into_inner() {
-        return Err(format!("cannot write finished blocks: {error}"));
+        return Err(error.trim_start_matches("error: ").to_owned());
     }
     let mismatches = mismatches.into_inner().unwrap_or_default();
-    report(&open, &mismatches, started.elapsed());
-    let complete = before + open.len() == all.len();
+    let checked = checked.into_inner().unwrap_or_default();
+    report(&checked, &mismatches, started.elapsed());
+    let complete = before + checked.len() == all.len();
     if !complete {
-        print(&format!("{} of {} blocks are still open", all.len() - before - open.len(), all.len()));
+        print(&format!("{} of {} blocks are still open", all.len() - before - checked.len(), all.len()));
     }
     Ok(mismatches.is_empty() && complete)
 }

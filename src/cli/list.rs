@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::{Exit, complain, print};
 use crate::scenario::inherit;
-pub(super) use crate::scenario::shipped::find;
 use crate::scenario::shipped::{SHIPPED, stem};
 
 /// List the scenarios that come with the program.
@@ -24,11 +23,6 @@ struct Entry {
     path: String,
     family: String,
     about: String,
-}
-
-/// The names of all shipped scenarios.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    SHIPPED.iter().map(|(path, _)| stem(path))
 }
 
 /// The shipped scenarios with what they say about themselves; the ones that do not parse are reported.
@@ -94,7 +88,7 @@ mod tests {
         assert_eq!(names.len(), entries.len(), "two scenarios have the same file name");
         for entry in &entries {
             assert!(entry.about.ends_with('.'), "{}", entry.path);
-            assert!(find(&entry.name).is_some());
+            assert!(crate::scenario::shipped::find(&entry.name).is_some());
         }
     }
 }

@@ -138,6 +138,7 @@ pub fn main() -> ExitCode {
             return last(Exit::Fine).into();
         }
     };
+    progress::tell();
     let exit = match arguments.command {
         Command::Run(arguments) => run::main(&arguments),
         Command::Why(arguments) => why::main(&arguments),

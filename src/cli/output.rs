@@ -1,9 +1,11 @@
 //! Files that commands write: their folders are made, and what cannot be written is said before anything runs; so is
-//! what would be written over a file that the command reads, or over another one that it writes.
+//! what would be written over a file that the command reads, over another one that it writes, or that another process writes.
 
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+
+use crate::files::{self, Claim};
 
 /// Sees to it that a file can be written: makes the folder it is in, and refuses the name of a folder.
 pub(super) fn prepare(path: &Path) -> io::Result<()> {
@@ -30,9 +32,17 @@ pub(super) fn possible(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Says beforehand whether these files can be written.
-pub(super) fn prepare_all<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<(), String> {
-    paths.into_iter().try_for_each(|path| prepare(path).map_err(|error| cannot(path, &error)))
+/// Files that a command will write and nobody else does, until this is dropped.
+#[must_use]
+pub(super) struct Claims(#[expect(dead_code, reason = "held, not looked at")] Vec<Claim>);
+
+/// Says beforehand whether these files can be written (see [`apart`]), makes their folders, and keeps others from writing them.
+pub(super) fn claim(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<Claims, String> {
+    apart(outputs, inputs)?;
+    let take = |(_, path): &(&str, PathBuf)| {
+        prepare(path).and_then(|()| Claim::take(path)).map_err(|error| cannot(path, &error)).transpose()
+    };
+    Ok(Claims(outputs.iter().filter_map(take).collect::<Result<_, String>>()?))
 }
 
 /// Refuses to write what is read, and to write two things into one file. An output is what asks for it, for messages, and
@@ -102,7 +112,7 @@ impl Identity {
 
 /// Writes a file.
 pub(super) fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), String> {
-    prepare(path).and_then(|()| fs::write(path, text)).map_err(|error| cannot(path, &error))
+    prepare(path).and_then(|()| files::write(path, text)).map_err(|error| cannot(path, &error))
 }
 
 fn cannot(path: &Path, error: &io::Error) -> String {
@@ -123,7 +133,7 @@ mod tests {
         assert!(error.contains("a/b: this is a folder"), "{error}");
         let error = write(&at("a/b/c.txt/d/e"), "x").unwrap_err();
         assert!(error.contains("c.txt is a file, and a folder is to be made of it"), "{error}");
-        assert!(prepare_all([at("n/x").as_path(), at("a").as_path()]).is_err());
+        assert!(claim(&[("a", at("n/x")), ("b", at("a"))], &[]).is_err());
         assert!(at("n").is_dir());
     }
 

@@ -1,48 +1,168 @@
-//! Shows how far a run is, on a terminal only, and turns Ctrl-C into a clean end.
+//! Shows how far a run is, on a terminal or when asked, and turns signals into a clean end.
+//!
+//! | signal | what happens |
+//! |---|---|
+//! | SIGINT (Ctrl-C), SIGTERM, SIGHUP | the command ends with the results so far; a second one ends it at once |
+//! | SIGUSR1 | a line on the standard error says how far it is; nothing else changes |
+//!
+//! A signal that is ignored from the start, SIGHUP under `nohup`, stays ignored.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use crate::scenario::run::{Control, Progress};
+use crate::scenario::run::{Control, Progress, watch};
 
-/// Set by Ctrl-C, read between two cycles.
+/// Set by a signal, read between two cycles.
 static STOP: AtomicBool = AtomicBool::new(false);
 
 /// A run that ends sooner shows no bar: it would only flicker.
-pub(super) const QUIET: std::time::Duration = std::time::Duration::from_millis(500);
+pub(super) const QUIET: Duration = Duration::from_millis(500);
 
-/// Starts listening for Ctrl-C; a second one ends the program at once.
-pub(super) fn listen() {
-    // A handler may be there already when the program's main function is called as a library: that one then decides.
-    let _ = ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    });
+/// What a status line tells.
+struct Status {
+    started: Instant,
+    /// The run that was looked at last, and when it was at a lower cycle.
+    run: Option<(Progress, Instant)>,
+    /// Parts done, of how many, and what they are.
+    parts: Option<(usize, Option<usize>, &'static str)>,
 }
 
-/// Whether Ctrl-C was pressed.
+static STATUS: Mutex<Option<Status>> = Mutex::new(None);
+
+fn status() -> MutexGuard<'static, Option<Status>> {
+    STATUS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Status {
+    fn text(&self) -> String {
+        let mut text = format!("status: after {:.1} s", self.started.elapsed().as_secs_f64());
+        if let Some((done, of, what)) = self.parts {
+            let of = of.map_or_else(String::new, |of| format!(" of {of}"));
+            text += &format!(", {done}{of} {what}");
+        }
+        let Some((Progress { cycle, done, total }, begun)) = self.run else {
+            return text + ", no run is past its beginning";
+        };
+        let rate = cycle as f64 / begun.elapsed().as_secs_f64().max(1e-3);
+        text += &format!(", cycle {cycle} ({rate:.0} cycles/s)");
+        if total > 0 {
+            text += &format!(", {done} of {total} elements");
+        }
+        text
+    }
+}
+
+/// Begins to tell how far the program is when it is asked. Every command does: being asked must end none of them.
+pub(super) fn tell() {
+    *status() = Some(Status { started: Instant::now(), run: None, parts: None });
+    #[cfg(unix)]
+    signals::tell();
+}
+
+/// Lets signals end the program cleanly, which must then look at [`stopped`] now and then; all runs do.
+pub(super) fn listen() {
+    watch(look);
+    #[cfg(unix)]
+    signals::listen();
+    // A handler may be there already when the program's main function is called as a library: that one then decides.
+    #[cfg(not(unix))]
+    let _ = ctrlc::set_handler(|| stop(130));
+}
+
+/// A signal that ends the program has come: the second one ends it at once.
+fn stop(status: i32) {
+    if STOP.swap(true, Ordering::Relaxed) {
+        std::process::exit(status);
+    }
+}
+
+/// Whether a signal has asked for the end.
 pub(super) fn stopped() -> bool {
     STOP.load(Ordering::Relaxed)
+}
+
+/// Takes notice of a run.
+pub(super) fn look(progress: Progress) -> Control {
+    if let Some(status) = &mut *status() {
+        let begun = status.run.filter(|(before, _)| before.cycle <= progress.cycle);
+        status.run = Some((progress, begun.map_or_else(Instant::now, |(_, begun)| begun)));
+    }
+    if stopped() { Control::Stop } else { Control::Continue }
+}
+
+/// Takes notice of parts that are done.
+pub(super) fn count(done: usize, of: Option<usize>, what: &'static str) {
+    if let Some(status) = &mut *status() {
+        status.parts = Some((done, of, what));
+    }
+}
+
+#[cfg(unix)]
+mod signals {
+    use std::sync::OnceLock;
+
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+    use signal_hook::iterator::{Handle, Signals};
+
+    static LISTENER: OnceLock<Option<Handle>> = OnceLock::new();
+
+    /// Starts the thread that takes signals.
+    pub(super) fn tell() {
+        LISTENER.get_or_init(|| {
+            let mut signals = Signals::new([SIGUSR1]).ok()?;
+            let handle = signals.handle();
+            let take = move || {
+                for signal in signals.forever() {
+                    if signal != SIGUSR1 {
+                        super::stop(128 + signal);
+                    } else if let Some(status) = &*super::status() {
+                        crate::cli::complain(&status.text());
+                    }
+                }
+            };
+            std::thread::Builder::new().name("signals".into()).spawn(take).ok()?;
+            Some(handle)
+        });
+    }
+
+    /// Has it take those that end the program, too.
+    pub(super) fn listen() {
+        tell();
+        let Some(Some(handle)) = LISTENER.get() else { return };
+        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !ignored(*signal)) {
+            // Without it the signal ends the program as the system has it.
+            let _ = handle.add_signal(signal);
+        }
+    }
+
+    /// Whether whoever started the program has it ignore a signal, as far as the system tells.
+    fn ignored(signal: i32) -> bool {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+    }
 }
 
 /// The progress of one run.
 pub(super) struct Meter {
     bar: ProgressBar,
-    started: std::time::Instant,
+    started: Instant,
 }
 
 impl Meter {
-    /// Starts listening for Ctrl-C.
+    /// Starts listening for signals.
     pub fn new() -> Self {
         listen();
-        Self { bar: ProgressBar::hidden(), started: std::time::Instant::now() }
+        Self { bar: ProgressBar::hidden(), started: Instant::now() }
     }
 
     /// Called by the run now and then.
     pub fn update(&self, progress: Progress) -> Control {
-        if stopped() {
+        if look(progress) == Control::Stop {
             return Control::Stop;
         }
         if super::watched() && self.started.elapsed() > QUIET {
@@ -81,18 +201,19 @@ impl Meter {
 pub(super) struct Counter {
     bar: ProgressBar,
     what: &'static str,
-    started: std::time::Instant,
+    started: Instant,
 }
 
 impl Counter {
-    /// Starts listening for Ctrl-C.
+    /// Starts listening for signals.
     pub fn new(what: &'static str) -> Self {
         listen();
-        Self { bar: ProgressBar::hidden(), what, started: std::time::Instant::now() }
+        Self { bar: ProgressBar::hidden(), what, started: Instant::now() }
     }
 
     /// So many are done, of so many.
     pub fn show(&self, done: usize, of: usize) {
+        count(done, Some(of), self.what);
         if !super::watched() || self.started.elapsed() < QUIET {
             return;
         }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::Value as Json;
 
-use super::progress::Meter;
+use super::progress::{self, Meter};
 use super::{Exit, complain, print};
 use crate::scenario::Loaded;
 use crate::scenario::kind::{self, Kind};
-use crate::scenario::result::{Document, commit, upgraded};
+use crate::scenario::result::{Document, Outcome, commit, upgraded};
 use crate::scenario::run::{self, RunOptions};
 
 /// Run again what a result was made from, and compare.
@@ -17,7 +17,7 @@ use crate::scenario::run::{self, RunOptions};
 #[command(after_help = "\
 A result document carries the whole scenario it was made from, with everything that was set on the command line. Replay
 runs that scenario again and compares all of the document but the program's version and commit. Files that the scenario
-reads are looked for where they were.
+reads are looked for where they were. A run that was stopped is run again up to the cycle in which it was.
 
 Examples:
   watershed run allreduce-die --json > die.json
@@ -26,7 +26,7 @@ Examples:
 
 Exit status:
   0  the same came out
-  1  something else came out; the first difference is printed
+  1  something else came out, and the first difference is printed; or the replay was stopped, which says nothing about the result
   2  a file is no result document, or its scenario cannot be run any more")]
 pub(super) struct Arguments {
     /// Result documents, as `run --json` and `run --out` write them
@@ -40,6 +40,9 @@ pub(super) struct Arguments {
 pub(super) fn main(arguments: &Arguments) -> Exit {
     let mut exit = Exit::Fine;
     for file in &arguments.files {
+        if progress::stopped() {
+            break;
+        }
         match replay(file, arguments.scenario) {
             Ok(same) => {
                 if !same && exit == Exit::Fine {
@@ -102,7 +105,24 @@ impl Recorded {
 
     /// How it was run.
     pub fn options(&self) -> RunOptions<'_> {
-        self.document.scenario.as_ref().map(crate::scenario::written::Written::run_options).unwrap_or_default()
+        let options = self.document.scenario.as_ref().map(crate::scenario::written::Written::run_options);
+        RunOptions { stop_cycle: self.stopped().then_some(self.document.cycles), ..options.unwrap_or_default() }
+    }
+
+    /// Whether the recorded run was stopped before its end.
+    pub fn stopped(&self) -> bool {
+        self.document.outcome == Outcome::Interrupted
+    }
+
+    /// Whether a run of today was stopped before it came as far as the recorded one.
+    pub fn is_cut_short(&self, now: &Document) -> bool {
+        now.outcome == Outcome::Interrupted && !(self.stopped() && now.cycles == self.document.cycles)
+    }
+
+    /// What is said of a run of today that was stopped.
+    pub fn cut_short(&self, now: &Document) -> String {
+        let of = if self.document.cycles > now.cycles { format!(" of {}", self.document.cycles) } else { String::new() };
+        format!("stopped in cycle {}{of}", now.cycles)
     }
 
     /// The first place at which a run of today differs from what was recorded, if any: a file that the scenario reads has
@@ -148,11 +168,18 @@ fn replay(file: &Path, scenario_only: bool) -> Result<bool, String> {
     let now = outcome.map_err(|error| error.to_string())?.document;
     let name = file.display();
     let made = &recorded.document.stamp;
+    if recorded.is_cut_short(&now) {
+        print(&format!("{name}: not compared, the replay was {}", recorded.cut_short(&now)));
+        return Ok(false);
+    }
     let difference = recorded.difference(&now, |document| document)?;
     let Some(Differs { path, recorded: was, now: is }) = difference else {
+        let cycles = recorded.document.cycles;
+        let far = if recorded.stopped() { "stopped in cycle " } else { "" };
+        let unit = if recorded.stopped() { "" } else { " cycles" };
         print(&format!(
-            "{name}: same ({}, seed {}, {} cycles, configuration {})",
-            made.scenario, made.seed, recorded.document.cycles, made.config_hash
+            "{name}: same ({}, seed {}, {far}{cycles}{unit}, configuration {})",
+            made.scenario, made.seed, made.config_hash
         ));
         return Ok(true);
     };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::progress::Meter;
+use super::progress::{self, Meter};
 use super::replay::Recorded;
 use super::{Exit, complain, output, print};
 use crate::scenario::build;
@@ -29,6 +29,7 @@ Examples:
 
 Exit status:
   0  the page was written
+  1  it was stopped before its end (Ctrl-C, SIGTERM, SIGHUP), and no page was written
   2  the command line is wrong, or a file is neither a result nor a folder of a sweep")]
 pub(super) struct Arguments {
     /// Result documents (as `run --json` and `run --out` write them) and folders of sweeps
@@ -41,10 +42,11 @@ pub(super) struct Arguments {
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
     let inputs: Vec<PathBuf> = arguments.sources.iter().flat_map(|source| read(source)).collect();
-    let subjects: Result<Vec<Subject>, String> = output::apart(&[("--out", arguments.out.clone())], &inputs)
-        .and_then(|()| output::prepare_all([arguments.out.as_path()]))
-        .and_then(|()| arguments.sources.iter().map(|source| subject(source)).collect());
-    let written = subjects.and_then(|subjects| output::write(&arguments.out, page(&subjects)));
+    let written = output::claim(&[("--out", arguments.out.clone())], &inputs).and_then(|_claims| {
+        let subjects: Vec<Subject> =
+            arguments.sources.iter().map(|source| subject(source)).collect::<Result<_, String>>()?;
+        output::write(&arguments.out, page(&subjects))
+    });
     match written {
         Ok(()) => {
             print(&format!("report         {}", arguments.out.display()));
@@ -52,7 +54,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         }
         Err(error) => {
             complain(&error);
-            Exit::Bad
+            if progress::stopped() { Exit::Failed } else { Exit::Bad }
         }
     }
 }
@@ -92,6 +94,9 @@ fn subject(source: &Path) -> Result<Subject, String> {
     let outcome = run::run(&recorded.loaded, &options);
     meter.finish();
     let result = outcome.map_err(|error| error.to_string())?;
+    if recorded.is_cut_short(&result.document) {
+        return Err(format!("{}: no page was written", recorded.cut_short(&result.document)));
+    }
     let mut notes = result.notes;
     if recorded.changed(&result.document)?.is_some() {
         notes.push("Run again, something else came out; `watershed replay` shows the first difference. This page shows what came out now.".into());

@@ -2,18 +2,19 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::io::{BufWriter, IsTerminal, Write as _};
+use std::io::{BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::progress::Meter;
 use super::{Exit, complain, output, print};
+use crate::files::{self, Draft};
 use crate::scenario::expr::Expr;
 use crate::scenario::result::Document;
 use crate::scenario::run::{RunError, RunOptions, TriggerOptions, WaveOptions};
 use crate::scenario::summary::{self, Written};
-use crate::scenario::{Loaded, Problem, Problems, Source, data, estimate, load_file, load_text, run};
+use crate::scenario::{Loaded, Problem, Problems, data, estimate, load_named, run};
 
 /// Run a scenario and check its results.
 #[derive(Debug, Args)]
@@ -169,20 +170,7 @@ impl ScenarioArguments {
         let mut overrides = self.set.clone();
         overrides.extend(sets.iter().cloned());
         overrides.extend(self.seed.map(|seed| format!("seed={seed}")));
-        if !self.scenario.exists() {
-            let given = self.scenario.to_string_lossy();
-            let Some((path, text)) = super::list::find(&given) else {
-                let problem = Problem::general("there is no such scenario file")
-                    .nearest(&self.stem(), super::list::names())
-                    .help("`watershed list` shows the scenarios that come with the program");
-                return Err(Problems::new(Source::empty(given).into(), vec![problem]));
-            };
-            let file = Path::new(path);
-            let base = file.parent().unwrap_or(Path::new(""));
-            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-            return load_text(path, text, base, &stem, &overrides);
-        }
-        load_file(&self.scenario, &overrides)
+        load_named(&self.scenario, &overrides)
     }
 
     /// The file, or the name of a shipped scenario, as it was given.
@@ -257,18 +245,14 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
     }
     let stem = arguments.scenario.stem();
     let wave = wave_options(arguments, &loaded);
-    if let Err(clash) = output::apart(&outputs(arguments, &loaded, wave.as_ref()), &loaded.inputs()) {
-        complain(&clash);
-        return Ok(Exit::Bad);
-    }
-    if let Some(folder) = &arguments.out {
-        output::folder_for(folder).map_err(|error| write_error(folder, error))?;
-    }
-    let wave_path = wave.as_ref().map(|wave| &wave.path);
-    for path in [wave_path, arguments.ladder.as_ref(), arguments.histogram.as_ref(), arguments.save_npy.as_ref()] {
-        path.map_or(Ok(()), |path| output::prepare(path).map_err(|error| write_error(path, error)))?;
-    }
-    let had_wave = wave_path.is_some_and(|path| path.exists());
+    let _claims = match output::claim(&outputs(arguments, &loaded, wave.as_ref()), &loaded.inputs()) {
+        Ok(claims) => claims,
+        Err(clash) => {
+            complain(&clash);
+            return Ok(Exit::Bad);
+        }
+    };
+    let had_wave = wave.as_ref().is_some_and(|wave| wave.path.exists());
     if let (Some(cycles), Some(wave)) = (arguments.estimate_wave, &wave) {
         print(&estimate::wave(&loaded, wave, cycles)?.to_string());
         return Ok(Exit::Fine);
@@ -292,6 +276,7 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
         why: None,
         timeline: false,
         threads: arguments.threads,
+        stop_cycle: None,
         hook: Some(&hook),
     };
     let outcome = run::run(&loaded, &options);
@@ -302,48 +287,45 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
     }
 
     let document = &result.document;
-    let mut files = Files::default();
+    let mut done = Files::default();
     let json = || serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
     if let Some(folder) = &arguments.out {
         let path = folder.join(format!("{stem}.json"));
         let (before, now) = (fs::read(&path).ok(), json());
         let before = before.map(|before| if before == now.as_bytes() { "as it was" } else { "replaced" });
-        let outcome = fs::write(&path, &now);
-        files.take("result", path, before, outcome);
+        let outcome = files::write(&path, &now);
+        done.take("result", path, before, outcome);
     }
     if let Some(file) = &arguments.save_npy {
         for data in &result.data {
             let path = npy_path(file, &data.name, result.data.len());
             let before = replaced(&path);
             let outcome = data::save_npy(&path, data.dtype, &data.rows.iter().collect::<Vec<_>>());
-            files.take("array", path, before, outcome);
+            done.take("array", path, before, outcome);
         }
     }
     if let Some(path) = &arguments.histogram {
         let before = replaced(path);
-        files.take("histogram", path.clone(), before, fs::write(path, histogram(document)));
+        done.take("histogram", path.clone(), before, files::write(path, histogram(document)));
     }
     if let (Some(path), Some(ladder)) = (&arguments.ladder, &result.ladder) {
         let svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
         let text = if svg { ladder.svg() } else { ladder.text() };
         let before = replaced(path);
-        files.take("ladder", path.clone(), before, fs::write(path, text));
+        done.take("ladder", path.clone(), before, files::write(path, text));
     }
     if let Some(recording) = &result.recording {
-        let mut write = |path: PathBuf, body: &dyn Fn(&mut BufWriter<fs::File>) -> std::io::Result<()>| {
+        let mut write = |path: PathBuf, body: &dyn Fn(&mut BufWriter<Draft>) -> std::io::Result<()>| {
             let before = replaced(&path);
-            let outcome = fs::File::create(&path).map(BufWriter::new).and_then(|mut out| {
-                body(&mut out)?;
-                out.flush()
-            });
-            files.take("record", path, before, outcome);
+            let outcome = files::write_with(&path, body);
+            done.take("record", path, before, outcome);
         };
         let [inputs, outputs, table] = record_paths(arguments, &recording.block);
         write(inputs, &|out| recording.write_hex(0, out));
         write(outputs, &|out| recording.write_hex(1, out));
         write(table, &|out| recording.write_csv(out));
     }
-    let Files { mut written, mut lost } = files;
+    let Files { mut written, mut lost } = done;
     if let (Some(wave), Some(_)) = (&wave, &result.wave) {
         written.push(Written::new("wave", wave.path.clone()).over(had_wave.then_some("replaced")));
     }

@@ -65,11 +65,13 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         return Exit::Fine;
     };
     let outputs: Vec<_> = arguments.out.iter().map(|path| ("--out", path.clone())).collect();
-    let apart = output::apart(&outputs, &[PathBuf::from(name)]);
-    if let Err(error) = apart.and_then(|()| output::prepare_all(arguments.out.as_deref())) {
-        complain(&error);
-        return Exit::Bad;
-    }
+    let _claims = match output::claim(&outputs, &[PathBuf::from(name)]) {
+        Ok(claims) => claims,
+        Err(error) => {
+            complain(&error);
+            return Exit::Bad;
+        }
+    };
     if let Some(study) = named::find(name) {
         if arguments.csv {
             complain(&"error: --csv is for study files");
@@ -113,10 +115,8 @@ fn write_pictures(arguments: &Arguments, report: &Report) -> Result<(), String> 
 }
 
 fn beside_a_source(study: &named::Study, arguments: &Arguments) -> Exit {
-    if let Some(folder) = &arguments.svg
-        && let Err(error) = std::fs::create_dir_all(folder)
-    {
-        complain(&format_args!("error: {}: {error}", folder.display()));
+    if let Some(Err(error)) = arguments.svg.as_ref().map(|folder| output::folder_for(folder)) {
+        complain(&format_args!("error: {}: {error}", arguments.svg.as_deref().unwrap_or(Path::new("")).display()));
         return Exit::Bad;
     }
     let tell = |what: &str| {
@@ -124,28 +124,33 @@ fn beside_a_source(study: &named::Study, arguments: &Arguments) -> Exit {
             eprint!("\r\x1b[2K{what} ...");
         }
     };
-    let result = (study.run)(&tell);
+    progress::listen();
+    let mut report = Report::default();
+    let result = (study.run)(&tell, &mut report);
     if std::io::stderr().is_terminal() {
         eprint!("\r\x1b[2K");
     }
-    match result {
-        Ok(report) => {
-            if let Err(error) = write_pictures(arguments, &report) {
-                complain(&error);
-                return Exit::Bad;
-            }
-            if arguments.json {
-                print(&serde_json::to_string_pretty(&report).unwrap_or_default());
-            } else {
-                print(&report.text());
-            }
-            if report.holds() { Exit::Fine } else { Exit::Failed }
-        }
-        Err(error) => {
-            complain(&format_args!("error: {error}"));
-            Exit::Failed
-        }
+    let stopped = progress::stopped();
+    if stopped {
+        report.notes.push("stopped before the end: rows that are missing were not simulated".into());
     }
+    // What was found until a signal came is worth having, and what the signal did to a run is no error of it.
+    if let Err(error) = result
+        && !stopped
+    {
+        complain(&format_args!("error: {error}"));
+        return Exit::Failed;
+    }
+    if let Err(error) = write_pictures(arguments, &report) {
+        complain(&error);
+        return Exit::Bad;
+    }
+    if arguments.json {
+        print(&serde_json::to_string_pretty(&report).unwrap_or_default());
+    } else {
+        print(&report.text());
+    }
+    if report.holds() && !stopped { Exit::Fine } else { Exit::Failed }
 }
 
 fn beside_each_other(name: &str, arguments: &Arguments) -> Exit {

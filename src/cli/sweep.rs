@@ -110,12 +110,8 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             complain(&still_missing(missing, &merge.out));
             false
         }),
-        Some(Command::Export(export)) => apart(&[("--parquet", export.parquet.clone())], &Store::files(&export.folder))
-            .and_then(|()| {
-                let write = |error| SweepError::Write { path: export.parquet.clone(), error };
-                output::prepare(&export.parquet).map_err(write)
-            })
-            .and_then(|()| sweep::export::parquet(&export.folder, &export.parquet))
+        Some(Command::Export(export)) => claim(&[("--parquet", export.parquet.clone())], &Store::files(&export.folder))
+            .and_then(|_claims| sweep::export::parquet(&export.folder, &export.parquet))
             .map(|points| {
                 print(&format!("{points} points in {}", export.parquet.display()));
                 true
@@ -156,10 +152,14 @@ fn still_missing(missing: &[u64], folder: &Path) -> String {
     )
 }
 
-/// See [`output::apart`].
-fn apart(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<(), SweepError> {
-    let words = |error: String| SweepError::Usage(error.trim_start_matches("error: ").to_owned());
-    output::apart(outputs, inputs).map_err(words)
+/// What [`output`] says as an error of a sweep.
+fn usage(error: String) -> SweepError {
+    SweepError::Usage(error.strip_prefix("error: ").map(str::to_owned).unwrap_or(error))
+}
+
+/// See [`output::claim`].
+fn claim(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<output::Claims, SweepError> {
+    output::claim(outputs, inputs).map_err(usage)
 }
 
 fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
@@ -169,12 +169,14 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
     let read = Sweep::load(file)?;
     let scenarios = read.scenarios.iter().map(|entry| entry.file.clone());
     let inputs: Vec<PathBuf> = std::iter::once(file.clone()).chain(scenarios).collect();
-    apart(&Store::files(folder).into_iter().map(|path| ("--out", path)).collect::<Vec<_>>(), &inputs)?;
+    let outputs: Vec<_> = Store::files(folder).into_iter().map(|path| ("--out", path)).collect();
+    output::apart(&outputs, &inputs).map_err(usage)?;
     output::possible(folder).map_err(|error| SweepError::Write { path: folder.clone(), error })?;
     progress::listen();
     let bar = ProgressBar::hidden();
     let started = std::time::Instant::now();
     let show = |done: usize, size: Option<usize>, failed: usize| {
+        progress::count(done, size, "points");
         if !super::watched() || started.elapsed() < progress::QUIET {
             return;
         }

@@ -38,10 +38,13 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         }
     };
     let outputs: Vec<_> = arguments.svg.iter().map(|path| ("--svg", path.clone())).collect();
-    if let Err(error) = super::output::apart(&outputs, &loaded.inputs()) {
-        complain(&error);
-        return Exit::Bad;
-    }
+    let _claims = match super::output::claim(&outputs, &loaded.inputs()) {
+        Ok(claims) => claims,
+        Err(error) => {
+            complain(&error);
+            return Exit::Bad;
+        }
+    };
     if let Some((text, json)) = drawing::figures(&loaded.scenario.topology.shape, &loaded.scenario.link) {
         if arguments.svg.is_some() {
             let (most, there) = (drawing::DRAWN, loaded.scenario.topology.switches());

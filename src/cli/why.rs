@@ -136,6 +136,10 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     let outcome = run::run(&recorded.loaded, &RunOptions { hook: Some(&hook), why: Some(ask), ..recorded.options() });
     meter.finish();
     let result = outcome.map_err(|error| error.to_string())?;
+    if recorded.is_cut_short(&result.document) {
+        complain(&format_args!("{}", recorded.cut_short(&result.document)));
+        return Ok(false);
+    }
     if let Some((base, number)) = call {
         let calls = result.document.programs.iter().flat_map(|programs| &programs.calls);
         let count = calls.filter(|call| call.collective == base).count();

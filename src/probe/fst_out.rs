@@ -11,7 +11,6 @@
 //!
 //! **A run that is killed** leaves the blocks that were written by then.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,9 +20,10 @@ use fst_writer::{
     FstVarType,
 };
 
-use super::gtkw::{SaveFile, write_beside};
+use super::gtkw::{SaveFile, keep};
 use super::wave_in::{Notes, fst};
 use super::{Declarations, SignalId, Sink, SinkSummary, Value, Values};
+use crate::files::Draft;
 
 /// Bytes of collected changes after which a block is written, besides eight for each bit of all signals: a block also holds
 /// all values at its beginning. What a run that is killed loses is at most a block.
@@ -32,13 +32,13 @@ pub const BLOCK: usize = 4 << 20;
 /// Writes an FST file, and beside it what GTKWave needs to show names of states.
 pub struct FstSink {
     path: PathBuf,
-    file: Option<File>,
+    file: Option<Draft>,
     body: Option<FstBodyWriter<Shared>>,
     out: Option<Shared>,
     signals: Vec<FstSignalId>,
     text: Vec<u8>,
     last_time: Option<u64>,
-    files: Vec<PathBuf>,
+    save: Option<SaveFile>,
     block: Option<usize>,
 }
 
@@ -50,10 +50,10 @@ impl std::fmt::Debug for FstSink {
 
 /// The file, of the library and of this sink: what the library does not write goes between its blocks.
 #[derive(Clone)]
-struct Shared(Arc<Mutex<BufWriter<File>>>);
+struct Shared(Arc<Mutex<BufWriter<Draft>>>);
 
 impl Shared {
-    fn with<T>(&self, work: impl FnOnce(&mut BufWriter<File>) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut BufWriter<Draft>) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -79,14 +79,14 @@ fn failed(error: fst_writer::FstWriteError) -> io::Error {
 }
 
 impl FstSink {
-    /// Creates the file at once, so that a wrong path shows before the run; an older file is emptied by the header.
+    /// Creates the file at once, so that a wrong path shows before the run. It grows beside its name ([`Draft`]) and takes it,
+    /// together with what stands beside it, at the end.
     ///
     /// # Errors
     /// Whatever the system says when the file cannot be created.
     pub fn create(path: impl AsRef<Path>) -> io::Result<FstSink> {
         let path = path.as_ref().to_owned();
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
-        let files = vec![path.clone()];
+        let file = Draft::create(&path)?;
         Ok(FstSink {
             path,
             file: Some(file),
@@ -95,7 +95,7 @@ impl FstSink {
             signals: Vec::new(),
             text: Vec::new(),
             last_time: None,
-            files,
+            save: None,
             block: None,
         })
     }
@@ -145,7 +145,6 @@ impl FstSink {
 impl Sink for FstSink {
     fn header(&mut self, declarations: &Declarations) -> io::Result<()> {
         let file = self.file.take().ok_or_else(|| io::Error::other("the header was written already"))?;
-        file.set_len(0)?;
         let info = FstInfo {
             start_time: 0,
             timescale_exponent: -12,
@@ -186,10 +185,7 @@ impl Sink for FstSink {
         self.body = Some(writer.finish().map_err(failed)?);
         out.flush()?;
         self.out = Some(out);
-        let save = SaveFile::new(&self.path, declarations);
-        for (name, text) in save.files {
-            self.files.push(write_beside(&self.path, &name, &text)?);
-        }
+        self.save = Some(SaveFile::new(&self.path, declarations));
         Ok(())
     }
 
@@ -205,10 +201,14 @@ impl Sink for FstSink {
 
     fn finish(&mut self, time_ps: u64) -> io::Result<SinkSummary> {
         self.time(time_ps)?;
-        if let Some(body) = self.body.take() {
-            body.finish().map_err(failed)?.flush()?;
-        }
+        let Some(body) = self.body.take() else { return Ok(SinkSummary::default()) };
+        self.out = None;
+        let Shared(file) = body.finish().map_err(failed)?;
+        let file = Arc::into_inner(file).ok_or_else(|| io::Error::other("the file is still being written"))?;
+        let file = file.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let files = keep(file, &self.path, self.save.as_ref())?;
         let bytes = std::fs::metadata(&self.path)?.len();
-        Ok(SinkSummary { files: std::mem::take(&mut self.files), bytes, fired_ps: None })
+        Ok(SinkSummary { files, bytes, fired_ps: None })
     }
 }

@@ -22,11 +22,14 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fmt::Write;
-use std::path::Path;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use super::vcd_out::word;
 use super::{Declarations, EnumTable};
+use crate::files::Draft;
 
 /// Signals listed; a longer list makes GTKWave slow to open and helps nobody.
 pub(super) const MAX_TRACES: usize = 2000;
@@ -34,16 +37,46 @@ pub(super) const MAX_TRACES: usize = 2000;
 /// Where Surfer looks for mappings, in the folder it is started in.
 const MAPPINGS: &str = ".surfer/mappings";
 
-/// Writes a file beside a waveform, with the folders in its name.
-pub(super) fn write_beside(waveform: &Path, name: &str, text: &str) -> std::io::Result<std::path::PathBuf> {
-    let path = waveform.with_file_name(name);
-    if name.contains('/')
-        && let Some(folder) = path.parent()
-    {
-        std::fs::create_dir_all(folder)?;
+/// Gives a waveform its name, and what stands beside it: all of it is on the disk before the first file is replaced.
+pub(super) fn keep(mut wave: Draft, path: &Path, beside: Option<&SaveFile>) -> io::Result<Vec<PathBuf>> {
+    let mut files = vec![path.to_owned()];
+    let mut drafts = Vec::new();
+    wave.sync()?;
+    for (name, text) in beside.iter().flat_map(|save| &save.files) {
+        let file = path.with_file_name(name);
+        drafts.extend(begin(&file, text)?);
+        files.push(file);
     }
-    std::fs::write(&path, text)?;
-    Ok(path)
+    wave.keep()?;
+    drafts.into_iter().try_for_each(Draft::keep)?;
+    Ok(files)
+}
+
+/// Writes a file beside a waveform, with the folders in its name; `None` if it is there already: tables of names are shared
+/// by all waveforms of a folder.
+fn begin(path: &Path, text: &str) -> io::Result<Option<Draft>> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder)?;
+    }
+    let mut patience = 100;
+    loop {
+        if fs::read(path).is_ok_and(|there| there == text.as_bytes()) {
+            return Ok(None);
+        }
+        match Draft::create(path) {
+            // Another run writes its waveform into this folder, and with it the same table.
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && patience > 0 => {
+                patience -= 1;
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            Err(error) => return Err(error),
+            Ok(mut draft) => {
+                draft.write_all(text.as_bytes())?;
+                draft.sync()?;
+                return Ok(Some(draft));
+            }
+        }
+    }
 }
 
 /// Names and contents of the files that stand beside a waveform.

@@ -15,51 +15,44 @@
 //!
 //! **Limits.** 94^7 signals, far beyond [`Tracer`](super::Tracer)'s own limit.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::gtkw::{SaveFile, write_beside};
+use super::gtkw::{SaveFile, keep};
 use super::{Declarations, EnumTable, SignalId, Sink, SinkSummary, Value, Values};
+use crate::files::Draft;
 
 /// Bytes collected before they are handed to the file.
 const BUFFER: usize = 1 << 16;
 
 /// Writes a VCD file, and beside it what GTKWave needs to show names of states.
 pub struct VcdSink {
-    out: Box<dyn Write + Send>,
+    /// `None` when it has its name.
+    out: Option<Out>,
     /// The waveform, if it is a file.
     path: Option<PathBuf>,
     comment: Option<String>,
     save_file: bool,
+    save: Option<SaveFile>,
     buffer: Vec<u8>,
     codes: Vec<Code>,
     last_time: Option<u64>,
     bytes: u64,
-    files: Vec<PathBuf>,
 }
 
-/// A file that is emptied by the first write to it.
-struct Fresh {
-    file: File,
-    emptied: bool,
+/// Where the text goes.
+enum Out {
+    Any(Box<dyn Write + Send>),
+    File(Draft),
 }
 
-impl Write for Fresh {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !self.emptied {
-            // Pipes and devices have no length.
-            if self.file.metadata()?.is_file() {
-                self.file.set_len(0)?;
-            }
-            self.emptied = true;
+impl Out {
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Any(out) => out,
+            Self::File(draft) => draft,
         }
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
     }
 }
 
@@ -70,34 +63,32 @@ impl std::fmt::Debug for VcdSink {
 }
 
 impl VcdSink {
-    /// Creates the file at once, so that a wrong path shows before the run. What an older file of this name holds is
-    /// lost only with the first write: a selection of nothing costs nobody a waveform.
+    /// Creates the file at once, so that a wrong path shows before the run. It grows beside its name ([`Draft`]) and takes it,
+    /// together with what stands beside it, at the end: until then an older waveform is there as it was.
     ///
     /// # Errors
     /// Whatever the system says when the file cannot be created.
     pub fn create(path: impl AsRef<Path>) -> io::Result<VcdSink> {
         let path = path.as_ref().to_owned();
-        let mut sink = Self::to_writer(Box::new(Fresh {
-            file: File::options().write(true).create(true).truncate(false).open(&path)?,
-            emptied: false,
-        }));
-        sink.files.push(path.clone());
-        sink.path = Some(path);
-        Ok(sink)
+        Ok(VcdSink { path: Some(path.clone()), ..Self::to(Out::File(Draft::create(&path)?)) })
     }
 
     /// Writes to anything; there is no save file then.
     pub fn to_writer(out: Box<dyn Write + Send>) -> VcdSink {
+        Self::to(Out::Any(out))
+    }
+
+    fn to(out: Out) -> VcdSink {
         VcdSink {
-            out,
+            out: Some(out),
             path: None,
             comment: None,
             save_file: true,
+            save: None,
             buffer: Vec::with_capacity(BUFFER + 4096),
             codes: Vec::new(),
             last_time: None,
             bytes: 0,
-            files: Vec::new(),
         }
     }
 
@@ -151,7 +142,9 @@ impl VcdSink {
     }
 
     fn spill(&mut self) -> io::Result<()> {
-        self.out.write_all(&self.buffer)?;
+        if let Some(out) = &mut self.out {
+            out.writer().write_all(&self.buffer)?;
+        }
         self.bytes += self.buffer.len() as u64;
         self.buffer.clear();
         Ok(())
@@ -207,24 +200,15 @@ impl VcdSink {
         Ok(())
     }
 
-    fn write_save_file(&mut self, declarations: &Declarations) -> io::Result<()> {
-        let Some(path) = self.path.as_ref().filter(|_| self.save_file) else {
-            return Ok(());
-        };
-        let save = SaveFile::new(path, declarations);
-        for (name, text) in save.files {
-            self.files.push(write_beside(path, &name, &text)?);
-        }
-        Ok(())
-    }
 }
 
 impl Sink for VcdSink {
     fn header(&mut self, declarations: &Declarations) -> io::Result<()> {
         self.codes = (0..declarations.signals.len() as u32).map(Code::new).collect();
         self.write_header(declarations)?;
-        self.spill()?;
-        self.write_save_file(declarations)
+        self.save =
+            self.path.as_ref().filter(|_| self.save_file).map(|path| SaveFile::new(path, declarations));
+        self.spill()
     }
 
     fn dump(&mut self, time_ps: u64, values: Values<'_>) -> io::Result<()> {
@@ -256,8 +240,15 @@ impl Sink for VcdSink {
         self.last_time = None;
         self.time(time_ps);
         self.spill()?;
-        self.out.flush()?;
-        Ok(SinkSummary { files: std::mem::take(&mut self.files), bytes: self.bytes, fired_ps: None })
+        let files = match (self.out.take(), &self.path) {
+            (Some(Out::File(draft)), Some(path)) => keep(draft, path, self.save.as_ref())?,
+            (Some(mut out), _) => {
+                out.writer().flush()?;
+                Vec::new()
+            }
+            (None, _) => Vec::new(),
+        };
+        Ok(SinkSummary { files, bytes: self.bytes, fired_ps: None })
     }
 }
 

@@ -1,6 +1,5 @@
 //! What the participants of a collective contribute, from every source, as bit patterns; and results as `.npy`.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use super::config::{Collective, Data};
 use super::names::{DType, Layout, layout};
 use super::problem::Problem;
 use super::random::Stream;
-use super::{limits, number};
+use super::{limits, number, shipped};
 
 /// One row a contributing participant (see [`Collective::rows`]); one element a word, its bits at the low end.
 pub type Rows = Vec<Vec<u64>>;
@@ -122,11 +121,11 @@ pub fn load(collective: &Collective, index: usize, seed: u64) -> Result<Rows, Pr
 
 /// Reads a data file by its extension.
 fn read(path: &Path, dtype: DType, rows: usize, elements: usize) -> Result<Rows, String> {
-    let size = fs::metadata(path).map_err(|error| error.to_string())?.len();
+    let size = shipped::len(path).map_err(|error| error.to_string())?;
     if size > limits::DATA_BYTES {
         return Err(format!("{size} bytes are more than the {} a data file may have", limits::DATA_BYTES));
     }
-    let bytes = fs::read(path).map_err(|error| error.to_string())?;
+    let bytes = shipped::read(path).map_err(|error| error.to_string())?;
     let data = match path.extension().and_then(|extension| extension.to_str()) {
         Some("npy") => read_npy(&bytes, dtype, rows, elements)?,
         Some("hex") => read_text(&bytes, |field| {
@@ -275,20 +274,20 @@ pub fn save_npy<R: AsRef<[u64]>>(path: &Path, dtype: DType, rows: &[R]) -> std::
     let mark = if width == 1 { "|" } else { "<" };
     let kind = format!("{mark}{}", npy_type(layout)).parse().map_err(std::io::Error::other)?;
     let elements = rows.first().map_or(0, |row| row.as_ref().len());
-    let mut file = std::io::BufWriter::new(fs::File::create(path)?);
-    npyz::WriteOptions::new_header_only()
-        .dtype(npyz::DType::Plain(kind))
-        .shape(&[rows.len() as u64, elements as u64])
-        .writer(&mut file)
-        .write_header_only()?;
-    for word in rows.iter().flat_map(AsRef::as_ref) {
-        file.write_all(&word.to_le_bytes()[..width])?;
-    }
-    file.flush()
+    crate::files::write_with(path, |file| {
+        npyz::WriteOptions::new_header_only()
+            .dtype(npyz::DType::Plain(kind))
+            .shape(&[rows.len() as u64, elements as u64])
+            .writer(&mut *file)
+            .write_header_only()?;
+        rows.iter().flat_map(AsRef::as_ref).try_for_each(|word| file.write_all(&word.to_le_bytes()[..width]))
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::scenario::names::Named;
 

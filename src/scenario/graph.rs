@@ -23,7 +23,7 @@ use serde::Deserialize;
 
 use super::problem::{Problem, Problems};
 use super::source::Source;
-use super::{file, limits, schema};
+use super::{file, limits, schema, shipped};
 use crate::fabric::topology::{EndPlace, Graph, GraphEnd, GraphLink, GraphSwitch};
 
 /// A topology file.
@@ -108,17 +108,17 @@ const LEVELS: usize = 64;
 /// What is wrong with it, with carets into the topology file; `Err(Err(_))` if it cannot be read at all.
 pub(crate) fn load(path: &Path) -> Result<(Graph, Vec<u8>), Result<Problems, String>> {
     let fail = |error: &dyn std::fmt::Display| Err(Err(format!("cannot read {}: {error}", path.display())));
-    match std::fs::metadata(path) {
-        Ok(data) if data.len() > limits::SCENARIO_BYTES => return fail(&"it is too long"),
+    match shipped::len(path) {
+        Ok(len) if len > limits::SCENARIO_BYTES => return fail(&"it is too long"),
         Ok(_) => {}
         Err(error) => return fail(&error),
     }
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
+    let bytes = match shipped::read(path) {
+        Ok(bytes) => bytes.into_owned(),
         Err(error) => return fail(&error),
     };
     let Ok(text) = String::from_utf8(bytes.clone()) else { return fail(&"it is not UTF-8 text") };
-    read(&path.display().to_string(), &text).map(|graph| (graph, bytes)).map_err(Ok)
+    read(&shipped::shown(path), &text).map(|graph| (graph, bytes)).map_err(Ok)
 }
 
 /// Reads a topology from text.

@@ -43,7 +43,7 @@ fn lay_over(source: &mut Source, node: &mut Node, base: &Path, chain: &mut Vec<P
         return Err(Problem::in_text(extends.span, format!("`extends` is {found}"))
             .expected("the name of a scenario file, relative to this one"));
     };
-    let path = tidy(&base.join(name));
+    let Found { path, folder, text } = find(base, name);
     if chain.contains(&path) {
         return Err(Problem::in_text(extends.span, "the scenario extends itself")
             .help(format!("by way of {}", chain.iter().map(|file| shown(file)).collect::<Vec<_>>().join(", "))));
@@ -52,20 +52,18 @@ fn lay_over(source: &mut Source, node: &mut Node, base: &Path, chain: &mut Vec<P
     if chain.len() > CHAIN {
         return Err(Problem::in_text(extends.span, format!("more than {CHAIN} scenarios extend each other")));
     }
-    // What ships with the program is found by its name, wherever the file that extends it is.
-    let named = || shipped::find(name).map(|(_, text)| text.to_owned());
-    let text = read(&path).or_else(|reason| named().ok_or(reason)).map_err(|reason| {
+    let text = text.map_err(|reason| {
         Problem::in_text(extends.span.clone(), format!("cannot read \"{name}\": {reason}"))
             .help("the path is relative to the scenario file; a scenario that `watershed list` names can be given by that name")
     })?;
-    let mut parent = source.add_parent(shown(&path), text)?;
+    let mut parent = source.add_parent(shipped::shown(&path), text)?;
     lay_over(source, &mut parent, path.parent().unwrap_or(Path::new("")), chain)?;
     // Another file is another scenario: what it is called is not inherited.
     if let Value::Table(table) = &mut parent.value {
         table.remove("name");
     }
-    if let Some(folder) = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        relocate(&mut parent, folder);
+    if !folder.as_os_str().is_empty() {
+        relocate(&mut parent, &folder);
     }
     let child = std::mem::replace(node, empty());
     *node = overlay(parent, child, &mut Vec::new())?;
@@ -76,19 +74,34 @@ fn empty() -> Node {
     Source::empty("").root().clone()
 }
 
-/// The text of a scenario file, from the disk or from the program.
-fn read(path: &Path) -> Result<String, String> {
-    let size = std::fs::metadata(path).map(|data| data.len());
-    match size {
+/// A scenario that another one names.
+struct Found {
+    path: PathBuf,
+    /// Its folder, as the other one has to name it.
+    folder: PathBuf,
+    text: Result<String, String>,
+}
+
+/// The scenario that one in the folder `base` means by a name, and its text: a file beside it, or one that ships with the program,
+/// wherever the file that extends it is.
+fn find(base: &Path, name: &str) -> Found {
+    let folder_of = |path: &Path| path.parent().unwrap_or(Path::new("")).to_owned();
+    let path = tidy(&base.join(name));
+    let text = match shipped::len(&path) {
         Ok(size) if size > limits::SCENARIO_BYTES => Err(format!("it has {size} bytes")),
-        Ok(_) => std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        Ok(_) => shipped::text(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
             _ => error.to_string(),
         }),
-        Err(_) => shipped::find(&shown(path))
-            .map(|(_, text)| text.to_owned())
-            .ok_or_else(|| "there is no such file".to_owned()),
-    }
+        Err(_) => match shipped::find(&shown(&path)).or_else(|| shipped::find(name)) {
+            Some((path, text)) => {
+                let path = shipped::place(path);
+                return Found { folder: folder_of(&path), path, text: Ok(text.to_owned()) };
+            }
+            None => Err("there is no such file".to_owned()),
+        },
+    };
+    Found { path, folder: folder_of(Path::new(name)), text }
 }
 
 fn shown(path: &Path) -> String {
@@ -116,7 +129,7 @@ fn relocate(node: &mut Node, folder: &Path) {
         Value::Table(table) => {
             for (key, value) in table.iter_mut() {
                 match &mut value.value {
-                    Value::String(file) if key == "file" => *file = shown(&tidy(&folder.join(&*file))),
+                    Value::String(file) if key == "file" || key == "embedding" => *file = shown(&tidy(&folder.join(&*file))),
                     _ => relocate(value, folder),
                 }
             }
@@ -235,6 +248,19 @@ mod tests {
             let folder = folder(&[("deep/top.toml", &text)]);
             let loaded = super::super::load_file(&folder.path().join("deep/top.toml"), &[]);
             assert_eq!(loaded.unwrap_or_else(|p| panic!("{p}")).scenario.collectives[0].elements, 16, "{name}");
+        }
+    }
+
+    #[test]
+    fn files_of_a_base_that_ships_with_the_program_are_found() {
+        let trace = "extends = \"mesh-trace\"\n";
+        let folder = folder(&[("deep/top.toml", trace), ("other/more.toml", "extends = \"../deep/top.toml\"\n")]);
+        for file in ["deep/top.toml", "other/more.toml"] {
+            let loaded = super::super::load_file(&folder.path().join(file), &[]).unwrap_or_else(|p| panic!("{p}"));
+            let crate::scenario::config::TrafficPattern::Trace { packets, .. } = loaded.scenario.traffic[0].pattern else {
+                panic!("{file}: no trace");
+            };
+            assert!(packets > 10, "{file}: {packets}");
         }
     }
 

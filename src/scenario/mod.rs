@@ -160,6 +160,26 @@ pub fn load_file(path: &Path, overrides: &[String]) -> Result<Loaded, Problems> 
     read().map_err(|problems| other().unwrap_or(problems))
 }
 
+/// As [`load_file`], or the shipped scenario of this name if there is no such file.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn load_named(given: &Path, overrides: &[String]) -> Result<Loaded, Problems> {
+    if given.exists() {
+        return load_file(given, overrides);
+    }
+    let name = given.to_string_lossy().replace('\\', "/");
+    match shipped::find(&name) {
+        Some((path, text)) => load_text(path, text, &shipped::base(path), shipped::stem(path), overrides),
+        None => {
+            let problem = Problem::general("there is no such scenario file")
+                .nearest(shipped::stem(&name), shipped::SHIPPED.iter().map(|(path, _)| shipped::stem(path)))
+                .help("`watershed list` shows the scenarios that come with the program");
+            Err(Problems::new(Source::empty(name).into(), vec![problem]))
+        }
+    }
+}
+
 /// The text of a scenario with what it inherits, not yet checked.
 ///
 /// # Errors

@@ -20,7 +20,7 @@ use super::problem::Problem;
 use super::programs::config::{self as programs, Programs};
 use super::random::Stream;
 use super::source::{Source, alternatives, child};
-use super::{limits, segments, trace, units};
+use super::{limits, segments, shipped, trace, units};
 use crate::fabric::Pipeline;
 use crate::fabric::routing::Algorithm;
 use crate::fabric::topology::{
@@ -1183,7 +1183,7 @@ impl Resolver<'_> {
                     Problem::at(&file_path, format!("\"{name}\" is no data file"))
                         .expected("a name that ends in .npy, .csv or .hex"),
                 );
-            } else if let Err(error) = std::fs::metadata(&full) {
+            } else if let Err(error) = shipped::len(&full) {
                 let reason = match error.kind() {
                     std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
                     _ => error.to_string(),
@@ -1243,11 +1243,11 @@ impl Resolver<'_> {
     fn embedding(&mut self, name: &str, path: &str) -> BTreeMap<String, SwitchRegistersFile> {
         let full = self.base.join(name);
         let read = || -> Result<BTreeMap<String, SwitchRegistersFile>, String> {
-            let size = std::fs::metadata(&full).map_err(|error| error.to_string())?.len();
+            let size = shipped::len(&full).map_err(|error| error.to_string())?;
             if size > limits::DATA_BYTES {
                 return Err(format!("it is longer than {} bytes", limits::DATA_BYTES));
             }
-            let text = std::fs::read_to_string(&full).map_err(|error| error.to_string())?;
+            let text = shipped::text(&full).map_err(|error| error.to_string())?;
             toml::from_str(&text).map_err(|error| {
                 let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
                 format!("line {line}: {}", error.message())

@@ -12,9 +12,10 @@
 //! Packets of each class are counted on their own. Where channels are divided (a closed loop beside the trace), classes of
 //! even number go with the requests and those of odd number with the replies.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufRead;
 use std::path::Path;
+
+use super::shipped;
 
 /// One packet of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ const FLITS: u64 = 65_536;
 /// Reads lines of numbers.
 struct Lines {
     name: String,
-    file: BufReader<File>,
+    file: Box<dyn BufRead + Send>,
     line: u64,
     text: String,
     hash: u64,
@@ -68,7 +69,7 @@ struct Lines {
 impl Lines {
     fn open(path: &Path) -> Result<Lines, Wrong> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let file = File::open(path).map_err(|error| Wrong {
+        let file = shipped::open(path).map_err(|error| Wrong {
             message: match error.kind() {
                 std::io::ErrorKind::NotFound => format!("there is no file {}", path.display()),
                 _ => format!("cannot read {}: {error}", path.display()),
@@ -76,7 +77,7 @@ impl Lines {
             expected: "the name of a text file, relative to the scenario".into(),
         })?;
         let hash = 0xcbf2_9ce4_8422_2325;
-        Ok(Lines { name, file: BufReader::new(file), line: 0, text: String::new(), hash })
+        Ok(Lines { name, file, line: 0, text: String::new(), hash })
     }
 
     fn wrong(&self, what: impl std::fmt::Display, expected: impl Into<String>) -> Wrong {

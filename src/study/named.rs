@@ -10,8 +10,9 @@ use serde::Serialize;
 use super::plot::Plot;
 use super::report::{escape, frame};
 
-/// How a study is run; it is given whom to tell what it begins.
-pub type Run = fn(&dyn Fn(&str)) -> Result<Report, String>;
+/// How a study is run; it is given whom to tell what it begins, and fills the report as it goes on: what is in it when a simulation
+/// fails or is stopped stays.
+pub type Run = fn(&dyn Fn(&str), &mut Report) -> Result<(), String>;
 
 /// A study.
 #[derive(Clone, Copy, Debug)]

@@ -129,21 +129,21 @@ impl Ran {
     }
 }
 
-fn study(_: &dyn Fn(&str)) -> Result<Report, String> {
-    let mut rows = Vec::new();
+fn study(_: &dyn Fn(&str), report: &mut Report) -> Result<(), String> {
+    report.title =
+        "Table 1: flattened butterfly of 32 switches with 32 end points each, two lanes of PCIe 6 a port".into();
+    let rows = &mut report.rows;
     let (distributed, monolithic) = (simulate("distributed", DISTRIBUTED)?, simulate("monolithic", MONOLITHIC)?);
-    table(&mut rows, &distributed, &monolithic);
-    edges(&mut rows, &distributed);
-    masters(&mut rows)?;
-    let notes = vec![
+    table(rows, &distributed, &monolithic);
+    edges(rows, &distributed);
+    masters(rows)?;
+    report.notes = vec![
         "ours: frames counted in the run times the time of a frame on its link; simulated: the run itself".into(),
         "no parameter was fitted; 10 ns of link latency, one switch stage and the engines' cycles are chosen".into(),
         "monolithic: simulated with 127 end points below one engine, the size of a PBV table, and scaled to 1023".into(),
         "the run's answer phases wait for an engine's one port, which takes all its frames in and sends all of them out".into(),
     ];
-    let title =
-        "Table 1: flattened butterfly of 32 switches with 32 end points each, two lanes of PCIe 6 a port".into();
-    Ok(Report { title, rows, notes, plots: Vec::new() })
+    Ok(())
 }
 
 fn row(id: &'static str, what: &str, unit: &'static str, source: f64, ours: f64) -> Row {

@@ -112,12 +112,17 @@ impl<'a> Run<'a> {
 
     fn drive(&mut self, options: &RunOptions<'_>) {
         let limit = self.loaded.scenario.limits.max_cycles;
+        let stop = options.stop_cycle.unwrap_or(u64::MAX);
         let (mut look, mut looked) = (0, std::time::Instant::now());
         let (mut moves, mut moved) = (0, 0);
         loop {
             // Timers that run out, strangers that stop: the run ends when nothing will ever happen again.
-            match self.ready.system.step_before(limit) {
+            match self.ready.system.step_before(limit.min(stop)) {
                 Step::Ran => {}
+                Step::End if self.ready.system.now() >= stop => {
+                    self.document.outcome = Outcome::Interrupted;
+                    break;
+                }
                 Step::End => {
                     // What is left may be alarms of processes that have ended.
                     let idle = engines(&self.ready.system).all(|engine| engine.active() == 0);
@@ -167,6 +172,10 @@ impl<'a> Run<'a> {
                         break;
                     }
                 }
+            }
+            if self.ready.system.now() >= stop {
+                self.document.outcome = Outcome::Interrupted;
+                break;
             }
         }
         self.document.cycles = if self.document.outcome == Outcome::Finished { moved } else { self.ready.system.now() };

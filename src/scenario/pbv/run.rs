@@ -113,11 +113,16 @@ impl<'a> Run<'a> {
 
     fn drive(&mut self, options: &RunOptions<'_>) {
         let limit = self.loaded.scenario.limits.max_cycles;
+        let stop = options.stop_cycle.unwrap_or(u64::MAX);
         let (mut look, mut looked) = (0, std::time::Instant::now());
         loop {
             // The run ends when nothing will ever happen again.
-            match self.ready.system.step_before(limit) {
+            match self.ready.system.step_before(limit.min(stop)) {
                 Step::Ran => {}
+                Step::End if self.ready.system.now() >= stop => {
+                    self.document.outcome = Outcome::Interrupted;
+                    break;
+                }
                 Step::End => {
                     let (open, flits) = (self.open(), self.ready.system.live_flits());
                     if !open.is_empty() || flits > 0 {
@@ -161,6 +166,10 @@ impl<'a> Run<'a> {
                         break;
                     }
                 }
+            }
+            if self.ready.system.now() >= stop {
+                self.document.outcome = Outcome::Interrupted;
+                break;
             }
         }
         let system = &self.ready.system;

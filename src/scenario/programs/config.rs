@@ -10,9 +10,9 @@ use crate::fabric::topology::Shape;
 use crate::piuma::program::{self, Fault, MNEMONICS, Program};
 use crate::scenario::config::{SwitchRegisters, Topology};
 use crate::scenario::file::ParticipantsFile;
-use crate::scenario::limits;
 use crate::scenario::problem::Problem;
 use crate::scenario::source::Source;
+use crate::scenario::{limits, shipped};
 
 /// What a scenario says about programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -137,7 +137,7 @@ pub(crate) fn text(
     let mut text = file.text.clone().unwrap_or_default();
     match (&file.text, &file.file) {
         (Some(_), None) => {}
-        (None, Some(name)) => match std::fs::metadata(base.join(name)).map(|found| found.len()) {
+        (None, Some(name)) => match shipped::len(&base.join(name)) {
             Ok(bytes) if bytes > limits::SCENARIO_BYTES => {
                 let message = format!("\"{name}\" has {bytes} bytes");
                 problems.push(
@@ -145,7 +145,7 @@ pub(crate) fn text(
                         .expected(format!("up to {} bytes", limits::SCENARIO_BYTES)),
                 );
             }
-            _ => match std::fs::read_to_string(base.join(name)) {
+            _ => match shipped::text(&base.join(name)) {
                 Ok(found) => text = found,
                 Err(error) => {
                     let reason = match error.kind() {

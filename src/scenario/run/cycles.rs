@@ -24,6 +24,7 @@ impl Run<'_> {
     /// Runs until all is done, or the limit, the watchdog or the caller ends it.
     pub(super) fn drive(&mut self, options: &RunOptions<'_>) {
         let limits = &self.loaded.scenario.limits;
+        let stop = options.stop_cycle.unwrap_or(u64::MAX);
         let mut watchdog = Watchdog::new(limits.watchdog_cycles);
         self.host_next = self.host_from(0);
         self.next_host();
@@ -39,13 +40,14 @@ impl Run<'_> {
                 self.measure(now);
                 continue;
             }
-            let step =
-                self.ready.system.step_before(limits.max_cycles.min(self.measurement.next()).min(self.feed.until));
+            let end = limits.max_cycles.min(self.measurement.next()).min(self.feed.until).min(stop);
+            let step = self.ready.system.step_before(end);
             if step == Step::End {
-                if self.ready.system.now() < limits.max_cycles {
+                let now = self.ready.system.now();
+                if now < limits.max_cycles.min(stop) {
                     continue;
                 }
-                self.document.outcome = Outcome::MaxCycles;
+                self.document.outcome = if now >= stop { Outcome::Interrupted } else { Outcome::MaxCycles };
                 break;
             }
             if let Some(timeline) = &mut self.timeline {
@@ -116,10 +118,15 @@ impl Run<'_> {
                     }
                 }
             }
+            if self.ready.system.now() >= stop {
+                self.document.outcome = Outcome::Interrupted;
+                break;
+            }
         }
         let system = &self.ready.system;
         // A window goes on behind the last completion; nothing but credits moves there.
-        let complete = system.runs_in_windows() && !self.collectives_left();
+        let finished = self.document.outcome != Outcome::Interrupted;
+        let complete = system.runs_in_windows() && !self.collectives_left() && finished;
         self.document.cycles = if complete { system.completed() + 1 } else { system.now() };
     }
 

@@ -88,6 +88,20 @@ pub enum Control {
     Stop,
 }
 
+/// Who watches the runs that have no hook of their own.
+static WATCHER: std::sync::OnceLock<fn(Progress) -> Control> = std::sync::OnceLock::new();
+
+/// Lets this function watch every run of this process that has no [hook](RunOptions::hook), those inside of studies among them.
+/// The first one stays.
+pub fn watch(watcher: fn(Progress) -> Control) {
+    let _ = WATCHER.set(watcher);
+}
+
+/// What the one who watches all runs says (see [`watch`]).
+pub fn watched(progress: Progress) -> Control {
+    WATCHER.get().map_or(Control::Continue, |watcher| watcher(progress))
+}
+
 /// A deliberate fault: bits of one word that leaves one switch's engine are flipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flip<'a> {
@@ -127,6 +141,8 @@ pub struct RunOptions<'a> {
     /// Threads that evaluate the system, each a part of it; 0 is one. Results do not change. With a waveform, `why`, a
     /// shuffled order or idle cycles not skipped, one thread does all, and so in the armed and pbv families.
     pub threads: usize,
+    /// End in this cycle as if the caller had stopped the run there: what an interrupted run came to comes out again.
+    pub stop_cycle: Option<u64>,
     /// Called now and then, about ten times a second of real time.
     pub hook: Option<&'a dyn Fn(Progress) -> Control>,
 }
@@ -242,6 +258,8 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
 }
 
 fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
+    let watcher: Option<&dyn Fn(Progress) -> Control> = WATCHER.get().map(|_| &watched as _);
+    let options = &RunOptions { hook: options.hook.or(watcher), ..*options };
     if loaded.scenario.family == Family::Armed {
         return armed::run::run(loaded, options);
     }

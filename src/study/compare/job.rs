@@ -23,7 +23,7 @@ use crate::scenario::file::CollectiveKind;
 use crate::scenario::names::Named;
 use crate::scenario::pbv::file::KindFile;
 use crate::scenario::source::{Node, Value};
-use crate::scenario::{Loaded, Problem, Problems, Source, load_file, load_text, shipped, written};
+use crate::scenario::{Loaded, Problems, load_named, shipped, written};
 
 /// What is to be computed; two contestants are compared if theirs are equal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -151,18 +151,7 @@ pub struct Contestant {
 /// # Errors
 /// There is none, or what is wrong with it.
 pub fn load(file: &str, sets: &[String]) -> Result<Loaded, Problems> {
-    let path = Path::new(file);
-    if path.exists() {
-        return load_file(path, sets);
-    }
-    if let Some((path, text)) = shipped::find(file) {
-        return load_text(path, text, Path::new(path).parent().unwrap_or(Path::new("")), shipped::stem(path), sets);
-    }
-    let names = shipped::SHIPPED.iter().map(|(path, _)| shipped::stem(path));
-    let problem = Problem::general("there is no such scenario file")
-        .nearest(shipped::stem(file), names)
-        .help("`watershed list` shows the scenarios that come with the program");
-    Err(Problems::new(Source::empty(file).into(), vec![problem]))
+    load_named(Path::new(file), sets)
 }
 
 /// The jobs of `FILE` or `FILE:JOB`, each alone, with these values set.

@@ -378,7 +378,7 @@ pub enum Stopped {
 }
 
 fn go(loaded: &Loaded, stop: &(dyn Fn() -> bool + Sync)) -> Result<RunResult, Stopped> {
-    let hook = |_| if stop() { Control::Stop } else { Control::Continue };
+    let hook = |progress| if stop() { Control::Stop } else { run::watched(progress) };
     let options = RunOptions { all_links: true, hook: Some(&hook), ..RunOptions::default() };
     let result = run::run(loaded, &options).map_err(|error| Stopped::Refused(error.to_string()))?;
     if result.document.outcome == Outcome::Interrupted || stop() { Err(Stopped::Interrupted) } else { Ok(result) }

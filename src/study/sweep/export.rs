@@ -4,7 +4,7 @@
 //! always strings. All are optional: an empty cell of `points.csv` is null. Rows stand in the order of the table, in one row
 //! group, uncompressed, so equal tables give equal files.
 
-use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use parquet::schema::types::Type;
 
 use super::table::{cells, columns};
 use super::{Store, SweepError, of_store};
+use crate::files;
 
 /// Columns that are strings whatever they look like.
 const WORDS: [&str; 4] = ["key", "scenario", "status", "error"];
@@ -62,14 +63,12 @@ pub fn parquet(folder: &Path, file: &Path) -> Result<usize, SweepError> {
     let rows = store.rows()?;
     let names = columns(&sweep);
     let table: Vec<Vec<String>> = rows.iter().map(|row| cells(&sweep, row)).collect();
-    let fail = |error: std::io::Error| SweepError::Write { path: file.to_owned(), error };
-    let wrong = |error: ParquetError| SweepError::Write { path: file.to_owned(), error: std::io::Error::other(error) };
-    let out = File::create(file).map_err(fail)?;
-    written(out, &names, &table).map_err(wrong)?;
+    let body = |out: &mut std::io::BufWriter<files::Draft>| written(out, &names, &table).map_err(std::io::Error::other);
+    files::write_with(file, body).map_err(|error| SweepError::Write { path: file.to_owned(), error })?;
     Ok(rows.len())
 }
 
-fn written(out: File, names: &[String], table: &[Vec<String>]) -> Result<(), ParquetError> {
+fn written(out: impl Write + Send, names: &[String], table: &[Vec<String>]) -> Result<(), ParquetError> {
     let column = |at: usize| table.iter().map(|row| row[at].as_str()).collect::<Vec<&str>>();
     let types: Vec<Physical> = names.iter().enumerate().map(|(at, name)| physical(name, &column(at))).collect();
     let mut fields = Vec::new();

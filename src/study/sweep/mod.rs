@@ -33,9 +33,10 @@ pub use plan::{Plan, Point};
 pub use store::{Row, Store, StoreError};
 pub use table::Facts;
 
+use crate::files::{self, Claim};
 use crate::scenario::result::{Document, Outcome, fnv1a};
 use crate::scenario::run::{self, Control, RunOptions};
-use crate::scenario::{Loaded, Problems, Source, load_file, load_text, read_file, shipped, source_of};
+use crate::scenario::{Loaded, Problems, Source, load_named, read_file, shipped, source_of};
 use store::Done;
 
 /// What a sweep is run with.
@@ -98,15 +99,7 @@ pub enum SweepError {
 
 /// Loads a scenario of the sweep with these values set.
 fn load(sweep: &Sweep, scenario: usize, sets: &[String]) -> Result<Loaded, Problems> {
-    let file = &sweep.scenarios[scenario].file;
-    let name = file.to_string_lossy().replace('\\', "/");
-    match shipped::find(&name) {
-        Some((path, text)) if !file.exists() => {
-            let base = Path::new(path).parent().unwrap_or(Path::new(""));
-            load_text(path, text, base, shipped::stem(path), sets)
-        }
-        _ => load_file(file, sets),
-    }
+    load_named(&sweep.scenarios[scenario].file, sets)
 }
 
 /// The text of a scenario of the sweep, with nothing set.
@@ -115,7 +108,7 @@ fn source(sweep: &Sweep, scenario: usize) -> Result<Source, Problems> {
     let name = file.to_string_lossy().replace('\\', "/");
     let beside = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
     match shipped::find(&name) {
-        Some((path, text)) if !file.exists() => source_of(path, text, &beside(Path::new(path))),
+        Some((path, text)) if !file.exists() => source_of(path, text, &shipped::base(path)),
         _ => source_of(&file.display().to_string(), &read_file(file)?, &beside(file)),
     }
 }
@@ -166,6 +159,7 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
         .map(|scenario| load(sweep, scenario, &sweep.scenarios[scenario].set))
         .collect::<Result<Vec<Loaded>, Problems>>()?;
     let seeds: Vec<u64> = bases.iter().map(|loaded| loaded.scenario.seed).collect();
+    let _claim = claim(folder)?;
     let mut store = Store::open(folder)?;
     let print = fingerprint(sweep, &bases);
     let before = store.meta("fingerprint")?;
@@ -241,6 +235,13 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
     Ok(report)
 }
 
+/// Sees to it that nobody else writes results into a folder, which is made where there is none.
+fn claim(folder: &Path) -> Result<Option<Claim>, SweepError> {
+    let path = Store::file(folder);
+    let claimed = std::fs::create_dir_all(folder).and_then(|()| Claim::take(&path));
+    claimed.map_err(|error| SweepError::Write { path, error })
+}
+
 /// Writes `points.csv` of what the store holds.
 ///
 /// # Errors
@@ -249,7 +250,7 @@ pub fn write_table(sweep: &Sweep, store: &Store, folder: &Path) -> Result<Vec<Ro
     let rows = store.rows()?;
     let path = folder.join("points.csv");
     let text = table::csv(sweep, &rows);
-    table::write_whole(&path, text.as_bytes()).map_err(|error| SweepError::Write { path, error })?;
+    files::write(&path, text).map_err(|error| SweepError::Write { path, error })?;
     Ok(rows)
 }
 
@@ -300,6 +301,7 @@ pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<Merged, SweepError> {
             into.fits(store)?;
         }
     }
+    let _claim = claim(folder)?;
     let mut into = Store::open(folder)?;
     into.merge(&stores)?;
     let rows = write_table(&sweep, &into, folder)?;
@@ -414,7 +416,7 @@ fn compute(
     if !claim(&key) {
         return Some((row(key), None));
     }
-    let hook = |_| if stop() { Control::Stop } else { Control::Continue };
+    let hook = |progress| if stop() { Control::Stop } else { run::watched(progress) };
     let run_options = RunOptions { hook: Some(&hook), ..RunOptions::default() };
     let outcome = catch_unwind(AssertUnwindSafe(|| run::run(&loaded, &run_options)));
     let done = match outcome {

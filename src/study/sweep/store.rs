@@ -127,7 +127,7 @@ impl Store {
         std::fs::create_dir_all(folder).map_err(|error| fail(&error))?;
         let connection = Connection::open(&path).map_err(|error| fail(&error))?;
         let ready = || -> rusqlite::Result<i64> {
-            // Several processes may share a store: each waits for the others' commits.
+            // Who reads a store waits for the commits of the one who writes it.
             connection.busy_timeout(Duration::from_secs(60))?;
             let _: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
             connection.execute_batch("PRAGMA synchronous = FULL;")?;

@@ -1,7 +1,6 @@
 //! What is kept of a point, and the columns that are made of it.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
@@ -199,17 +198,4 @@ pub fn csv(sweep: &Sweep, rows: &[Row]) -> String {
         let _ = writeln!(out, "{}", cells.join(","));
     }
     out
-}
-
-/// Writes a file so that at any instant either the old or the new one is there, whole.
-///
-/// # Errors
-/// What the system says.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    use std::io::Write as _;
-    let beside = path.with_extension(format!("{}.part", std::process::id()));
-    let mut file = std::fs::File::create(&beside)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    std::fs::rename(&beside, path)
 }

@@ -1,0 +1,329 @@
+//! Files that are never half there: written beside their name, flushed to the disk, then renamed.
+//!
+//! | step | what is there |
+//! |---|---|
+//! | [`Claim::take`] | `.NAME.lock`, locked, with who writes: a second process that wants the file is refused |
+//! | [`Draft::create`] | `STEM.part.EXT` grows; under its name stands what was there before |
+//! | [`Draft::keep`] | the part is on the disk and takes the name, in one step |
+//! | a [`Draft`] dropped | nothing but what was there before: an error gives its room back, on a full disk to smaller files |
+//!
+//! A process that is killed (`kill -9`, a power cut) leaves the part, to be read as far as it goes, and the lock's file, which locks
+//! nobody out: the system frees the lock with the process. The next one that writes the file takes both over.
+//!
+//! **Links** are followed: what they lead to is replaced, not the link. **Devices and pipes** are written to as they are.
+//! **Limits.** Where a file system knows no locks, nobody is refused. A second hard link keeps the old contents.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A name that only this process writes, until this is dropped. A process can take it any number of times.
+#[derive(Debug)]
+pub struct Claim(PathBuf);
+
+/// What this process has claimed: the lock's file, and how often.
+static HELD: Mutex<BTreeMap<PathBuf, (File, usize)>> = Mutex::new(BTreeMap::new());
+
+fn held() -> MutexGuard<'static, BTreeMap<PathBuf, (File, usize)>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Claim {
+    /// Claims a file, which need not be there; `None` for devices and pipes.
+    ///
+    /// # Errors
+    /// Another process has it ([`io::ErrorKind::ResourceBusy`], with its number and command), or the lock cannot be made.
+    pub fn take(path: &Path) -> io::Result<Option<Claim>> {
+        let Some(target) = target(path)? else { return Ok(None) };
+        let mut held = held();
+        if let Some((_, times)) = held.get_mut(&target) {
+            *times += 1;
+            return Ok(Some(Claim(target)));
+        }
+        let name = lock_of(&target);
+        let mut lock = loop {
+            let mut lock = File::options().read(true).write(true).create(true).truncate(false).open(&name)?;
+            match lock.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) => {
+                    let mut who = String::new();
+                    let _ = lock.read_to_string(&mut who);
+                    let who = if who.is_empty() { "another process" } else { who.trim_end() };
+                    return Err(io::Error::new(io::ErrorKind::ResourceBusy, format!("it is being written by {who}")));
+                }
+            }
+            // Whoever had it may have taken the file away since it was opened.
+            if is_at(&lock, &name) {
+                break lock;
+            }
+        };
+        let command: Vec<String> =
+            std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+        let who = format!("process {}: watershed {}\n", std::process::id(), command.join(" "));
+        // Words for others only: a disk that is full loses nothing by them.
+        let _ = lock.set_len(0).and_then(|()| lock.write_all(who.as_bytes()));
+        held.insert(target.clone(), (lock, 1));
+        Ok(Some(Claim(target)))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut held = held();
+        let Some((_, times)) = held.get_mut(&self.0) else { return };
+        *times -= 1;
+        if *times == 0 {
+            // While it is locked: afterwards the file may be somebody else's.
+            let _ = fs::remove_file(lock_of(&self.0));
+            held.remove(&self.0);
+        }
+    }
+}
+
+fn lock_of(target: &Path) -> PathBuf {
+    target.with_file_name(format!(".{}.lock", target.file_name().unwrap_or_default().to_string_lossy()))
+}
+
+/// Whether an open file is the one that a path leads to.
+fn is_at(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let same = |a: &fs::Metadata, b: &fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+        matches!((file.metadata(), fs::metadata(path)), (Ok(a), Ok(b)) if same(&a, &b))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        path.exists()
+    }
+}
+
+/// Where links lead; `None` for what is no file.
+fn target(path: &Path) -> io::Result<Option<PathBuf>> {
+    match fs::metadata(path) {
+        // `/dev/stdout` leads to a file if the shell sends it there, and that file is the shell's.
+        Ok(_) if path.starts_with("/dev") || path.starts_with("/proc") => Ok(None),
+        Ok(data) if data.is_dir() => Err(io::Error::other("this is a folder, and a file is to be written")),
+        Ok(data) if !data.is_file() => Ok(None),
+        Ok(_) => fs::canonicalize(path).map(Some),
+        Err(_) => {
+            // A link to what is not there yet.
+            let path = fs::read_link(path).map_or_else(|_| path.to_owned(), |to| path.with_file_name(to));
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let name = path.file_name().ok_or_else(|| io::Error::other("this is no name of a file"))?;
+            Ok(Some(fs::canonicalize(folder)?.join(name)))
+        }
+    }
+}
+
+/// What a file is called while it grows.
+pub fn part_of(path: &Path) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_os_string();
+    name.push(".part");
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+/// A file that grows beside its name.
+#[derive(Debug)]
+pub struct Draft {
+    file: File,
+    /// Part and name; none of a device.
+    rename: Option<(PathBuf, PathBuf)>,
+    _claim: Option<Claim>,
+}
+
+impl Draft {
+    /// Begins a file. What cannot be written shows here.
+    ///
+    /// # Errors
+    /// What the system says, and see [`Claim::take`].
+    pub fn create(path: &Path) -> io::Result<Draft> {
+        let Some(target) = target(path)? else {
+            let file = File::options().write(true).open(path)?;
+            return Ok(Draft { file, rename: None, _claim: None });
+        };
+        // A file that is protected stays as it is, although its folder would let it be replaced.
+        let old = match File::options().write(true).open(&target) {
+            Ok(file) => Some(file.metadata()?.permissions()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let claim = Claim::take(&target)?;
+        let part = part_of(&target);
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(&part)?;
+        let draft = Draft { file, rename: Some((part, target)), _claim: claim };
+        if let Some(permissions) = old {
+            draft.file.set_permissions(permissions)?;
+        }
+        Ok(draft)
+    }
+
+    /// Brings what was written so far to the disk.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.file.flush()?;
+        if self.rename.is_some() { self.file.sync_all() } else { Ok(()) }
+    }
+
+    /// Ends the file: from now on it stands under its name.
+    ///
+    /// # Errors
+    /// What the system says; what stood under the name stands there still.
+    pub fn keep(mut self) -> io::Result<()> {
+        self.sync()?;
+        if let Some((part, target)) = &self.rename {
+            fs::rename(part, target)?;
+            #[cfg(unix)]
+            if let Some(Ok(folder)) = target.parent().map(File::open) {
+                // Some file systems cannot; the file is whole all the same.
+                let _ = folder.sync_all();
+            }
+            self.rename = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some((part, _)) = &self.rename {
+            let _ = fs::remove_file(part);
+        }
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for Draft {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// Writes a file, or leaves what is there.
+///
+/// # Errors
+/// What the system says, and see [`Claim::take`].
+pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    write_with(path, |out| out.write_all(bytes.as_ref()))
+}
+
+/// Writes a file piece by piece, or leaves what is there.
+///
+/// # Errors
+/// That of the body, and see [`write()`].
+pub fn write_with(path: &Path, body: impl FnOnce(&mut BufWriter<Draft>) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(Draft::create(path)?);
+    body(&mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.keep()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_old_file_stands_until_the_new_one_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.b.txt");
+        write(&path, "old").unwrap();
+        let mut draft = Draft::create(&path).unwrap();
+        draft.write_all(b"new").unwrap();
+        assert_eq!(names(folder.path()), [".a.b.txt.lock", "a.b.part.txt", "a.b.txt"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        drop(draft);
+        assert_eq!((names(folder.path()), fs::read_to_string(&path).unwrap()), (vec!["a.b.txt".into()], "old".into()));
+        let error = write_with(&path, |out| {
+            out.write_all(b"half")?;
+            Err(io::Error::new(io::ErrorKind::StorageFull, "full"))
+        });
+        assert_eq!(error.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!((names(folder.path()), fs::read_to_string(&path).unwrap()), (vec!["a.b.txt".into()], "old".into()));
+        write(&path, "new").unwrap();
+        assert_eq!((names(folder.path()), fs::read_to_string(&path).unwrap()), (vec!["a.b.txt".into()], "new".into()));
+        write(&folder.path().join("bare"), "x").unwrap();
+        assert_eq!(part_of(Path::new("d/bare")), Path::new("d/bare.part"));
+        assert!(write(folder.path(), "x").is_err() && write(&folder.path().join("no/x"), "x").is_err());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_taken_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.vcd");
+        fs::write(folder.path().join("w.part.vcd"), "a long piece of a wave").unwrap();
+        fs::write(folder.path().join(".w.vcd.lock"), "process 1: watershed run x\n").unwrap();
+        write(&path, "wave").unwrap();
+        assert_eq!((names(folder.path()), fs::read_to_string(&path).unwrap()), (vec!["w.vcd".into()], "wave".into()));
+    }
+
+    #[test]
+    fn a_lock_of_another_names_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.vcd");
+        // Another opening of the file has a lock of its own, in another process or in this one.
+        let lock = folder.path().join(".w.vcd.lock");
+        fs::write(&lock, "process 4711: watershed run x\n").unwrap();
+        let other = File::open(&lock).unwrap();
+        other.lock().unwrap();
+        for error in [Claim::take(&path).unwrap_err(), write(&path, "x").unwrap_err()] {
+            assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+            assert_eq!(error.to_string(), "it is being written by process 4711: watershed run x");
+        }
+        assert!(!path.exists());
+        drop(other);
+        let claim = Claim::take(&path).unwrap();
+        write(&path, "x").unwrap();
+        assert!(lock.exists(), "the claim goes on behind a file that was written");
+        drop(claim);
+        assert_eq!(names(folder.path()), ["w.vcd"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_modes_and_devices_stay() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("d")).unwrap();
+        write(&at("d/real"), "old").unwrap();
+        fs::set_permissions(at("d/real"), fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("d/real", at("link")).unwrap();
+        symlink("d/later", at("dangling")).unwrap();
+        for name in ["link", "dangling"] {
+            write(&at(name), "new").unwrap();
+            assert!(at(name).is_symlink(), "{name}");
+        }
+        assert_eq!(fs::read_to_string(at("d/real")).unwrap(), "new");
+        assert_eq!(fs::read_to_string(at("d/later")).unwrap(), "new");
+        assert_eq!(fs::metadata(at("d/real")).unwrap().permissions().mode() & 0o777, 0o640);
+        write(Path::new("/dev/null"), "x").unwrap();
+        assert!(Claim::take(Path::new("/dev/null")).unwrap().is_none());
+        assert!(!Path::new("/dev/null.part").exists());
+    }
+}
