@@ -64,7 +64,8 @@ fn shipped() {
     }
     let traces = root.join("traces");
     println!("cargo::rerun-if-changed={}", traces.display());
-    let files = fs::read_dir(traces).into_iter().flatten().flatten().map(|file| file.path()).filter(|path| path.is_file());
+    let files =
+        fs::read_dir(traces).into_iter().flatten().flatten().map(|file| file.path()).filter(|path| path.is_file());
     table(&root, files.collect(), "include_bytes!", "shipped_files.rs");
     table(&root, found, "include_str!", "shipped.rs");
 }

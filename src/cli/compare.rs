@@ -33,7 +33,7 @@ Examples:
 
 Exit status:
   0  all undisturbed runs ended with their checks passed
-  1  one did not
+  1  one did not, or it was stopped before its end (Ctrl-C, SIGTERM, SIGHUP)
   2  the jobs differ, a scenario or the command line is wrong")]
 pub(super) struct Arguments {
     /// Scenario files or names of shipped ones, with the name of a job behind a colon if not all are wanted

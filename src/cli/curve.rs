@@ -19,6 +19,11 @@ use crate::study::plot::{Plot, Series};
 
 /// Measure latency and throughput over offered load
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Exit status:
+  0  the curve was measured
+  1  it was stopped before its end (Ctrl-C, SIGTERM, SIGHUP); the points so far are printed and written
+  2  the command line or a scenario is wrong, or a file cannot be written")]
 pub(super) struct Arguments {
     #[command(flatten)]
     scenario: ScenarioArguments,
@@ -144,7 +149,9 @@ fn measure(arguments: &Arguments, scenario: &ScenarioArguments) -> Result<Curve,
         }
         let point = Point::of(rate, &result.document)
             .ok_or_else(|| format!("error: the run at a load of {rate} did not reach its window"))?;
-        measured.lock().unwrap_or_else(PoisonError::into_inner).push(point.clone());
+        let mut measured = measured.lock().unwrap_or_else(PoisonError::into_inner);
+        measured.push(point.clone());
+        progress::count(measured.len(), None, "points");
         Ok(point)
     };
     let name = first.scenario.name.clone();

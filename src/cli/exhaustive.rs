@@ -272,7 +272,9 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
                         && let Ok(mut log) = log.lock()
                     {
                         log.push(block.to_string());
-                        if let (Err(error), Ok(mut slot)) = (output::write(path, log.join("\n") + "\n"), write_error.lock()) {
+                        if let (Err(error), Ok(mut slot)) =
+                            (output::write(path, log.join("\n") + "\n"), write_error.lock())
+                        {
                             *slot = Some(error);
                         }
                     }

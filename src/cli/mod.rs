@@ -6,6 +6,9 @@
 //! | 1 | a check failed, a run did not finish, two waveforms differ |
 //! | 2 | the command line or an input is wrong; what and where is on the standard error |
 //! | 3 | all was done and is fine, but what came of it could not be written, for example on a full disk |
+//!
+//! Ctrl-C, SIGTERM and SIGHUP end a command that takes long with the results so far and status 1; SIGUSR1 makes any command print a
+//! line that says how far it is. What is written is whole or not there, and nobody else writes it meanwhile ([`files`](crate::files)).
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -118,6 +121,10 @@ fn after_help() -> String {
   watershed wave diff a.vcd b.vcd
   watershed explain \"merged first\"      what a printed term means
   watershed alu --op sum --type f32 --round up 0x3f800001 0x33800000
+
+Signals:
+  Ctrl-C, SIGTERM and SIGHUP end a command that takes long with the results so far; a second one ends it at once.
+  SIGUSR1 makes it say how far it is, on the standard error.
 
 {STATUSES}"
     )

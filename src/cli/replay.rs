@@ -121,7 +121,8 @@ impl Recorded {
 
     /// What is said of a run of today that was stopped.
     pub fn cut_short(&self, now: &Document) -> String {
-        let of = if self.document.cycles > now.cycles { format!(" of {}", self.document.cycles) } else { String::new() };
+        let of =
+            if self.document.cycles > now.cycles { format!(" of {}", self.document.cycles) } else { String::new() };
         format!("stopped in cycle {}{of}", now.cycles)
     }
 

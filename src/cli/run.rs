@@ -29,8 +29,9 @@ Examples:
 
 Exit status:
   0  the run finished and every check passed
-  1  a check failed, or the run did not finish (limit, deadlock, Ctrl-C)
-  2  the command line or the scenario is wrong, or a file cannot be written to begin with; nothing was run
+  1  a check failed, or the run did not finish (limit, deadlock, Ctrl-C, SIGTERM, SIGHUP)
+  2  the command line or the scenario is wrong, or a file cannot be written to begin with, perhaps because another
+     process writes it; nothing was run
   3  the run finished and every check passed, but a file or the standard output could not be written")]
 pub(super) struct Arguments {
     #[command(flatten)]

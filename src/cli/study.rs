@@ -29,7 +29,7 @@ Examples:
 
 Exit status:
   0  every value stands to the source's as it has to, or is marked as one that differs; every undisturbed run of a study file ended with its checks passed
-  1  one is not, or a simulation failed
+  1  one is not, a simulation failed, or it was stopped before its end (Ctrl-C, SIGTERM, SIGHUP), with the rows so far
   2  the command line or a study file is wrong")]
 pub(super) struct Arguments {
     /// Which study, or a study file; without it all are listed

@@ -33,9 +33,9 @@ Examples:
 
 Exit status:
   0  the sweep is complete; points that failed are in the table
-  1  it was stopped before its end (Ctrl-C; --resume goes on), merged shards are not all of it, no point could be run,
+  1  it was stopped before its end (Ctrl-C, SIGTERM, SIGHUP; --resume goes on), merged shards are not all of it, no point could be run,
      or an objective has no value
-  2  the command line, the sweep file or a scenario is wrong"
+  2  the command line, the sweep file or a scenario is wrong, or another process writes into DIR"
 )]
 pub(super) struct Arguments {
     #[command(subcommand)]

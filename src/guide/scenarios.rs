@@ -10,7 +10,7 @@
 //! A reduction on armed engines, over a tree of six leaves and a root, one of which is late:
 //!
 //! ```toml
-//! # late.toml
+//! # out/late.toml
 //! family = "armed"
 //!
 //! [topology]
@@ -31,26 +31,26 @@
 //! deadlock and registers are legal. A mistake is shown in its line with a caret and the nearest valid name.
 //!
 //! ```sh
-//! target/release/watershed check late.toml
-//! target/release/watershed run late.toml
+//! target/release/watershed check out/late.toml
+//! target/release/watershed run out/late.toml
 //! ```
 //!
 //! A scenario can extend another one and change some values. Elements of a list are named by their number:
 //!
 //! ```toml
-//! # quicker.toml
+//! # out/quicker.toml
 //! extends = "late.toml"
 //! armed.engine.stages = 1
 //! armed.reduction.0.rounds = 5
 //! ```
 //!
 //! ```sh
-//! target/release/watershed run quicker.toml
+//! target/release/watershed run out/quicker.toml
 //! ```
 //!
 //! `topology` and `embed` show what was built: switches, ports, links, and the tree that collectives take.
 //!
 //! ```sh
-//! target/release/watershed topology late.toml --svg late.svg
+//! target/release/watershed topology out/late.toml --svg out/late.svg
 //! target/release/watershed embed allreduce-die
 //! ```

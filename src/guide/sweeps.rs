@@ -3,7 +3,7 @@
 //! A sweep file names scenarios, axes over any of their values, and what to look at. `sweep --schema` describes all of it.
 //!
 //! ```toml
-//! # stages.toml
+//! # out/stages.toml
 //! [[scenario]]
 //! file = "testbench/piuma/barrier-die.toml"
 //! name = "die"
@@ -26,7 +26,7 @@
 //! ```
 //!
 //! ```sh
-//! target/release/watershed sweep stages.toml --out stages -j 2
+//! target/release/watershed sweep out/stages.toml --out out/stages -j 2
 //! ```
 //!
 //! The points are in `stages/points.csv`, one a line in a fixed order, the same bytes on any number of threads and after any
@@ -35,21 +35,21 @@
 //! is different, and keeps every point that is still asked for.
 //!
 //! ```sh
-//! target/release/watershed sweep stages.toml --out stages --resume
-//! target/release/watershed sweep export stages --parquet stages.parquet
-//! target/release/watershed report stages -o stages.html
+//! target/release/watershed sweep out/stages.toml --out out/stages --resume
+//! target/release/watershed sweep export out/stages --parquet out/stages.parquet
+//! target/release/watershed report out/stages -o out/stages.html
 //! ```
 //!
 //! Job arrays take a part each, and join the parts:
 //!
 //! ```sh
-//! target/release/watershed sweep stages.toml --out part1 --shard 1/2
-//! target/release/watershed sweep stages.toml --out part2 --shard 2/2
-//! target/release/watershed sweep merge --out all part1 part2
+//! target/release/watershed sweep out/stages.toml --out out/part1 --shard 1/2
+//! target/release/watershed sweep out/stages.toml --out out/part2 --shard 2/2
+//! target/release/watershed sweep merge --out out/all out/part1 out/part2
 //! ```
 //!
 //! Curves over the offered load are a command of their own:
 //!
 //! ```sh
-//! target/release/watershed curve mesh-transpose --rates 0.1,0.3 --csv curve.csv
+//! target/release/watershed curve mesh-transpose --rates 0.1,0.3 --csv out/curve.csv
 //! ```

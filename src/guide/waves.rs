@@ -4,8 +4,8 @@
 //! names of the blocks. `--signals` chooses by glob, `--wave-window` by cycles; what is not chosen costs nothing.
 //!
 //! ```sh
-//! target/release/watershed run allreduce-die --set collective.0.elements=2 --wave die.vcd --signals '**.ceng.**'
-//! target/release/watershed wave show die.vcd --signals '**.sw4.**.ceng.{state,operands}' --window 25..50
+//! target/release/watershed run allreduce-die --set collective.0.elements=2 --wave out/die.vcd --signals '**.ceng.**'
+//! target/release/watershed wave show out/die.vcd --signals '**.sw4.**.ceng.{state,operands}' --window 25..50
 //! ```
 //!
 //! A condition names registers and, for those that are states, the names of their values; `--at` shows the first moment at which it
@@ -18,27 +18,32 @@
 //! Beside the file stand a `.gtkw` file (`gtkwave die.gtkw` shows states by name) and, for Surfer, a command file (`surfer -c die.sucl
 //! die.vcd`) and mappings in `.surfer/mappings`.
 //!
+//! A waveform grows under another name, `die.part.vcd`, and takes its own at the end, also when Ctrl-C, SIGTERM or SIGHUP end the run:
+//! until then an older one stands as it was. What a run that was killed (`kill -9`) had written by then is in `die.part.vcd`, to be
+//! looked at as far as it goes; of an FST file that is nothing before its first 64 MiB. A full disk takes the part away and leaves
+//! the older waveform.
+//!
 //! Of a long run only the moment that matters is wanted. The last cycles stay in memory and are written when a condition on signals
 //! holds, when the run ends, or only if a check fails:
 //!
 //! ```sh
-//! target/release/watershed run allreduce-die --wave moment.vcd --trigger 'die.tile2.sw4.switch.ceng.operands == 2' --before 5 --after 20
-//! target/release/watershed run allreduce-die --wave end.vcd --last 50
-//! target/release/watershed run allreduce-die --wave failed.vcd --last 50 --only-failed
-//! target/release/watershed run allreduce-die --wave big.vcd --estimate-wave 300
+//! target/release/watershed run allreduce-die --wave out/moment.vcd --trigger 'die.tile2.sw4.switch.ceng.operands == 2' --before 5 --after 20
+//! target/release/watershed run allreduce-die --wave out/end.vcd --last 50
+//! target/release/watershed run allreduce-die --wave out/failed.vcd --last 50 --only-failed
+//! target/release/watershed run allreduce-die --wave out/big.vcd --estimate-wave 300
 //! ```
 //!
 //! Two waveforms, VCD or FST, are compared by time and signal; `wave diff` shows the first difference with a few cycles around it:
 //!
 //! ```sh
-//! target/release/watershed wave diff die.vcd die.vcd
+//! target/release/watershed wave diff out/die.vcd out/die.vcd
 //! ```
 //!
 //! A ladder shows messages instead of signals, as text or as a picture:
 //!
 //! ```sh
-//! target/release/watershed run barrier-die --ladder barrier.txt
-//! target/release/watershed run fig4-late-leaf --ladder late.svg
+//! target/release/watershed run barrier-die --ladder out/barrier.txt
+//! target/release/watershed run fig4-late-leaf --ladder out/late.svg
 //! ```
 //!
 //! `why` follows the critical path of a result and says for every cycle what it was spent with; [`scenario::why`](crate::scenario::why)

@@ -199,15 +199,13 @@ impl VcdSink {
         writer.enddefinitions()?;
         Ok(())
     }
-
 }
 
 impl Sink for VcdSink {
     fn header(&mut self, declarations: &Declarations) -> io::Result<()> {
         self.codes = (0..declarations.signals.len() as u32).map(Code::new).collect();
         self.write_header(declarations)?;
-        self.save =
-            self.path.as_ref().filter(|_| self.save_file).map(|path| SaveFile::new(path, declarations));
+        self.save = self.path.as_ref().filter(|_| self.save_file).map(|path| SaveFile::new(path, declarations));
         self.spill()
     }
 

@@ -129,7 +129,9 @@ fn relocate(node: &mut Node, folder: &Path) {
         Value::Table(table) => {
             for (key, value) in table.iter_mut() {
                 match &mut value.value {
-                    Value::String(file) if key == "file" || key == "embedding" => *file = shown(&tidy(&folder.join(&*file))),
+                    Value::String(file) if key == "file" || key == "embedding" => {
+                        *file = shown(&tidy(&folder.join(&*file)))
+                    }
                     _ => relocate(value, folder),
                 }
             }
@@ -257,7 +259,8 @@ mod tests {
         let folder = folder(&[("deep/top.toml", trace), ("other/more.toml", "extends = \"../deep/top.toml\"\n")]);
         for file in ["deep/top.toml", "other/more.toml"] {
             let loaded = super::super::load_file(&folder.path().join(file), &[]).unwrap_or_else(|p| panic!("{p}"));
-            let crate::scenario::config::TrafficPattern::Trace { packets, .. } = loaded.scenario.traffic[0].pattern else {
+            let crate::scenario::config::TrafficPattern::Trace { packets, .. } = loaded.scenario.traffic[0].pattern
+            else {
                 panic!("{file}: no trace");
             };
             assert!(packets > 10, "{file}: {packets}");

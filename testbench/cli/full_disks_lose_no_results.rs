@@ -1,6 +1,7 @@
 //! A file that cannot be written to its end takes nothing else with it: the run has its result, and says what is missing.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::support::Output;
@@ -60,4 +61,77 @@ fn one_file_that_cannot_be_written_takes_no_other_with_it() {
     assert!(output.stderr.contains("error: cannot write l.svg: "), "{}", output.stderr);
     assert!(output.stdout.contains("o/allreduce-die.json"), "{}", output.stdout);
     assert!(output.stdout.contains("r.npy") && !output.stdout.contains("l.svg"), "{}", output.stdout);
+}
+
+/// Every file of a folder and what is in it.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            files.extend(contents(&path));
+        } else {
+            files.insert(path.clone(), std::fs::read(&path).unwrap());
+        }
+    }
+    files
+}
+
+#[test]
+fn what_was_there_before_is_there_afterwards() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let sweep = "[[scenario]]\nfile = \"barrier-die\"\n[[axis]]\nkey = \"switch.ceng.stages\"\nvalues = [2]\n";
+    std::fs::write(folder.join("s.toml"), sweep).unwrap();
+    let study =
+        "about = \"A die against itself.\"\nelements = [2]\n[[contestant]]\nfile = \"hosts-die\"\njob = \"ring\"\n";
+    std::fs::write(folder.join("study.toml"), study).unwrap();
+    let die = "run allreduce-die --seed SEED --set collective.0.elements=SEED";
+    for (command, status) in [
+        (format!("{die} --out o --wave w.vcd --ladder l.svg --record die.tile2.sw4.switch.ceng --save-npy r.npy"), 3),
+        (format!("{die} --wave w.fst --ladder l.txt"), 3),
+        ("run fig2-tree --seed SEED --out o --wave a.vcd --ladder a.txt".into(), 3),
+        ("run fig7-barrier --set link.latency_ns=SEED --out o --wave p.fst".into(), 3),
+        ("run mesh-uniform --seed SEED --histogram h.csv".into(), 3),
+        ("curve mesh-uniform --rates 0.1 --seed SEED --csv c.csv --svg c.svg".into(), 2),
+        ("compare hosts-die:network hosts-die:ring --orders 0 --no-dead --late-ns SEED -o c.html".into(), 2),
+        ("study study.toml -o s.html".into(), 2),
+        ("study pbv-table1 -o t.html".into(), 2),
+        ("report o/allreduce-die.json -o r.html".into(), 2),
+        ("topology fig2-hyperx --set link.latency_ns=SEED --svg t.svg".into(), 2),
+        ("embed allreduce-die --save e.toml --svg e.svg".into(), 2),
+        ("sweep s.toml --out sweep --resume".into(), 2),
+        ("sweep export sweep --parquet s.parquet".into(), 2),
+        ("sweep merge --out merged sweep".into(), 2),
+        ("exhaustive --random 2000 --seed SEED --type f32 --op add --resume x.txt".into(), 2),
+    ] {
+        let with = |seed: &str| command.replace("SEED", seed);
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let run = |blocks: u32, line: &str| {
+            let words = words(line);
+            with_small_files(folder, blocks, &words.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        let first = run(1 << 20, &with("3"));
+        assert_eq!(first.status, 0, "{command}: {}", first.stderr);
+        if command.starts_with("sweep") {
+            std::fs::write(folder.join("s.toml"), sweep.replace("[2]", "[2, 3]")).unwrap();
+        }
+        let before = contents(folder);
+        let second = run(0, &with("5"));
+        assert_eq!(second.status, status, "{command}: {}", second.stderr);
+        assert!(second.stderr.contains("error: "), "{command}: {}", second.stderr);
+        // A database keeps a log of its own beside it.
+        let kept = |files: BTreeMap<PathBuf, Vec<u8>>| -> BTreeMap<PathBuf, Vec<u8>> {
+            files.into_iter().filter(|(path, _)| !path.to_string_lossy().contains("sqlite-")).collect()
+        };
+        let (before, after) = (kept(before), kept(contents(folder)));
+        let changed: Vec<_> = after.iter().filter(|(path, bytes)| before.get(*path) != Some(bytes)).collect();
+        assert!(
+            changed.is_empty() && before.len() == after.len(),
+            "{command}: {:?}",
+            changed.iter().map(|of| of.0).collect::<Vec<_>>()
+        );
+    }
+    // What the sweep had before, and the database that could not grow, can be read.
+    let report = with_small_files(folder, 1 << 20, &["report", "sweep", "-o", "later.html"]);
+    assert_eq!(report.status, 0, "{}", report.stderr);
 }

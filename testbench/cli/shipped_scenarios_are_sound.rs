@@ -30,3 +30,33 @@ fn list_shows_each_with_its_sentence() {
     }
     assert!(!text.stdout.contains("bad"), "{}", text.stdout);
 }
+
+#[test]
+fn each_is_checked_from_an_empty_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let program = env!("CARGO_BIN_EXE_watershed");
+        let output = std::process::Command::new(program).current_dir(folder.path()).args(arguments).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let mut reading = 0;
+    for (path, text) in watershed::scenario::shipped::SHIPPED {
+        let name = watershed::scenario::shipped::stem(path);
+        if name.contains("16384") {
+            continue;
+        }
+        let (status, _, words) = run(&["check", name]);
+        assert_eq!(status, Some(0), "{name}: {words}");
+        // Those that read files are run, and again from their result, which names the files.
+        if text.contains("traces/") {
+            let (status, document, words) = run(&["run", name, "--json"]);
+            assert_eq!(status, Some(0), "{name}: {words}");
+            std::fs::write(folder.path().join("result.json"), document).unwrap();
+            let (status, said, words) = run(&["replay", "result.json"]);
+            assert!(status == Some(0) && said.contains(": same ("), "{name}: {said}{words}");
+            reading += 1;
+        }
+    }
+    assert!(reading >= 7, "{reading}");
+}

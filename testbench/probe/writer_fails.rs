@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use watershed::probe::{Selection, Tracer, VcdSink};
+use watershed::probe::{FstSink, Selection, Sink, Tracer, VcdSink};
 
 use crate::support::{Block, mhz};
 
@@ -60,10 +60,35 @@ fn a_wrong_path_shows_before_the_run() {
 }
 
 #[test]
-fn an_older_waveform_is_lost_with_the_first_write_only() {
+fn an_older_waveform_stands_until_the_new_one_is_whole() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("wave.vcd");
-    std::fs::write(&path, "an older waveform").unwrap();
-    drop(VcdSink::create(&path).unwrap());
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "an older waveform");
+    for name in ["wave.vcd", "wave.fst"] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, "an older waveform").unwrap();
+        let old = || std::fs::read_to_string(&path).is_ok_and(|text| text == "an older waveform");
+        let sink = || -> Box<dyn Sink> {
+            if FstSink::is_wanted(&path) {
+                Box::new(FstSink::create(&path).unwrap())
+            } else {
+                Box::new(VcdSink::create(&path).unwrap())
+            }
+        };
+        drop(sink());
+        assert!(old(), "{name}");
+        let mut tracer = Tracer::new(mhz(1000), Selection::default(), sink());
+        let mut block = Block::default();
+        let node = tracer.declare("b", |s| block.probe(s)).unwrap();
+        tracer.start().unwrap();
+        for cycle in 1..20_000 {
+            block.count = cycle & 0xfff;
+            tracer.sample(node, cycle, |s| block.probe(s));
+        }
+        assert!(old() && !path.with_extension("gtkw").exists(), "{name}");
+        tracer.finish(20_000).unwrap();
+        assert!(!old() && path.with_extension("gtkw").exists(), "{name}");
+        std::fs::remove_file(path.with_extension("gtkw")).unwrap();
+    }
+    let left = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let left: Vec<String> = left.filter(|name| name.contains(".part") || name.contains(".lock")).collect();
+    assert_eq!(left, [""; 0]);
 }

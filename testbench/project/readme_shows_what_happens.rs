@@ -2,10 +2,11 @@
 //!
 //! Blocks marked `sh` hold commands, a line each; a block marked `text` right behind one shows what its last command
 //! prints; a block marked `toml` with a first line `# NAME.toml` is a file that later commands find. Commands run in a
-//! scratch folder, in which `testbench` and `traces` look as in the project.
+//! scratch folder, in which `testbench` and `traces` look as in the project; what they leave there is ignored by Git.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 
@@ -125,6 +126,7 @@ fn run(text: &str) -> Ran {
     for shared in ["testbench", "traces"] {
         copy(&root().join(shared), &folder.path().join(shared));
     }
+    let before = files(folder.path());
     let (mut page, mut differences) = (String::new(), Vec::new());
     let (mut printed, mut commands, mut shown) = (String::new(), 0, 0);
     for piece in pieces(text) {
@@ -145,7 +147,9 @@ fn run(text: &str) -> Ran {
             }
             "toml" => {
                 let name = body.lines().next().and_then(|line| line.strip_prefix("# "));
-                fs::write(folder.path().join(name.expect("a file's name in its first line")), &body).unwrap();
+                let file = folder.path().join(name.expect("a file's name in its first line"));
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                fs::write(file, &body).unwrap();
             }
             "text" if follows && !printed.is_empty() => {
                 now = trimmed(&printed);
@@ -158,7 +162,31 @@ fn run(text: &str) -> Ran {
         }
         page.push_str(&now);
     }
+    // Git sees what a reader's commands leave in a clone, unless it is told not to.
+    let ignored: Vec<String> =
+        read(".gitignore").lines().filter_map(|line| line.strip_prefix('/').map(str::to_owned)).collect();
+    let is_ignored = |path: &Path| ignored.iter().any(|name| path.starts_with(name));
+    let now = files(folder.path());
+    let left: Vec<_> = now.iter().filter(|(path, text)| before.get(*path) != Some(text) && !is_ignored(path)).collect();
+    let left: Vec<_> = left.iter().map(|(path, _)| path.display().to_string()).collect();
+    assert!(left.is_empty(), "commands leave files that Git sees: {}", left.join(", "));
     Ran { page, differences, commands, shown }
+}
+
+/// Every file below a folder, by its path in it, with what is in it.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for path in fs::read_dir(next).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(path.strip_prefix(folder).unwrap().to_owned(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
 }
 
 #[test]
