@@ -24,8 +24,8 @@ pub(super) const QUIET: Duration = Duration::from_millis(500);
 /// What a status line tells.
 struct Status {
     started: Instant,
-    /// The run that was looked at last, and when it was at a lower cycle.
-    run: Option<(Progress, Instant)>,
+    /// The run that was looked at last, and where it was when it was looked at first.
+    run: Option<(Progress, (u64, Instant))>,
     /// Parts done, of how many, and what they are.
     parts: Option<(usize, Option<usize>, &'static str)>,
 }
@@ -43,11 +43,13 @@ impl Status {
             let of = of.map_or_else(String::new, |of| format!(" of {of}"));
             text += &format!(", {done}{of} {what}");
         }
-        let Some((Progress { cycle, done, total }, begun)) = self.run else {
+        let Some((Progress { cycle, done, total }, (first, begun))) = self.run else {
             return text + ", no run is past its beginning";
         };
-        let rate = cycle as f64 / begun.elapsed().as_secs_f64().max(1e-3);
-        text += &format!(", cycle {cycle} ({rate:.0} cycles/s)");
+        text += &format!(", cycle {cycle}");
+        if cycle > first {
+            text += &format!(" ({:.0} cycles/s)", (cycle - first) as f64 / begun.elapsed().as_secs_f64().max(1e-3));
+        }
         if total > 0 {
             text += &format!(", {done} of {total} elements");
         }
@@ -88,7 +90,7 @@ pub(super) fn stopped() -> bool {
 pub(super) fn look(progress: Progress) -> Control {
     if let Some(status) = &mut *status() {
         let begun = status.run.filter(|(before, _)| before.cycle <= progress.cycle);
-        status.run = Some((progress, begun.map_or_else(Instant::now, |(_, begun)| begun)));
+        status.run = Some((progress, begun.map_or_else(|| (progress.cycle, Instant::now()), |(_, begun)| begun)));
     }
     if stopped() { Control::Stop } else { Control::Continue }
 }

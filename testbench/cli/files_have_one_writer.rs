@@ -20,7 +20,7 @@ fn run(folder: &Path, command: &str) -> (Option<i32>, String) {
 
 /// Waits for something that comes soon.
 fn until(mut there: impl FnMut() -> bool) {
-    for _ in 0..1200 {
+    for _ in 0..6000 {
         if there() {
             return;
         }

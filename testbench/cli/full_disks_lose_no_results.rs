@@ -95,7 +95,6 @@ fn what_was_there_before_is_there_afterwards() {
         ("curve mesh-uniform --rates 0.1 --seed SEED --csv c.csv --svg c.svg".into(), 2),
         ("compare hosts-die:network hosts-die:ring --orders 0 --no-dead --late-ns SEED -o c.html".into(), 2),
         ("study study.toml -o s.html".into(), 2),
-        ("study pbv-table1 -o t.html".into(), 2),
         ("report o/allreduce-die.json -o r.html".into(), 2),
         ("topology fig2-hyperx --set link.latency_ns=SEED --svg t.svg".into(), 2),
         ("embed allreduce-die --save e.toml --svg e.svg".into(), 2),

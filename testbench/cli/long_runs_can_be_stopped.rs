@@ -69,7 +69,7 @@ mod signals {
         }
 
         fn until(&self, what: &str, mut there: impl FnMut() -> bool) {
-            for _ in 0..1200 {
+            for _ in 0..6000 {
                 if there() {
                     return;
                 }
@@ -94,8 +94,8 @@ mod signals {
         };
         for (signal, scenario, name) in [
             (Signal::SIGINT, ENDLESS, "mesh-uniform"),
-            (Signal::SIGTERM, "many-rounds --set armed.reduction.0.rounds=300000", "many-rounds"),
-            (Signal::SIGHUP, "barrier-t1-t4 --set pbv.collective.0.rounds=200000", "barrier-t1-t4"),
+            (Signal::SIGTERM, "many-rounds --set armed.reduction.0.rounds=100000", "many-rounds"),
+            (Signal::SIGHUP, "barrier-t1-t4 --set pbv.collective.0.rounds=100000", "barrier-t1-t4"),
         ] {
             let run = Running::start(folder, &format!("run {scenario} --out . --wave w.vcd --last 20"));
             run.says(", cycle ");

@@ -162,6 +162,11 @@ fn a_waveform_can_wait_for_a_failed_check() {
     let failed = Read::new(std::fs::read(&path).unwrap());
     assert!(failed.times().len() > 10);
     let operands = failed.names().into_iter().find(|name| name.ends_with("core0.switch.ceng.operands")).unwrap();
+    // All is well again: what failed before stays to be looked at.
+    let (before, result) = (std::fs::read(&path).unwrap(), record(path.clone(), last(), true, None).unwrap());
+    assert!(result.document.passed() && result.wave.is_none());
+    assert!(std::fs::read(&path).unwrap() == before && path.with_extension("gtkw").exists());
+    assert!(!folder.path().join(".failed.vcd.held").exists());
     // A trigger that fires is reason enough, and is told.
     let condition = Some(Expr::parse(&format!("{operands} == 5")).unwrap());
     let trigger = TriggerOptions { condition, before: 3, after: Some(3) };

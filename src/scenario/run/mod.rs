@@ -234,22 +234,29 @@ pub fn check(loaded: &Loaded) -> Result<(), RunError> {
 /// # Errors
 /// See [`RunError`].
 pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
-    let mut result = run_family(loaded, options)?;
+    let held = options.wave.filter(|wave| wave.only_failed).map(wave::Held::new).transpose()?;
+    let wave = held.as_ref().map(|held| &held.options).or(options.wave);
+    let named = |error: String| match &held {
+        Some(held) => error.replace(&*held.options.path.to_string_lossy(), &held.path.to_string_lossy()),
+        None => error,
+    };
+    let mut result = run_family(loaded, &RunOptions { wave, ..*options })?;
+    result.wave_error = result.wave_error.map(named);
     if let (Some(asked), Some(wave)) = (options.wave, &result.wave) {
         if let Some(cycle) = wave.fired_cycle {
             result.notes.push(format!("the trigger fired in cycle {cycle}"));
         } else if asked.only_failed && result.document.passed() {
-            for file in &wave.files {
-                let removed = std::fs::remove_file(file);
-                let error = removed.map_err(|error| RunError::Write { path: file.clone(), error }.to_string()).err();
-                result.wave_error = result.wave_error.take().or(error);
-            }
             result.wave = None;
             result.notes.push("every check passed and no trigger fired: there is no waveform".to_owned());
         } else if let Some(trigger) = asked.trigger.as_ref().filter(|trigger| trigger.condition.is_some()) {
             let before = trigger.before;
             result.notes.push(format!("the trigger did not fire: the waveform has the last {before} cycles"));
         }
+    }
+    if let (Some(held), Some(wave)) = (&held, &mut result.wave) {
+        let error =
+            held.keep(&mut wave.files).map_err(|error| RunError::Write { path: held.path.clone(), error }.to_string());
+        result.wave_error = result.wave_error.take().or(error.err());
     }
     if let Some(written) = &mut result.document.scenario {
         written.set_options(options);

@@ -1,5 +1,8 @@
 //! Waveforms of a run: what is opened, what triggers it, what it lacks at the end.
 
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
 use super::{RunError, TriggerOptions, WaveOptions};
 use crate::probe::{
     FstSink, Lookup, Period, Reading, Selection, Sink, TraceError, TraceSummary, Tracer, Trigger, TriggerSink, VcdSink,
@@ -7,6 +10,45 @@ use crate::probe::{
 };
 use crate::scenario::Loaded;
 use crate::scenario::expr::{self, Expr};
+
+/// A waveform of which the end of the run says whether it is wanted: until then it is in a folder of its own, and an older one stays.
+pub(super) struct Held {
+    /// Where it is to be.
+    pub path: PathBuf,
+    /// What the run writes.
+    pub options: WaveOptions,
+    folder: PathBuf,
+}
+
+impl Held {
+    pub(super) fn new(wave: &WaveOptions) -> Result<Held, RunError> {
+        let name = wave.path.file_name().unwrap_or_default();
+        let folder = wave.path.with_file_name(format!(".{}.held", name.to_string_lossy()));
+        fs::create_dir_all(&folder).map_err(|error| RunError::Write { path: wave.path.clone(), error })?;
+        let options = WaveOptions { path: folder.join(name), ..wave.clone() };
+        Ok(Held { path: wave.path.clone(), options, folder })
+    }
+
+    /// It is wanted: its files, which are whole, go to where they are to be.
+    pub(super) fn keep(&self, files: &mut [PathBuf]) -> io::Result<()> {
+        for file in files {
+            let Ok(name) = file.strip_prefix(&self.folder) else { continue };
+            let to = self.path.parent().unwrap_or(Path::new("")).join(name);
+            if let Some(folder) = to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                fs::create_dir_all(folder)?;
+            }
+            fs::rename(&*file, &to)?;
+            *file = to;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
 
 /// Opens a waveform.
 pub(in crate::scenario) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, RunError> {
@@ -62,7 +104,7 @@ pub(crate) fn sides_of(condition: &Expr) -> Vec<[(String, bool); 2]> {
 /// What starting a recording can say.
 pub(in crate::scenario) fn trace_error(wave: &WaveOptions, error: TraceError) -> RunError {
     match error {
-        TraceError::Io(error) if error.kind() == std::io::ErrorKind::InvalidInput => RunError::Usage(error.to_string()),
+        TraceError::Io(error) if error.kind() == io::ErrorKind::InvalidInput => RunError::Usage(error.to_string()),
         TraceError::Io(error) => RunError::Write { path: wave.path.clone(), error },
         nothing @ TraceError::NothingSelected(_) => RunError::Usage(nothing.to_string()),
     }
