@@ -75,7 +75,10 @@ impl Seek for Shared {
 }
 
 fn failed(error: fst_writer::FstWriteError) -> io::Error {
-    io::Error::other(error)
+    match error {
+        fst_writer::FstWriteError::Io(error) => error,
+        other => io::Error::other(other),
+    }
 }
 
 impl FstSink {

@@ -95,7 +95,7 @@ fn a_sweep_s_folder_has_one_writer() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let long = "[[scenario]]\nfile = \"mesh-uniform\"\nset = [\"traffic.0.stop_cycle=4_000_000_000\", \
-                \"limits.max_cycles=9_000_000_000\"]\n[[axis]]\nkey = \"seed\"\nvalues = [1, 2]\n";
+                \"limits.max_cycles=9_000_000_000\"]\n[[axis]]\nname = \"seed_set\"\nkey = \"seed\"\nvalues = [1, 2]\n";
     fs::write(folder.join("long.toml"), long).unwrap();
     let short = "[[scenario]]\nfile = \"barrier-die\"\n[[axis]]\nkey = \"switch.ceng.stages\"\nvalues = [2]\n";
     fs::write(folder.join("short.toml"), short).unwrap();

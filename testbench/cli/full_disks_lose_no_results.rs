@@ -86,11 +86,16 @@ fn what_was_there_before_is_there_afterwards() {
         "about = \"A die against itself.\"\nelements = [2]\n[[contestant]]\nfile = \"hosts-die\"\njob = \"ring\"\n";
     std::fs::write(folder.join("study.toml"), study).unwrap();
     let die = "run allreduce-die --seed SEED --set collective.0.elements=SEED";
+    // A header that finds no room ends a run before it begins.
+    let begins = format!("{die} --out o --ladder l.svg --record die.tile2.sw4.switch.ceng --save-npy r.npy");
     for (command, status) in [
-        (format!("{die} --out o --wave w.vcd --ladder l.svg --record die.tile2.sw4.switch.ceng --save-npy r.npy"), 3),
-        (format!("{die} --wave w.fst --ladder l.txt"), 3),
-        ("run fig2-tree --seed SEED --out o --wave a.vcd --ladder a.txt".into(), 3),
-        ("run fig7-barrier --set link.latency_ns=SEED --out o --wave p.fst".into(), 3),
+        (begins, 3),
+        (format!("{die} --ladder l.txt"), 3),
+        (format!("{die} --wave w.vcd --out w"), 2),
+        (format!("{die} --wave w.fst"), 2),
+        ("run fig2-tree --seed SEED --out o --ladder a.txt".into(), 3),
+        ("run fig2-tree --seed SEED --wave a.fst --last 20".into(), 2),
+        ("run fig7-barrier --set link.latency_ns=SEED --out o --wave p.fst".into(), 2),
         ("run mesh-uniform --seed SEED --histogram h.csv".into(), 3),
         ("curve mesh-uniform --rates 0.1 --seed SEED --csv c.csv --svg c.svg".into(), 2),
         ("compare hosts-die:network hosts-die:ring --orders 0 --no-dead --late-ns SEED -o c.html".into(), 2),
@@ -116,8 +121,9 @@ fn what_was_there_before_is_there_afterwards() {
         }
         let before = contents(folder);
         let second = run(0, &with("5"));
+        let said = second.stderr.contains("File too large") || command.starts_with("sweep");
+        assert!(second.stderr.contains("error: ") && said, "{command}: {}", second.stderr);
         assert_eq!(second.status, status, "{command}: {}", second.stderr);
-        assert!(second.stderr.contains("error: "), "{command}: {}", second.stderr);
         // A database keeps a log of its own beside it.
         let kept = |files: BTreeMap<PathBuf, Vec<u8>>| -> BTreeMap<PathBuf, Vec<u8>> {
             files.into_iter().filter(|(path, _)| !path.to_string_lossy().contains("sqlite-")).collect()

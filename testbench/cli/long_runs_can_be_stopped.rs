@@ -12,6 +12,7 @@ fn nothing_is_drawn_without_a_terminal() {
 #[cfg(target_os = "linux")]
 mod signals {
     use std::fs::{self, File};
+    use std::io::Write;
     use std::path::{Path, PathBuf};
     use std::process::{Child, Command, Stdio};
     use std::time::Duration;
@@ -152,7 +153,7 @@ mod signals {
         assert!(read("stderr").contains("stopped before the end"), "{}", read("stderr"));
 
         let long = "[[scenario]]\nfile = \"mesh-uniform\"\nset = [\"traffic.0.stop_cycle=4_000_000_000\", \
-                    \"limits.max_cycles=9_000_000_000\"]\n[[axis]]\nkey = \"seed\"\nvalues = [1, 2]\n";
+                    \"limits.max_cycles=9_000_000_000\"]\n[[axis]]\nname = \"seed_set\"\nkey = \"seed\"\nvalues = [1, 2]\n";
         fs::write(folder.join("long.toml"), long).unwrap();
         let sweep = Running::start(folder, "sweep long.toml --out sweep");
         sweep.says(", 0 of 2 points, cycle ");
@@ -177,7 +178,7 @@ mod signals {
         pairs.says(" blocks");
         assert_eq!(pairs.end(Signal::SIGTERM), Some(1));
         let blocks = read("x.txt").lines().count();
-        let open = format!("{} of 480 blocks are still open", 480 - blocks);
+        let open = format!("{} of 384 blocks are still open", 384 - blocks);
         assert!(read("stdout").contains(&open), "{blocks}: {}", read("stdout"));
     }
 
@@ -186,7 +187,8 @@ mod signals {
         let folder = tempfile::tempdir().unwrap();
         let mut program = Running::start(folder.path(), "testfloat f32_add");
         program.says("status: after ");
-        drop(program.child.stdin.take());
+        // 1 + 1 = 2, no flags.
+        program.child.stdin.take().unwrap().write_all(b"3F800000 3F800000 40000000 00\n").unwrap();
         assert_eq!(program.child.wait().unwrap().code(), Some(0), "{}", program.printed("stderr"));
     }
 

@@ -295,6 +295,8 @@ pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<Merged, SweepError> {
     for other in &stores {
         store.fits(other)?;
     }
+    // A merge that is refused leaves no folder behind.
+    let _there = if folder.is_dir() { claim(folder)? } else { None };
     if Store::file(folder).exists() {
         let into = Store::open(folder)?;
         if into.meta("fingerprint")?.is_some() {
