@@ -7,6 +7,7 @@
 //!
 //! A signal that is ignored from the start, SIGHUP under `nohup`, stays ignored.
 
+use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -41,17 +42,17 @@ impl Status {
         let mut text = format!("status: after {:.1} s", self.started.elapsed().as_secs_f64());
         if let Some((done, of, what)) = self.parts {
             let of = of.map_or_else(String::new, |of| format!(" of {of}"));
-            text += &format!(", {done}{of} {what}");
+            let _ = write!(text, ", {done}{of} {what}");
         }
         let Some((Progress { cycle, done, total }, (first, begun))) = self.run else {
             return text + ", no run is past its beginning";
         };
-        text += &format!(", cycle {cycle}");
+        let _ = write!(text, ", cycle {cycle}");
         if cycle > first {
-            text += &format!(" ({:.0} cycles/s)", (cycle - first) as f64 / begun.elapsed().as_secs_f64().max(1e-3));
+            let _ = write!(text, " ({:.0} cycles/s)", (cycle - first) as f64 / begun.elapsed().as_secs_f64().max(1e-3));
         }
         if total > 0 {
-            text += &format!(", {done} of {total} elements");
+            let _ = write!(text, ", {done} of {total} elements");
         }
         text
     }

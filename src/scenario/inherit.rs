@@ -130,7 +130,7 @@ fn relocate(node: &mut Node, folder: &Path) {
             for (key, value) in table.iter_mut() {
                 match &mut value.value {
                     Value::String(file) if key == "file" || key == "embedding" => {
-                        *file = shown(&tidy(&folder.join(&*file)))
+                        *file = shown(&tidy(&folder.join(&*file)));
                     }
                     _ => relocate(value, folder),
                 }

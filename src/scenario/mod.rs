@@ -169,15 +169,13 @@ pub fn load_named(given: &Path, overrides: &[String]) -> Result<Loaded, Problems
         return load_file(given, overrides);
     }
     let name = given.to_string_lossy().replace('\\', "/");
-    match shipped::find(&name) {
-        Some((path, text)) => load_text(path, text, &shipped::base(path), shipped::stem(path), overrides),
-        None => {
-            let problem = Problem::general("there is no such scenario file")
-                .nearest(shipped::stem(&name), shipped::SHIPPED.iter().map(|(path, _)| shipped::stem(path)))
-                .help("`watershed list` shows the scenarios that come with the program");
-            Err(Problems::new(Source::empty(name).into(), vec![problem]))
-        }
-    }
+    let Some((path, text)) = shipped::find(&name) else {
+        let problem = Problem::general("there is no such scenario file")
+            .nearest(shipped::stem(&name), shipped::SHIPPED.iter().map(|(path, _)| shipped::stem(path)))
+            .help("`watershed list` shows the scenarios that come with the program");
+        return Err(Problems::new(Source::empty(name).into(), vec![problem]));
+    };
+    load_text(path, text, &shipped::base(path), shipped::stem(path), overrides)
 }
 
 /// The text of a scenario with what it inherits, not yet checked.
