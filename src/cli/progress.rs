@@ -7,7 +7,6 @@
 //!
 //! A signal that is ignored from the start, SIGHUP under `nohup`, stays ignored.
 
-use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,6 +38,7 @@ fn status() -> MutexGuard<'static, Option<Status>> {
 
 impl Status {
     fn text(&self) -> String {
+        use std::fmt::Write as _;
         let mut text = format!("status: after {:.1} s", self.started.elapsed().as_secs_f64());
         if let Some((done, of, what)) = self.parts {
             let of = of.map_or_else(String::new, |of| format!(" of {of}"));
