@@ -82,9 +82,9 @@ fn what_was_there_before_is_there_afterwards() {
     let folder = folder.path();
     let sweep = "[[scenario]]\nfile = \"barrier-die\"\n[[axis]]\nkey = \"switch.ceng.stages\"\nvalues = [2]\n";
     std::fs::write(folder.join("s.toml"), sweep).unwrap();
-    let study =
-        "about = \"A die against itself.\"\nelements = [2]\n[[contestant]]\nfile = \"hosts-die\"\njob = \"ring\"\n";
-    std::fs::write(folder.join("study.toml"), study).unwrap();
+    let contestant = |job: &str| format!("[[contestant]]\nname = \"{job}\"\nfile = \"hosts-die\"\njob = \"{job}\"\n");
+    let study = "about = \"Two ways of software.\"\nelements = [2]\n".to_owned();
+    std::fs::write(folder.join("study.toml"), study + &contestant("ring") + &contestant("rabenseifner")).unwrap();
     let die = "run allreduce-die --seed SEED --set collective.0.elements=SEED";
     // A header that finds no room ends a run before it begins.
     let begins = format!("{die} --out o --ladder l.svg --record die.tile2.sw4.switch.ceng --save-npy r.npy");
