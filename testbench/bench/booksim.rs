@@ -33,10 +33,11 @@ const NETWORKS: [Network; 3] = [
     },
     Network {
         name: "flatfly",
+        // Its ran_min, of all its names, routes this network in dimension order.
         peer: "topology = flatfly; k = 4; n = 2; c = 4; x = 4; y = 4; xr = 2; yr = 2; routing_function = ran_min; \
                num_vcs = 8; vc_buf_size = 4; wait_for_tail_credit = 0; credit_delay = 2; routing_delay = 0; \
                input_speedup = 1; use_noc_latency = 1;",
-        loads: &[0.01, 0.1, 0.3, 0.5],
+        loads: &[0.01, 0.1, 0.3, 0.5, 0.58],
     },
 ];
 
@@ -125,17 +126,33 @@ fn theirs(booksim: &Path, network: &Network, load: f64) -> Result<Figures, Strin
     Ok(Figures { latency: number("Packet latency average =")?, cycles_a_second: number("Time taken is")? / seconds })
 }
 
-/// Processor seconds of all children that have ended, from the kernel's ticks; wall time where it has none.
+/// Processor seconds of all children that have ended; wall time where the kernel does not tell.
 fn children() -> f64 {
-    let fields = std::fs::read_to_string("/proc/self/stat").ok();
-    let ticks = fields.and_then(|text| {
-        let rest = text.rsplit(')').next()?.split_whitespace().collect::<Vec<_>>();
-        // Fields 16 and 17 of the file, counted from 1; the third comes first behind the name.
-        Some(rest.get(13)?.parse::<f64>().ok()? + rest.get(14)?.parse::<f64>().ok()?)
-    });
-    match ticks {
-        Some(ticks) => ticks / 100.0,
+    match Children::so_far() {
+        Some(children) => children.user + children.system,
         None => std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0.0, |now| now.as_secs_f64()),
+    }
+}
+
+/// What all children that have ended took, as the kernel counts it.
+#[derive(Clone, Copy)]
+pub struct Children {
+    /// Processor seconds outside the kernel.
+    pub user: f64,
+    /// Processor seconds inside it.
+    pub system: f64,
+    /// Pages that were touched for the first time.
+    pub faults: f64,
+}
+
+impl Children {
+    /// Of those so far, where the kernel tells.
+    pub fn so_far() -> Option<Children> {
+        let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+        let rest: Vec<&str> = text.rsplit(')').next()?.split_whitespace().collect();
+        // Fields are counted from 1, and the third comes first behind the name; times are in ticks.
+        let field = |number: usize| rest.get(number - 3)?.parse::<f64>().ok();
+        Some(Children { user: field(16)? / 100.0, system: field(17)? / 100.0, faults: field(11)? })
     }
 }
 
