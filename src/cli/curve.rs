@@ -14,12 +14,24 @@ use crate::scenario::Loaded;
 use crate::scenario::config::{Injection, TrafficPattern};
 use crate::scenario::result::Outcome;
 use crate::scenario::run::{RunOptions, run};
-use crate::study::curve::{self, Curve, Point};
+use crate::study::curve::{self, Cause, Curve, Point};
 use crate::study::plot::{Plot, Series};
 
 /// Measure latency and throughput over offered load
 #[derive(Debug, Args)]
 #[command(after_help = "\
+A run for every offered load, in ascending order, up to the first that is saturated. A load is saturated if packets of the
+window have not all arrived in time, if less than 95 % of what was offered in it was accepted, or if the mean latency
+exceeds --latency-limit times that of zero load. Zero load is 0.01 flits a node and cycle, or the lowest of --rates if
+that is lower. Between the last load that is not saturated and the first that is, loads are halved until they are
+--tolerance apart, so that the knee has points of its own.
+
+Examples:
+  watershed curve mesh-uniform --svg curve.svg
+  watershed curve mesh-transpose --rates 0.1..0.6:0.1 --csv curve.csv
+  watershed curve mesh-uniform --saturation --tolerance 0.001
+  watershed curve mesh-uniform --latency-limit inf
+
 Exit status:
   0  the curve was measured
   1  it was stopped before its end (Ctrl-C, SIGTERM, SIGHUP); the points so far are printed and written
@@ -30,12 +42,15 @@ pub(super) struct Arguments {
     /// Offered loads in flits a node and cycle: numbers and ranges FROM..TO:STEP, separated by commas
     #[arg(long, value_name = "LOADS", default_value = "0.01,0.05..1:0.05", value_parser = Loads::read)]
     rates: Loads,
-    /// Find the saturation throughput by bisection
+    /// Look for saturation up to a load of 1 if none of the loads is saturated, and print the saturation throughput
     #[arg(long)]
     saturation: bool,
-    /// How closely saturation is found, in flits a node and cycle
-    #[arg(long, value_name = "LOAD", default_value = "0.005")]
+    /// How closely the loads on both sides of saturation lie, in flits a node and cycle, from 0.0001; 1 leaves the curve as coarse as --rates
+    #[arg(long, value_name = "LOAD", default_value = "0.005", value_parser = tolerance)]
     tolerance: f64,
+    /// Mean latency in multiples of that of zero load beyond which a load is saturated, more than 1; inf leaves this criterion out
+    #[arg(long, value_name = "TIMES", default_value_t = curve::LATENCY_LIMIT, value_parser = times)]
+    latency_limit: f64,
     /// Another scenario whose curve is drawn beside; can be given several times
     #[arg(long, value_name = "SCENARIO")]
     add: Vec<PathBuf>,
@@ -67,6 +82,18 @@ impl Loads {
     fn read(text: &str) -> Result<Loads, String> {
         curve::rates(text).map(Loads)
     }
+}
+
+/// Reads a distance of loads.
+fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| (1e-4..=1.0).contains(number));
+    number.ok_or_else(|| "expected a number from 0.0001 to 1, for example 0.005".into())
+}
+
+/// Reads multiples of a latency.
+fn times(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|&number| number > 1.0);
+    number.ok_or_else(|| "expected a number above 1, for example 3, or inf".into())
 }
 
 #[derive(Serialize)]
@@ -155,14 +182,24 @@ fn measure(arguments: &Arguments, scenario: &ScenarioArguments) -> Result<Curve,
         Ok(point)
     };
     let name = first.scenario.name.clone();
+    let rates = &arguments.rates.0;
+    let lowest = rates.iter().copied().find(|&rate| rate > 0.0 && rate < curve::ZERO_LOAD).unwrap_or(curve::ZERO_LOAD);
+    // What zero load takes, and from where on a latency is beyond the limit.
+    let limits = |unloaded: &Point| {
+        let zero_load = unloaded.latency.filter(|_| !unloaded.saturated);
+        (zero_load, zero_load.map(|latency| latency * arguments.latency_limit).filter(|limit| limit.is_finite()))
+    };
     let curve = || -> Result<Curve, String> {
-        let points = curve::points(&arguments.rates.0, super::compare::threads(arguments.jobs), &point)?;
-        let saturation = if arguments.saturation {
-            curve::saturation(&points, arguments.tolerance.max(1e-4), &point)?
-        } else {
-            None
+        let unloaded = point(lowest)?;
+        let (zero_load_latency, latency_limit) = limits(&unloaded);
+        let point = |rate: f64| {
+            let point = if rate.total_cmp(&lowest).is_eq() { unloaded.clone() } else { point(rate)? };
+            Ok::<_, String>(point.judged(latency_limit))
         };
-        Ok(Curve { name: name.clone(), points, saturation })
+        let mut points = curve::points(rates, super::compare::threads(arguments.jobs), &point)?;
+        curve::refine(&mut points, arguments.tolerance, arguments.saturation, point)?;
+        let saturation = arguments.saturation.then(|| curve::saturation(&points)).flatten();
+        Ok(Curve { name: name.clone(), zero_load_latency, latency_limit, points, saturation })
     };
     let whole = curve();
     if !progress::stopped() {
@@ -171,7 +208,11 @@ fn measure(arguments: &Arguments, scenario: &ScenarioArguments) -> Result<Curve,
     // What was measured until then is worth having, in whatever order it was.
     let mut points = measured.into_inner().unwrap_or_else(PoisonError::into_inner);
     points.sort_by(|a, b| a.rate.total_cmp(&b.rate));
-    whole.or(Ok(Curve { name, points, saturation: None }))
+    let unloaded = points.iter().find(|point| point.rate.total_cmp(&lowest).is_eq());
+    let (zero_load_latency, latency_limit) = unloaded.map_or((None, None), limits);
+    points.retain(|point| point.rate.total_cmp(&lowest).is_ne() || rates.contains(&lowest));
+    let points = points.into_iter().map(|point| point.judged(latency_limit)).collect();
+    whole.or(Ok(Curve { name, zero_load_latency, latency_limit, points, saturation: None }))
 }
 
 /// The traffics whose rate is varied.
@@ -212,8 +253,15 @@ fn table(curves: &[Curve]) -> String {
                 or_dash(point.network_latency, 2),
                 point.p99.map_or_else(|| "-".to_owned(), |p99| p99.to_string()),
                 or_dash(point.hops, 2),
-                if point.saturated { "  saturated" } else { "" }
+                match point.saturated_by {
+                    Some(Cause::Throughput) => "  saturated",
+                    Some(Cause::Latency) => "  saturated by latency",
+                    None => "",
+                }
             );
+        }
+        if let (Some(latency), Some(limit)) = (curve.zero_load_latency, curve.latency_limit) {
+            let _ = writeln!(out, "latency of zero load {latency:.2} cycles; above {limit:.2} a load is saturated");
         }
         if let Some(saturation) = &curve.saturation {
             let beyond = saturation.unstable.as_ref().map_or_else(String::new, |point| {
@@ -228,14 +276,14 @@ fn table(curves: &[Curve]) -> String {
 
 fn csv(curves: &[Curve]) -> String {
     let mut out = String::from(
-        "scenario,rate,offered,accepted,accepted_min,latency,half_width,network_latency,p99,hops,saturated\n",
+        "scenario,rate,offered,accepted,accepted_min,latency,half_width,network_latency,p99,hops,saturated,saturated_by\n",
     );
     for curve in curves {
         for point in &curve.points {
             let number = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
             let _ = writeln!(
                 out,
-                "{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{}",
                 curve.name.replace(',', " "),
                 point.rate,
                 point.offered,
@@ -246,7 +294,8 @@ fn csv(curves: &[Curve]) -> String {
                 number(point.network_latency),
                 point.p99.map_or_else(String::new, |p99| p99.to_string()),
                 number(point.hops),
-                point.saturated
+                point.saturated,
+                point.saturated_by.map_or("", Cause::name)
             );
         }
     }
@@ -290,10 +339,12 @@ fn plot(curves: &[Curve], peers: Vec<Series>) -> Plot {
             curve.points.iter().filter(with).map(|point| (point.offered, point.latency.unwrap_or(0.0))).collect();
         let half_widths = curve.points.iter().filter(with).map(|point| point.half_width.unwrap_or(0.0)).collect();
         lowest = points.iter().map(|point| point.1).fold(lowest, f64::min);
-        let end = match (&curve.saturation, curve.points.last()) {
-            (Some(saturation), _) => format!(", saturates at {:.3}", saturation.stable.accepted),
-            (None, Some(last)) if last.saturated => format!(", saturated at {:.3}", last.offered),
-            _ => String::new(),
+        let end = match &curve.saturation {
+            Some(saturation) => format!(", saturates at {:.3}", saturation.stable.accepted),
+            None => {
+                let first = curve.points.iter().find(|point| point.saturated);
+                first.map_or_else(String::new, |point| format!(", saturated at {:.3}", point.offered))
+            }
         };
         series.push(Series { name: format!("{}{end}", curve.name), points, half_widths, marks_only: false });
     }

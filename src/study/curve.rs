@@ -2,19 +2,51 @@
 //!
 //! Offered loads are taken in ascending order. Up to `jobs` points run at once, each on a thread of its own; points are
 //! independent of each other and are reported in the order of their loads, so the number of threads changes nothing. A
-//! curve stops rising after the first saturated point (what *saturated* means is defined in
-//! [`measure`](crate::scenario::measure)).
+//! curve stops rising after the first saturated point.
 //!
-//! **Saturation** (*chosen*): the saturation throughput is what is accepted at the highest offered load that is not
-//! saturated. It is bracketed by the points of the curve (or 0 and 1) and found by halving the bracket until it is no wider than
-//! `tolerance`. The load of the last stable run, the throughput in it and the one just beyond are reported, so that a
-//! reader with another definition sees both sides.
+//! **Saturated** (*chosen*) is a load that the network does not carry as [`measure`](crate::scenario::measure) defines it, or at
+//! which the mean latency exceeds [`LATENCY_LIMIT`] times that of zero load. The second criterion is the field's usual one:
+//! beyond the knee queues at the sources grow so slowly that a window of some thousand cycles accepts nearly all of what it
+//! was offered, while latency says only how long the window was. The latency of zero load is that of a run at
+//! [`ZERO_LOAD`], or at the lowest load of the curve if that is lower.
+//!
+//! **The knee**: between the last point that is not saturated and the first that is, the offered load is halved until the
+//! bracket is no wider than `tolerance`; stable points so found, and the lowest saturated one, are points of the curve.
+//!
+//! **Saturation throughput** (*chosen*): what is accepted at the highest offered load that is not saturated. The load of
+//! the last stable run, the throughput in it and the one just beyond are reported, so that a reader with another
+//! definition sees both sides.
 
 use crate::scenario::result::Document;
 use serde::{Deserialize, Serialize};
 
 /// Version of the shape of a curve as JSON.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// Mean latency from which on a load is saturated, in multiples of that of zero load, unless somebody says otherwise.
+pub const LATENCY_LIMIT: f64 = 3.0;
+/// Offered load whose latency stands for that of zero load, in flits a node and cycle.
+pub const ZERO_LOAD: f64 = 0.01;
+
+/// What makes a load a saturated one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The network did not deliver the packets of the window in time, or accepted too little of what was offered.
+    Throughput,
+    /// The mean latency is beyond the limit.
+    Latency,
+}
+
+impl Cause {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Latency => "latency",
+        }
+    }
+}
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,6 +71,9 @@ pub struct Point {
     pub hops: Option<f64>,
     /// Whether the network is saturated.
     pub saturated: bool,
+    /// What says so, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saturated_by: Option<Cause>,
 }
 
 /// Where a network saturates.
@@ -55,6 +90,12 @@ pub struct Saturation {
 pub struct Curve {
     /// The scenario.
     pub name: String,
+    /// Mean latency in cycles of zero load; null if no packet was measured there, or the network carries not even that.
+    #[serde(default)]
+    pub zero_load_latency: Option<f64>,
+    /// Mean latency in cycles beyond which a point is saturated; null without that criterion.
+    #[serde(default)]
+    pub latency_limit: Option<f64>,
     /// Its points, ascending.
     pub points: Vec<Point>,
     /// Where it saturates, if that was asked for.
@@ -83,7 +124,18 @@ impl Point {
             p99: latencies.iter().map(|latency| latency.p99).max(),
             hops: measure.hops_mean,
             saturated: measure.saturated,
+            saturated_by: measure.saturated.then_some(Cause::Throughput),
         })
+    }
+
+    /// The same point, saturated also if its mean latency is beyond `limit` cycles.
+    #[must_use]
+    pub fn judged(mut self, limit: Option<f64>) -> Point {
+        if !self.saturated && self.latency.zip(limit).is_some_and(|(latency, limit)| latency > limit) {
+            self.saturated = true;
+            self.saturated_by = Some(Cause::Latency);
+        }
+        self
     }
 }
 
@@ -115,38 +167,51 @@ pub fn points<E: Send>(
     Ok(points)
 }
 
-/// Finds the highest stable load to within `tolerance`, starting from what a curve knows.
+/// Refines a curve at its knee: halves the loads between its last stable and its first saturated point until they are no
+/// farther apart than `tolerance`. If none is saturated and `search` says so, a load of 1 is the other end. Points that are
+/// found join the curve, but of saturated ones the lowest only.
 ///
 /// # Errors
 /// The first error of a run.
-pub fn saturation<E>(
-    known: &[Point],
+pub fn refine<E>(
+    points: &mut Vec<Point>,
     tolerance: f64,
+    search: bool,
     mut run: impl FnMut(f64) -> Result<Point, E>,
-) -> Result<Option<Saturation>, E> {
-    let mut stable = known.iter().rfind(|point| !point.saturated).cloned();
-    let mut unstable = known.iter().find(|point| point.saturated).cloned();
-    if unstable.is_none() && stable.as_ref().is_none_or(|point| point.rate < 1.0) {
+) -> Result<(), E> {
+    let mut stable = points.iter().rfind(|point| !point.saturated).map_or(0.0, |point| point.rate);
+    let mut unstable = points.iter().find(|point| point.saturated).cloned();
+    let mut found: Vec<Point> = Vec::new();
+    if unstable.is_none() && search && stable < 1.0 {
         let most = run(1.0)?;
-        if most.saturated {
-            unstable = Some(most);
-        } else {
-            stable = Some(most);
-        }
+        if most.saturated { unstable = Some(most) } else { found.push(most) }
     }
-    while let Some(above) = &unstable {
-        let below = stable.as_ref().map_or(0.0, |point| point.rate);
-        if above.rate - below <= tolerance {
-            break;
-        }
-        let middle = run(f64::midpoint(below, above.rate))?;
+    while let Some(above) = &unstable
+        && above.rate - stable > tolerance
+    {
+        // Six digits are more than any tolerance asks for, and are what tables and files then show.
+        let middle = run((f64::midpoint(stable, above.rate) * 1e6).round() / 1e6)?;
         if middle.saturated {
             unstable = Some(middle);
         } else {
-            stable = Some(middle);
+            stable = middle.rate;
+            found.push(middle);
         }
     }
-    Ok(stable.map(|stable| Saturation { stable, unstable }))
+    found.extend(unstable);
+    for point in found {
+        let at = points.partition_point(|other| other.rate < point.rate);
+        if points.get(at).is_none_or(|other| other.rate > point.rate) {
+            points.insert(at, point);
+        }
+    }
+    Ok(())
+}
+
+/// Where a curve saturates, as far as its points say; nothing is known if none is stable.
+pub fn saturation(points: &[Point]) -> Option<Saturation> {
+    let stable = points.iter().rfind(|point| !point.saturated)?.clone();
+    Some(Saturation { stable, unstable: points.iter().find(|point| point.saturated).cloned() })
 }
 
 /// Reads loads: numbers and ranges `FROM..TO:STEP` (both ends included), separated by commas.
@@ -194,6 +259,7 @@ mod tests {
             p99: None,
             hops: None,
             saturated: rate > capacity,
+            saturated_by: (rate > capacity).then_some(Cause::Throughput),
         }
     }
 
@@ -217,21 +283,53 @@ mod tests {
         }
     }
 
+    /// A curve of these loads, refined; and how many runs that took.
+    fn refined(loads: &[f64], capacity: f64, tolerance: f64, search: bool) -> (Vec<Point>, u32) {
+        let mut points: Vec<Point> = loads.iter().map(|&rate| network(rate, capacity)).collect();
+        let mut runs = 0;
+        let run = |rate| {
+            runs += 1;
+            Ok::<_, ()>(network(rate, capacity))
+        };
+        refine(&mut points, tolerance, search, run).unwrap();
+        (points, runs)
+    }
+
     #[test]
     fn saturation_is_found_by_halving() {
         for capacity in [0.0371, 0.45, 0.9999] {
-            let found = saturation(&[], 0.001, |rate| Ok::<_, ()>(network(rate, capacity))).unwrap().unwrap();
+            let found = saturation(&refined(&[], capacity, 0.001, true).0).unwrap();
             assert!(found.stable.rate <= capacity && capacity - found.stable.rate <= 0.001, "{capacity}");
             assert!(found.unstable.unwrap().rate - found.stable.rate <= 0.001);
         }
-        let all = saturation(&[], 0.01, |rate| Ok::<_, ()>(network(rate, 2.0))).unwrap().unwrap();
+        let all = saturation(&refined(&[], 2.0, 0.01, true).0).unwrap();
         assert_eq!((all.stable.rate, all.unstable), (1.0, None));
-        let mut runs = 0;
-        let known = [network(0.4, 0.45), network(0.5, 0.45)];
-        let found = saturation(&known, 0.02, |rate| {
-            runs += 1;
-            Ok::<_, ()>(network(rate, 0.45))
-        });
-        assert!(runs == 3 && (found.unwrap().unwrap().stable.rate - 0.45).abs() < 0.02, "a known bracket is used");
+        assert_eq!(refined(&[0.1], 2.0, 0.01, false), (vec![network(0.1, 2.0)], 0), "nobody asked for more");
+    }
+
+    #[test]
+    fn a_curve_is_refined_at_its_knee() {
+        let (points, runs) = refined(&[0.1, 0.4, 0.5], 0.44, 0.02, false);
+        assert_eq!(runs, 3, "a known bracket is used");
+        let short = |rate: f64| (rate * 1e6).round() / 1e6;
+        let found: Vec<(f64, bool)> = points.iter().map(|point| (short(point.rate), point.saturated)).collect();
+        // 0.45 is saturated and joins, 0.425 and 0.4375 are not.
+        assert_eq!(found, [(0.1, false), (0.4, false), (0.425, false), (0.4375, false), (0.45, true), (0.5, true)]);
+        assert_eq!(refined(&[0.4, 0.41], 0.405, 0.02, false).1, 0, "it is as fine as was asked for");
+    }
+
+    #[test]
+    fn latency_beyond_its_limit_is_saturation() {
+        let at = |latency, limit| {
+            let point = Point { latency, ..network(0.4, 0.45) }.judged(limit);
+            assert_eq!(point.saturated, point.saturated_by.is_some());
+            point.saturated_by
+        };
+        assert_eq!(at(Some(30.0), Some(30.0)), None);
+        assert_eq!(at(Some(30.1), Some(30.0)), Some(Cause::Latency));
+        assert_eq!(at(Some(30.1), None), None);
+        assert_eq!(at(None, Some(30.0)), None);
+        let carried_too_little = Point { latency: Some(99.0), ..network(0.5, 0.45) }.judged(Some(30.0));
+        assert_eq!(carried_too_little.saturated_by, Some(Cause::Throughput));
     }
 }

@@ -51,6 +51,42 @@ fn csv_json_and_table_say_the_same() {
 }
 
 #[test]
+fn a_load_beyond_three_times_zero_load_latency_is_saturated() {
+    // What is accepted at 0.4 is 97 % of what is offered, and packets wait for hundreds of cycles.
+    let curve = |more: &[&str]| {
+        let output = watershed(
+            ["curve", "mesh-uniform", "--rates", "0.3,0.4", "--json"].into_iter().chain(more.iter().copied()),
+        );
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        serde_json::from_str::<Value>(&output.stdout).unwrap()["curves"][0].clone()
+    };
+    let rates = |curve: &Value, saturated: bool| -> Vec<f64> {
+        let points = curve["points"].as_array().unwrap().iter();
+        points.filter(|point| point["saturated"] == saturated).map(|point| point["rate"].as_f64().unwrap()).collect()
+    };
+    let found = curve(&["--tolerance", "0.02"]);
+    let zero_load = found["zero_load_latency"].as_f64().unwrap();
+    assert!((found["latency_limit"].as_f64().unwrap() - 3.0 * zero_load).abs() < 1e-9, "{found}");
+    for point in found["points"].as_array().unwrap() {
+        let beyond = point["latency"].as_f64().unwrap() > 3.0 * zero_load;
+        assert_eq!(point["saturated"], beyond, "{point}");
+        assert_eq!(point["saturated_by"] == "latency", beyond, "{point}");
+    }
+    // The knee has points of its own: halved from 0.1 apart to 0.02, below and above.
+    let (stable, beyond) = (rates(&found, false), rates(&found, true));
+    assert_eq!((stable.first(), beyond.last()), (Some(&0.3), Some(&0.4)), "{stable:?} {beyond:?}");
+    assert!(beyond[0] - stable.last().unwrap() <= 0.02 && stable.len() + beyond.len() > 2, "{stable:?} {beyond:?}");
+    // Without the criterion, and without points in between, it is as it was.
+    let throughput_only = curve(&["--tolerance", "1", "--latency-limit", "inf"]);
+    assert_eq!(rates(&throughput_only, false), [0.3, 0.4], "{throughput_only}");
+    assert!(throughput_only["latency_limit"].is_null());
+    for wrong in [["--latency-limit", "1"], ["--latency-limit", "x"], ["--tolerance", "0"], ["--tolerance", "2"]] {
+        let output = watershed(["curve", "mesh-uniform"].into_iter().chain(wrong));
+        assert!(output.status == 2 && output.stderr.contains("expected a number"), "{wrong:?}: {}", output.stderr);
+    }
+}
+
+#[test]
 fn points_of_a_peer_are_drawn_where_they_lie() {
     let folder = tempfile::tempdir().unwrap();
     let (peer, svg) = (folder.path().join("peer.csv"), folder.path().join("curve.svg"));

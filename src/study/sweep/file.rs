@@ -194,6 +194,11 @@ pub struct SearchFile {
     #[serde(default)]
     #[schemars(range(min = 1e-6))]
     pub tolerance: Option<f64>,
+    /// saturation: `packet_latency` in multiples of that at the lowest load of the range beyond which a load is saturated,
+    /// more than 1. Default: 3.
+    #[serde(default)]
+    #[schemars(range(min = 1.0))]
+    pub latency_limit: Option<f64>,
     /// pareto: points that are run at most, repetitions not counted.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_000_000))]

@@ -238,6 +238,8 @@ pub struct Bracket {
     pub saturated: Option<f64>,
     /// Whether the search is over.
     pub done: bool,
+    /// Mean latency of packets at the least load, in cycles.
+    unloaded: Option<f64>,
     /// Load and first number of the point that is under way.
     asked: Option<(f64, usize)>,
 }
@@ -257,7 +259,7 @@ fn brackets(sweep: &Sweep) -> Result<Vec<Bracket>, Impossible> {
     let points = combinations(sweep, name)?;
     Ok(points
         .into_iter()
-        .map(|point| Bracket { point, carried: None, saturated: None, done: false, asked: None })
+        .map(|point| Bracket { point, carried: None, saturated: None, done: false, unloaded: None, asked: None })
         .collect())
 }
 
@@ -266,12 +268,20 @@ fn next_loads(sweep: &Sweep, brackets: &mut [Bracket], facts: &[Option<Facts>]) 
     let mut batch = Vec::new();
     for bracket in brackets {
         let (axis, from, to) = load_axis(sweep, bracket.point.scenario);
-        let tolerance = sweep.file.search.as_ref().and_then(|search| search.tolerance).unwrap_or((to - from) / 100.0);
+        let search = sweep.file.search.as_ref();
+        let tolerance = search.and_then(|search| search.tolerance).unwrap_or((to - from) / 100.0);
+        let times = search.and_then(|search| search.latency_limit).unwrap_or(crate::study::curve::LATENCY_LIMIT);
         if let Some((load, first)) = bracket.asked.take() {
-            let carried = facts[first..first + repetitions]
-                .iter()
-                .all(|facts| facts.as_ref().is_some_and(|facts| !facts.is_saturated()));
-            if carried {
+            let facts = &facts[first..first + repetitions];
+            if (bracket.carried, bracket.saturated) == (None, None) {
+                // The first load that is asked for is the least.
+                let latencies: Option<Vec<f64>> = facts.iter().map(|facts| facts.as_ref()?.packet_latency()).collect();
+                bracket.unloaded = latencies.map(|all| all.iter().sum::<f64>() / all.len() as f64);
+            }
+            let limit = bracket.unloaded.map_or(f64::INFINITY, |unloaded| unloaded * times);
+            let fast = |facts: &Facts| facts.packet_latency().is_none_or(|latency| latency <= limit);
+            let carries = |facts: &Facts| !facts.is_saturated() && fast(facts);
+            if facts.iter().all(|facts| facts.as_ref().is_some_and(carries)) {
                 bracket.carried = Some(load);
             } else {
                 bracket.saturated = Some(load);
@@ -279,15 +289,9 @@ fn next_loads(sweep: &Sweep, brackets: &mut [Bracket], facts: &[Option<Facts>]) 
         }
         let load = match (bracket.carried, bracket.saturated) {
             _ if bracket.done => continue,
-            // The whole range first: it may be carried, or not even its beginning.
-            (None, None) => to,
-            (None, Some(high)) if high > from => {
-                if high < to {
-                    f64::midpoint(from, high)
-                } else {
-                    from
-                }
-            }
+            // Both ends first: the least load tells what latency is without load, and the whole range may be carried.
+            (None, None) => from,
+            (Some(low), None) if low < to => to,
             (Some(low), Some(high)) if high - low > tolerance => f64::midpoint(low, high),
             _ => {
                 bracket.done = true;
@@ -558,5 +562,28 @@ mod tests {
             assert!(low <= capacity && capacity < high && high - low <= 0.01, "{low} {high}");
         }
         assert!(facts.len() < 30);
+    }
+
+    #[test]
+    fn a_load_of_long_latency_is_saturated() {
+        for (limit, expected) in [("", 0.7), ("latency_limit = 2\n", 0.55), ("latency_limit = 1000\n", 0.9)] {
+            let text = format!(
+                "[search]\nkind = \"saturation\"\naxis = \"rate\"\ntolerance = 0.01\n{limit}\
+                 [[axis]]\nkey = \"t.rate\"\nrange = {{ from = 0.1, to = 0.9 }}\n"
+            );
+            let sweep = sweep(&text);
+            let mut plan = Plan::new(&sweep).unwrap();
+            let mut facts = Vec::new();
+            while let Some(point) = plan.next(&facts).first() {
+                let rate: f64 = point.shown(&sweep, "rate").parse().unwrap();
+                // As of a queue: 11.1 at the least load; three times that is reached at 0.7.
+                let json = serde_json::json!({
+                    "measure": { "saturated": false }, "columns": { "packet_latency": 10.0 / (1.0 - rate) }
+                });
+                facts.push(Some(Facts::of(json)));
+            }
+            let carried = plan.brackets()[0].carried.unwrap();
+            assert!((expected - carried).abs() <= 0.01, "{limit}: {carried}");
+        }
     }
 }

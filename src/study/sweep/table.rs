@@ -9,7 +9,7 @@ use super::store::Row;
 use crate::scenario::Loaded;
 use crate::scenario::cost;
 use crate::scenario::expr::Value;
-use crate::scenario::result::Document;
+use crate::scenario::result::{Document, upgraded};
 
 /// Columns in front of those of the axes and behind those of the metrics.
 pub const FIXED: [&str; 7] = ["point", "key", "scenario", "repetition", "seed", "status", "error"];
@@ -77,9 +77,9 @@ impl Facts {
         self.0.to_string()
     }
 
-    /// Read from the store.
+    /// Read from the store, in today's shape of a document.
     pub fn read(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok().map(Self)
+        upgraded(serde_json::from_str(text).ok()?).ok().map(Self)
     }
 
     /// A value by the path of names and numbers, `collectives.0.latency_cycles`.
@@ -130,6 +130,11 @@ impl Facts {
             "storage_bits" | "adders" | "gates" => number(&format!("cost.{name}")),
             _ => None,
         }
+    }
+
+    /// Mean latency of packets in cycles, of the traffic that waits longest.
+    pub fn packet_latency(&self) -> Option<f64> {
+        self.value("columns.packet_latency").and_then(Json::as_f64)
     }
 
     /// Whether the network could not carry what was offered.
@@ -198,4 +203,17 @@ pub fn csv(sweep: &Sweep, rows: &[Row]) -> String {
         let _ = writeln!(out, "{}", cells.join(","));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_of_an_older_document_are_read_in_todays_shape() {
+        let old = r#"{"schema_version": 1, "links": {"busiest": [{"name": "a", "stalls": 7}]}}"#;
+        let facts = Facts::read(old).unwrap();
+        assert_eq!(facts.value("links.busiest.0.head_wait_cycles"), Some(&json!(7)));
+        assert_eq!(facts.value("links.busiest.0.stalls"), None);
+    }
 }
