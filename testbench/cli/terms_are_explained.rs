@@ -58,6 +58,63 @@ fn every_word_of_the_summaries_is_explained_or_plain() {
     assert!(unknown.is_empty(), "neither in src/glossary nor plain: {unknown:?}");
 }
 
+/// Capitals that need no explanation to an engineer, and what messages write large for emphasis.
+const CAPITALS: &str = "MHz GHz GiB MiB KiB ADD NOT CHECK FAILED WRONG NO";
+
+/// Everything that commands print about the shipped scenarios: summaries, `why`, `cost`, `topology`, `embed`.
+fn printed() -> String {
+    let list = watershed(["list", "--json"]).stdout;
+    let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+    let names = list.as_array().unwrap().iter().map(|scenario| scenario["name"].as_str().unwrap());
+    let names: Vec<&str> = names.filter(|name| !name.contains("16384")).collect();
+    assert!(names.len() > 60);
+    let folder = tempfile::tempdir().unwrap();
+    let mut all = summaries().concat();
+    for name in &names {
+        for command in ["cost", "topology", "embed"] {
+            // Not every family has all of them.
+            all += &watershed([command, name]).stdout;
+        }
+        let result = folder.path().join(format!("{name}.json"));
+        fs::write(&result, watershed(["run", name, "--no-checks", "--json"]).stdout).unwrap();
+        all += &watershed(["why", result.to_str().unwrap()]).stdout;
+    }
+    all
+}
+
+#[test]
+fn every_abbreviation_that_commands_print_is_explained() {
+    let printed = printed();
+    for word in ["CENG", "HSIO", "PBV"] {
+        assert!(printed.contains(word), "{word} is printed no more: does this test see what commands print?");
+    }
+    // Names in lower case, with digits or dots are those of scenarios and switches.
+    let words = printed.split(|c: char| !(c.is_alphanumeric() || "._".contains(c)));
+    let capital = |word: &&str| word.chars().filter(char::is_ascii_uppercase).count() > 1;
+    let named = |word: &&str| word.contains(|c: char| c.is_ascii_digit() || c == '.');
+    let mut words: BTreeSet<&str> = words.filter(|word| capital(word) && !named(word)).collect();
+    // Of messages, programs and waves rather than of the shipped scenarios' pages.
+    words.extend(["PIUMA", "CCE", "MTP", "STP", "MSR", "MSRs", "ICU", "VC", "VCs"]);
+    let plain: BTreeSet<&str> = CAPITALS.split_whitespace().collect();
+    let explained = |word: &str| entries().any(|entry| entry.is_about(word));
+    let unknown: Vec<&str> = words.into_iter().filter(|word| !plain.contains(word) && !explained(word)).collect();
+    assert!(unknown.is_empty(), "not in src/glossary: {unknown:?}");
+}
+
+#[test]
+fn every_row_of_cost_is_explained() {
+    let mut rows: BTreeSet<String> = BTreeSet::new();
+    for name in ["allreduce-die", "fig4-late-leaf", "fig2-tree", "mesh-uniform"] {
+        let table = watershed(["cost", name]).stdout;
+        // The first line is the scenario's, the second the head of the columns.
+        let labels = table.lines().skip(2).filter_map(|line| line.split_once("  ")).map(|(label, _)| label.to_owned());
+        rows.extend(labels.filter(|label| !["a switch", "all"].contains(&label.as_str())));
+    }
+    assert!(rows.len() > 12, "{rows:?}");
+    let unknown: Vec<&String> = rows.iter().filter(|row| !entries().any(|entry| entry.is_about(row))).collect();
+    assert!(unknown.is_empty(), "not in src/glossary: {unknown:?}");
+}
+
 #[test]
 fn checks_levels_and_outcomes_of_all_golden_documents_are_explained() {
     let mut names: BTreeSet<String> = BTreeSet::new();
