@@ -380,9 +380,10 @@ impl Wires {
         let narrow = plan.links.iter().any(|link| link.cycles_per_flit > 1);
         let unicast = (1u64 << plan.vcs.unicast) - 1;
         let switches = plan.count(NodeKind::Switch) as u32;
-        let inputs = |port: u32| {
-            let first = (port as usize) << vc_shift;
-            (first..first + (1 << vc_shift)).map(|queue| Input { arrived: monitor::first_number(queue), ..Input::IDLE })
+        // Of known length, so that memory is asked for once: a list that grows is copied, and touches twice the pages.
+        let inputs = |home: &std::ops::Range<u32>| {
+            let queues = (home.start as usize) << vc_shift..(home.end as usize) << vc_shift;
+            queues.map(|queue| Input { arrived: monitor::first_number(queue), ..Input::IDLE }).collect()
         };
         let part = |(part, home): (usize, &std::ops::Range<u32>)| {
             let (from, ports) = (home.start as usize, home.len());
@@ -414,7 +415,7 @@ impl Wires {
             };
             Wires {
                 nodes: Nodes::new(&nodes, division, part, (firsts[part].1, firsts[part + 1].1), vc_shift),
-                inputs: Arena::new(from << vc_shift, (home.start..home.end).flat_map(inputs).collect()),
+                inputs: Arena::new(from << vc_shift, inputs(home)),
                 ports: Ports::new(from, ports, vc_shift),
                 flow,
                 first_bits: channel_mask(vc_shift),

@@ -219,7 +219,9 @@ pub fn reduction(ground: &Ground<'_>, participants: &[EndPlace], root: u32, rece
     let apart = (participants != receivers).then(|| entries(ground, receivers, root));
     let outputs = apart.as_ref().unwrap_or(&inputs);
     let engine = ground.engine;
-    let mut vectors = Vec::new();
+    // A vector for each input, one for the engine's result and one for the response.
+    let most = inputs.iter().map(|ports| ports.count_ones() as usize + if *ports == 0 { 0 } else { 2 }).sum();
+    let mut vectors = Vec::with_capacity(most);
     for switch in 0..ground.switches {
         let (ports, outs) = (inputs[switch as usize], outputs[switch as usize]);
         if ports | outs == 0 {

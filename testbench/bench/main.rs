@@ -11,7 +11,10 @@ mod booksim;
 mod probe;
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Instant;
+
+use booksim::Children;
 
 use watershed::arith::{DType, Op, Tree, TreeCfg, TreeIn};
 use watershed::fabric::Step;
@@ -173,7 +176,32 @@ fn nodes() {
         }
     }
     threads();
+    process();
     println!();
+}
+
+/// The whole process as a user waits for it: what comes before a system is built and after it has run as well.
+fn process() {
+    let size = if free_mib() < 7_000.0 { 64 } else { 128 };
+    let Some(before) = Children::so_far() else { return };
+    let begin = Instant::now();
+    let status = Command::new(env!("CARGO_BIN_EXE_watershed"))
+        .args(["run", "allreduce-16384-nodes", "--set", &format!("topology.size=[{size},{size}]")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    let wall = begin.elapsed().as_secs_f64();
+    match (status, Children::so_far()) {
+        (Ok(status), Some(after)) if status.success() => println!(
+            "  {} nodes, the whole process: {wall:.2} s of wall time; processor {:.2} s in the program, {:.2} s in the system; \
+             {:.0} thousand page faults",
+            size * size,
+            after.user - before.user,
+            after.system - before.system,
+            (after.faults - before.faults) / 1000.0
+        ),
+        (status, _) => println!("  the whole process: it did not succeed: {status:?}"),
+    }
 }
 
 /// The same large system on one thread and on two: wall time, for the two threads do the same work.

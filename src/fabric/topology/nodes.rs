@@ -473,6 +473,8 @@ impl Nodes {
             let there = used[place.switch as usize] >> place.port & 1;
             plan.nodes.push(node(NodeKind::End, there as u16, false));
         }
+        // At most a link for each used port; what is not needed of it is never touched.
+        plan.links.reserve(used.iter().map(|outs| outs.count_ones() as usize).sum());
         for (switch, &outs) in used.iter().enumerate() {
             let switch = switch as u32;
             for out in (0..self.ports()).filter(|out| outs >> out & 1 == 1) {
