@@ -28,7 +28,7 @@ use super::frame::{ETHERNET_FLITS, Frame, FrameError};
 use super::header::{Address, Header, SEQNOS};
 use super::job::Job;
 use super::leaf::Leaf;
-use super::root::{Outbox, Root};
+use super::root::{Outbox, Root, RootRound};
 use super::soft::{Message, Soft};
 use super::station::{Happening, Log, Made, Merges, NO_TOKEN};
 use super::tables::{CHANNELS, DOWN, Tables, UP};
@@ -521,6 +521,31 @@ impl End {
     /// Processes that will do nothing more, and processes in all.
     pub fn processes(&self) -> (usize, usize) {
         (self.over as usize, self.roots.len() + self.leaves.len() + self.softs.len())
+    }
+
+    /// How far the processes of a job have come: changes with every round, attempt and result. `None` if all are over, or
+    /// there is none, or the end point is dead.
+    pub fn advanced(&self, job: u16, now: Cycle) -> Option<u64> {
+        if self.dead_from <= now {
+            return None;
+        }
+        let attempts = |rounds: &[RootRound]| rounds.iter().map(|round| 1 + u64::from(round.attempts)).sum::<u64>();
+        let roots = self.roots.iter().filter(|root| root.job().number == job && !root.is_over());
+        let leaves = self.leaves.iter().filter(|leaf| leaf.job().number == job && !leaf.is_over());
+        let softs = self.softs.iter().filter(|soft| soft.job().number == job && !soft.is_over());
+        let roots = roots.map(|root| attempts(root.rounds()));
+        let leaves = leaves.map(|leaf| 2 * leaf.results().len() as u64 + u64::from(leaf.seqno().is_some()));
+        let softs = softs.map(|soft| soft.results().len() as u64);
+        roots.chain(leaves).chain(softs).reduce(|sum, one| sum + one)
+    }
+
+    /// Whether a process of a job waits for a time that will come: its start, its compute time, a time-out.
+    pub fn expects(&self, job: u16, now: Cycle) -> bool {
+        let roots = self.roots.iter().filter(|root| root.job().number == job).map(|root| root.next_wake(now));
+        let leaves = self.leaves.iter().filter(|leaf| leaf.job().number == job).map(Leaf::next_wake);
+        let softs = self.softs.iter().filter(|soft| soft.job().number == job).map(Soft::next_wake);
+        let mut waits = roots.chain(leaves).chain(softs);
+        self.dead_from > now && waits.any(|wake| matches!(wake, Wake::At(cycle) if cycle > now))
     }
 }
 

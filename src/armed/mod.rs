@@ -58,7 +58,7 @@ pub use tables::{CHANNELS, DOWN, Discard, Entry, Tables, TablesCfg, UP, WORDS};
 
 pub use crate::fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
 use crate::fabric::{Block, Io, Network};
-use crate::kernel::Wake;
+use crate::kernel::{Cycle, Wake};
 use crate::probe::Scope;
 
 /// What stands in the wires of an armed system.
@@ -78,6 +78,15 @@ impl Wired {
         match self {
             Wired::Engine(engine) => Some(engine),
             _ => None,
+        }
+    }
+
+    /// Whether something here waits for a time that will come: a time-out of an engine, a frame that a fault delays.
+    pub fn expects(&self, now: Cycle) -> bool {
+        match self {
+            Wired::Engine(engine) => engine.last_deadline().is_some_and(|cycle| cycle > now),
+            Wired::Fault(link) => link.holds(now),
+            Wired::Adapter(_) => false,
         }
     }
 }

@@ -170,6 +170,11 @@ impl FaultyLink {
         &self.counts
     }
 
+    /// Whether a frame stands here because it is delayed, or sent again, until a later cycle.
+    pub fn holds(&self, now: Cycle) -> bool {
+        self.lanes.iter().any(|lane| matches!(lane.fate, Fate::Wait(until) if until > now))
+    }
+
     /// Decides about a frame whose head has come.
     fn decide(&mut self, now: Cycle, from: u16, flit: &Flit, view: &impl View) -> Fate {
         let alive = |fault: &&Fault| (fault.from..fault.until).contains(&now);

@@ -266,6 +266,11 @@ impl Ce {
         (self.alarm != Cycle::MAX).then_some(self.alarm)
     }
 
+    /// Whether a watchdog of a context runs.
+    pub fn expects(&self, cc_id: u16, now: Cycle) -> bool {
+        self.find(cc_id).and_then(|context| context.deadline).is_some_and(|cycle| cycle > now)
+    }
+
     /// Forgets the words of a context that wait for the reduction unit.
     fn drop_words(&mut self, slot: u16) {
         self.feeds.retain(|feed| feed.slot != slot);

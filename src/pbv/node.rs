@@ -311,6 +311,27 @@ impl Node {
         running.is_some_and(|running| running.state != PartState::Idle || running.command.is_some())
     }
 
+    /// How far it has come in a context: changes with every task, contribution and answer. `None` if it waits for nothing.
+    pub fn advanced(&self, cc_id: u16) -> Option<u64> {
+        let running = self.parts.iter().find(|running| running.part.cc_id == cc_id && self.waits(cc_id))?;
+        Some(4 * (u64::from(running.run) + running.outcomes.len() as u64) + running.state as u64)
+    }
+
+    /// Whether it waits in a context for a time that will come: for its task to end, here or in a context that blocks this
+    /// one, for its patience to end, or to send a frame.
+    pub fn expects(&self, cc_id: u16, now: Cycle) -> bool {
+        let is_at_work = |running: &Running| matches!(running.state, PartState::Working | PartState::Met);
+        let mut parts = self.parts.iter().filter(|of| of.part.cc_id == cc_id || of.part.blocks && is_at_work(of));
+        let task = |of: &Running| of.state == PartState::Working && of.until > now && of.until != Cycle::MAX;
+        let is_due = |lane: &VecDeque<(When, Packet)>| {
+            let front = lane.front();
+            front.is_some_and(|(when, packet)| {
+                packet.header.cc_id == cc_id && matches!(when, When::At(cycle) if *cycle > now)
+            })
+        };
+        parts.any(|of| task(of) || of.alarm.is_some_and(|cycle| cycle > now)) || self.scripts.iter().any(is_due)
+    }
+
     /// Whether all of a group have arrived in a run, and this node has gone on.
     fn has_arrived(&self, cc_id: u16, run: u32) -> bool {
         let running = self.parts.iter().find(|running| running.part.cc_id == cc_id);

@@ -361,6 +361,14 @@ impl Wired {
         }
     }
 
+    /// Whether something of a context waits here for a time that will come: a watchdog, a frame that a fault delays.
+    pub fn expects(&self, cc_id: u16, now: Cycle) -> bool {
+        match self {
+            Wired::Engine(engine) => engine.ce().expects(cc_id, now),
+            Wired::Fault(link) => link.holds(now),
+        }
+    }
+
     /// The link that misbehaves, if it is one.
     pub fn fault(&self) -> Option<&FaultyLink> {
         match self {

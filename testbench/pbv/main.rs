@@ -11,6 +11,7 @@ mod packets_on_the_command_line;
 mod reductions_are_exact;
 mod refusals_disturb_nobody;
 mod responses_are_handed_on;
+mod standing_collectives_are_found;
 mod support;
 mod table_1_of_the_source;
 mod tracking_loses_no_update;

@@ -10,12 +10,14 @@ use super::golden::{MergedAt, Reader, engines};
 use super::ladder::ladder;
 use super::result::{ArmedResult, Distinct, MergedShare, Outcomes, ReductionResult, RoundResult};
 use crate::arith::{Quad, ResultCode};
+use crate::armed::frame::FRAME_FLITS;
 use crate::armed::root::RootRound;
 use crate::armed::{End, Job, Root, RoundEnd, System, Wired};
 use crate::fabric::{Evaluation, Step};
 use crate::oracle;
 use crate::scenario::Loaded;
 use crate::scenario::result::{Check, Document, Outcome, ResultData};
+use crate::scenario::run::watchdog::{LOOK, Watchdog};
 use crate::scenario::run::{
     Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave, recording,
 };
@@ -28,9 +30,6 @@ const LISTED: usize = 16;
 const MOST_LISTED: usize = 1000;
 /// Different results that are listed.
 const MOST_DISTINCT: usize = 16;
-/// Steps between two looks at the clock on the wall.
-const LOOK: u32 = 1024;
-
 /// Makes every check that comes before the first cycle.
 ///
 /// # Errors
@@ -111,7 +110,10 @@ impl<'a> Run<'a> {
     // --------------------------------------------------------------------------------------------- the cycles
 
     fn drive(&mut self, options: &RunOptions<'_>) {
-        let limit = self.loaded.scenario.limits.max_cycles;
+        let limits = &self.loaded.scenario.limits;
+        let limit = limits.max_cycles;
+        let (jobs, plan) = (self.ready.reductions.len(), self.ready.system.plan());
+        let mut watchdog = Watchdog::of_frames(limits.watchdog_cycles, jobs, plan, FRAME_FLITS as u64);
         let stop = options.stop_cycle.unwrap_or(u64::MAX);
         let (mut look, mut looked) = (0, std::time::Instant::now());
         let (mut moves, mut moved) = (0, 0);
@@ -160,6 +162,14 @@ impl<'a> Run<'a> {
                 self.document.outcome = Outcome::Broken;
                 break;
             }
+            if self.ready.system.alive_until() == self.ready.system.now()
+                && watchdog.awake()
+                && let Some(stands) = self.standing(&mut watchdog)
+            {
+                self.document.outcome = Outcome::Deadlock;
+                self.stuck = Some(stands);
+                break;
+            }
             look += 1;
             if look == LOOK {
                 look = 0;
@@ -196,6 +206,33 @@ impl<'a> Run<'a> {
             let (over, all) = end.processes();
             over == all || end.dead_from <= now
         })
+    }
+
+    /// What is to be said of a reduction that stands although work is left and no time-out, compute time or delay is
+    /// pending (requirement K-WD-1). Frames of strangers go on meanwhile, and must not hide it.
+    fn standing(&self, watchdog: &mut Watchdog) -> Option<String> {
+        let system = &self.ready.system;
+        let now = system.now();
+        let mut found = None;
+        for (thing, laid) in self.ready.reductions.iter().enumerate() {
+            let job = laid.job.number;
+            let advanced = system.ends().iter().filter_map(|end| end.advanced(job, now)).reduce(|sum, one| sum + one);
+            let late = watchdog.look(thing, now, advanced.unwrap_or(0));
+            let expects = || {
+                system.ends().iter().any(|end| end.expects(job, now)) || system.bumps().iter().any(|at| at.expects(now))
+            };
+            if advanced.is_none() || expects() {
+                watchdog.excuse(thing, now);
+            } else if let Some(since) = late.filter(|_| found.is_none()) {
+                found = Some((since, thing));
+            }
+        }
+        let (since, thing) = found?;
+        let (name, open, autopsy) = (&self.armed.reductions[thing].name, self.open().join(", "), system.autopsy());
+        let text = format!(
+            "cycle {now}: {name} has come no further since cycle {since}, and no time-out is pending\n{autopsy}\nnot done: {open}"
+        );
+        Some(text.trim_end().into())
     }
 
     /// End points whose processes are not done.

@@ -22,6 +22,7 @@ use crate::scenario::armed::file::EffectFile;
 use crate::scenario::armed::result::Outcomes;
 use crate::scenario::names::Named;
 use crate::scenario::result::{Check, Document, Outcome, ResultData, hex};
+use crate::scenario::run::watchdog::{LOOK, Watchdog};
 use crate::scenario::run::{
     Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave, recording,
 };
@@ -32,8 +33,8 @@ use crate::scenario::why;
 const LISTED: usize = 16;
 /// Rounds that are listed at all.
 const MOST_LISTED: usize = 1000;
-/// Steps between two looks at the clock on the wall.
-const LOOK: u32 = 1024;
+/// Flits of the frame of a large result, 1056 bytes.
+const FRAME_FLITS: u64 = 132;
 
 /// Makes every check that comes before the first cycle.
 ///
@@ -112,7 +113,10 @@ impl<'a> Run<'a> {
     // --------------------------------------------------------------------------------------------- the cycles
 
     fn drive(&mut self, options: &RunOptions<'_>) {
-        let limit = self.loaded.scenario.limits.max_cycles;
+        let limits = &self.loaded.scenario.limits;
+        let limit = limits.max_cycles;
+        let (jobs, plan) = (self.pbv.collectives.len(), self.ready.system.plan());
+        let mut watchdog = Watchdog::of_frames(limits.watchdog_cycles, jobs, plan, FRAME_FLITS);
         let stop = options.stop_cycle.unwrap_or(u64::MAX);
         let (mut look, mut looked) = (0, std::time::Instant::now());
         loop {
@@ -154,6 +158,14 @@ impl<'a> Run<'a> {
                 self.document.outcome = Outcome::Broken;
                 break;
             }
+            if self.ready.system.alive_until() == self.ready.system.now()
+                && watchdog.awake()
+                && let Some(stands) = self.standing(&mut watchdog)
+            {
+                self.document.outcome = Outcome::Deadlock;
+                self.stuck = Some(stands);
+                break;
+            }
             look += 1;
             if look == LOOK {
                 look = 0;
@@ -190,6 +202,42 @@ impl<'a> Run<'a> {
 
     fn name(&self, device: u16) -> String {
         self.ready.names.get(&device).cloned().unwrap_or_else(|| format!("device {device:#06x}"))
+    }
+
+    /// What is to be said of a collective that stands although work is left and no watchdog, task, patience or delay of its
+    /// is pending (requirement K-WD-1). Others go on meanwhile, and must not hide it.
+    fn standing(&self, watchdog: &mut Watchdog) -> Option<String> {
+        let system = &self.ready.system;
+        let now = system.now();
+        let nodes = || {
+            let nodes = system.ends().iter().take(self.ready.devices.len());
+            nodes.filter(|node| !self.excused.contains(&node.device()))
+        };
+        // The groups of an inter-group barrier wait for each other.
+        let first = |of: &Collective| of.group.map(|group| group.first);
+        let together = |of: &Collective, other: &Collective| {
+            of.cc_id == other.cc_id || first(of).is_some() && first(of) == first(other)
+        };
+        let mut found = None;
+        for (thing, of) in self.pbv.collectives.iter().enumerate() {
+            let advanced = nodes().filter_map(|node| node.advanced(of.cc_id)).reduce(|sum, one| sum + one);
+            let late = watchdog.look(thing, now, advanced.unwrap_or(0));
+            let mut contexts = self.pbv.collectives.iter().filter(|other| together(of, other)).map(|other| other.cc_id);
+            let expects = contexts.any(|cc_id| {
+                nodes().any(|node| node.expects(cc_id, now)) || system.bumps().iter().any(|at| at.expects(cc_id, now))
+            });
+            if advanced.is_none() || expects {
+                watchdog.excuse(thing, now);
+            } else if let Some(since) = late.filter(|_| found.is_none()) {
+                found = Some((since, &of.name));
+            }
+        }
+        let (since, name) = found?;
+        let (open, autopsy) = (self.open().join(", "), system.autopsy());
+        let text = format!(
+            "cycle {now}: {name} has come no further since cycle {since}, and no time-out is pending\n{autopsy}\nnot done: {open}"
+        );
+        Some(text.trim_end().into())
     }
 
     /// End points that are not done, the first of them.

@@ -1,6 +1,7 @@
 //! The cycles of a run: until all is done, or the limit, the watchdog or the caller ends it.
 
 use super::traffic::MARGIN;
+use super::watchdog::{LOOK, Watchdog};
 use super::{Control, Progress, Run, RunOptions, State};
 use crate::fabric::Step;
 use crate::piuma::{Job, Store, System};
@@ -14,9 +15,6 @@ use crate::scenario::result::Outcome;
 /// Steps between two collections of what end points have measured.
 const COLLECT: u32 = 128;
 
-/// Cycles between two looks at the clock on the wall and the watchdog.
-const LOOK: u32 = 1024;
-
 /// Time between two looks at how far a run is, but for runs where a look takes long.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
@@ -25,7 +23,7 @@ impl Run<'_> {
     pub(super) fn drive(&mut self, options: &RunOptions<'_>) {
         let limits = &self.loaded.scenario.limits;
         let stop = options.stop_cycle.unwrap_or(u64::MAX);
-        let mut watchdog = Watchdog::new(limits.watchdog_cycles);
+        let mut watchdog = Watchdog::new(limits.watchdog_cycles, WATCHED);
         self.host_next = self.host_from(0);
         self.next_host();
         let mut look = 0;
@@ -97,7 +95,7 @@ impl Run<'_> {
             }
             if look == LOOK || self.ready.system.runs_in_windows() {
                 look = 0;
-                if let Some(since) = watchdog.look(&self.ready.system) {
+                if let Some(since) = standing(&mut watchdog, &self.ready.system) {
                     self.stuck(&format!(
                         "cycle {}: no end point has taken or sent a flit since cycle {since}",
                         self.ready.system.now()
@@ -314,34 +312,17 @@ impl Run<'_> {
     }
 }
 
-/// Sees when work stops although some is left (requirement K-WD-1).
-struct Watchdog {
-    patience: u64,
-    seen: [u64; 2],
-    /// Cycle in which set-routed and point-to-point flits were last served.
-    since: [u64; 2],
-}
+/// What a run watches: set-routed and point-to-point flits that end points and engines take and send.
+const WATCHED: usize = 2;
 
-impl Watchdog {
-    fn new(patience: u64) -> Watchdog {
-        Watchdog { patience, seen: [0; 2], since: [0; 2] }
+/// The cycle since which nothing was served, if that is too long ago and there are flits that want to be.
+fn standing(watchdog: &mut Watchdog, system: &System) -> Option<u64> {
+    let (now, [set, unicast]) = (system.now(), system.served());
+    watchdog.at(now);
+    let (set, unicast) = (watchdog.look(0, now, set), watchdog.look(1, now, unicast));
+    // Traffic that flows must not hide a collective that stands; whatever else there is may wait for collectives.
+    if let Some(since) = set.filter(|_| system.has_flits(true)) {
+        return Some(since);
     }
-
-    /// The cycle since which nothing was served, if that is too long ago and there are flits that want to be.
-    fn look(&mut self, system: &System) -> Option<u64> {
-        let (now, served) = (system.now(), system.served());
-        for ((served, seen), since) in served.into_iter().zip(&mut self.seen).zip(&mut self.since) {
-            if served != *seen {
-                (*seen, *since) = (served, now);
-            }
-        }
-        // Traffic that flows must not hide a collective that stands; whatever else there is may wait for collectives.
-        let late = |since: u64| self.patience > 0 && now.saturating_sub(since) > self.patience;
-        let [set, unicast] = self.since;
-        if late(set) && system.has_flits(true) {
-            return Some(set);
-        }
-        let last = set.max(unicast);
-        (late(last) && system.has_flits(false)).then_some(last)
-    }
+    set.zip(unicast).map(|(set, unicast)| set.max(unicast)).filter(|_| system.has_flits(false))
 }

@@ -6,6 +6,7 @@
 //! | `traffic` | traces that are fed, windows that are measured |
 //! | `results` | results of collectives, critical paths, checks |
 //! | `links` | what the links did |
+//! | `watchdog` | who stands although work is left, in every family |
 //! | `wave` | waveforms |
 
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ mod cycles;
 mod links;
 mod results;
 mod traffic;
+pub(super) mod watchdog;
 mod wave;
 
 pub(super) use links::link_report;

@@ -1,0 +1,121 @@
+//! The watchdog of every family (requirement K-WD-1): it sees when work stops although some is left.
+//!
+//! A run watches things: the two kinds of flits of a PIUMA system or a plain fabric, the reductions of an armed one, the
+//! collectives of a PBV one. Each has a count that only grows while something is done for it. What flows must not hide what
+//! stands, so each is looked at by itself.
+//!
+//! The families differ in who may stand for long: where processes have time-outs, compute times and retries, a thing that
+//! waits for a time that will come is excused until then; see [`Watchdog::excuse`].
+
+use crate::fabric::{NodeKind, Plan, PlanLink};
+use crate::kernel::Cycle;
+
+/// Steps of a run between two looks: a look asks every end point.
+pub(in crate::scenario) const LOOK: u32 = 1024;
+
+/// Sees when work stops although some is left.
+pub(in crate::scenario) struct Watchdog {
+    /// Time without progress after which a thing stands; 0 is never.
+    patience: u64,
+    /// The time that counts: cycles, or only those in which something was awake.
+    clock: u64,
+    things: Vec<Thing>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Thing {
+    done: u64,
+    /// Cycle in which the last progress was seen, and the clock then.
+    since: Cycle,
+    clock: u64,
+}
+
+impl Watchdog {
+    /// Watches so many things. With `patience` of 0 it never barks.
+    pub fn new(patience: u64, things: usize) -> Watchdog {
+        Watchdog { patience, clock: 0, things: vec![Thing::default(); things] }
+    }
+
+    /// Watches jobs of frames: they may also take what frames of so many flits need to cross the whole network and back, in
+    /// which nobody sees them.
+    pub fn of_frames(patience: u64, things: usize, plan: &Plan, flits: u64) -> Watchdog {
+        let hop = |link: &PlanLink| u64::from(link.latency) + flits * u64::from(link.cycles_per_flit);
+        let slowest = plan.links.iter().map(hop).max().unwrap_or(0);
+        let crossing = 2 * slowest * (plan.count(NodeKind::Switch) as u64 + 2);
+        Watchdog::new(if patience == 0 { 0 } else { patience + crossing }, things)
+    }
+
+    /// All cycles up to this one count.
+    pub fn at(&mut self, now: Cycle) {
+        self.clock = now;
+    }
+
+    /// A cycle counts in which something was awake; in others everybody waits for a time that will come. Returns whether it
+    /// is time for a look, in the same cycle whether idle cycles are skipped or not.
+    pub fn awake(&mut self) -> bool {
+        self.clock += 1;
+        self.patience > 0 && self.clock.is_multiple_of(u64::from(LOOK))
+    }
+
+    /// Notes how much has been done for a thing by now. Returns the cycle since which nothing was, if that is too long ago.
+    pub fn look(&mut self, thing: usize, now: Cycle, done: u64) -> Option<Cycle> {
+        if self.patience == 0 {
+            return None;
+        }
+        if self.things[thing].done != done {
+            self.things[thing] = Thing { done, since: now, clock: self.clock };
+        }
+        let thing = self.things[thing];
+        (self.clock - thing.clock > self.patience).then_some(thing.since)
+    }
+
+    /// A thing stands for a reason that will pass: it is given all its time again.
+    pub fn excuse(&mut self, thing: usize, now: Cycle) {
+        (self.things[thing].since, self.things[thing].clock) = (now, self.clock);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_flows_does_not_hide_what_stands() {
+        let mut dog = Watchdog::new(100, 2);
+        let mut look = |now: Cycle, first: u64, second: u64| {
+            dog.at(now);
+            (dog.look(0, now, first), dog.look(1, now, second))
+        };
+        for now in [50, 90, 100] {
+            assert_eq!(look(now, 7, now), (None, None));
+        }
+        assert_eq!(look(150, 7, 150), (None, None), "just as long as it may");
+        assert_eq!(look(151, 7, 150), (Some(50), None));
+        assert_eq!(look(152, 8, 150), (None, None), "it moved");
+    }
+
+    #[test]
+    fn who_waits_for_a_time_that_comes_is_excused() {
+        let mut dog = Watchdog::new(100, 1);
+        dog.at(101);
+        assert_eq!(dog.look(0, 101, 0), Some(0));
+        dog.excuse(0, 101);
+        dog.at(201);
+        assert_eq!(dog.look(0, 201, 0), None);
+        dog.at(202);
+        assert_eq!(dog.look(0, 202, 0), Some(101));
+    }
+
+    #[test]
+    fn only_cycles_count_in_which_something_is_awake() {
+        let mut dog = Watchdog::new(2000, 1);
+        let looks: Vec<u64> = (1..=3000).filter(|_| dog.awake()).collect();
+        assert_eq!(looks, [1024, 2048]);
+        assert_eq!(dog.look(0, 1 << 40, 0), Some(0));
+        assert_eq!(dog.look(0, 1 << 40, 1), None);
+        assert_eq!(dog.look(0, 1 << 50, 1), None, "a jump is no time");
+        let mut off = Watchdog::new(0, 1);
+        assert!((0..5000).all(|_| !off.awake()));
+        assert_eq!(off.look(0, 1 << 40, 0), None);
+    }
+}
