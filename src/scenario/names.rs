@@ -148,32 +148,125 @@ pub fn supports(op: Op, dtype: DType) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The name that a misspelt one most likely stands for.
+/// The name that a wrong one most likely stands for: the one that means the same, or one that is spelt like it. Better none
+/// than one that misleads.
 pub fn nearest<'a, S: AsRef<str> + ?Sized + 'a>(
     given: &str,
     candidates: impl IntoIterator<Item = &'a S>,
 ) -> Option<String> {
-    let fold = |s: &str| s.to_lowercase().replace(['_', '-', ' '], "");
-    let wanted = fold(given);
+    let wanted = folded(given);
     if wanted.is_empty() {
         return None;
     }
+    let candidates: Vec<&str> = candidates.into_iter().map(AsRef::as_ref).collect();
+    let called =
+        |name: &str| candidates.iter().find(|candidate| folded(candidate) == name).map(|name| (*name).to_owned());
+    if let Some(name) = called(&wanted) {
+        return Some(name);
+    }
+    let means = MEANINGS.iter().filter(|(_, words)| words.contains(&wanted.as_str()));
+    if let Some(name) = means.filter_map(|(name, _)| called(&folded(name))).next() {
+        return Some(name);
+    }
     candidates
-        .into_iter()
-        .map(|candidate| {
-            let candidate = candidate.as_ref();
-            let folded = fold(candidate);
-            let mut distance = strsim::damerau_levenshtein(&wanted, &folded);
-            // A cut-off or lengthened word is a likelier slip than its edit distance says.
-            if wanted.len() >= 3 && (folded.starts_with(&wanted) || wanted.starts_with(&folded)) {
-                distance = distance.min(1);
-            }
-            (distance, candidate)
-        })
-        .filter(|(distance, candidate)| *distance <= (given.len().max(candidate.len()) / 3).max(1))
+        .iter()
+        .filter_map(|candidate| Some((misspelt(&wanted, &folded(candidate))?, *candidate)))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate.to_owned())
 }
+
+/// A word without what people write in different ways.
+fn folded(word: &str) -> String {
+    word.trim().to_lowercase().replace(['_', '-', ' '], "")
+}
+
+/// How far a word is from another one that it may be a slip of; `None` if it is too far. A letter more or less in a short
+/// word makes another word, and slips seldom strike a first letter.
+fn misspelt(wanted: &str, name: &str) -> Option<usize> {
+    let (long, short) = (wanted.len().max(name.len()), wanted.len().min(name.len()));
+    // A cut-off or lengthened word is a likelier slip than its edit distance says.
+    if wanted.len() >= 3 && name.starts_with(wanted) || short >= 3 && wanted.starts_with(name) && long <= 2 * short {
+        return Some(1);
+    }
+    let distance = strsim::damerau_levenshtein(wanted, name);
+    let sorted = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let swapped = distance == 1 && sorted(wanted) == sorted(name);
+    let begins = wanted.chars().next() == name.chars().next();
+    let close = match long {
+        0..=3 => swapped,
+        4..=6 => distance == 1 && begins || swapped,
+        _ => distance == 1 || distance <= long / 3 && begins,
+    };
+    close.then_some(distance)
+}
+
+/// Words that people try, by the name that means the same here. A word may stand at several names: of those that are legal
+/// at its place the first is meant.
+const MEANINGS: &[(&str, &[&str])] = &[
+    // Operations.
+    ("sum", &["add", "plus", "total", "+", "addition", "summation", "accumulate"]),
+    ("flt-sum-near", &["add", "plus", "sum", "total", "+", "addition", "fadd"]),
+    ("prod", &["mul", "mult", "multiply", "times", "*", "product", "multiplication"]),
+    ("min", &["minimum", "least", "smallest", "lowest"]),
+    ("max", &["maximum", "most", "largest", "greatest", "highest"]),
+    ("and", &["&", "band", "bitand", "land", "bitwiseand", "logicaland"]),
+    ("or", &["|", "bor", "bitor", "lor", "bitwiseor", "logicalor"]),
+    ("xor", &["^", "bxor", "bitxor", "lxor", "eor", "exclusiveor"]),
+    // Kinds of collectives.
+    ("allreduce", &["reduceall", "reduction", "sum"]),
+    ("reduce", &["gather"]),
+    ("broadcast", &["bcast", "multicast", "mcast"]),
+    ("multicast", &["bcast", "broadcast", "mcast"]),
+    ("barrier", &["sync", "synchronize", "synchronise", "fence"]),
+    ("scan", &["prefix", "prefixsum", "prefixscan", "exscan"]),
+    // Types.
+    ("f64", &["double", "float64", "fp64", "real64", "float"]),
+    ("f32", &["single", "float32", "fp32", "real32"]),
+    ("f16", &["half", "float16", "fp16"]),
+    ("bf16", &["bfloat16", "bfloat", "brainfloat"]),
+    ("i64", &["int64", "long", "s64"]),
+    ("i32", &["int32", "int", "integer", "s32"]),
+    ("u64", &["uint64", "ulong"]),
+    ("u32", &["uint32", "uint", "unsigned"]),
+    ("fp8_e4m3", &["e4m3", "fp8", "float8"]),
+    ("fp8_e5m2", &["e5m2"]),
+    // Rounding.
+    ("nearest-even", &["rne", "nearest", "even", "roundtonearest"]),
+    ("toward-zero", &["rtz", "zero", "truncate", "chop"]),
+    ("up", &["rup", "rtp", "ceil", "ceiling", "towardpositive"]),
+    ("down", &["rdn", "rtn", "floor", "towardnegative"]),
+    // Topologies.
+    ("die", &["tile", "tiles", "chip", "socket"]),
+    ("nodes", &["node", "system", "cluster", "sockets"]),
+    ("mesh", &["grid", "array"]),
+    ("torus", &["ring", "cube"]),
+    ("hyperx", &["hypercube", "alltoall", "crossbar"]),
+    ("flattened-butterfly", &["flatfly", "fbfly", "butterfly"]),
+    ("fat-tree", &["clos", "leafspine", "karyntree"]),
+    ("file", &["graph", "custom", "anynet"]),
+    // Routers and traffic.
+    ("round-robin", &["rr", "fair"]),
+    ("matrix", &["lru", "leastrecentlyserved"]),
+    ("fixed", &["priority", "static"]),
+    ("dimension-order", &["dor", "xy", "deterministic"]),
+    ("minimal-random", &["minimal", "shortest", "oblivious"]),
+    ("adaptive", &["ugal", "minadaptive"]),
+    ("uniform", &["random", "uniformrandom"]),
+    ("bit-complement", &["bitcomp"]),
+    ("bit-reverse", &["bitrev"]),
+    ("neighbour", &["neighbor", "nearestneighbor", "nearestneighbour"]),
+    ("bernoulli", &["poisson", "random"]),
+    ("periodic", &["constant", "cbr", "deterministic"]),
+    ("bursty", &["onoff", "mmpp"]),
+    ("closed-loop", &["requestreply", "window"]),
+    ("unlimited", &["infinite", "infinity", "inf", "none", "ideal"]),
+    ("auto", &["automatic", "default"]),
+    ("fabric", &["noc", "plain", "router", "network"]),
+];
 
 /// Joins words for a sentence: `a`, `a or b`, `a, b or c`.
 pub fn one_of(words: impl IntoIterator<Item = impl fmt::Display>) -> String {
@@ -197,6 +290,72 @@ mod tests {
         assert_eq!(nearest("arbitre", keys).as_deref(), Some("arbiter"));
         assert_eq!(nearest("frequency", keys), None);
         assert_eq!(nearest("", keys), None);
+    }
+
+    #[test]
+    fn typical_wrong_words_get_the_right_hint_or_none() {
+        let ops: Vec<&str> = Op::names().collect();
+        let types: Vec<&str> = DType::names().collect();
+        let rounds: Vec<&str> = Round::names().collect();
+        let shapes =
+            ["die", "nodes", "mesh", "torus", "hyperx", "flattened-butterfly", "fat-tree", "dragonfly", "tree", "file"];
+        let kinds = ["allreduce", "reduce", "broadcast", "barrier", "scan"];
+        let table: [(&[&str], &str, Option<&str>); 46] = [
+            (&ops, "add", Some("sum")),
+            (&ops, "plus", Some("sum")),
+            (&ops, "SUM", Some("sum")),
+            (&ops, "summ", Some("sum")),
+            (&ops, "mul", Some("prod")),
+            (&ops, "product", Some("prod")),
+            (&ops, "maximum", Some("max")),
+            (&ops, "mxa", Some("max")),
+            (&ops, "bitwise-and", Some("and")),
+            (&ops, "order", None),
+            (&ops, "minimal", None),
+            (&ops, "avg", None),
+            (&ops, "mean", None),
+            (&ops, "sub", None),
+            (&ops, "div", None),
+            (&ops, "not", None),
+            (&ops, "any", None),
+            (&types, "double", Some("f64")),
+            (&types, "float32", Some("f32")),
+            (&types, "half", Some("f16")),
+            (&types, "int", Some("i32")),
+            (&types, "E4M3", Some("fp8_e4m3")),
+            (&types, "f128", None),
+            (&types, "i8", None),
+            (&rounds, "rne", Some("nearest-even")),
+            (&rounds, "truncate", Some("toward-zero")),
+            (&shapes, "tile", Some("die")),
+            (&shapes, "chip", Some("die")),
+            (&shapes, "node", Some("nodes")),
+            (&shapes, "grid", Some("mesh")),
+            (&shapes, "ring", Some("torus")),
+            (&shapes, "clos", Some("fat-tree")),
+            (&shapes, "fattree", Some("fat-tree")),
+            (&shapes, "dragon-fly", Some("dragonfly")),
+            (&shapes, "trus", Some("torus")),
+            (&shapes, "tre", Some("tree")),
+            (&shapes, "hypercube", Some("hyperx")),
+            (&shapes, "star", None),
+            (&shapes, "bus", None),
+            (&shapes, "line", None),
+            (&kinds, "all-reduce", Some("allreduce")),
+            (&kinds, "bcast", Some("broadcast")),
+            (&kinds, "prefix-sum", Some("scan")),
+            (&kinds, "tile", None),
+            (&kinds, "alltoall", None),
+            (&["sw1", "sw2"], "sw7", None),
+        ];
+        for (legal, given, meant) in table {
+            assert_eq!(nearest(given, legal.iter().copied()).as_deref(), meant, "{given} among {legal:?}");
+        }
+        for (name, words) in MEANINGS {
+            for word in *words {
+                assert_ne!(folded(word), folded(name));
+            }
+        }
     }
 
     #[test]
