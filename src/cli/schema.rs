@@ -10,6 +10,6 @@ use crate::scenario::schema;
 pub(super) struct Arguments {}
 
 pub(super) fn main(_: &Arguments) -> Exit {
-    print(&serde_json::to_string_pretty(schema::schema()).unwrap_or_default());
+    print(&serde_json::to_string_pretty(schema::of_files()).unwrap_or_default());
     Exit::Fine
 }

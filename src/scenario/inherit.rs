@@ -278,6 +278,19 @@ mod tests {
     }
 
     #[test]
+    fn registers_of_a_base_stay_where_they_are() {
+        let base =
+            format!("{}embedding = \"tree.toml\"\n", BASE.split("[[collective]]\nkind = \"barrier").next().unwrap());
+        let folder = folder(&[
+            ("a/base.toml", &base),
+            ("a/tree.toml", "[core0]\nrequest = { I7 = [10] }\n"),
+            ("b/top.toml", "extends = \"../a/base.toml\"\n"),
+        ]);
+        let loaded = super::super::load_file(&folder.path().join("b/top.toml"), &[]).unwrap_or_else(|p| panic!("{p}"));
+        assert!(matches!(loaded.scenario.collectives[0].tree, super::super::config::Tree::Registers(_)));
+    }
+
+    #[test]
     fn mistakes_point_into_the_file_they_are_in() {
         let folder = folder(&[
             ("typo.toml", "family = \"piuma\"\n[topology]\nkind = \"die\"\ntile = 3\n"),

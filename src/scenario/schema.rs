@@ -22,6 +22,62 @@ pub fn schema() -> &'static Json {
     })
 }
 
+/// The JSON Schema that editors use: that of a file as it is written, which may leave to the one it extends what
+/// [`schema`] asks for, and may change single elements of its arrays by their numbers.
+///
+/// The loader joins files first and checks the whole with [`schema`].
+pub fn of_files() -> &'static Json {
+    static SCHEMA: OnceLock<Json> = OnceLock::new();
+    SCHEMA.get_or_init(|| {
+        let mut whole = schema().clone();
+        let head = whole.as_object_mut().expect("a schema is a table");
+        let definitions = head.remove("$defs").unwrap_or_default();
+        let about: Vec<(String, Json)> =
+            ["$schema", "title"].iter().filter_map(|key| Some(((*key).to_owned(), head.remove(*key)?))).collect();
+        if let Some(properties) = head.get_mut("properties").and_then(Json::as_object_mut) {
+            properties.remove("extends");
+        }
+        let mut file = schema().clone();
+        let file_head = file.as_object_mut().expect("a schema is a table");
+        file_head.remove("$defs");
+        file_head.remove("$schema");
+        file_head.remove("title");
+        in_parts(&mut file);
+        let mut all = Map::from_iter(about);
+        all.extend(file.as_object().cloned().unwrap_or_default());
+        all.insert("if".into(), serde_json::json!({ "not": { "required": ["extends"] } }));
+        all.insert("then".into(), serde_json::json!({ "$ref": "#/$defs/Whole" }));
+        let mut definitions = definitions.as_object().cloned().unwrap_or_default();
+        definitions.insert("Whole".into(), whole);
+        all.insert("$defs".into(), definitions.into());
+        all.into()
+    })
+}
+
+/// Lets a table of a file that extends another one leave out keys, and an array be a table of its elements by their
+/// numbers. An array that is written as one takes the place of the inherited one, so its elements are whole.
+fn in_parts(schema: &mut Json) {
+    let Some(object) = schema.as_object_mut() else { return };
+    object.remove("required");
+    for inner in object.get_mut("properties").and_then(Json::as_object_mut).into_iter().flat_map(Map::values_mut) {
+        in_parts(inner);
+    }
+    for inner in object.get_mut("anyOf").and_then(Json::as_array_mut).into_iter().flatten() {
+        in_parts(inner);
+    }
+    if let Some(inner) = object.get_mut("additionalProperties") {
+        in_parts(inner);
+    }
+    if object.get("type").is_some_and(|kind| kind == "array") {
+        let mut element = object.get("items").cloned().unwrap_or_else(|| Json::Bool(true));
+        in_parts(&mut element);
+        object.insert("type".into(), serde_json::json!(["array", "object"]));
+        object.insert("patternProperties".into(), serde_json::json!({ "^[0-9]+$": element }));
+        object.insert("additionalProperties".into(), false.into());
+        object.insert("minProperties".into(), 1.into());
+    }
+}
+
 /// The JSON Schema of a topology file.
 pub fn topology_schema() -> &'static Json {
     static SCHEMA: OnceLock<Json> = OnceLock::new();

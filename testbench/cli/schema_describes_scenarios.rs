@@ -101,3 +101,156 @@ fn a_value_at_each_bound_is_read_and_one_beyond_is_not() {
         }
     }
 }
+
+/// A validator of its own, for the keywords that the schema uses; one that it does not know is an error.
+fn validate(root: &Json, schema: &Json, value: &Json, at: &str) -> Result<(), String> {
+    let fail = |what: &str| Err(format!("{at}: {what}"));
+    let Some(object) = schema.as_object() else {
+        return if *schema == Json::Bool(false) { fail("is not allowed") } else { Ok(()) };
+    };
+    let is = |kind: &Json| match kind.as_str().unwrap() {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        other => panic!("{other}"),
+    };
+    let any = |list: &Json| list.as_array().unwrap().iter().filter(|of| validate(root, of, value, at).is_ok()).count();
+    let properties = object.get("properties").and_then(Json::as_object);
+    let patterns = object.get("patternProperties").and_then(Json::as_object);
+    for (key, rule) in object {
+        let text = value.as_str();
+        let good = match key.as_str() {
+            "$schema" | "title" | "description" | "default" | "$defs" | "then" => true,
+            "type" => rule.as_array().map_or_else(|| is(rule), |list| list.iter().any(is)),
+            "$ref" => {
+                let to = root.pointer(rule.as_str().unwrap().trim_start_matches('#')).unwrap();
+                validate(root, to, value, at)?;
+                true
+            }
+            "anyOf" => any(rule) > 0,
+            "oneOf" => any(rule) == 1,
+            "not" => validate(root, rule, value, at).is_err(),
+            "if" => {
+                if validate(root, rule, value, at).is_ok() {
+                    validate(root, &object["then"], value, at)?;
+                }
+                true
+            }
+            "const" => value == rule,
+            "enum" => rule.as_array().unwrap().contains(value),
+            "minimum" => value.as_f64().is_none_or(|number| number >= rule.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()),
+            "minLength" => text.is_none_or(|text| text.chars().count() as u64 >= rule.as_u64().unwrap()),
+            "minItems" => value.as_array().is_none_or(|list| list.len() as u64 >= rule.as_u64().unwrap()),
+            "maxItems" => value.as_array().is_none_or(|list| list.len() as u64 <= rule.as_u64().unwrap()),
+            "minProperties" => value.as_object().is_none_or(|of| of.len() as u64 >= rule.as_u64().unwrap()),
+            "required" => value
+                .as_object()
+                .is_none_or(|of| rule.as_array().unwrap().iter().all(|key| of.contains_key(key.as_str().unwrap()))),
+            "items" => {
+                for (number, item) in value.as_array().into_iter().flatten().enumerate() {
+                    validate(root, rule, item, &format!("{at}[{number}]"))?;
+                }
+                true
+            }
+            "properties" => {
+                for (key, inner) in value.as_object().into_iter().flatten() {
+                    if let Some(rule) = rule.get(key) {
+                        validate(root, rule, inner, &format!("{at}.{key}"))?;
+                    }
+                }
+                true
+            }
+            "patternProperties" | "additionalProperties" => {
+                for (key, inner) in value.as_object().into_iter().flatten() {
+                    let number = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_digit());
+                    let pattern = patterns.filter(|_| number).map(|of| {
+                        assert!(of.len() == 1 && of.contains_key("^[0-9]+$"), "{of:?}");
+                        &of["^[0-9]+$"]
+                    });
+                    let known = properties.is_some_and(|of| of.contains_key(key));
+                    let rule = if known { None } else { pattern.or(object.get("additionalProperties")) };
+                    if let Some(rule) = rule {
+                        validate(root, rule, inner, &format!("{at}.{key}"))?;
+                    }
+                }
+                true
+            }
+            other => panic!("the validator does not know {other}"),
+        };
+        if !good {
+            return fail(&format!("{value} breaks {key}: {rule}"));
+        }
+    }
+    Ok(())
+}
+
+fn read(text: &str) -> Json {
+    serde_json::to_value(text.parse::<toml::Table>().unwrap()).unwrap()
+}
+
+#[test]
+fn every_shipped_scenario_validates() {
+    let schema = schema();
+    for (path, text) in watershed::scenario::shipped::SHIPPED {
+        validate(&schema, &schema, &read(text), path).unwrap();
+    }
+    for (arguments, folder) in [(["sweep", "--schema"], "sweeps"), (["study", "--schema"], "studies")] {
+        let arguments = if folder == "studies" { vec!["study", "--schema"] } else { arguments.to_vec() };
+        let output = watershed(arguments);
+        let Ok(schema) = serde_json::from_str::<Json>(&output.stdout) else { panic!("{}", output.stderr) };
+        for file in crate::support::files(&format!("testbench/{folder}"), "toml") {
+            let text = std::fs::read_to_string(&file).unwrap();
+            validate(&schema, &schema, &read(&text), &file.display().to_string()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn files_that_extend_others_may_leave_out_keys_and_change_elements() {
+    let schema = schema();
+    let of = |text: &str| validate(&schema, &schema, &read(text), "");
+    let base = "extends = \"allreduce-die\"\n";
+    for good in [
+        "",
+        "collective.0.elements = 64\n",
+        "topology.tiles = 5\n",
+        "[collective.0]\nelements = 3\n[collective.0.data]\nrandom = \"bits\"\n",
+        "collective.0.registers.core0.request.I7 = [10]\n",
+        "armed.reduction.0.late.0.cycles = 5\n",
+        "[[collective]]\nkind = \"barrier\"\n",
+        "traffic.0.hotspots.0.share = 0.5\n",
+        "link.latency_ns = 1\n",
+    ] {
+        of(&format!("{base}{good}")).unwrap();
+        // The loader takes what the schema takes, as far as the base has it.
+        if !good.starts_with("armed") && !good.starts_with("traffic") {
+            let loaded = crate::support::load(&format!("{base}{good}"), &[]);
+            let keys = |error: String| {
+                ["unknown key", "is missing", "is a table", "out of range"].iter().any(|of| error.contains(of))
+            };
+            assert!(!loaded.err().is_some_and(keys), "{good}");
+        }
+    }
+    for bad in [
+        "collective.0.elemnts = 64\n",
+        "collective.first.elements = 64\n",
+        "collective.0.elements = -1\n",
+        "[[collective]]\nelements = 3\n",
+        "colective.0.elements = 3\n",
+        "switch.ceng.stages = 7\n",
+    ] {
+        assert!(of(&format!("{base}{bad}")).is_err(), "{bad}");
+        assert!(crate::support::load(&format!("{base}{bad}"), &[]).is_err(), "{bad}");
+    }
+    // A file that extends nothing is whole.
+    let whole = "family = \"piuma\"\n[topology]\nkind = \"die\"\n";
+    of(whole).unwrap();
+    for bad in ["collective.0.elements = 64\n", "[[collective]]\nelements = 3\n"] {
+        assert!(of(&format!("{whole}{bad}").replace("[topology]\nkind", "topology.kind")).is_err(), "{bad}");
+    }
+    assert!(of("family = \"piuma\"\n").is_err() && of("[topology]\nkind = \"die\"\n").is_err());
+}
