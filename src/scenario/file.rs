@@ -511,7 +511,8 @@ pub struct LinkFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 16_384))]
     pub node_latency_cycles: Option<u64>,
-    /// Payload bits of a flit.
+    /// Payload bits of a flit: 64, a word, wherever words are reduced or framed. A plain fabric without hosts counts its
+    /// traffic in flits: there it says how much one carries and how wide buffers are, and changes no cycle.
     #[schemars(range(min = 8, max = 4096))]
     pub flit_bits: u32,
     /// Cycles a flit occupies the link: more than 1 is a link narrower than a flit.
@@ -600,7 +601,9 @@ pub struct LimitsFile {
     /// A run that is not done by then ends with a failed check.
     #[schemars(range(min = 1, max = 9_007_199_254_740_992_i64))]
     pub max_cycles: u64,
-    /// Cycles without any progress after which the run is a deadlock; 0 turns the watchdog off.
+    /// Cycles without any progress after which the run is a deadlock; 0 turns the watchdog off. armed, pbv: of a reduction or
+    /// collective that waits for no time-out, task or delay, in cycles in which something is awake; it also has the time
+    /// that a frame takes to cross the network.
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
     pub watchdog_cycles: u64,
 }

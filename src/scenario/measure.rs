@@ -330,6 +330,9 @@ impl Measurement {
         if missing > 0 {
             return (true, format!("{missing} of {created} packets of the window had not arrived in time"));
         }
+        if created == 0 {
+            return (false, "no packet was created in the window".into());
+        }
         let share = if offered > 0.0 { accepted / offered } else { 1.0 };
         let percent = share * 100.0;
         if share < STABLE {

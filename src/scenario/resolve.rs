@@ -66,6 +66,8 @@ impl Resolver<'_> {
         self.foreign_link_keys(file);
         let memory = self.memory(file);
         self.family(file);
+        self.flit(file);
+        self.starts(file);
         // Names and numbers of everything below hang on the shape: without one there is nothing more to say.
         let topology = self.topology(file, &link)?;
         let routing = self.routing(file, &topology.shape);
@@ -327,6 +329,7 @@ impl Resolver<'_> {
                     "switch.ceng",
                     "switch.collective_ids",
                     "memory",
+                    "checks.claims",
                     "traffic",
                     "core",
                     "multicast",
@@ -344,7 +347,11 @@ impl Resolver<'_> {
                     "switch.collective_ids",
                     "switch.point_to_point_vcs",
                     "switch.point_to_point_buffer_flits",
+                    "switch.router.switch_allocator",
+                    "switch.router.allocator_iterations",
+                    "switch.router.input_speedup",
                     "memory",
+                    "checks.claims",
                     "traffic",
                     "armed",
                     "core",
@@ -359,6 +366,67 @@ impl Resolver<'_> {
         for key in keys {
             if self.source.has(key) {
                 self.report(Problem::at_key(*key, format!("`{key}` means nothing {place}")).help(help));
+            }
+        }
+        let computes = !file.collective.is_empty() || !file.host.is_empty() || !file.program.is_empty();
+        if matches!(file.family, Family::Piuma | Family::Fabric) && !computes {
+            for (key, what) in [
+                ("memory", "packets of traffic come from no memory"),
+                ("checks.oracle", "traffic has no results to compare"),
+                ("checks.claims", "there are no collectives to take turns"),
+            ] {
+                if self.source.has(key) {
+                    let problem = Problem::at_key(key, format!("`{key}` means nothing here: {what}"));
+                    self.report(problem.help("it is for collectives, programs and hosts"));
+                }
+            }
+        }
+    }
+
+    /// A flit is a word of 64 bits wherever words are reduced or framed: its width is no knob until widths cost time.
+    fn flit(&mut self, file: &ScenarioFile) {
+        let bits = file.link.flit_bits;
+        let (who, abstract_flits) = match file.family {
+            Family::Piuma => ("the piuma family", false),
+            Family::Armed => ("the armed family", false),
+            Family::Pbv => ("the pbv family", false),
+            Family::Fabric => ("a host", file.host.is_empty()),
+        };
+        if bits != WORD_BITS && !abstract_flits {
+            self.report(
+                Problem::at("link.flit_bits", format!("a flit of {who} carries a word of 64 bits, not {bits}"))
+                    .expected("64")
+                    .help("a link that is narrower than a flit has `link.cycles_per_flit` of more than 1"),
+            );
+        }
+    }
+
+    /// Whoever starts when the run has been given up never starts.
+    fn starts(&mut self, file: &ScenarioFile) {
+        let at = |list: &str, index: usize| format!("{list}[{index}].start_cycle");
+        let mut starts: Vec<(String, u64)> = Vec::new();
+        starts.extend(file.collective.iter().enumerate().map(|(index, of)| (at("collective", index), of.start_cycle)));
+        starts.extend(file.program.iter().enumerate().map(|(index, of)| (at("program", index), of.start_cycle)));
+        starts.extend(file.host.iter().enumerate().map(|(index, of)| (at("host", index), of.start_cycle)));
+        starts.extend(file.traffic.iter().enumerate().map(|(index, of)| (at("traffic", index), of.start_cycle)));
+        let reductions = file.armed.iter().flat_map(|armed| &armed.reduction).enumerate();
+        starts.extend(reductions.map(|(index, of)| (at("armed.reduction", index), of.start_cycle)));
+        if let Some(pbv) = &file.pbv {
+            let fixed = |start: AutoOr| u64::from(start.or(0));
+            let collectives = pbv.collective.iter().enumerate();
+            starts.extend(collectives.map(|(index, of)| (at("pbv.collective", index), fixed(of.start_cycle))));
+            starts.push(("pbv.setup.initialise_cycle".into(), fixed(pbv.setup.initialise_cycle)));
+            let asked = pbv.congestion.iter().enumerate();
+            starts.extend(asked.map(|(index, of)| (format!("pbv.congestion[{index}].cycle"), of.cycle)));
+        }
+        let most = file.limits.max_cycles;
+        for (path, start) in starts {
+            if start >= most {
+                self.report(
+                    Problem::at(path, format!("cycle {start} never comes: the run is given up in cycle {most}"))
+                        .expected(format!("a cycle below {most}"))
+                        .help("`limits.max_cycles` says when a run is given up"),
+                );
             }
         }
     }
@@ -1358,6 +1426,37 @@ impl Resolver<'_> {
                     .expected("`[[traffic]]` beside `[measure]`"),
             );
         }
+        let (from, to) = (measure.warmup_cycles, measure.warmup_cycles.saturating_add(measure.measure_cycles));
+        let window = || format!("the window, cycles {from} to {to}");
+        if to > file.limits.max_cycles {
+            let most = file.limits.max_cycles;
+            self.report(
+                Problem::at(
+                    "measure.measure_cycles",
+                    format!("{}, outlives the run, which is given up in cycle {most}", window()),
+                )
+                .expected("warm-up and window within `limits.max_cycles`"),
+            );
+        }
+        // A traffic that begins or stops within the window may be meant so; a window that no traffic fills measures nothing.
+        let begins = |of: &Traffic| of.start_cycle <= from;
+        let lasts = |of: &Traffic| of.stop_cycle.is_none_or(|stop| stop >= to);
+        if !traffic.is_empty() && !traffic.iter().any(|of| begins(of) && lasts(of)) {
+            let wrong = traffic.iter().position(lasts).map_or((0, "stop_cycle"), |index| (index, "start_cycle"));
+            let (path, of) = (format!("traffic[{}].{}", wrong.0, wrong.1), &traffic[wrong.0]);
+            let problem = match of.stop_cycle.filter(|_| wrong.1 == "stop_cycle") {
+                Some(stop) => {
+                    let message = format!("the traffic stops in cycle {stop} and does not fill {}", window());
+                    Problem::at(path, message).expected(format!("{to} or more, or no `stop_cycle`"))
+                }
+                None => {
+                    let message =
+                        format!("the traffic starts in cycle {} and does not fill {}", of.start_cycle, window());
+                    Problem::at(path, message).expected(format!("up to {from}, the end of the warm-up"))
+                }
+            };
+            self.report(problem.related("measure", "the window"));
+        }
         if measure.precision.is_some() && measure.max_measure_cycles < measure.measure_cycles {
             self.report(
                 Problem::at("measure.max_measure_cycles", "the longest window is shorter than the first one")
@@ -1645,6 +1744,9 @@ enum Default {
 
 /// Cycles of one link or memory, at most.
 const MAX_LATENCY: u64 = 1 << 14;
+
+/// Bits of a word, and of a flit that carries one.
+const WORD_BITS: u32 = 64;
 
 /// Ports of a switch without its engine, at most: a set of ports is one word, and the engine takes one bit.
 const MOST_PORTS: u32 = 63;

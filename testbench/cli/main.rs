@@ -13,6 +13,7 @@ mod input_never_panics;
 mod inputs_are_not_written_over;
 mod jobs_are_compared;
 mod jobs_have_one_time;
+mod knobs_act_or_are_refused;
 mod latency_is_told;
 mod long_runs_can_be_stopped;
 mod overrides_reach_every_value;

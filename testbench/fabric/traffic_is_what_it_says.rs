@@ -253,6 +253,42 @@ fn asking_memory_ahead_of_time_changes_nothing() {
 }
 
 #[test]
+fn a_window_that_no_traffic_fills_is_refused() {
+    let refused = |traffic: &str, measure: &str| {
+        let traffic = format!("pattern = 'uniform'\nrate = 0.2\n{traffic}\n[measure]\n{measure}\n");
+        load_text("x", &text(&traffic), Path::new("."), "x", &[]).err().map(|problems| problems.to_string())
+    };
+    let window = "warmup_cycles = 500\nmeasure_cycles = 4000";
+    let error = refused("stop_cycle = 4499", window).unwrap();
+    let message = "the traffic stops in cycle 4499 and does not fill the window, cycles 500 to 4500";
+    assert!(error.contains(message) && error.contains("4500 or more"), "{error}");
+    assert_eq!(refused("stop_cycle = 4500", window), None);
+    let error = refused("start_cycle = 501", window).unwrap();
+    assert!(error.contains("the traffic starts in cycle 501 and does not fill"), "{error}");
+    assert_eq!(refused("start_cycle = 500", window), None);
+    let error = refused("", "measure_cycles = 20_000_000").unwrap();
+    assert!(error.contains("outlives the run, which is given up in cycle 10000000"), "{error}");
+    // One traffic that goes on fills it for all.
+    let other = "stop_cycle = 600\n[[traffic]]\npattern = 'uniform'\nrate = 0.1";
+    assert_eq!(refused(other, window), None);
+}
+
+#[test]
+fn a_window_that_is_filled_in_part_is_said() {
+    let verdict = |traffic: &str| document(&format!("{traffic}\n{WINDOW}")).measure.unwrap().verdict;
+    let whole = "all packets of the window arrived, and what was offered was accepted";
+    let one = "pattern = 'uniform'\nrate = 0.2";
+    assert_eq!(verdict(one), whole);
+    let stops = format!("name = 'a'\n{one}\nstop_cycle = 600\n[[traffic]]\nname = 'b'\n{one}\nstart_cycle = 900");
+    let all = format!("{stops}\n[[traffic]]\n{one}");
+    let parts = "; a stopped in cycle 600, so that the window is not filled; b began in cycle 900, so that the window is not filled";
+    assert_eq!(verdict(&all), format!("{whole}{parts}"));
+    let trace = verdict("name = 'short'\npattern = 'trace'\nfile = 'traces/packets-4x4.txt'");
+    let nothing = "no packet was created in the window; short stopped in cycle ";
+    assert!(trace.starts_with(nothing) && trace.ends_with("the window is not filled"), "{trace}");
+}
+
+#[test]
 fn checks_off_change_no_number() {
     let traffic = format!("pattern = 'uniform'\nrate = 0.3\npacket_flits = 3\n{WINDOW}");
     let with = document(&traffic);

@@ -59,7 +59,8 @@ pub struct EngineFile {
     /// Contexts an engine stores; one more is refused.
     #[schemars(range(min = 1, max = 4095))]
     pub contexts: u32,
-    /// What happens to messages for one context that follow each other in the tracking pipeline.
+    /// What happens to messages for one context that follow each other in the tracking pipeline. Frames bring them four
+    /// cycles apart or more, so that neither choice costs a cycle there.
     pub hazard: HazardFile,
     /// Clock stages of the arithmetic. Never changes bits.
     #[schemars(range(min = 1, max = 6))]

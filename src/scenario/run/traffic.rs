@@ -39,6 +39,8 @@ struct Trace {
     classes: usize,
     reader: trace::Reader,
     next: Option<trace::Record>,
+    /// Cycle of the last packet that was read.
+    last: u64,
     /// Number of the source among those of each end point.
     sources: Vec<usize>,
 }
@@ -84,6 +86,7 @@ impl Run<'_> {
                     let source = trace.sources[record.src as usize];
                     traffic.feed(source, record.cycle, record.dst, record.flits, class as u16, lane);
                 }
+                trace.last = record.cycle;
                 match trace.reader.record() {
                     Ok(next) => trace.next = next,
                     Err(wrong) => {
@@ -245,6 +248,21 @@ impl Run<'_> {
         }
     }
 
+    /// Which traffic began or stopped within the window.
+    fn unfilled(&self) -> Vec<String> {
+        let (from, to) = (self.measurement.from, self.measurement.to);
+        let ended = |index: usize| self.feed.traces.iter().find(|trace| trace.traffic == index && trace.next.is_none());
+        let list = self.loaded.scenario.traffic.iter().enumerate();
+        list.filter_map(|(index, of)| {
+            let stop = of.stop_cycle.or(ended(index).map(|trace| trace.last + 1)).filter(|stop| *stop < to);
+            match stop {
+                Some(stop) => Some(format!("{} stopped in cycle {stop}", of.name)),
+                None => (of.start_cycle > from).then(|| format!("{} began in cycle {}", of.name, of.start_cycle)),
+            }
+        })
+        .collect()
+    }
+
     /// What the network did in the window.
     pub(super) fn measured(&self, from: &Snapshot, to: &Snapshot) -> MeasureResult {
         let cycles = (self.measurement.to - self.measurement.from) as f64;
@@ -264,7 +282,10 @@ impl Run<'_> {
             .filter_map(|(between, (to, from))| between.then_some(to.unicast - from.unicast))
             .sum();
         let entered = to.entered - from.entered;
-        let (saturated, verdict) = self.measurement.verdict(self.created_in_window(), offered, accepted_mean);
+        let (saturated, mut verdict) = self.measurement.verdict(self.created_in_window(), offered, accepted_mean);
+        for part in self.unfilled() {
+            verdict = format!("{verdict}; {part}, so that the window is not filled");
+        }
         MeasureResult {
             from_cycle: self.measurement.from,
             to_cycle: self.measurement.to,
@@ -303,6 +324,7 @@ impl Feed {
                 classes: extra.map_or(index, |first| first - 1),
                 reader,
                 next,
+                last: 0,
                 sources: ready.system.ends().iter().take(ends as usize).map(|end| fed(end).unwrap_or(0)).collect(),
             });
         }

@@ -1,0 +1,331 @@
+//! A knob acts or is refused: every key of the schema, for every family, changes something that a run or `cost` says, or is
+//! refused wherever it is tried. What it takes to see a knob act, and which keys may do nothing, is in `testbench/knobs.toml`.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+use watershed::scenario::run::{RunOptions, run};
+use watershed::scenario::{Loaded, cost, load_text, schema, shipped};
+
+use crate::support::{load, root, watershed};
+
+/// The table of kinds, settings and exceptions.
+fn table() -> toml::Table {
+    std::fs::read_to_string(root().join("testbench/knobs.toml")).unwrap().parse().unwrap()
+}
+
+fn texts(value: &toml::Value) -> Vec<String> {
+    value.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+}
+
+/// A shipped scenario with settings.
+fn shipped(name: &str, sets: &[String]) -> Result<Loaded, String> {
+    let (path, text) = shipped::find(name).unwrap_or_else(|| panic!("{name} is not shipped"));
+    let base = root().join(path);
+    let loaded = load_text(path, text, base.parent().unwrap(), name, sets);
+    loaded.map_err(|problems| problems.to_string())
+}
+
+/// What a run and `cost` say, but for what only repeats the scenario, and the configuration.
+fn said(name: &str, sets: &[String]) -> Result<(String, String), String> {
+    let loaded = shipped(name, sets)?;
+    let options = RunOptions { all_links: true, ..RunOptions::default() };
+    let result = run(&loaded, &options).map_err(|error| error.to_string())?;
+    let mut document = serde_json::to_value(&result.document).unwrap();
+    let config = document["config"].to_string();
+    for key in ["config", "stamp", "scenario"] {
+        document.as_object_mut().unwrap().remove(key);
+    }
+    let cost = cost::cost(&loaded).map_err(|problems| problems.to_string())?;
+    Ok((format!("{document}\n{}", serde_json::to_value(&cost).unwrap()), config))
+}
+
+fn resolve<'a>(root: &'a Json, schema: &'a Json) -> &'a Json {
+    match schema["$ref"].as_str() {
+        Some(reference) => root.pointer(reference.trim_start_matches('#')).unwrap(),
+        None => schema,
+    }
+}
+
+/// Choices of a schema.
+fn choices<'a>(root: &'a Json, schema: &'a Json) -> Vec<&'a Json> {
+    let schema = resolve(root, schema);
+    match schema["anyOf"].as_array() {
+        Some(list) => list.iter().map(|choice| resolve(root, choice)).collect(),
+        None => vec![schema],
+    }
+}
+
+/// Every key that has a value of its own, with its schema; elements of lists are the first ones.
+fn leaves<'a>(root: &'a Json, schema: &'a Json, path: &str, found: &mut BTreeMap<String, &'a Json>) {
+    let choices = choices(root, schema);
+    let mut inner = false;
+    for choice in &choices {
+        for (key, of) in choice["properties"].as_object().into_iter().flatten() {
+            inner = true;
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            leaves(root, of, &path, found);
+        }
+        if resolve(root, &choice["items"])["properties"].is_object() {
+            inner = true;
+            leaves(root, &choice["items"], &format!("{path}.0"), found);
+        }
+    }
+    if !inner || choices.len() > 1 {
+        found.insert(path.to_owned(), schema);
+    }
+}
+
+fn words(schema: &Json) -> Vec<String> {
+    let list = schema["enum"].as_array().cloned().unwrap_or_default();
+    let consts = schema["oneOf"].as_array().into_iter().flatten().map(|choice| choice["const"].clone());
+    let own = std::iter::once(schema["const"].clone());
+    list.into_iter().chain(consts).chain(own).filter(Json::is_string).map(|word| word.to_string()).collect()
+}
+
+/// Values to try.
+fn candidates(root: &Json, schema: &Json) -> Vec<String> {
+    let mut list = Vec::new();
+    for choice in choices(root, schema) {
+        let number = |key: &str| choice[key].as_f64();
+        let fits = |value: &f64| {
+            number("minimum").is_none_or(|low| *value >= low) && number("maximum").is_none_or(|high| *value <= high)
+        };
+        let words = words(choice);
+        if !words.is_empty() {
+            list.extend(words);
+            continue;
+        }
+        let fixed: &[&str] = match choice["type"].as_str() {
+            Some("boolean") => &["true", "false"],
+            Some("string") => &["\"all\"", "\"other\""],
+            Some("array") => &["[1]", "[2]", "[0, 1]", "[[1, 2]]", "[]", "[\"core1\"]"],
+            Some("object") => &["{ random_max = 5 }", "{}"],
+            Some("integer") => {
+                let low = number("minimum").unwrap_or(0.0);
+                let tried = [low, low + 1.0, 2.0, 3.0, 7.0, 16.0, 40.0, 400.0, 5000.0];
+                list.extend(tried.iter().filter(|value| fits(value)).map(|value| format!("{value}")));
+                &[]
+            }
+            Some("number") => {
+                let low = number("minimum").unwrap_or(0.0);
+                let tried = [low, 0.25, 0.5, 3.0, 9.0, 500.0];
+                list.extend(tried.iter().filter(|value| fits(value)).map(|value| format!("{value:?}")));
+                &[]
+            }
+            _ => &[],
+        };
+        list.extend(fixed.iter().map(ToString::to_string));
+    }
+    list
+}
+
+/// What became of a key.
+#[derive(PartialEq)]
+enum Found {
+    Acts,
+    Refused,
+    /// Nothing changes, not even the configuration: perhaps the value is what it was.
+    Same,
+    Nothing,
+}
+
+struct Kind {
+    bases: Vec<(String, Vec<String>)>,
+    /// Settings under which a key shows: key, scenario, settings, values.
+    show: Vec<(String, String, Vec<String>, Vec<String>)>,
+    said: RefCell<BTreeMap<(String, Vec<String>), (String, String)>>,
+}
+
+impl Kind {
+    fn of(table: &toml::Table, name: &str) -> Kind {
+        let bases = table["kinds"][name].as_array().unwrap().iter().map(texts);
+        let show = table.get("show").and_then(toml::Value::as_array).into_iter().flatten();
+        let show = show.filter(|of| of["kind"].as_str() == Some(name)).map(|of| {
+            let text = |key: &str| of[key].as_str().unwrap().to_owned();
+            let list = |key: &str| of.get(key).map(texts).unwrap_or_default();
+            (text("key"), text("on"), list("with"), list("values"))
+        });
+        Kind {
+            bases: bases.map(|mut base| (base.remove(0), base)).collect(),
+            show: show.collect(),
+            said: RefCell::default(),
+        }
+    }
+
+    fn base(&self, name: &str, sets: &[String]) -> (String, String) {
+        let key = (name.to_owned(), sets.to_vec());
+        if let Some(text) = self.said.borrow().get(&key) {
+            return text.clone();
+        }
+        let text = said(name, sets).unwrap_or_else(|error| panic!("{name} {sets:?}: {error}"));
+        self.said.borrow_mut().insert(key, text.clone());
+        text
+    }
+
+    fn acts(&self, name: &str, sets: &[String], key: &str, value: &str) -> Found {
+        let mut with = sets.to_vec();
+        with.push(format!("{key}={value}"));
+        match said(name, &with) {
+            Err(error) => {
+                assert!(error.contains("error: "), "{error}");
+                Found::Refused
+            }
+            Ok(found) => {
+                let base = self.base(name, sets);
+                match found {
+                    _ if found == base => Found::Same,
+                    (text, _) if text == base.0 => Found::Nothing,
+                    _ => Found::Acts,
+                }
+            }
+        }
+    }
+
+    fn find(&self, root: &Json, key: &str, schema: &Json) -> Found {
+        let shown: Vec<_> = self.show.iter().filter(|(of, ..)| of == key).collect();
+        for (_, on, with, values) in &shown {
+            let own = self.bases.iter().find(|(name, _)| name == on).map(|(_, sets)| sets.clone()).unwrap_or_default();
+            let sets: Vec<String> = own.into_iter().chain(with.iter().cloned()).collect();
+            if values.iter().any(|value| self.acts(on, &sets, key, value) == Found::Acts) {
+                return Found::Acts;
+            }
+        }
+        if !shown.is_empty() {
+            return Found::Nothing;
+        }
+        let values = candidates(root, schema);
+        let mut found = Found::Refused;
+        for (name, sets) in &self.bases {
+            let mut same = 0;
+            for value in &values {
+                match self.acts(name, sets, key, value) {
+                    Found::Acts => return Found::Acts,
+                    Found::Nothing => found = Found::Nothing,
+                    Found::Same => same += 1,
+                    Found::Refused => {}
+                }
+            }
+            // One value may be the one that was there; of two one is another.
+            if same > 1 {
+                found = Found::Nothing;
+            }
+        }
+        found
+    }
+}
+
+fn every_key(kind: &str) {
+    let table = table();
+    let schema = schema::schema();
+    let mut keys = BTreeMap::new();
+    leaves(schema, schema, "", &mut keys);
+    assert!(keys.len() > 250, "{}", keys.len());
+    let quiet: Vec<(&str, Option<Vec<String>>)> = (table["quiet"].as_array().unwrap().iter())
+        .map(|of| {
+            assert!(of["why"].as_str().unwrap().len() > 10);
+            (of["key"].as_str().unwrap(), of.get("kinds").map(texts))
+        })
+        .collect();
+    for (key, _) in &quiet {
+        assert!(keys.contains_key(*key), "testbench/knobs.toml: there is no key {key}");
+    }
+    let may = |key: &str| {
+        quiet
+            .iter()
+            .any(|(of, kinds)| *of == key && kinds.as_ref().is_none_or(|kinds| kinds.contains(&kind.to_owned())))
+    };
+    let of = Kind::of(&table, kind);
+    let inert: Vec<&String> = keys
+        .iter()
+        .filter(|(key, schema_of)| !may(key) && of.find(schema, key, schema_of) == Found::Nothing)
+        .map(|(key, _)| key)
+        .collect();
+    assert!(inert.is_empty(), "{kind}: accepted, and nothing changes: {inert:#?}");
+}
+
+#[test]
+fn every_key_acts_or_is_refused_in_the_piuma_family() {
+    every_key("piuma");
+}
+
+#[test]
+fn every_key_acts_or_is_refused_in_a_plain_fabric() {
+    every_key("fabric");
+}
+
+#[test]
+fn every_key_acts_or_is_refused_in_the_armed_family() {
+    every_key("armed");
+}
+
+#[test]
+fn every_key_acts_or_is_refused_in_the_pbv_family() {
+    every_key("pbv");
+}
+
+/// What `--wave` writes follows the table of waves.
+#[test]
+fn keys_of_waves_change_the_wave_that_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let wave = |set: &str| {
+        let file = folder.path().join("wave.vcd");
+        let output = watershed(["run", "barrier-die", "--wave", file.to_str().unwrap(), "--set", set]);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let text = std::fs::read_to_string(file).unwrap();
+        text.lines().filter(|line| !line.contains("seed")).map(ToOwned::to_owned).collect::<Vec<_>>()
+    };
+    let whole = wave("seed=1");
+    for set in
+        ["wave.signals=['**.ceng.**']", "wave.depth=5", "wave.from_cycle=20", "wave.to_cycle=20", "wave.clock=true"]
+    {
+        assert_ne!(wave(set), whole, "{set}");
+    }
+}
+
+#[test]
+fn a_flit_is_a_word_where_words_are_reduced() {
+    let names = ["allreduce-die", "fig2-tree", "fig7-barrier"];
+    for (name, family) in names.iter().zip(["piuma", "armed", "pbv"]) {
+        let of = |bits: u32| shipped(name, &[format!("link.flit_bits={bits}")]);
+        for bits in [8, 63, 128, 512] {
+            let error = of(bits).unwrap_err();
+            let found = error.contains(&format!("a flit of the {family} family carries a word of 64 bits, not {bits}"))
+                && error.contains("expected: 64")
+                && error.contains("link.cycles_per_flit");
+            assert!(found, "{error}");
+        }
+        assert!(of(64).is_ok());
+    }
+    // A plain fabric counts flits, whatever they carry; the words of a host are 64 bits everywhere.
+    let mesh = "family = 'fabric'\ntopology = { kind = 'mesh', size = [2, 2] }\n";
+    let bits = |more: &str| load(&format!("{mesh}{more}"), &["link.flit_bits=128"]);
+    let traffic = "[[traffic]]\npattern = 'uniform'\nrate = 0.1\nstop_cycle = 50\n";
+    assert_eq!(bits(traffic).unwrap().scenario.derived["link_bandwidth_gbps"], json!(128.0));
+    assert!(bits("[[host]]\nalgorithm = 'ring'\n").unwrap_err().contains("a flit of a host"));
+}
+
+#[test]
+fn whoever_starts_after_the_run_is_refused() {
+    for (name, key) in [
+        ("allreduce-die", "collective.0.start_cycle"),
+        ("multicast-fig5", "program.0.start_cycle"),
+        ("hosts-die", "host.0.start_cycle"),
+        ("mesh-uniform", "traffic.0.start_cycle"),
+        ("fig2-tree", "armed.reduction.0.start_cycle"),
+        ("fig7-barrier", "pbv.collective.0.start_cycle"),
+        ("fig7-barrier", "pbv.setup.initialise_cycle"),
+        ("congestion", "pbv.congestion.0.cycle"),
+    ] {
+        let of = |start: u64| shipped(name, &["limits.max_cycles=90000".into(), format!("{key}={start}")]);
+        for start in [90_000, 20_000_000] {
+            let error = of(start).unwrap_err();
+            let message = format!("cycle {start} never comes: the run is given up in cycle 90000");
+            assert!(error.contains(&message) && error.contains("a cycle below 90000"), "{name}: {error}");
+        }
+        if name != "mesh-uniform" {
+            assert!(of(89_999).is_ok(), "{name}");
+        }
+    }
+}
