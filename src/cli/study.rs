@@ -22,7 +22,7 @@ several vector lengths and in several systems (see `watershed compare`). face-of
 Examples:
   watershed study
   watershed study pbv-table1
-  watershed study piuma-paper -o paper.html --svg pictures   (minutes, 8 GiB of memory)
+  watershed study piuma-paper -o paper.html --svg pictures   (minutes, about 5 GiB of memory)
   watershed study face-off -o face-off.html
   watershed study mine.toml --csv
   watershed study --schema

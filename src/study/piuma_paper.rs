@@ -591,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "minutes and 8 GiB: part of make soak"]
+    #[ignore = "minutes and 5 GiB: part of make soak"]
     fn every_row_stands_to_the_paper_as_it_has_to() {
         let mut report = Report::default();
         study(&|_| {}, &mut report).unwrap();

@@ -315,3 +315,25 @@ fn a_browser_opens_the_face_off_without_an_error() {
     assert_eq!((count("charts"), count("disturbed"), count("commands")), (0, 7, 6));
     browser.shots(&page, "face-off-", [4200, 6000]);
 }
+
+#[test]
+fn the_table_and_where_the_latency_went_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    for (scenario, head) in [("fig4-late-leaf", "Reductions"), ("fig7-barrier", "Collectives")] {
+        let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let output = watershed(["run", scenario, "--out", folder.path().to_str().unwrap()]);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let output = watershed(["report".to_owned(), at(&format!("{scenario}.json")), "-o".into(), at("page.html")]);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let document: serde_json::Value =
+            serde_json::from_str(&fs::read_to_string(at(&format!("{scenario}.json"))).unwrap()).unwrap();
+        let family = if scenario == "fig7-barrier" { "/pbv/collectives/0" } else { "/armed/reductions/0" };
+        let most = document.pointer(family).unwrap()["latency_max_cycles"].as_u64().unwrap();
+        let html = fs::read_to_string(at("page.html")).unwrap();
+        assert!(html.contains(head), "{head}");
+        for by in ["phase", "cause"] {
+            assert!(html.contains(&format!(", from the last contribution on, by {by}: {most} cycles")), "{most}: {by}");
+            assert!(html.contains(&format!(", before the last contribution, by {by}: ")), "{by}");
+        }
+    }
+}

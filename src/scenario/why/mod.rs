@@ -242,6 +242,21 @@ impl Why {
         self.last_contribution.map(|cycle| self.end_cycle - cycle)
     }
 
+    /// The same cut in two where latency counts from the last contribution: what was before it, if anything was, and the
+    /// latency itself.
+    pub fn at_last_contribution(&self) -> (Option<Why>, Why) {
+        let Some(cut) = self.last_contribution.filter(|cut| (self.start_cycle + 1..self.end_cycle).contains(cut))
+        else {
+            return (None, self.clone());
+        };
+        let part = |from: u64, to: u64| {
+            let within = |part: &&Part| part.from >= from && part.to <= to;
+            let parts = self.parts.iter().filter(within).cloned().collect();
+            Why { start_cycle: from, end_cycle: to, latency_cycles: to - from, parts, ..self.clone() }
+        };
+        (Some(part(self.start_cycle, cut)), part(cut, self.end_cycle))
+    }
+
     /// Cycles by kind; kinds without any are left out.
     pub fn by_kind(&self) -> Vec<(Kind, u64)> {
         let sum = |kind: Kind| self.parts.iter().filter(|part| part.kind == kind).map(|part| part.to - part.from).sum();

@@ -78,21 +78,18 @@ pub fn of_study(outcome: &Outcome) -> String {
             plain(first.task.link_gbps)
         );
         body.push_str("<div class=\"grid2\">\n");
-        // What only depends on the schedule or the switch is often equal.
-        let charts: [(&str, &str, bool, Value); 4] = [
-            ("Latency: lower is better", "latency (ns)", false, |entry| entry.run.latency_ns),
-            ("Throughput: higher is better", "bits of the vector over latency (Gb/s)", false, |entry| {
-                entry.run.vector_gbps
-            }),
-            ("Traffic of all links: lower is better", "bytes, set-up included", true, |entry| {
+        let charts: [(&str, &str, Value); 4] = [
+            ("Latency: lower is better", "latency (ns)", |entry| entry.run.latency_ns),
+            ("Throughput: higher is better", "bits of the vector over latency (Gb/s)", |entry| entry.run.vector_gbps),
+            ("Traffic of all links: lower is better", "bytes, set-up included", |entry| {
                 Some(entry.traffic.bytes as f64)
             }),
-            ("Storage of a switch with its engines: lower is better", "bits", true, |entry| {
+            ("Storage of a switch with its engines: lower is better", "bits", |entry| {
                 Some(entry.storage.bits_per_switch as f64)
             }),
         ];
-        for (title, y, beside, value) in charts {
-            body += &over_length(outcome, &cells, (title, y, beside), value).html();
+        for (title, y, value) in charts {
+            body += &over_length(outcome, &cells, (title, y), value).html();
         }
         body.push_str("</div>\n");
         for cell in cells.iter().filter(|cell| cell.disturbed) {
@@ -174,12 +171,7 @@ fn grouped(value: f64) -> String {
     out + &rest
 }
 
-fn over_length(
-    outcome: &Outcome,
-    cells: &[&Cell],
-    (title, y, side_by_side): (&str, &str, bool),
-    value: Value,
-) -> Chart {
+fn over_length(outcome: &Outcome, cells: &[&Cell], (title, y): (&str, &str), value: Value) -> Chart {
     let series = outcome.contestants.iter().enumerate().map(|(at, name)| {
         let points = cells.iter().enumerate().filter_map(|(x, cell)| Some((x as f64, value(cell.entries.get(at)?)?)));
         let points: Vec<(f64, f64)> = points.collect();
@@ -193,7 +185,6 @@ fn over_length(
         y: y.into(),
         levels: cells.iter().map(|cell| cell.elements.to_string()).collect(),
         log_y: true,
-        side_by_side,
         series: series.collect(),
     }
 }

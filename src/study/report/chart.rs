@@ -31,8 +31,6 @@ pub struct Chart {
     pub levels: Vec<String>,
     /// The vertical axis is logarithmic; values that are not positive are left out.
     pub log_y: bool,
-    /// Series stand side by side at each level, so that none hides another one of the same height.
-    pub side_by_side: bool,
     /// What is drawn.
     pub series: Vec<Series>,
 }
@@ -112,20 +110,33 @@ impl Axis {
 }
 
 /// The mark of a series: shapes differ too, for those who do not tell colours apart.
-fn mark(series: usize, x: f64, y: f64, inside: &str) -> String {
+fn mark(series: usize, (x, y): (f64, f64), size: f64, inside: &str) -> String {
     let class = series % 12;
     match series % 4 {
-        0 => format!("<circle class=\"mark c{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\">{inside}</circle>"),
-        1 => format!(
-            "<rect class=\"mark c{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"7.4\" height=\"7.4\">{inside}</rect>",
-            x - 3.7,
-            y - 3.7
+        0 => format!(
+            "<circle class=\"mark c{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{:.1}\">{inside}</circle>",
+            4.0 * size
         ),
-        2 => format!("<path class=\"mark c{class}\" d=\"M{x:.1} {:.1}l4.8 8.4h-9.6z\">{inside}</path>", y - 5.2),
-        _ => format!(
-            "<path class=\"mark c{class}\" d=\"M{x:.1} {:.1}l5.2 5.2l-5.2 5.2l-5.2 -5.2z\">{inside}</path>",
-            y - 5.2
-        ),
+        1 => {
+            let side = 7.4 * size;
+            let (left, top) = (x - side / 2.0, y - side / 2.0);
+            format!(
+                "<rect class=\"mark c{class}\" x=\"{left:.1}\" y=\"{top:.1}\" width=\"{side:.1}\" height=\"{side:.1}\">{inside}</rect>"
+            )
+        }
+        2 => {
+            let (top, half, height) = (y - 5.2 * size, 4.8 * size, 8.4 * size);
+            let width = 2.0 * half;
+            format!(
+                "<path class=\"mark c{class}\" d=\"M{x:.1} {top:.1}l{half:.1} {height:.1}h-{width:.1}z\">{inside}</path>"
+            )
+        }
+        _ => {
+            let (top, half) = (y - 5.2 * size, 5.2 * size);
+            format!(
+                "<path class=\"mark c{class}\" d=\"M{x:.1} {top:.1}l{half:.1} {half:.1}l-{half:.1} {half:.1}l-{half:.1} -{half:.1}z\">{inside}</path>"
+            )
+        }
     }
 }
 
@@ -137,7 +148,7 @@ pub fn legend(names: &[&str]) -> String {
             out,
             "<span><svg class=\"key\" viewBox=\"0 0 24 12\" aria-hidden=\"true\"><path class=\"line c{}\" d=\"M0 6H24\"/>{}</svg>{}</span>",
             index % 12,
-            mark(index, 12.0, 6.0, ""),
+            mark(index, (12.0, 6.0), 1.0, ""),
             escape(name)
         );
     }
@@ -172,11 +183,6 @@ impl Chart {
         };
         let (width, height) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
         let at_x = |x: f64| LEFT + x_axis.place(x) * width;
-        // Series that coincide on an axis of levels stand side by side.
-        let beside = |series: usize| {
-            let room = (0.5 * width / self.levels.len().max(1) as f64 / self.series.len().max(1) as f64).min(5.0);
-            if self.side_by_side { (series as f64 - (self.series.len() as f64 - 1.0) / 2.0) * room } else { 0.0 }
-        };
         let at_y = |y: f64| TOP + height - y_axis.place(y) * height;
 
         let mut out = format!("<figure class=\"chart\"><figcaption>{}</figcaption>\n", escape(&self.title));
@@ -238,17 +244,19 @@ impl Chart {
         );
         for (index, series) in self.series.iter().enumerate() {
             if !series.marks_only {
-                let line: Vec<String> = self
-                    .points(series)
-                    .map(|(_, (x, y))| format!("{:.1},{:.1}", at_x(x) + beside(index), at_y(y)))
-                    .collect();
+                let line: Vec<String> =
+                    self.points(series).map(|(_, (x, y))| format!("{:.1},{:.1}", at_x(x), at_y(y))).collect();
                 let _ = writeln!(out, "<polyline class=\"line c{}\" points=\"{}\"/>", index % 12, line.join(" "));
             }
             if series.marks_only || series.points.len() <= 40 {
                 for (at, (x, y)) in self.points(series) {
                     let hint =
                         series.hints.get(at).map(|hint| format!("<title>{}</title>", escape(hint))).unwrap_or_default();
-                    let _ = writeln!(out, "{}", mark(index, at_x(x) + beside(index), at_y(y), &hint));
+                    // Points stand at their x. Of those that coincide the first is the largest, so that none hides another.
+                    let there = |other: &Series| self.points(other).any(|(_, point)| point == (x, y));
+                    let above = self.series[index + 1..].iter().filter(|other| there(other)).count();
+                    let size = 1.0 + 0.6 * above as f64;
+                    let _ = writeln!(out, "{}", mark(index, (at_x(x), at_y(y)), size, &hint));
                 }
             }
         }
@@ -325,7 +333,6 @@ mod tests {
             y: "latency (cycles)".into(),
             levels: vec!["1".into(), "2".into(), "3".into()],
             log_y: false,
-            side_by_side: false,
             series: vec![series("one"), series("two")],
         };
         let html = chart.html();
@@ -339,6 +346,33 @@ mod tests {
             assert!((LEFT..=WIDTH - RIGHT).contains(&x));
         }
         assert_eq!(Chart::default().html(), "", "no data, no diagram");
+    }
+
+    #[test]
+    fn points_stand_at_their_x_and_hide_none_of_the_same_height() {
+        let series =
+            |name: &str| Series { name: name.into(), points: vec![(0.0, 5.0), (1.0, 7.0)], ..Series::default() };
+        let (levels, series) = (vec!["8".into(), "16".into()], vec![series("one"), series("two"), series("three")]);
+        let html = Chart { levels, series, ..Chart::default() }.html();
+        let number = |text: &str| text.split('"').next().unwrap().parse::<f64>().unwrap();
+        // Lines of the grid, circles and squares have the same centres.
+        let grid: Vec<f64> = (html.split("class=\"grid\" d=\"M").skip(1))
+            .filter_map(|part| part.split_once(' ').filter(|(_, rest)| rest.starts_with("12V"))?.0.parse().ok())
+            .collect();
+        let plot = html.split("role=\"img\"").nth(1).unwrap();
+        let centres: Vec<f64> = plot.split("cx=\"").skip(1).map(number).collect();
+        assert_eq!(centres, grid);
+        let squares: Vec<f64> = (plot.split("<rect").skip(1))
+            .map(|part| {
+                let of = |key: &str| number(part.split(&format!(" {key}=\"")).nth(1).unwrap());
+                of("x") + of("width") / 2.0
+            })
+            .collect();
+        assert!(squares.len() == 2 && squares.iter().zip(&grid).all(|(x, at)| (x - at).abs() < 0.11), "{squares:?}");
+        // The first of three that coincide is the largest, the last as large as if it were alone.
+        let radius = number(plot.split(" r=\"").nth(1).unwrap());
+        let side = number(plot.split(" width=\"").nth(1).unwrap());
+        assert!(radius > 8.0 && (10.0..14.0).contains(&side), "{radius} {side}");
     }
 
     #[test]

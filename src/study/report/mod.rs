@@ -257,17 +257,25 @@ fn breakdown(run: &RunSubject, out: &mut String) {
     if run.why.is_empty() {
         return;
     }
-    out.push_str("<h3>Where the latency went</h3><p>Along the critical path of the word that landed last, or of the slowest round; the parts add up to the latency exactly.</p>\n");
+    out.push_str("<h3>Where the latency went</h3><p>Along the critical path of the word that landed last, or of the slowest round; the parts add up to the latency exactly. Where latency counts from the last contribution, what came before it stands by itself.</p>\n");
     for why in &run.why {
-        let phases: Vec<(&str, u64)> =
-            why.by_phase().into_iter().map(|(phase, cycles)| (phase.name(), cycles)).collect();
-        let kinds: Vec<(&str, u64)> = why.by_kind().into_iter().map(|(kind, cycles)| (kind.name(), cycles)).collect();
         let name = match why.what.as_str() {
             "word" | "rank" => why.collective.clone(),
             what => format!("{}, {what} {}", why.collective, why.number),
         };
-        out.push_str(&stack(&format!("{name} by phase"), "cycles", &phases));
-        out.push_str(&stack(&format!("{name} by cause"), "cycles", &kinds));
+        let (before, after) = why.at_last_contribution();
+        let stacks = |why: &Why, what: &str, out: &mut String| {
+            let phases = why.by_phase().into_iter().map(|(phase, cycles)| (phase.name(), cycles));
+            let kinds = why.by_kind().into_iter().map(|(kind, cycles)| (kind.name(), cycles));
+            out.push_str(&stack(&format!("{name}{what} by phase"), "cycles", &phases.collect::<Vec<_>>()));
+            out.push_str(&stack(&format!("{name}{what} by cause"), "cycles", &kinds.collect::<Vec<_>>()));
+        };
+        if let Some(before) = before {
+            stacks(&after, ", from the last contribution on,", out);
+            stacks(&before, ", before the last contribution,", out);
+        } else {
+            stacks(&after, "", out);
+        }
     }
 }
 
