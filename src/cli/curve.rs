@@ -342,12 +342,11 @@ fn plot(curves: &[Curve], peers: Vec<Series>) -> Plot {
             curve.points.iter().filter(with).map(|point| (point.offered, point.latency.unwrap_or(0.0))).collect();
         let half_widths = curve.points.iter().filter(with).map(|point| point.half_width.unwrap_or(0.0)).collect();
         lowest = points.iter().map(|point| point.1).fold(lowest, f64::min);
-        let end = match &curve.saturation {
-            Some(saturation) => format!(", saturates at {:.3}", saturation.stable.accepted),
-            None => {
-                let first = curve.points.iter().find(|point| point.saturated);
-                first.map_or_else(String::new, |point| format!(", saturated at {:.3}", point.offered))
-            }
+        let end = if let Some(saturation) = &curve.saturation {
+            format!(", saturates at {:.3}", saturation.stable.accepted)
+        } else {
+            let first = curve.points.iter().find(|point| point.saturated);
+            first.map_or_else(String::new, |point| format!(", saturated at {:.3}", point.offered))
         };
         series.push(Series { name: format!("{}{end}", curve.name), points, half_widths, marks_only: false });
     }

@@ -131,7 +131,9 @@ fn first_cycle(file: &Path, condition: &Expr, period: Option<Period>) -> Result<
     let mut changes: HashMap<&str, Changes<'_>> =
         names.iter().filter_map(|name| Some((name.as_str(), wave.changes(&signals, find(name)?.signal)))).collect();
     while let Some(moment) = changes.values().filter_map(Changes::next_fs).min() {
-        changes.values_mut().for_each(|changes| changes.go_to(moment, true));
+        for changes in changes.values_mut() {
+            changes.go_to(moment, true);
+        }
         let read = |name: &str| {
             let Some(changes) = changes.get(name) else {
                 return states.iter().find(|state| *state == name).map(|state| Value::Word(state.clone()));

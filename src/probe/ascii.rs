@@ -23,6 +23,7 @@
 //! [`columns_per_cycle`]: Options::columns_per_cycle
 //! [`max_columns`]: Options::max_columns
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use super::wave_in::{self, FS_PER_PS, ReadError, WaveFile, display_value};
@@ -227,7 +228,7 @@ fn render(mut wave: WaveFile, options: &Options) -> Result<String, DrawError> {
     }
     if let Some(ps) = wave.cut_off_fs().map(|moment| moment / FS_PER_PS) {
         let cycle = u64::try_from(ps).map_or(u64::MAX, |ps| period.cycle_at(ps));
-        picture.push_str(&format!("(the file was cut off at {ps} ps, in cycle {cycle})\n"));
+        let _ = writeln!(picture, "(the file was cut off at {ps} ps, in cycle {cycle})");
     }
     Ok(picture)
 }

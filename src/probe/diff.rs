@@ -258,7 +258,9 @@ impl Pair {
         let mut both = self.changes(sides, signals);
         loop {
             let next = both.iter().filter_map(Changes::next_fs).min().filter(|next| *next < end)?;
-            both.iter_mut().for_each(|changes| changes.go_to(next, true));
+            for changes in &mut both {
+                changes.go_to(next, true);
+            }
             if both[0].value() != both[1].value() {
                 return Some(next);
             }
@@ -284,7 +286,9 @@ impl Pair {
         let (mut rows, mut before) = (Vec::new(), 0);
         let mut next = Some(begin);
         while let Some(now) = next {
-            both.iter_mut().for_each(|changes| changes.go_to(now, true));
+            for changes in &mut both {
+                changes.go_to(now, true);
+            }
             let values = both.each_ref().map(|changes| changes.value().to_vec());
             if now == difference || last.as_ref() != Some(&values) {
                 let [a, b] = [0, 1].map(|side| self.shown(side, sides, &values[side]));

@@ -19,6 +19,7 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -394,8 +395,7 @@ impl Whole {
         let (tail, from) = loop {
             let from = length.saturating_sub(step);
             let tail = bytes_at(input, from, length - from)?;
-            let lines = tail.iter().filter(|byte| **byte == b'\n').count();
-            if lines >= 2 || from == 0 {
+            if tail.split(|byte| *byte == b'\n').count() > 2 || from == 0 {
                 break (tail, from);
             }
             step *= 16;
@@ -583,10 +583,10 @@ impl Notes {
     pub fn text(&self) -> String {
         let mut text = format!("{NOTES}\n");
         if let Some(period) = self.period {
-            text += &format!("period {period}\n");
+            let _ = writeln!(text, "period {period}");
         }
         for table in &self.tables {
-            text += &format!("table {}\n", table.join(" "));
+            let _ = writeln!(text, "table {}", table.join(" "));
         }
         text += "runs";
         for (table, count) in &self.runs {

@@ -164,8 +164,8 @@ pub fn nearest<'a, S: AsRef<str> + ?Sized + 'a>(
     if let Some(name) = called(&wanted) {
         return Some(name);
     }
-    let means = MEANINGS.iter().filter(|(_, words)| words.contains(&wanted.as_str()));
-    if let Some(name) = means.filter_map(|(name, _)| called(&folded(name))).next() {
+    let mut means = MEANINGS.iter().filter(|(_, words)| words.contains(&wanted.as_str()));
+    if let Some(name) = means.find_map(|(name, _)| called(&folded(name))) {
         return Some(name);
     }
     candidates

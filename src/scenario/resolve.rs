@@ -1444,16 +1444,12 @@ impl Resolver<'_> {
         if !traffic.is_empty() && !traffic.iter().any(|of| begins(of) && lasts(of)) {
             let wrong = traffic.iter().position(lasts).map_or((0, "stop_cycle"), |index| (index, "start_cycle"));
             let (path, of) = (format!("traffic[{}].{}", wrong.0, wrong.1), &traffic[wrong.0]);
-            let problem = match of.stop_cycle.filter(|_| wrong.1 == "stop_cycle") {
-                Some(stop) => {
-                    let message = format!("the traffic stops in cycle {stop} and does not fill {}", window());
-                    Problem::at(path, message).expected(format!("{to} or more, or no `stop_cycle`"))
-                }
-                None => {
-                    let message =
-                        format!("the traffic starts in cycle {} and does not fill {}", of.start_cycle, window());
-                    Problem::at(path, message).expected(format!("up to {from}, the end of the warm-up"))
-                }
+            let problem = if let Some(stop) = of.stop_cycle.filter(|_| wrong.1 == "stop_cycle") {
+                let message = format!("the traffic stops in cycle {stop} and does not fill {}", window());
+                Problem::at(path, message).expected(format!("{to} or more, or no `stop_cycle`"))
+            } else {
+                let message = format!("the traffic starts in cycle {} and does not fill {}", of.start_cycle, window());
+                Problem::at(path, message).expected(format!("up to {from}, the end of the warm-up"))
             };
             self.report(problem.related("measure", "the window"));
         }

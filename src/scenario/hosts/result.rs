@@ -150,16 +150,15 @@ fn volumes(host: &Host, counts: &[Counts]) -> Check {
         format!("{rounds} rounds, {sent} words sent, {received} received, {messages} messages")
     };
     let wrong = (0..ranks).find(|&rank| counts.get(rank) != Some(&expected(rank)));
-    let detail = match wrong {
-        Some(rank) => format!(
+    let detail = if let Some(rank) = wrong {
+        format!(
             "rank {rank} of {ranks}: {}; the algorithm has {}",
             counts.get(rank).map_or_else(|| "nothing".to_owned(), |&counts| words(counts)),
             words(expected(rank))
-        ),
-        None => {
-            let busiest = counts.iter().copied().max_by_key(|counts| (counts.sent, counts.rounds)).unwrap_or_default();
-            format!("all {ranks} ranks as the algorithm has it; the busiest: {}", words(busiest))
-        }
+        )
+    } else {
+        let busiest = counts.iter().copied().max_by_key(|counts| (counts.sent, counts.rounds)).unwrap_or_default();
+        format!("all {ranks} ranks as the algorithm has it; the busiest: {}", words(busiest))
     };
     Check { name: format!("rounds and volume: {}", host.name), passed: wrong.is_none(), detail }
 }

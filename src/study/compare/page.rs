@@ -212,7 +212,6 @@ fn growth(outcome: &Outcome, out: &mut String) {
             levels: systems.iter().map(ToString::to_string).collect(),
             log_y: true,
             series: series.collect(),
-            ..Chart::default()
         };
         out.push_str(&chart.html());
     }
