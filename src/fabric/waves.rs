@@ -10,6 +10,7 @@
 //! | output channel | credits, owner | when one of them changed |
 //! | block | what an engine or end point describes | in the cycle after a tick, and in the next |
 //!
+//! End points have the registers of their one port too: what waits there for their memory, and the credits that they send by.
 //! Views of ports nobody selected do not exist and cost a flag's look-up. Views are visited in the order in which they
 //! were declared, so the changes of a cycle come out in the order in which a file wants them.
 
@@ -125,10 +126,9 @@ where
     fn declare(&mut self, waves: &mut Waves, node: u32) {
         let path = self.plan.nodes[node as usize].path.clone();
         let info = self.first.wires.nodes[node as usize];
-        let end = node as usize >= self.switches as usize + self.first.bumps.len();
         let mut traced = false;
         let vcs = self.plan.vcs.total();
-        for port in 0..if end { 0 } else { info.ports } {
+        for port in 0..info.ports {
             let gp = info.port_base + u32::from(port);
             let engine = info.flags.engine() && port + 1 == info.ports;
             let linked = self.first.wires.ports.link(gp).to_port != NONE;

@@ -190,6 +190,8 @@ struct More {
     collected: Vec<u64>,
     /// The cycle in which each word landed, if somebody asked to keep them.
     landed_at: Option<Vec<Cycle>>,
+    /// The cycle in which each word was at the fragmenter; kept together with `landed_at`.
+    there_at: Vec<Cycle>,
 }
 
 /// The states of a job in waves.
@@ -298,6 +300,9 @@ impl Job {
         let newest = self.more.as_ref().and_then(|more| more.at_fragmenter.back().copied());
         let there = newest.or(self.at_fragmenter.front()).map_or(there, |newest| newest.max(there));
         self.read_q += 1;
+        if let Some(more) = self.more.as_mut().filter(|more| more.landed_at.is_some()) {
+            more.there_at.push(there);
+        }
         self.at_fragmenter.push(there, || &mut self.more.get_or_insert_default().at_fragmenter);
     }
 
@@ -353,7 +358,7 @@ impl Job {
         }
     }
 
-    /// Keeps the cycle in which each word lands.
+    /// Keeps the cycles in which each word is at the fragmenter and in which each lands.
     pub fn keep_times(&mut self) {
         self.more.get_or_insert_default().landed_at = Some(Vec::new());
     }
@@ -361,6 +366,11 @@ impl Job {
     /// The cycle in which each word landed, if kept.
     pub fn landed_at(&self) -> &[Cycle] {
         self.more.as_ref().and_then(|more| more.landed_at.as_deref()).unwrap_or_default()
+    }
+
+    /// The cycle in which each word was at the fragmenter, if kept.
+    pub fn there_at(&self) -> &[Cycle] {
+        self.more.as_ref().map_or(&[], |more| &more.there_at)
     }
 
     /// Lets the core call the collective in cycle `start`.

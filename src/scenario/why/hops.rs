@@ -257,8 +257,19 @@ impl<'a> Hops<'a> {
         let Came { cycle: came, ready, tag, .. } = lane.came[at.index];
         let left = path.at;
         let mut head_from = at.index.checked_sub(1).map_or(0, |before| lane.left.get(before).map_or(0, |at| at + 1));
-        // A head of a point-to-point packet passes its stages at the head of the queue.
         let node = self.ports.node(at.port);
+        if let Some(out) = out
+            && self.plan.vcs.is_set(at.vc)
+            && self.kind(node) == NodeKind::Switch
+            && !tag.head()
+        {
+            // Each copy of a multicast goes at its own pace: before this flit was the one that the same output sent before.
+            let sent = self.lane(out.0, out.1).map_or(&[][..], |lane| &lane.sent);
+            let earlier = &sent[..sent.partition_point(|sent| sent.cycle < left)];
+            let same = |sent: &&Sent| sent.from == Some((at.port, at.vc)) && sent.tag.seq() == tag.seq();
+            head_from = earlier.iter().rev().find(same).map_or(head_from, |sent| sent.cycle + 1);
+        }
+        // A head of a point-to-point packet passes its stages at the head of the queue.
         let staged = self.kind(node) == NodeKind::Switch && tag.head() && !self.plan.vcs.is_set(at.vc);
         let stages = if staged { u64::from(self.journal.front) } else { 0 };
         // Copies of a multicast read on before its flits have left.

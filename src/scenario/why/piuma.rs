@@ -166,7 +166,8 @@ impl<'a> Reader<'a> {
             path.back(arrived, Kind::LateStart, self.place(port));
             self.climb(word, port, arrived, start, jobs, &mut path)?;
         } else {
-            self.source(until, start, taker, &mut path)?;
+            let last = job.words().saturating_sub(1);
+            self.source(until, last, start, taker, &mut path)?;
         }
         path.finish((name, "word", seq), self.place(port), finish, last_call)
     }
@@ -245,7 +246,7 @@ impl<'a> Reader<'a> {
                 path.push(sent, sent + 1, Kind::Inject, self.place(peer));
                 let end = node as usize - self.plan.count(NodeKind::Switch) - self.plan.count(NodeKind::Bump);
                 let taker = jobs.iter().find(|of| of.end == end && of.job.id() == id).ok_or("a stranger sent it")?;
-                return self.source(sent, start, *taker, path);
+                return self.source(sent, word.2, start, *taker, path);
             }
             path.push(sent + post + 1, arrived, Kind::Link, link);
             path.push(sent, sent + post + 1, Kind::Switch, self.place(peer));
@@ -336,6 +337,24 @@ impl<'a> Reader<'a> {
         Ok(((id, request, element), base + u32::from(input), left))
     }
 
+    /// Whether the engine's slots of a port were full in a cycle for a word that waited to get into them; if not, another
+    /// channel's word had the input. Responses of scans, and requests beside them, wait for slots only.
+    fn is_slot_full(&self, node: u32, queue: u32, (id, vc, _): Word, cycle: u64) -> bool {
+        if kind(vc) == RESPONSE || self.registers.order(node, id) != 0 {
+            return true;
+        }
+        let input = queue - self.ports.base(node);
+        let is_it = |entry: &&Entry| plane(entry.tag.vc()) == plane(vc);
+        let put = self.index.of(queue).filter(is_it).filter(|entry| matches!(entry.what, Moved::Put { .. }));
+        let put = put.filter(|entry| kind(entry.tag.vc()) == REQUEST && entry.cycle < cycle).count();
+        // What the engine made of operands of this port, it took out of their slots the latency of the tree before.
+        let made = self.index.of(self.ports.base(node) + u32::from(self.registers.engine_port())).filter(is_it);
+        let made = made.filter(|entry| matches!(entry.what, Moved::Entered { .. }) && entry.cycle <= cycle + self.tree);
+        let taken = made.filter(|entry| self.registers.engine_inputs(node, entry.tag.id()) >> input & 1 == 1).count();
+        let slots = self.system.joins().get(node as usize).map_or(0, |ceng| ceng.cfg().operand_slots);
+        put - taken >= slots as usize
+    }
+
     /// Says for each cycle of a wait in a queue what it was for.
     fn waited(&self, node: u32, queue: u32, word: Word, ready: u64, left: u64, path: &mut Path) {
         let vc = word.1;
@@ -354,7 +373,8 @@ impl<'a> Reader<'a> {
             let (kind, place) = if cycle < head_from {
                 (Kind::Behind, self.place(queue))
             } else if outputs.is_empty() {
-                (Kind::OperandSlot, self.place(queue))
+                let full = self.is_slot_full(node, queue, word, cycle);
+                (if full { Kind::OperandSlot } else { Kind::Arbitration }, self.place(queue))
             } else if let Some((out, _)) = without(cycle) {
                 (Kind::CreditWait, self.place(*out))
             } else {
@@ -364,10 +384,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What the core did from the start of the collective until it sent a word.
+    /// What the core did from the start of the collective until it sent the word of this number.
     fn source(
         &self,
         sent: u64,
+        number: u64,
         start: u64,
         Taker { end, job, called }: Taker<'_>,
         path: &mut Path,
@@ -382,9 +403,14 @@ impl<'a> Reader<'a> {
             return Err("a word left after its core had ended".into());
         }
         let credits = self.credits(port, channel(job.plane(), REQUEST));
+        let there = job.there_at().get(number as usize).copied().unwrap_or(sent);
         for cycle in (job.start()..sent).rev() {
             let blocked = credits.as_ref().is_some_and(|credits| credits.at(cycle) == 0);
-            let kind = if blocked { Kind::CreditWait } else { Kind::MemoryRead };
+            let kind = match blocked {
+                true => Kind::CreditWait,
+                false if cycle < there => Kind::MemoryRead,
+                false => Kind::Queue,
+            };
             path.push(cycle, cycle + 1, kind, self.place(port));
         }
         path.back(called, Kind::Call, self.place(port));

@@ -1,0 +1,221 @@
+//! Random scenarios of all families, each held against its registers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use watershed::fabric::Plan;
+use watershed::kernel::Rng;
+use watershed::scenario::config::Family;
+use watershed::scenario::file::CollectiveKind;
+use watershed::scenario::run::{RunOptions, RunResult, WaveOptions, run};
+use watershed::scenario::why::{Ask, Kind};
+use watershed::scenario::{Loaded, load_text};
+
+use crate::blocks;
+use crate::network::Network;
+use crate::piuma::{Limits, Piuma};
+use crate::registers::Registers;
+use crate::scenarios::Random;
+use crate::steps::Steps;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Cycles by kind that were compared.
+type Seen = BTreeMap<Kind, u64>;
+
+/// A scenario with its account and its registers.
+fn observed(loaded: &Loaded, ask: Ask<'_>) -> Option<(RunResult, Registers)> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wave.vcd");
+    let wave = WaveOptions {
+        path: path.clone(),
+        signals: vec!["**".into()],
+        depth: None,
+        from_cycle: 0,
+        to_cycle: None,
+        clock: false,
+        trigger: None,
+        only_failed: false,
+    };
+    let options = RunOptions { why: Some(ask), wave: Some(&wave), ..RunOptions::default() };
+    let result = run(loaded, &options).ok()?;
+    Some((result, Registers::read(&path)))
+}
+
+/// A number of a scenario's text.
+fn number(text: &str, key: &str, default: u64) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
+    line.map_or(default, |value| value.trim().parse().unwrap())
+}
+
+/// Compares all accounts of a scenario with its registers; none if the scenario is refused.
+fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
+    let loaded = load_text("test", text, Path::new(ROOT), "test", &[]).ok()?;
+    let (result, registers) = observed(&loaded, ask)?;
+    let stages = number(text, "pipeline_stages", 1);
+    let expected = ended(&result);
+    if expected > 0 {
+        assert_eq!(result.why.len(), expected, "{text}\n{:?}", result.notes);
+    }
+    match loaded.scenario.family {
+        Family::Armed => {
+            use watershed::scenario::armed::build::{BuildOptions, build};
+            let ready = build(&loaded, BuildOptions::default()).ok()?;
+            let net = Network::new(&registers, ready.system.plan(), stages);
+            for why in &result.why {
+                let steps = Steps::new(why, text);
+                blocks::armed(&net, &steps, text);
+                count(&steps, seen);
+            }
+        }
+        Family::Pbv => {
+            use watershed::scenario::pbv::build::{BuildOptions, build};
+            let ready = build(&loaded, BuildOptions::default()).ok()?;
+            let net = Network::new(&registers, ready.system.plan(), stages);
+            for why in &result.why {
+                let steps = Steps::new(why, text);
+                blocks::pbv(&net, &steps, text);
+                count(&steps, seen);
+            }
+        }
+        _ => {
+            use watershed::scenario::build::{BuildOptions, build};
+            let ready = build(&loaded, BuildOptions { whole: true, ..BuildOptions::default() }).ok()?;
+            let plan: &Plan = ready.system.plan();
+            let net = Network::new(&registers, plan, stages);
+            let ceng = ready.system.joins().first().map(|ceng| ceng.cfg());
+            let limits = Limits {
+                operand_slots: ceng.map_or(0, |cfg| cfg.operand_slots as usize),
+                result_slots: ceng.map_or(0, |cfg| cfg.result_slots as usize),
+                read_latency: number(text, "read_latency_cycles", 0),
+            };
+            let scans = loaded.scenario.collectives.iter().filter(|of| of.kind == CollectiveKind::Scan);
+            let scans: BTreeSet<u64> = scans.map(|of| u64::from(of.id)).collect();
+            let piuma = Piuma::new(&net, limits, scans);
+            for why in &result.why {
+                let steps = Steps::new(why, text);
+                match why.what.as_str() {
+                    "word" => blocks::word(&piuma, &steps, &loaded.scenario),
+                    "rank" => blocks::host(&net, &steps),
+                    _ => blocks::packet(&net, &steps),
+                }
+                count(&steps, seen);
+            }
+        }
+    }
+    Some(result.why.len())
+}
+
+/// Accounts that there must be: of all that has ended.
+fn ended(result: &RunResult) -> usize {
+    let document = &result.document;
+    let words = document.collectives.iter().filter(|of| of.latency_cycles.is_some()).count();
+    let calls = document.programs.iter().flat_map(|programs| &programs.calls).filter(|of| of.end_cycle.is_some()).count();
+    let hosts = document.hosts.iter().filter(|of| of.mode == "fabric" && of.latency_cycles.is_some()).count();
+    let armed = document.armed.iter().flat_map(|armed| &armed.reductions);
+    let armed = armed.filter(|of| of.latency_max_cycles.is_some()).count();
+    let pbv = document.pbv.iter().flat_map(|pbv| &pbv.collectives);
+    words + calls + hosts + armed + pbv.filter(|of| of.latency_max_cycles.is_some()).count()
+}
+
+/// Counts cycles that were compared, and sees that all were.
+fn count(steps: &Steps<'_>, seen: &mut Seen) {
+    let unchecked = steps.unchecked();
+    steps.demand(unchecked.is_empty(), || format!("nobody compared cycles {unchecked:?}"));
+    for (kind, cycles) in steps.why.by_kind() {
+        *seen.entry(kind).or_default() += cycles;
+    }
+}
+
+/// Random scenarios until so many accounts were compared.
+fn campaign(
+    seeds: std::ops::Range<u64>,
+    stream: u64,
+    ask: Ask<'_>,
+    mut make: impl FnMut(&mut Random) -> String,
+) -> (usize, Seen) {
+    let (mut accounts, mut refused, mut seen) = (0, 0, Seen::new());
+    let many = seeds.end - seeds.start;
+    for seed in seeds {
+        let text = make(&mut Random(Rng::new(seed, stream)));
+        match check(&text, ask, &mut seen) {
+            Some(found) => accounts += found,
+            None => refused += 1,
+        }
+    }
+    assert!(refused * 2 < many, "{refused} of {many} scenarios are refused");
+    (accounts, seen)
+}
+
+/// The seeds of a campaign, or those of the environment.
+fn seeds(of: std::ops::Range<u64>) -> std::ops::Range<u64> {
+    let given = std::env::var("WATERSHED_SEEDS").ok();
+    given.map_or(of, |given| {
+        let (from, to) = given.split_once("..").expect("WATERSHED_SEEDS=FROM..TO");
+        from.parse().unwrap()..to.parse().unwrap()
+    })
+}
+
+fn expect(seen: &Seen, kinds: &[Kind]) {
+    if std::env::var_os("WATERSHED_SEEDS").is_some() {
+        return;
+    }
+    for kind in kinds {
+        assert!(seen.get(kind).is_some_and(|cycles| *cycles > 0), "no cycle of {kind:?}: {seen:?}");
+    }
+}
+
+const ANY: Ask<'static> = Ask { collective: None, packet: None, source: None };
+
+#[test]
+fn words_wait_for_what_the_registers_show() {
+    let (accounts, seen) = campaign(seeds(0..60), 1, ANY, Random::piuma);
+    assert!(accounts >= 60, "{accounts}");
+    let kinds = [Kind::CreditWait, Kind::Arbitration, Kind::Behind, Kind::OperandSlot, Kind::EngineWait, Kind::Queue];
+    expect(&seen, &kinds);
+    expect(&seen, &[Kind::LateStart, Kind::MemoryRead, Kind::Link, Kind::Switch, Kind::Reduce, Kind::MemoryWrite]);
+}
+
+#[test]
+fn calls_wait_for_what_the_registers_show() {
+    let (accounts, seen) = campaign(seeds(0..20), 2, ANY, Random::programs);
+    assert!(accounts >= 60, "{accounts}");
+    expect(&seen, &[Kind::Call, Kind::CreditWait, Kind::MemoryRead, Kind::LateStart]);
+}
+
+#[test]
+fn hosts_wait_for_what_the_registers_show() {
+    let (accounts, seen) = campaign(seeds(0..30), 3, ANY, Random::hosts);
+    assert!(accounts >= 30, "{accounts}");
+    expect(&seen, &[Kind::Software, Kind::CreditWait, Kind::MemoryRead, Kind::MemoryWrite, Kind::Reduce, Kind::Inject]);
+}
+
+#[test]
+fn packets_wait_for_what_the_registers_show() {
+    let (accounts, seen) = campaign(seeds(0..40), 4, ANY, Random::fabric);
+    assert!(accounts >= 30, "{accounts}");
+    expect(&seen, &[Kind::Queue, Kind::Frame, Kind::CreditWait, Kind::Arbitration, Kind::Behind, Kind::Switch]);
+}
+
+#[test]
+fn armed_rounds_wait_for_what_the_registers_show() {
+    let (accounts, seen) = campaign(seeds(0..40), 5, ANY, Random::armed);
+    assert!(accounts >= 25, "{accounts}");
+    expect(&seen, &[Kind::TimeOut, Kind::Compute, Kind::Software, Kind::Engine, Kind::Reduce, Kind::Frame, Kind::Behind]);
+}
+
+#[test]
+fn pbv_runs_wait_for_what_the_registers_show() {
+    let (accounts, seen) = campaign(seeds(0..40), 6, ANY, Random::pbv);
+    assert!(accounts >= 30, "{accounts}");
+    expect(&seen, &[Kind::Compute, Kind::Queue, Kind::Engine, Kind::Reduce, Kind::Frame, Kind::Switch]);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn thousands_wait_for_what_the_registers_show() {
+    for (stream, make) in (11..).zip([Random::piuma, Random::programs, Random::hosts, Random::fabric, Random::armed, Random::pbv]) {
+        let (accounts, seen) = campaign(seeds(0..700), stream, ANY, make);
+        assert!(accounts >= 300, "{accounts} {seen:?}");
+    }
+}

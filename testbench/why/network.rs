@@ -1,0 +1,235 @@
+//! What flits did, told from the registers of queues and outputs: when each came into a queue, left it, and was sent.
+//!
+//! | event | register that shows it |
+//! |---|---|
+//! | a flit is sent by a port in cycle t | the port's output register holds it in t + 1 |
+//! | it comes into the queue at the far end | after the stages behind allocation, the link, and the cycles that a flit takes |
+//! | a flit leaves a queue in cycle t | what came in t + 1 and the number of flits before and after say so |
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use watershed::fabric::{NodeKind, Plan};
+
+use crate::registers::{Register, Registers};
+
+/// A flit that a port sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    pub cycle: u64,
+    pub vc: u8,
+    pub id: u64,
+    pub seq: u64,
+    pub word: u64,
+}
+
+impl Sent {
+    /// The flit, on whatever channel it is.
+    pub fn flit(&self) -> (u64, u64, u64) {
+        (self.id, self.seq, self.word)
+    }
+}
+
+/// What one channel of a port's queue saw.
+#[derive(Debug, Default)]
+pub struct Queue {
+    /// Flits that came, with the cycle in which they came.
+    pub came: Vec<Sent>,
+    /// The cycles in which they left, in the same order.
+    pub left: Vec<u64>,
+}
+
+/// A port of a node.
+pub type Port = (u32, u16);
+
+/// The other end of a port's link.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    pub peer: Port,
+    pub latency: u64,
+    pub cycles_per_flit: u64,
+}
+
+/// A system and the registers of its run.
+pub struct Network<'a> {
+    pub registers: &'a Registers,
+    pub plan: &'a Plan,
+    /// Stages in front of switch allocation, and behind it.
+    pub front: u64,
+    pub post: u64,
+    nodes: HashMap<&'a str, u32>,
+    links: HashMap<Port, Link>,
+    sent: RefCell<HashMap<Port, Rc<Vec<Sent>>>>,
+    queues: RefCell<HashMap<(Port, u8), Rc<Queue>>>,
+}
+
+impl<'a> Network<'a> {
+    /// A system whose switches have so many stages.
+    pub fn new(registers: &'a Registers, plan: &'a Plan, stages: u64) -> Network<'a> {
+        let mut links = HashMap::new();
+        for link in &plan.links {
+            for (here, peer) in [(link.a, link.b), (link.b, link.a)] {
+                let (latency, cycles_per_flit) = (u64::from(link.latency), u64::from(link.cycles_per_flit));
+                links.insert(here, Link { peer, latency, cycles_per_flit });
+            }
+        }
+        let nodes = plan.nodes.iter().zip(0..).map(|(node, number)| (node.name.as_str(), number)).collect();
+        // All but the stages of allocation and traversal is in front.
+        let post = u64::from(stages > 1);
+        Network {
+            registers,
+            plan,
+            front: stages - 1 - post,
+            post,
+            nodes,
+            links,
+            sent: RefCell::default(),
+            queues: RefCell::default(),
+        }
+    }
+
+    pub fn kind(&self, node: u32) -> NodeKind {
+        self.plan.nodes[node as usize].kind
+    }
+
+    pub fn is_switch(&self, node: u32) -> bool {
+        self.kind(node) == NodeKind::Switch
+    }
+
+    pub fn name(&self, node: u32) -> &'a str {
+        &self.plan.nodes[node as usize].name
+    }
+
+    pub fn path(&self, node: u32) -> &'a str {
+        &self.plan.nodes[node as usize].path
+    }
+
+    pub fn ports(&self, node: u32) -> u16 {
+        self.plan.nodes[node as usize].ports
+    }
+
+    pub fn is_set(&self, vc: u8) -> bool {
+        self.plan.vcs.is_set(vc)
+    }
+
+    pub fn link(&self, port: Port) -> Option<Link> {
+        self.links.get(&port).copied()
+    }
+
+    /// The node with this name.
+    pub fn node(&self, name: &str) -> Option<u32> {
+        self.nodes.get(name).copied()
+    }
+
+    /// How a step of `why` names a port.
+    pub fn place(&self, (node, port): Port) -> String {
+        if self.is_switch(node) { format!("{}.P{port}", self.name(node)) } else { self.name(node).to_owned() }
+    }
+
+    /// The two ends of the link that a step names, `a.P1 -> b.P2`.
+    pub fn link_named(&self, place: &str) -> Option<(Port, Port)> {
+        let (from, to) = place.split_once(" -> ")?;
+        let fits = |port: Port, name: &str| self.place(port) == name;
+        let ends = |name: &str| {
+            let node = self.node(name).or_else(|| self.node(name.rsplit_once(".P")?.0));
+            node.into_iter().flat_map(|node| (0..self.ports(node)).map(move |port| (node, port))).collect::<Vec<_>>()
+        };
+        ends(from)
+            .into_iter()
+            .filter(|&port| fits(port, from))
+            .filter_map(|port| Some((port, self.link(port)?.peer)))
+            .find(|&(_, peer)| fits(peer, to))
+    }
+
+    fn register(&self, (node, port): Port, what: &str) -> Option<&'a Register> {
+        self.registers.find(&format!("{}.{}", self.path(node), what.replace('#', &port.to_string())))
+    }
+
+    /// All that a port sent.
+    pub fn sent(&self, port: Port) -> Rc<Vec<Sent>> {
+        if let Some(known) = self.sent.borrow().get(&port) {
+            return Rc::clone(known);
+        }
+        let mut list = Vec::new();
+        if let Some(valid) = self.register(port, "out#.valid") {
+            let [vc, id, seq, word] =
+                ["vc", "id", "seq", "word"].map(|name| self.register(port, &format!("out#.{name}")).unwrap());
+            let changes: Vec<u64> = valid.changes().chain([self.registers.last + 1]).collect();
+            for span in changes.windows(2).filter(|span| valid.at(span[0]) == Some(1)) {
+                list.extend((span[0]..span[1]).map(|cycle| Sent {
+                    cycle: cycle - 1,
+                    vc: vc.value(cycle) as u8,
+                    id: id.value(cycle),
+                    seq: seq.value(cycle),
+                    word: word.value(cycle),
+                }));
+            }
+        }
+        let list = Rc::new(list);
+        self.sent.borrow_mut().insert(port, Rc::clone(&list));
+        list
+    }
+
+    /// What a port sent in a cycle.
+    pub fn sent_in(&self, port: Port, cycle: u64) -> Option<Sent> {
+        let sent = self.sent(port);
+        sent.binary_search_by_key(&cycle, |sent| sent.cycle).ok().map(|at| sent[at])
+    }
+
+    /// Cycles from sending to coming into the far queue.
+    pub fn way(&self, from: Port) -> u64 {
+        let link = self.link(from).expect("a port that sends has a link");
+        link.latency + link.cycles_per_flit + if self.is_switch(from.0) { self.post } else { 0 }
+    }
+
+    /// The queue of a port that has a link.
+    pub fn queue(&self, port: Port, vc: u8) -> Rc<Queue> {
+        if let Some(known) = self.queues.borrow().get(&(port, vc)) {
+            return Rc::clone(known);
+        }
+        let peer = self.link(port).expect("a queue with a link").peer;
+        let way = self.way(peer);
+        let came: Vec<Sent> = self.sent(peer).iter().filter(|sent| sent.vc == vc).copied().collect();
+        let came: Vec<Sent> = came.into_iter().map(|sent| Sent { cycle: sent.cycle + way, ..sent }).collect();
+        let mut left = Vec::new();
+        if let Some(flits) = self.register(port, &format!("in#.vc{vc}.flits")) {
+            let mut edges: Vec<u64> = flits.changes().chain(came.iter().map(|came| came.cycle)).collect();
+            edges.sort_unstable();
+            edges.dedup();
+            for edge in edges.into_iter().filter(|&edge| edge > 0 && edge <= self.registers.last) {
+                let comes = i64::from(came.binary_search_by_key(&edge, |came| came.cycle).is_ok());
+                match comes - flits.steps(edge - 1) {
+                    0 => {}
+                    1 => left.push(edge - 1),
+                    wrong => panic!("{wrong} flits left {} vc{vc} in cycle {}", self.place(port), edge - 1),
+                }
+            }
+        }
+        let queue = Rc::new(Queue { came, left });
+        self.queues.borrow_mut().insert((port, vc), Rc::clone(&queue));
+        queue
+    }
+
+    /// Credits of an output channel in a cycle: the register.
+    pub fn credits(&self, port: Port, vc: u8, cycle: u64) -> u64 {
+        let name = format!("out#.credits{vc}.count");
+        self.register(port, &name).unwrap_or_else(|| panic!("{} has no {name}", self.place(port))).value(cycle)
+    }
+
+    /// Whether a packet holds an output channel: the register.
+    pub fn is_held(&self, port: Port, vc: u8, cycle: u64) -> bool {
+        self.register(port, &format!("out#.credits{vc}.held")).unwrap().value(cycle) == 1
+    }
+
+    /// Whether a flit that was sent before still keeps the link of a port busy.
+    pub fn is_busy(&self, port: Port, cycle: u64) -> bool {
+        let takes = self.link(port).map_or(1, |link| link.cycles_per_flit);
+        (cycle.saturating_sub(takes - 1)..cycle).any(|before| self.sent_in(port, before).is_some())
+    }
+
+    /// Flits in a queue in a cycle: the register.
+    pub fn flits(&self, port: Port, vc: u8, cycle: u64) -> u64 {
+        self.register(port, &format!("in#.vc{vc}.flits")).map_or(0, |flits| flits.value(cycle))
+    }
+}

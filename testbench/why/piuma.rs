@@ -1,0 +1,427 @@
+//! What holds a word in a core and in the engine of a switch, told from their registers.
+//!
+//! | cause | what the registers show in the cycle |
+//! |---|---|
+//! | late start | the core's job has read nothing yet |
+//! | memory read | the word is not at the fragmenter: it was not read, or less than the read latency ago |
+//! | credit wait | the credit register of the core's output is 0 |
+//! | queue | the word is at the fragmenter, there is a credit, and the port sends, or is busy with, what was made before |
+//! | operand slot | the word is at the head of its queue, and the slots of its port hold as many operands as there are |
+//! | engine wait | all inputs of the id have an operand that the engine sees, and it takes another one, or has no place for a result |
+//! | reduce | from the cycle in which the operands leave their slots to the one in which the result leaves the tree |
+//! | memory write | the word is in the core's queue, and its job has begun |
+//! | landing | the job has received the word, and not counted it |
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::rc::Rc;
+
+use watershed::scenario::why::Kind;
+
+use crate::fabric::{Hop, Stay};
+use crate::network::{Network, Port, Sent};
+use crate::registers::Register;
+use crate::steps::{Holds, Steps};
+
+/// An operand that went into a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Put {
+    cycle: u64,
+    port: u16,
+    plane: u8,
+    id: u64,
+    seq: u64,
+    word: u64,
+}
+
+/// Operands that left their slots together.
+#[derive(Clone, Debug)]
+struct Take {
+    cycle: u64,
+    id: u64,
+    operands: Vec<Put>,
+    /// The cycle in which the result leaves the tree; none of a scan, or at the end of the run.
+    came: Option<u64>,
+}
+
+/// What an engine did.
+#[derive(Debug, Default)]
+struct Engine {
+    puts: Vec<Put>,
+    takes: Vec<Take>,
+    /// Departures from the engine's own queue: cycle and channel, and what left.
+    left: BTreeMap<(u8, u64), Sent>,
+}
+
+/// Parameters of the scenario that the registers do not show.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    pub operand_slots: usize,
+    pub result_slots: usize,
+    pub read_latency: u64,
+}
+
+pub struct Piuma<'a> {
+    pub net: &'a Network<'a>,
+    pub limits: Limits,
+    /// Ids of scans.
+    pub scans: BTreeSet<u64>,
+    engines: RefCell<HashMap<u32, Rc<Engine>>>,
+}
+
+impl<'a> Piuma<'a> {
+    pub fn new(net: &'a Network<'a>, limits: Limits, scans: BTreeSet<u64>) -> Self {
+        Piuma { net, limits, scans, engines: RefCell::default() }
+    }
+
+    // ---------------------------------------------------------------------------------------------- engines
+
+    fn engine(&self, node: u32) -> Rc<Engine> {
+        if let Some(known) = self.engines.borrow().get(&node) {
+            return Rc::clone(known);
+        }
+        let engine = Rc::new(self.read_engine(node));
+        self.engines.borrow_mut().insert(node, Rc::clone(&engine));
+        engine
+    }
+
+    /// What left the queues of links in a cycle.
+    fn departing(&self, node: u32, vc: u8, cycle: u64) -> Vec<Sent> {
+        let ports = (0..self.net.ports(node)).map(|port| (node, port)).filter(|&port| self.net.link(port).is_some());
+        ports
+            .filter_map(|port| {
+                let queue = self.net.queue(port, vc);
+                queue.left.binary_search(&cycle).ok().map(|at| queue.came[at])
+            })
+            .collect()
+    }
+
+    fn read_engine(&self, node: u32) -> Engine {
+        let net = self.net;
+        let links: Vec<u16> = (0..net.ports(node)).filter(|&port| net.link((node, port)).is_some()).collect();
+        let mut engine = Engine::default();
+        for plane in 0..net.plan.vcs.set / 2 {
+            for &port in &links {
+                let queue = net.queue((node, port), 2 * plane);
+                for (came, &cycle) in queue.came.iter().zip(&queue.left) {
+                    if net.outs_of(node, came, cycle).iter().all(|(_, vc)| *vc != 2 * plane) {
+                        let Sent { id, seq, word, .. } = *came;
+                        engine.puts.push(Put { cycle, port, plane, id, seq, word });
+                    }
+                }
+            }
+        }
+        engine.puts.sort_unstable();
+        engine.takes = self.takes(node, &engine.puts);
+        // What the outputs send and no queue of a link gives comes from the engine.
+        for vc in 0..net.plan.vcs.set {
+            for &port in &links {
+                for sent in net.sent((node, port)).iter().filter(|sent| sent.vc == vc) {
+                    if !self.departing(node, vc, sent.cycle).iter().any(|other| other.flit() == sent.flit()) {
+                        engine.left.insert((vc, sent.cycle), *sent);
+                    }
+                }
+            }
+        }
+        engine
+    }
+
+    /// When operands left their slots: the number of those that are held says how many, the slots themselves which.
+    fn takes(&self, node: u32, puts: &[Put]) -> Vec<Take> {
+        let registers = self.net.registers;
+        let path = self.net.path(node);
+        let Some(held) = registers.find(&format!("{path}.ceng.operands")) else { return Vec::new() };
+        let in_flight = registers.get(&format!("{path}.ceng.in_flight"));
+        let mut inputs: BTreeMap<u64, BTreeSet<u16>> = BTreeMap::new();
+        for put in puts {
+            inputs.entry(put.id).or_default().insert(put.port);
+        }
+        let edges = held.changes().chain(in_flight.changes()).filter(|&edge| edge > 0).map(|edge| edge - 1);
+        let cycles: BTreeSet<u64> = edges.chain(puts.iter().map(|put| put.cycle)).collect();
+        let mut slots: BTreeMap<u16, VecDeque<Put>> = BTreeMap::new();
+        let mut next = puts.iter().peekable();
+        let (mut takes, mut in_tree) = (Vec::new(), VecDeque::new());
+        for cycle in cycles.into_iter().filter(|&cycle| cycle < registers.last) {
+            let mut new = Vec::new();
+            while let Some(put) = next.next_if(|put| put.cycle == cycle) {
+                new.push(*put);
+            }
+            let taken = new.len() as i64 - held.steps(cycle);
+            let mut began = 0;
+            if taken > 0 {
+                let after = self.taken(node, cycle, taken as usize, &slots, &new, &inputs);
+                let (id, left) = after.unwrap_or_else(|| panic!("{path}: {taken} operands left in cycle {cycle}"));
+                let mut operands = Vec::new();
+                for put in left {
+                    let slot = slots.get_mut(&put.port).unwrap();
+                    let at = slot.iter().position(|held| *held == put).unwrap();
+                    operands.push(slot.remove(at).unwrap());
+                }
+                if !self.scans.contains(&id) {
+                    began = 1;
+                    in_tree.push_back(takes.len());
+                }
+                takes.push(Take { cycle, id, operands, came: None });
+            }
+            for put in new {
+                slots.entry(put.port).or_default().push_back(put);
+            }
+            let results = began - in_flight.steps(cycle);
+            assert!((0..=1).contains(&results), "{path}: {results} results in cycle {cycle}");
+            if results == 1 {
+                let take: usize = in_tree.pop_front().expect("a result of nothing");
+                takes[take].came = Some(cycle);
+            }
+        }
+        takes
+    }
+
+    /// Which operands left in a cycle: those of an id that all its inputs have, so many, that leave the slots as they are next.
+    fn taken(
+        &self,
+        node: u32,
+        cycle: u64,
+        count: usize,
+        slots: &BTreeMap<u16, VecDeque<Put>>,
+        new: &[Put],
+        inputs: &BTreeMap<u64, BTreeSet<u16>>,
+    ) -> Option<(u64, Vec<Put>)> {
+        let path = self.net.path(node);
+        let planes = 0..self.net.plan.vcs.set / 2;
+        let candidates = planes.flat_map(|plane| inputs.iter().map(move |(id, ports)| (plane, *id, ports)));
+        for (plane, id, ports) in candidates.filter(|(.., ports)| ports.len() == count) {
+            let oldest = |port: &u16| slots.get(port)?.iter().find(|put| put.plane == plane).copied();
+            let seen = |put: &Put| put.id == id && put.cycle + self.net.post < cycle;
+            let operands: Option<Vec<Put>> = ports.iter().map(|port| oldest(port).filter(seen)).collect();
+            let Some(operands) = operands else { continue };
+            let shown = (0..self.net.ports(node)).all(|port| {
+                let rest = slots.get(&port).into_iter().flatten().filter(|put| !operands.contains(put));
+                let first = rest.chain(new.iter().filter(|put| put.port == port)).next();
+                let Some(valid) = self.net.registers.find(&format!("{path}.ceng.slot{port}.valid")) else { return true };
+                let [id, seq, word] =
+                    ["id", "seq", "word"].map(|name| self.net.registers.get(&format!("{path}.ceng.slot{port}.{name}")));
+                let shows = (valid.value(cycle + 1) == 1)
+                    .then(|| (id.value(cycle + 1), seq.value(cycle + 1), word.value(cycle + 1)));
+                shows == first.map(|put| (put.id, put.seq, put.word))
+            });
+            if shown {
+                return Some((id, operands));
+            }
+        }
+        None
+    }
+
+    /// A hop ends in a queue out of which the word goes into the engine; `next` is the way of the engine's result.
+    pub fn engine_takes(&self, steps: &Steps<'_>, hop: &Hop, next: Option<&Hop>) {
+        let net = self.net;
+        let (node, port) = hop.to;
+        let queue = net.queue(hop.to, hop.sent.vc);
+        let left = queue.left[hop.index];
+        let engine = self.engine(node);
+        let plane = hop.sent.vc / 2;
+        let name = format!("{}.ceng", net.name(node));
+        // Waiting for the slot.
+        let mine = |put: &&Put| (put.port, put.plane) == (port, plane);
+        let full = |cycle: u64| {
+            let put = engine.puts.iter().filter(mine).filter(|put| put.cycle < cycle).count();
+            let takes = engine.takes.iter().filter(|take| take.cycle <= cycle);
+            let taken = takes.flat_map(|take| &take.operands).filter(mine).count();
+            put - taken >= self.limits.operand_slots
+        };
+        let stay = net.stay(hop, left, Vec::new());
+        let is_response = hop.sent.vc % 2 == 1;
+        for (cycle, holds) in
+            net.causes(&stay, |cycle| if is_response || full(cycle) { Kind::OperandSlot } else { Kind::Arbitration })
+        {
+            if holds.kind == Kind::Arbitration {
+                steps.demand(net.is_contended(&stay, cycle), || {
+                    format!("in cycle {cycle} there is a slot for the operand at {}", net.place(hop.to))
+                });
+            }
+            steps.holds(cycle, &holds);
+        }
+        let visible = left + net.post + 1;
+        steps.all(left..visible, Kind::Switch, &net.place(hop.to));
+        if self.scans.contains(&hop.sent.id) {
+            return;
+        }
+        // In the slot, and in the tree.
+        let is_it = |put: &Put| (put.port, put.plane, put.cycle) == (port, plane, left);
+        let take = engine.takes.iter().find(|take| take.operands.iter().any(is_it));
+        let Some(take) = take else { steps.fail("an operand stayed in its slot") };
+        let came = take.came.unwrap_or_else(|| steps.fail("a result stayed in the tree"));
+        for put in take.operands.iter().filter(|put| !is_it(put)) {
+            let order = (put.cycle, std::cmp::Reverse(put.port)) < (left, std::cmp::Reverse(port));
+            steps.demand(order, || format!("the operand of P{port} was not the last at {name}: {put:?}"));
+        }
+        for cycle in visible..take.cycle {
+            let other = engine.takes.iter().any(|other| other.cycle == cycle);
+            let flying = engine.takes.iter().filter(|take| {
+                let on_plane = take.operands.iter().any(|put| put.plane == plane);
+                on_plane && take.cycle < cycle && take.came.is_none_or(|came| came >= cycle)
+            });
+            let own = (node, net.ports(node) - 1);
+            let queued: u64 = [2 * plane, 2 * plane + 1].into_iter().map(|vc| net.flits(own, vc, cycle)).sum();
+            let no_place = flying.count() + queued as usize >= self.limits.result_slots;
+            // Scans hold places that no register shows.
+            steps.demand(other || no_place || !self.scans.is_empty(), || {
+                format!("in cycle {cycle} nothing keeps {name} from taking its operands")
+            });
+        }
+        steps.all(visible..take.cycle, Kind::EngineWait, &name);
+        steps.all(take.cycle..came, Kind::Reduce, &name);
+        let last = steps.why.engines.iter().find(|last| last.switch == net.name(node) && last.cycle == visible);
+        let Some(last) = last else { steps.fail(&format!("why names no last operand of {name}")) };
+        let others: Vec<(String, u64)> = (take.operands.iter().filter(|put| !is_it(put)))
+            .map(|put| (format!("P{}", put.port), left - put.cycle))
+            .collect();
+        steps.demand(last.from == format!("P{port}") && last.others == others, || {
+            format!("the slots of {name} show {others:?} before P{port}; why says {last:?}")
+        });
+        // Out of the engine's queue.
+        let Some(next) = next.filter(|next| next.from.0 == node) else {
+            steps.fail(&format!("the result of {name} goes nowhere"));
+        };
+        let (vc, leaves) = (next.sent.vc, next.sent.cycle);
+        let departures: Vec<u64> = engine.left.keys().filter(|(of, _)| *of == vc).map(|(_, cycle)| *cycle).collect();
+        let at = departures.binary_search(&leaves).unwrap_or_else(|_| steps.fail("a result left no queue"));
+        let outs = net.outs_of(node, &next.sent, leaves);
+        let stay = Stay {
+            port: (node, net.ports(node) - 1),
+            vc,
+            came,
+            left: leaves,
+            turn: at.checked_sub(1).map_or(0, |before| departures[before] + 1),
+            is_head: true,
+            outs,
+        };
+        for (cycle, holds) in net.causes(&stay, |_| Kind::Arbitration) {
+            if holds.kind == Kind::Arbitration {
+                let input = (0..net.plan.vcs.set).any(|other| other != vc && engine.left.contains_key(&(other, cycle)));
+                steps.demand(input || net.is_contended(&stay, cycle), || {
+                    format!("in cycle {cycle} nothing is in the way of the result of {name}")
+                });
+            }
+            steps.holds(cycle, &holds);
+        }
+        steps.all(leaves..leaves + net.post + 1, Kind::Switch, &net.place(next.from));
+    }
+
+    // ------------------------------------------------------------------------------------------------ cores
+
+    /// A counter of the job of a core that rises in a cycle, and the number of that job.
+    fn job(&self, node: u32, what: &str, cycle: u64) -> Option<usize> {
+        let path = self.net.path(node);
+        let counter = |job: usize| self.net.registers.find(&format!("{path}.job{job}.{what}"));
+        (0..).map_while(|job| Some((job, counter(job)?))).find(|(_, of)| of.steps(cycle) > 0).map(|(job, _)| job)
+    }
+
+    fn job_register(&self, node: u32, job: usize, what: &str) -> &'a Register {
+        self.net.registers.get(&format!("{}.job{job}.{what}", self.net.path(node)))
+    }
+
+    fn jobs(&self, node: u32) -> usize {
+        let path = self.net.path(node);
+        (0..).take_while(|job| self.net.registers.find(&format!("{path}.job{job}.state")).is_some()).count()
+    }
+
+    /// The cycle in which a counter reaches more than a number.
+    fn reaches(register: &Register, number: u64) -> Option<u64> {
+        register.changes().find(|&cycle| register.value(cycle) > number).map(|cycle| cycle - 1)
+    }
+
+    /// A core that sent a word from a port, in the cycles from the account's start on.
+    pub fn source(&self, steps: &Steps<'_>, port: Port, word: &Sent, data: bool) {
+        let (node, number) = (port.0, word.seq);
+        let name = self.net.name(node);
+        let Some(job) = self.job(node, "sent", word.cycle) else {
+            // A program's call has no registers of its own; credits have.
+            for cycle in steps.why.start_cycle..word.cycle {
+                let kind = steps.part(cycle).kind;
+                if matches!(kind, Kind::CreditWait | Kind::MemoryRead | Kind::Queue) {
+                    let empty = self.net.credits(port, word.vc, cycle) == 0;
+                    let kind = match kind {
+                        _ if empty => Kind::CreditWait,
+                        Kind::CreditWait => Kind::MemoryRead,
+                        kind => kind,
+                    };
+                    steps.holds(cycle, &Holds { kind, places: vec![name.to_owned()] });
+                } else {
+                    steps.holds(cycle, &Holds { kind, places: vec![name.to_owned()] });
+                }
+            }
+            return;
+        };
+        let [read, sent] = ["read", "sent"].map(|what| self.job_register(node, job, what));
+        steps.demand(sent.value(word.cycle) == number, || format!("{name} sends another word"));
+        let latency = if data { self.limits.read_latency } else { 0 };
+        let fetched = Self::reaches(read, number).unwrap_or_else(|| steps.fail("a word was sent before it was read"));
+        let first = Self::reaches(read, 0).unwrap_or(0);
+        for cycle in steps.why.start_cycle..word.cycle {
+            let kind = if cycle < first && steps.part(cycle).kind == Kind::LateStart {
+                // Before it has read anything, only the memory's being busy with others could say more.
+                Kind::LateStart
+            } else if self.net.credits(port, word.vc, cycle) == 0 {
+                Kind::CreditWait
+            } else if cycle < fetched + latency {
+                Kind::MemoryRead
+            } else {
+                Kind::Queue
+            };
+            steps.holds(cycle, &Holds { kind, places: vec![name.to_owned()] });
+        }
+        let late = steps.parts.iter().filter(|part| part.kind == Kind::LateStart && part.place == name);
+        let begins = late.filter(|part| part.from == steps.why.start_cycle).map(|part| part.to).max();
+        if self.jobs(node) == 1 {
+            // A rested memory reads in the first cycle.
+            steps.demand(begins.unwrap_or(steps.why.start_cycle) == first, || {
+                format!("{name} reads its first word in cycle {first}, and why lets it begin in {begins:?}")
+            });
+        }
+    }
+
+    /// The core that the last hop ends in.
+    pub fn receiver(&self, steps: &Steps<'_>, hop: &Hop, number: u64) {
+        let node = hop.to.0;
+        let name = self.net.name(node);
+        let queue = self.net.queue(hop.to, hop.sent.vc);
+        let taken = queue.left[hop.index];
+        let Some(job) = self.job(node, "received", taken) else {
+            // A program's call: what comes before its writing is its own affair.
+            let mut before = 0;
+            for cycle in hop.came..taken {
+                let kind = steps.part(cycle).kind;
+                let rank = [Kind::LateStart, Kind::Call, Kind::MemoryWrite].iter().position(|known| *known == kind);
+                steps.demand(rank.is_some_and(|rank| rank >= before), || format!("cycle {cycle} of a word that came"));
+                before = rank.unwrap_or(0);
+                steps.holds(cycle, &Holds { kind, places: vec![name.to_owned()] });
+            }
+            steps.all(taken..steps.why.end_cycle, Kind::Landing, name);
+            return;
+        };
+        let [received, landed, read] =
+            ["received", "landed", "read"].map(|what| self.job_register(node, job, what));
+        steps.demand(received.value(taken) == number, || format!("{name} takes another word"));
+        let first = Self::reaches(read, 0);
+        for cycle in hop.came..taken {
+            let late = first.is_some_and(|first| cycle < first)
+                || first.is_none() && received.value(cycle) == 0 && steps.part(cycle).kind == Kind::LateStart;
+            let kind = if late && steps.part(cycle).kind == Kind::LateStart { Kind::LateStart } else { Kind::MemoryWrite };
+            steps.demand(kind == Kind::LateStart || !late || self.jobs(node) > 1, || {
+                format!("in cycle {cycle} {name} has not begun")
+            });
+            steps.holds(cycle, &Holds { kind, places: vec![name.to_owned()] });
+        }
+        let lands = Self::reaches(landed, number).unwrap_or_else(|| steps.fail("the word never landed"));
+        steps.all(taken..lands, Kind::Landing, name);
+        // Behind the last word, the core may have to send its own.
+        steps.all(lands..steps.why.end_cycle, Kind::Landing, name);
+        let state = self.job_register(node, job, "state");
+        const DONE: u64 = 3;
+        let end = steps.why.end_cycle;
+        let last = (state.value(end), state.value(end + 1));
+        steps.demand(last.0 != DONE && (last.1 == DONE || end == lands), || {
+            format!("{name} is done in another cycle than {end}: {last:?}, landed in {lands}")
+        });
+    }
+}
