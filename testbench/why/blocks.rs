@@ -14,9 +14,13 @@ use crate::steps::Steps;
 pub fn word(piuma: &Piuma<'_>, steps: &Steps<'_>, scenario: &Scenario) {
     let net = piuma.net;
     let mut way = Vec::new();
-    net.check_hops(steps, |_, _| Kind::MemoryWrite, |hop, next| {
-        way.push((*hop, next.copied()));
-    });
+    net.check_hops(
+        steps,
+        |_, _| Kind::MemoryWrite,
+        |hop, next| {
+            way.push((*hop, next.copied()));
+        },
+    );
     for (hop, next) in &way {
         if net.is_switch(hop.to.0) {
             piuma.engine_takes(steps, hop, next.as_ref());
@@ -45,7 +49,7 @@ pub fn packet(net: &Network<'_>, steps: &Steps<'_>) {
     steps.demand(left == steps.why.end_cycle, || format!("its last flit was taken in cycle {left}"));
     // The header, which is the first flit, has 40 bits of the cycle in which it was made.
     let first = net.hops(steps)[0];
-    let head = net.head_of(&first);
+    let head = net.head_of(first.from, &first.sent);
     let header = net.sent_in(first.from, head).expect("a head was sent").word;
     let created = header & ((1 << 40) - 1);
     steps.demand(created == steps.why.start_cycle, || format!("the header says that it was made in cycle {created}"));
@@ -229,10 +233,11 @@ const FLITS: usize = 11;
 
 /// A round of the armed family.
 pub fn armed(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
-    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(|value| value.trim().parse::<u64>());
+    let value =
+        |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(|value| value.trim().parse::<u64>());
     let stages = value("stages =").unwrap().unwrap();
     let mut way: Vec<(Hop, Option<Hop>)> = Vec::new();
-    let faulty = |hop: &Hop| net.path(hop.to.0).ends_with("fault");
+    let faulty = |hop: &Hop| net.name(hop.to.0).ends_with("fault");
     net.check_hops(
         steps,
         |hop, _| if faulty(hop) { Kind::HeldUp } else { Kind::Arbitration },
@@ -246,12 +251,13 @@ pub fn armed(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
         let name = net.name(hop.to.0);
         let engine = ArmedEngine { net, node: hop.to.0 };
         let Some(next) = next else { steps.fail(&format!("nothing leaves {name}")) };
-        let head = net.head_of(next);
+        let head = net.head_of(next.from, &next.sent);
         if hop.to.1 == 1 {
             // It armed the engine, whose time was up.
             let armed = leaves(net, steps, hop, Kind::Arbitration);
             let due = engine.descriptors().find_map(|name| {
-                let [state, deadline] = ["state", "deadline_cycle"].map(|what| net.registers.get(&format!("{name}.{what}")));
+                let [state, deadline] =
+                    ["state", "deadline_cycle"].map(|what| net.registers.get(&format!("{name}.{what}")));
                 let is_it = state.value(armed + 1) == 1 && deadline.at(armed + 1) != deadline.at(armed);
                 is_it.then(|| deadline.value(armed + 1))
             });
@@ -272,9 +278,13 @@ pub fn armed(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
         let made = if engine.counter("passed").steps(issued) > 0 {
             issued
         } else {
-            steps.demand(engine.counter("merged").steps(issued) > 0, || format!("{name} merged nothing in cycle {issued}"));
+            steps.demand(engine.counter("merged").steps(issued) > 0, || {
+                format!("{name} merged nothing in cycle {issued}")
+            });
             let made = issued + stages;
-            steps.demand(engine.counter("completed").steps(made) > 0, || format!("{name} completed nothing in cycle {made}"));
+            steps.demand(engine.counter("completed").steps(made) > 0, || {
+                format!("{name} completed nothing in cycle {made}")
+            });
             steps.all(issued..made, Kind::Reduce, name);
             made
         };
@@ -349,7 +359,8 @@ fn ends(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
                 let receives = before.is_some_and(|before| matches!(before.kind, Kind::Link | Kind::Behind));
                 for cycle in cycles {
                     let waits = inbox.value(cycle + 1) > 0 || queue.value(cycle + 1) > 0;
-                    let own = any("software", 2, cycle + 1) || any("software", 1, cycle + 1) || any("root", 1, cycle + 1);
+                    let own =
+                        any("software", 2, cycle + 1) || any("software", 1, cycle + 1) || any("root", 1, cycle + 1);
                     steps.demand(waits || own, || format!("no software at {} in cycle {cycle}", part.place));
                     steps.all(cycle..cycle + 1, Kind::Software, &part.place);
                 }
@@ -374,8 +385,9 @@ fn took(net: &Network<'_>, steps: &Steps<'_>, node: u32, tail: u64) -> u64 {
         let mut flits = 0;
         for (at, &left) in queue.left.iter().enumerate() {
             flits += 1;
-            if queue.came.get(at + 1).is_none_or(|next| !Network::is_same(next, &queue.came[at])) {
-                let passed = net.sent_in((node, 1 - port), left).is_some_and(|sent| sent.flit() == queue.came[at].flit());
+            if queue.heads.get(at + 1) != Some(&queue.heads[at]) {
+                let passed =
+                    net.sent_in((node, 1 - port), left).is_some_and(|sent| sent.flit() == queue.came[at].flit());
                 *frames.entry(left).or_default() += if passed { 0 } else { flits };
                 flits = 0;
             }
@@ -400,7 +412,7 @@ pub fn pbv(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
     let damaged = text.contains("[[pbv.fault]]");
     let alone = text.matches("[[pbv.collective]]").count() == 1 && !text.contains("order = \"pbv\"");
     let timeout = if text.contains("timeout_cycles = 600") { 600 } else { 0 };
-    let faulty = |hop: &Hop| net.path(hop.to.0).ends_with("fault");
+    let faulty = |hop: &Hop| net.name(hop.to.0).ends_with("fault");
     let mut way: Vec<(Hop, Option<Hop>)> = Vec::new();
     net.check_hops(
         steps,
@@ -417,22 +429,26 @@ pub fn pbv(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
         let tail = leaves(net, steps, hop, Kind::EngineWait);
         steps.demand(register("frames_in").steps(tail) == 1, || format!("{name} checks no frame in cycle {tail}"));
         let Some(next) = next else { steps.fail(&format!("nothing leaves {name}")) };
-        let head = net.head_of(next);
+        let head = net.head_of(next.from, &next.sent);
         steps.demand(register("frames_out").steps(head) == 1, || format!("{name} begins no frame in cycle {head}"));
         steps.all(tail..tail + 1, Kind::Engine, name);
         // Frames that were refused, which there are where some are damaged, never were in the inbox.
         let waits = (tail + 1..head).take_while(|&cycle| steps.part(cycle).kind == Kind::EngineWait).count() as u64;
         let took = if damaged { tail + 1 + waits } else { took(net, steps, node, tail) };
         for cycle in tail + 1..took {
-            steps.demand(register("inbox").value(cycle) > 0, || format!("the inbox of {name} is empty in cycle {cycle}"));
+            steps.demand(register("inbox").value(cycle) > 0, || {
+                format!("the inbox of {name} is empty in cycle {cycle}")
+            });
         }
         steps.all(tail + 1..took, Kind::EngineWait, name);
         let queued = if steps.part(took.min(steps.why.end_cycle - 1)).kind == Kind::TimeOut {
             let fired = (took..head).find(|&cycle| steps.part(cycle).kind != Kind::TimeOut).unwrap_or(head);
-            steps.demand((fired - took) % timeout.max(1) == 0, || format!("no watchdog of {name} runs {took} to {fired}"));
+            steps.demand((fired - took) % timeout.max(1) == 0, || {
+                format!("no watchdog of {name} runs {took} to {fired}")
+            });
             steps.all(took..fired, Kind::TimeOut, name);
             fired
-        } else if steps.part(tail).phase == Phase::Climb {
+        } else if steps.part(hop.came - 1).phase == Phase::Climb {
             // Tracked: read, changed, written.
             let [read, write] = ["ce.read_slot", "ce.write_slot"].map(&register);
             steps.demand(read.at(took + 1).is_some() && write.at(took + 2).is_some(), || {
@@ -477,9 +493,8 @@ fn nodes(net: &Network<'_>, steps: &Steps<'_>, timeout: u64) {
         let states: Vec<_> =
             (0..).map_while(|at| net.registers.find(&format!("{}.part{at}.state", net.path(node)))).collect();
         let any = |state: u64, cycle: u64| states.iter().any(|of| of.value(cycle) == state);
-        let begins = |state: u64, cycle: u64| {
-            states.iter().any(|of| of.value(cycle + 1) == state && of.value(cycle) != state)
-        };
+        let begins =
+            |state: u64, cycle: u64| states.iter().any(|of| of.value(cycle + 1) == state && of.value(cycle) != state);
         let cycles = part.from..part.to;
         match part.kind {
             Kind::Compute => {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | link | the output register has held the flit, and it has not come into the far queue |
 //! | switch | the flit came less than the front stages ago (set-routed), or came to the head less than that ago (the head of a point-to-point packet); or it was granted and passes the stages behind allocation |
+//! | held up | at a link with faults: no flit leaves the queue, and the credit register of the output is above 0 |
 //! | behind | a flit that came before it stands in the queue; of a packet with several copies: this copy has not sent the flit before |
 //! | credit wait | it is its turn, and the credit register of an output that it leaves by is 0 |
 //! | arbitration | it is its turn, all of these are above 0, and the output sends another flit, its link is busy with one, its channel is held, or another queue of the same input sends or competes |
@@ -15,6 +16,9 @@ use watershed::scenario::why::Kind;
 
 use crate::network::{Network, Port, Sent};
 use crate::steps::{Holds, Steps};
+
+/// The phase of a packet that holds its output channel.
+const ACTIVE: u64 = 2;
 
 /// A flit that stands in a queue.
 #[derive(Clone, Debug)]
@@ -91,7 +95,7 @@ impl Network<'_> {
     pub fn stay(&self, hop: &Hop, left: u64, outs: Vec<(Port, u8)>) -> Stay {
         let queue = self.queue(hop.to, hop.sent.vc);
         let before = hop.index.checked_sub(1);
-        let same = before.filter(|&before| Network::is_same(&queue.came[before], &hop.sent));
+        let same = before.filter(|_| queue.heads[hop.index] != hop.index);
         // Copies of a frame go their own way: what is before the flit is the flit that the same output sent before.
         let copy = same.filter(|_| self.is_set(hop.sent.vc) && self.is_switch(hop.to.0)).and_then(|_| {
             let sent = self.sent(outs.first()?.0);
@@ -125,8 +129,10 @@ impl Network<'_> {
                 let first = if set { cycle < staged } else { stay.turn <= cycle && cycle < staged };
                 let holds = if first {
                     here(Kind::Switch)
-                } else if cycle < stay.turn {
+                } else if cycle < stay.turn && !self.holds_up(stay, cycle) {
                     here(Kind::Behind)
+                } else if cycle < stay.turn {
+                    here(Kind::HeldUp)
                 } else if stay.outs.is_empty() {
                     here(blocked(cycle))
                 } else {
@@ -142,6 +148,13 @@ impl Network<'_> {
                 (cycle, holds)
             })
             .collect()
+    }
+
+    /// Whether a link with faults lets nothing out of a queue in a cycle, although there is a credit.
+    fn holds_up(&self, stay: &Stay, cycle: u64) -> bool {
+        self.name(stay.port.0).ends_with("fault")
+            && self.queue(stay.port, stay.vc).left.binary_search(&cycle).is_err()
+            && stay.outs.iter().all(|&(out, vc)| self.credits(out, vc, cycle) > 0)
     }
 
     /// Whether another flit was in the way of one that could have gone in a cycle.
@@ -161,7 +174,20 @@ impl Network<'_> {
         let by_input = self.link((node, input)).is_some()
             && others().any(|(port, vc)| self.queue(port, vc).left.binary_search(&cycle).is_ok())
             || !self.is_set(stay.vc) && others().any(|(port, vc)| self.flits(port, vc, cycle) > 0);
-        by_output || by_input
+        // Its channel is given in this cycle, a stage before it can go: it was not to be had before.
+        let allocated = self.is_switch(node)
+            && !self.is_set(stay.vc)
+            && self.phase(stay.port, stay.vc, cycle) != ACTIVE
+            && self.phase(stay.port, stay.vc, cycle + 1) == ACTIVE;
+        // Or it went to a packet of another queue.
+        let waits = |port: Port, vc: u8, cycle: u64| self.phase(port, vc, cycle) != ACTIVE;
+        let lost = self.is_switch(node) && !self.is_set(stay.vc) && waits(stay.port, stay.vc, cycle) && {
+            let queues = (0..self.ports(node)).flat_map(|port| all.clone().map(move |vc| ((node, port), vc)));
+            queues.filter(|&(port, _)| self.link(port).is_some()).any(|(port, vc)| {
+                (port, vc) != (stay.port, stay.vc) && waits(port, vc, cycle) && !waits(port, vc, cycle + 1)
+            })
+        };
+        by_output || by_input || allocated || lost
     }
 
     /// Checks all that happens to flits between blocks: from each link of the account into the next queue, out of it and onto
@@ -173,19 +199,27 @@ impl Network<'_> {
         blocked: impl Fn(&Hop, u64) -> Kind,
         mut taken: impl FnMut(&Hop, Option<&Hop>),
     ) {
-        let hops = self.hops(steps);
+        let mut hops = self.hops(steps);
+        if let Some(before) = hops.first().and_then(|first| self.stood(first)) {
+            hops.insert(0, before);
+        }
         for (at, hop) in hops.iter().enumerate() {
             let next = hops.get(at + 1);
-            if !self.is_switch(hop.from.0) {
+            if !self.is_switch(hop.from.0) && hop.came > steps.why.start_cycle {
                 self.check_sender(steps, hop, at.checked_sub(1).map(|before| &hops[before]));
             }
             // It goes on if what this node sends next is the same flit.
             let on = next.filter(|next| {
-                let other_side = self.kind(hop.to.0) != NodeKind::Bump || next.from.1 != hop.to.1;
-                next.from.0 == hop.to.0 && Network::is_same(&next.sent, &hop.sent) && other_side
+                // Engines of the armed family store what climbs, even what they pass on.
+                let stores = self.stores && hop.sent.vc == 0 && self.name(hop.to.0).ends_with("engine");
+                let other_side = self.kind(hop.to.0) != NodeKind::Bump || next.from.1 != hop.to.1 && !stores;
+                let goes_on = self.kind(hop.to.0) != NodeKind::End && next.from.0 == hop.to.0;
+                goes_on && Network::is_same(&next.sent, &hop.sent) && other_side
             });
-            let engine = |next: &&Hop| self.is_switch(hop.to.0) && next.sent.word != hop.sent.word;
-            let on = on.filter(|next| !engine(next));
+            // A word that goes into an engine leaves its queue before what is made of it leaves the switch.
+            let at_once = |next: &&Hop| self.queue(hop.to, hop.sent.vc).left.get(hop.index) == Some(&next.sent.cycle);
+            let through = self.is_switch(hop.to.0) && self.is_set(hop.sent.vc) && self.is_single(hop);
+            let on = on.filter(|next| !through || at_once(next));
             let Some(next) = on else {
                 taken(hop, next);
                 continue;
@@ -219,17 +253,37 @@ impl Network<'_> {
         }
     }
 
-    /// Whether a flit is a packet of its own: those beside it in the queue are of other packets.
+    /// The hop before the first one of an account that begins while the flit stands in a queue.
+    fn stood(&self, first: &Hop) -> Option<Hop> {
+        let node = first.from.0;
+        let ports = (0..self.ports(node)).filter(|&port| port != first.from.1 || self.is_switch(node));
+        let queues = ports.flat_map(|port| (0..self.plan.vcs.total()).map(move |vc| ((node, port), vc)));
+        queues.filter(|&(port, _)| self.kind(node) != NodeKind::End && self.link(port).is_some()).find_map(
+            |(to, vc)| {
+                let queue = self.queue(to, vc);
+                let index = queue.left.binary_search(&first.sent.cycle).ok()?;
+                let sent = queue.came[index];
+                (sent.flit() == first.sent.flit()).then(|| Hop {
+                    from: self.link(to).expect("it has one").peer,
+                    to,
+                    sent,
+                    came: sent.cycle,
+                    index,
+                })
+            },
+        )
+    }
+
+    /// Whether a flit is a packet of its own.
     fn is_single(&self, hop: &Hop) -> bool {
-        let queue = self.queue(hop.to, hop.sent.vc);
-        let beside = [hop.index.checked_sub(1), Some(hop.index + 1)];
-        let mut beside = beside.into_iter().flatten().filter_map(|at| queue.came.get(at));
-        !beside.any(|other| Network::is_same(other, &hop.sent) && other.word != hop.sent.word)
+        let heads = &self.queue(hop.to, hop.sent.vc).heads;
+        heads[hop.index] == hop.index && heads.get(hop.index + 1) != Some(&hop.index)
     }
 
     /// What a block sent: its last flit, and those of the frame before it.
     fn check_sender(&self, steps: &Steps<'_>, hop: &Hop, before: Option<&Hop>) {
-        let passed = before.is_some_and(|before| {
+        let stores = self.stores && hop.sent.vc == 0 && self.name(hop.from.0).ends_with("engine");
+        let passed = before.filter(|_| !stores).is_some_and(|before| {
             before.to.0 == hop.from.0 && before.to.1 != hop.from.1 && Network::is_same(&before.sent, &hop.sent)
         });
         if passed {
@@ -237,13 +291,6 @@ impl Network<'_> {
         }
         let name = self.name(hop.from.0);
         steps.all(hop.sent.cycle..hop.sent.cycle + 1, Kind::Inject, name);
-        steps.all(self.head_of(hop)..hop.sent.cycle, Kind::Frame, name);
-    }
-
-    /// The cycle in which the first flit of a packet left the block that made it.
-    pub fn head_of(&self, hop: &Hop) -> u64 {
-        let sent = self.sent(hop.from);
-        let mine = sent.iter().rev().filter(|sent| sent.vc == hop.sent.vc && sent.cycle <= hop.sent.cycle);
-        mine.take_while(|sent| Network::is_same(sent, &hop.sent)).last().map_or(hop.sent.cycle, |sent| sent.cycle)
+        steps.all(self.head_of(hop.from, &hop.sent)..hop.sent.cycle, Kind::Frame, name);
     }
 }

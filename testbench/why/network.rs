@@ -38,6 +38,18 @@ pub struct Queue {
     pub came: Vec<Sent>,
     /// The cycles in which they left, in the same order.
     pub left: Vec<u64>,
+    /// The place of the first flit of each one's packet.
+    pub heads: Vec<usize>,
+}
+
+/// How many flits of a list, which is that of a set-routed channel or not, are the first packet.
+pub type Length = fn(bool, &[Sent]) -> usize;
+
+/// Flits that follow each other with one id and number, up to the next header: the end point that it goes to, and the cycle.
+pub fn run(list: &[Sent]) -> usize {
+    let is_header = |sent: &Sent| sent.word >> 40 < 64 && sent.word & ((1 << 40) - 1) < 1 << 24;
+    let rest = list[1..].iter();
+    1 + rest.take_while(|sent| (sent.id, sent.seq) == (list[0].id, list[0].seq) && !is_header(sent)).count()
 }
 
 /// A port of a node.
@@ -58,6 +70,9 @@ pub struct Network<'a> {
     /// Stages in front of switch allocation, and behind it.
     pub front: u64,
     pub post: u64,
+    length: Length,
+    /// Whether engines in wires store what comes on channel 0 before they send it.
+    pub stores: bool,
     nodes: HashMap<&'a str, u32>,
     links: HashMap<Port, Link>,
     sent: RefCell<HashMap<Port, Rc<Vec<Sent>>>>,
@@ -66,7 +81,7 @@ pub struct Network<'a> {
 
 impl<'a> Network<'a> {
     /// A system whose switches have so many stages.
-    pub fn new(registers: &'a Registers, plan: &'a Plan, stages: u64) -> Network<'a> {
+    pub fn new(registers: &'a Registers, plan: &'a Plan, stages: u64, length: Length) -> Network<'a> {
         let mut links = HashMap::new();
         for link in &plan.links {
             for (here, peer) in [(link.a, link.b), (link.b, link.a)] {
@@ -82,6 +97,8 @@ impl<'a> Network<'a> {
             plan,
             front: stages - 1 - post,
             post,
+            length,
+            stores: false,
             nodes,
             links,
             sent: RefCell::default(),
@@ -206,9 +223,32 @@ impl<'a> Network<'a> {
                 }
             }
         }
-        let queue = Rc::new(Queue { came, left });
+        let heads = self.heads(vc, &came);
+        let queue = Rc::new(Queue { came, left, heads });
         self.queues.borrow_mut().insert((port, vc), Rc::clone(&queue));
         queue
+    }
+
+    /// The place of the first flit of the packet of each flit.
+    fn heads(&self, vc: u8, list: &[Sent]) -> Vec<usize> {
+        let mut heads = Vec::with_capacity(list.len());
+        while heads.len() < list.len() {
+            let head = heads.len();
+            heads.extend(std::iter::repeat_n(head, (self.length)(self.is_set(vc), &list[head..]).max(1)));
+        }
+        heads
+    }
+
+    /// The cycle in which the first flit of a packet left the block that sent one of its flits.
+    pub fn head_of(&self, port: Port, flit: &Sent) -> u64 {
+        let sent: Vec<Sent> = self.sent(port).iter().filter(|sent| sent.vc == flit.vc).copied().collect();
+        let at = sent.binary_search_by_key(&flit.cycle, |sent| sent.cycle).expect("the port sent it");
+        sent[self.heads(flit.vc, &sent)[at]].cycle
+    }
+
+    /// What the packet at the head of a queue is doing: the register.
+    pub fn phase(&self, port: Port, vc: u8, cycle: u64) -> u64 {
+        self.register(port, &format!("in#.vc{vc}.phase")).map_or(0, |phase| phase.value(cycle))
     }
 
     /// Credits of an output channel in a cycle: the register.

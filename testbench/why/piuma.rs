@@ -38,7 +38,6 @@ struct Put {
 #[derive(Clone, Debug)]
 struct Take {
     cycle: u64,
-    id: u64,
     operands: Vec<Put>,
     /// The cycle in which the result leaves the tree; none of a scan, or at the end of the run.
     came: Option<u64>,
@@ -161,7 +160,7 @@ impl<'a> Piuma<'a> {
                     began = 1;
                     in_tree.push_back(takes.len());
                 }
-                takes.push(Take { cycle, id, operands, came: None });
+                takes.push(Take { cycle, operands, came: None });
             }
             for put in new {
                 slots.entry(put.port).or_default().push_back(put);
@@ -197,7 +196,9 @@ impl<'a> Piuma<'a> {
             let shown = (0..self.net.ports(node)).all(|port| {
                 let rest = slots.get(&port).into_iter().flatten().filter(|put| !operands.contains(put));
                 let first = rest.chain(new.iter().filter(|put| put.port == port)).next();
-                let Some(valid) = self.net.registers.find(&format!("{path}.ceng.slot{port}.valid")) else { return true };
+                let Some(valid) = self.net.registers.find(&format!("{path}.ceng.slot{port}.valid")) else {
+                    return true;
+                };
                 let [id, seq, word] =
                     ["id", "seq", "word"].map(|name| self.net.registers.get(&format!("{path}.ceng.slot{port}.{name}")));
                 let shows = (valid.value(cycle + 1) == 1)
@@ -242,13 +243,22 @@ impl<'a> Piuma<'a> {
         }
         let visible = left + net.post + 1;
         steps.all(left..visible, Kind::Switch, &net.place(hop.to));
+        let Some(next) = next.filter(|next| next.from.0 == node) else {
+            steps.fail(&format!("the result of {name} goes nowhere"));
+        };
         if self.scans.contains(&hop.sent.id) {
-            return;
+            // What the scan unit holds no register shows: until the result is in the engine's queue.
+            let inside = |cycle: &u64| matches!(steps.part(*cycle).kind, Kind::EngineWait | Kind::Reduce);
+            let inside: Vec<u64> = (visible..next.sent.cycle).take_while(inside).collect();
+            for &cycle in &inside {
+                steps.holds(cycle, &Holds { kind: steps.part(cycle).kind, places: vec![name.clone()] });
+            }
+            return self.engine_sends(steps, node, visible + inside.len() as u64, next);
         }
         // In the slot, and in the tree.
         let is_it = |put: &Put| (put.port, put.plane, put.cycle) == (port, plane, left);
         let take = engine.takes.iter().find(|take| take.operands.iter().any(is_it));
-        let Some(take) = take else { steps.fail("an operand stayed in its slot") };
+        let take = take.unwrap_or_else(|| steps.fail("an operand stayed in its slot"));
         let came = take.came.unwrap_or_else(|| steps.fail("a result stayed in the tree"));
         for put in take.operands.iter().filter(|put| !is_it(put)) {
             let order = (put.cycle, std::cmp::Reverse(put.port)) < (left, std::cmp::Reverse(port));
@@ -278,10 +288,13 @@ impl<'a> Piuma<'a> {
         steps.demand(last.from == format!("P{port}") && last.others == others, || {
             format!("the slots of {name} show {others:?} before P{port}; why says {last:?}")
         });
-        // Out of the engine's queue.
-        let Some(next) = next.filter(|next| next.from.0 == node) else {
-            steps.fail(&format!("the result of {name} goes nowhere"));
-        };
+        self.engine_sends(steps, node, came, next);
+    }
+
+    /// The way of a result out of the engine's own queue, into which it came in cycle `came`.
+    fn engine_sends(&self, steps: &Steps<'_>, node: u32, came: u64, next: &Hop) {
+        let (net, engine) = (self.net, self.engine(node));
+        let name = format!("{}.ceng", net.name(node));
         let (vc, leaves) = (next.sent.vc, next.sent.cycle);
         let departures: Vec<u64> = engine.left.keys().filter(|(of, _)| *of == vc).map(|(_, cycle)| *cycle).collect();
         let at = departures.binary_search(&leaves).unwrap_or_else(|_| steps.fail("a result left no queue"));
@@ -399,14 +412,14 @@ impl<'a> Piuma<'a> {
             steps.all(taken..steps.why.end_cycle, Kind::Landing, name);
             return;
         };
-        let [received, landed, read] =
-            ["received", "landed", "read"].map(|what| self.job_register(node, job, what));
+        let [received, landed, read] = ["received", "landed", "read"].map(|what| self.job_register(node, job, what));
         steps.demand(received.value(taken) == number, || format!("{name} takes another word"));
         let first = Self::reaches(read, 0);
         for cycle in hop.came..taken {
             let late = first.is_some_and(|first| cycle < first)
                 || first.is_none() && received.value(cycle) == 0 && steps.part(cycle).kind == Kind::LateStart;
-            let kind = if late && steps.part(cycle).kind == Kind::LateStart { Kind::LateStart } else { Kind::MemoryWrite };
+            let kind =
+                if late && steps.part(cycle).kind == Kind::LateStart { Kind::LateStart } else { Kind::MemoryWrite };
             steps.demand(kind == Kind::LateStart || !late || self.jobs(node) > 1, || {
                 format!("in cycle {cycle} {name} has not begun")
             });

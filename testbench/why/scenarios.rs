@@ -28,7 +28,7 @@ impl Random {
             self.pick(&["1", "2", "3", "4"]),
             self.pick(&["round-robin", "matrix", "fixed"]),
             self.pick(&["\"auto\"", "1", "2", "3"]),
-            self.pick(&["\"auto\"", "2", "12"]),
+            self.pick(&["2", "5", "12"]),
             self.pick(&["1", "3", "6"]),
             self.pick(&["1", "2"])
         );
@@ -56,10 +56,12 @@ impl Random {
         let segmented = text.contains("nodes") && self.0.below(2) == 0;
         let many = if segmented { 1 } else { 1 + self.0.below(3) };
         for id in 0..many {
-            let kinds: &[&str] =
-                if segmented { &["allreduce"] } else { &["allreduce", "reduce", "broadcast", "barrier", "allreduce", "scan"] };
+            let kinds: &[&str] = if segmented {
+                &["allreduce"]
+            } else {
+                &["allreduce", "reduce", "broadcast", "barrier", "allreduce", "scan"]
+            };
             let kind = self.pick(kinds);
-            let id = id * 8;
             let _ = write!(
                 text,
                 "[[collective]]\nkind = \"{kind}\"\nid = {id}\ndelay_cycles = {}\nstart_cycle = {}\n",
@@ -97,7 +99,12 @@ impl Random {
             self.0.below(6)
         );
         for _ in 0..4 {
-            let _ = writeln!(text, "{name} 0, 0, 0x10000, {}\ncompute {}", self.pick(&["1", "1", "8", "30"]), self.pick(&["0", "0", "100"]));
+            let _ = writeln!(
+                text,
+                "{name} 0, 0, 0x10000, {}\ncompute {}",
+                self.pick(&["1", "1", "8", "30"]),
+                self.pick(&["0", "0", "100"])
+            );
         }
         text + "\"\"\"\n"
     }

@@ -26,7 +26,8 @@ impl<'a> Steps<'a> {
         for part in &why.parts {
             match parts.last_mut() {
                 Some(last)
-                    if (last.kind, last.phase, &last.place, last.to) == (part.kind, part.phase, &part.place, part.from) =>
+                    if (last.kind, last.phase, &last.place, last.to)
+                        == (part.kind, part.phase, &part.place, part.from) =>
                 {
                     last.to = part.to;
                 }
@@ -47,9 +48,18 @@ impl<'a> Steps<'a> {
         let table: Vec<String> = self
             .parts
             .iter()
-            .map(|part| format!("  {:>6} {:>6} {:>9} {:<13} {}", part.from, part.to, part.phase.name(), part.kind.name(), part.place))
+            .map(|part| {
+                format!(
+                    "  {:>6} {:>6} {:>9} {:<13} {}",
+                    part.from,
+                    part.to,
+                    part.phase.name(),
+                    part.kind.name(),
+                    part.place
+                )
+            })
             .collect();
-        panic!("{}\n{}: {text}\n{}", self.what, self.why.collective, table.join("\n"))
+        panic!("{}\n{}\n==> {}: {text}", self.what, table.join("\n"), self.why.collective)
     }
 
     /// Demands something.
@@ -82,11 +92,6 @@ impl<'a> Steps<'a> {
     pub fn all(&self, cycles: std::ops::Range<u64>, kind: Kind, place: &str) {
         let holds = Holds { kind, places: vec![place.to_owned()] };
         cycles.for_each(|cycle| self.holds(cycle, &holds));
-    }
-
-    /// A stretch that one kind must fill from its first cycle to its last: the parts around it are of others.
-    pub fn bounds(&self, kind: Kind, from: u64, to: u64, place: &str) {
-        self.all(from..to, kind, place);
     }
 
     /// Cycles that nobody has compared with the registers.

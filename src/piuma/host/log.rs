@@ -103,6 +103,10 @@ impl Log {
 }
 
 fn note(list: &mut Vec<(Cycle, Doing)>, now: Cycle, doing: Doing) {
+    // What was foreseen and did not come to pass.
+    while list.last().is_some_and(|(from, _)| *from >= now) {
+        list.pop();
+    }
     if list.last().is_none_or(|(_, last)| *last != doing) {
         list.push((now, doing));
     }

@@ -236,6 +236,9 @@ impl Host {
             short |= if arrivals { self.arrive(core, io) } else { self.work(core, io) };
         }
         self.advance(io);
+        if self.log.is_some() {
+            self.foresee(core, io, short);
+        }
         let mut wake = match self.state {
             State::Idle if self.start != Cycle::MAX => Wake::At(self.start),
             State::Overhead(until) => Wake::At(until),
@@ -320,6 +323,27 @@ impl Host {
     fn note(&mut self, now: Cycle, doing: Doing) {
         if let Some(log) = &mut self.log {
             log.send(now, doing);
+        }
+    }
+
+    /// Writes down what sending or merging will come to if nothing wakes it before.
+    fn foresee(&mut self, core: &mut Core, io: &Io<'_>, short: bool) {
+        let now = io.now();
+        let grant = if short { core.memory_mut().next_grant(now) } else { now + 1 };
+        match self.state {
+            State::Exchange if self.wants_credit(io) => self.note(now + 1, Doing::NoCredit),
+            State::Exchange if self.leaving.is_some() => {
+                let free = io.busy_until(0).map_or(now + 1, |until| until.max(now + 1));
+                if grant > free {
+                    self.note(free, Doing::Memory);
+                }
+            }
+            State::Merge if grant > now + 1 => {
+                if let Some(log) = &mut self.log {
+                    log.merge(now + 1, Doing::Memory);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -478,22 +502,31 @@ impl Host {
 
     fn next_wake(&self, io: &Io<'_>, short: bool) -> Wake {
         let vcs = io.vcs();
-        let here = (0..vcs.unicast)
-            .any(|channel| io.head(0, vcs.set + channel).is_some_and(|flit| flit.tag.id() == self.job.class));
-        if here && !short {
+        // Only words need the memory: headers are taken, and packets begin, whether it is short or not.
+        let takes = |flit: Flit| flit.tag.id() == self.job.class && (!short || flit.tag.head());
+        if (0..vcs.unicast).any(|channel| io.head(0, vcs.set + channel).is_some_and(takes)) {
             return Wake::Next;
         }
         match self.state {
             State::Merge if !short => Wake::Next,
-            State::Exchange if self.round.send.is_some() && !self.flag_sent_q && !short => {
-                let credit = match self.leaving {
-                    Some(vc) => io.credits(0, vc) > 0,
-                    None => (0..vcs.unicast).any(|channel| io.has_room(0, vcs.set + channel)),
-                };
-                if credit { io.busy_until(0).map_or(Wake::Next, Wake::At) } else { Wake::OnInput }
+            State::Exchange if self.round.send.is_some() && !self.flag_sent_q && (!short || self.leaving.is_none()) => {
+                if self.wants_credit(io) {
+                    return Wake::OnInput;
+                }
+                io.busy_until(0).map_or(Wake::Next, Wake::At)
             }
             _ => Wake::OnInput,
         }
+    }
+
+    /// Whether there is something to send in this round, and no credit for it.
+    fn wants_credit(&self, io: &Io<'_>) -> bool {
+        let vcs = io.vcs();
+        let room = match self.leaving {
+            Some(vc) => io.credits(0, vc) > 0,
+            None => (0..vcs.unicast).any(|channel| io.has_room(0, vcs.set + channel)),
+        };
+        self.round.send.is_some() && !self.flag_sent_q && !room
     }
 
     /// Work that is left, in words.

@@ -283,6 +283,14 @@ impl<'a> Hops<'a> {
             }
         }
         path.back(head_from, Kind::Switch, place.clone());
+        // A link with faults that holds a frame up lets none of its flits out.
+        if blocked == Kind::HeldUp {
+            for cycle in (ready.min(left)..path.at).rev() {
+                let kept = lane.left.binary_search(&cycle).is_err();
+                let room = out.is_none_or(|(port, vc)| self.credits(port, vc, cycle) > 0);
+                path.back(cycle, if kept && room { Kind::HeldUp } else { Kind::Behind }, place.clone());
+            }
+        }
         path.back(ready.min(left), Kind::Behind, place.clone());
         path.back(came, Kind::Switch, place);
         if came > left { Err("a flit left before it came".into()) } else { Ok(()) }
