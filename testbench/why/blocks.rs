@@ -324,10 +324,18 @@ fn ends(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
                     states(process).iter().any(|of| of.value(part.to) == 1 && of.value(part.to + 1) != 1)
                 });
                 let root = !states("root").is_empty();
+                let begins = ["leaf", "software"].iter().any(|process| {
+                    states(process).iter().any(|of| of.value(part.from) != 1 && of.value(part.from + 1) == 1)
+                });
+                steps.demand(begins || root || part.from == steps.why.start_cycle, || {
+                    format!("{} does not begin in cycle {}", part.place, part.from)
+                });
                 steps.demand(done || root, || format!("{} is not done in cycle {}", part.place, part.to));
             }
             Kind::LateStart => {
                 for cycle in cycles {
+                    let works = any("leaf", 1, cycle + 1) || any("software", 1, cycle + 1);
+                    steps.demand(!works, || format!("{} computes in cycle {cycle}", part.place));
                     steps.all(cycle..cycle + 1, Kind::LateStart, &part.place);
                 }
             }
@@ -353,6 +361,8 @@ fn ends(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
                 });
             }
             Kind::Software => {
+                let overheads = send + value("receive_overhead_cycles") + value("merge_cycles");
+                steps.demand(overheads > 0, || format!("{} takes no time for software", part.place));
                 let queue = register("nic.queue").unwrap();
                 let inbox = register("nic.inbox").unwrap();
                 let sends = after.is_some_and(|after| matches!(after.kind, Kind::Frame | Kind::Queue | Kind::Inject));

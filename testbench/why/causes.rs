@@ -238,7 +238,9 @@ fn hosts_sleep_through_nothing_that_they_could_do() {
         let Ok(loaded) = load_text("test", &text, Path::new(ROOT), "test", &[]) else { continue };
         let [skips, does_not] =
             [false, true].map(|no_skip| run(&loaded, &RunOptions { no_skip, ..RunOptions::default() }));
-        assert_eq!(skips.unwrap().document.hosts, does_not.unwrap().document.hosts, "{text}");
+        let [skips, does_not] = [skips.unwrap().document, does_not.unwrap().document];
+        assert_eq!(skips.hosts, does_not.hosts, "{text}");
+        assert_eq!(skips.links, does_not.links, "{text}");
     }
 }
 
