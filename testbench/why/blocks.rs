@@ -468,7 +468,7 @@ pub fn pbv(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
             let unit = register("ce.in_unit");
             let answers = if alone {
                 let busy = |cycle: &u64| unit.value(*cycle + 1) > 0;
-                (took + 2..).find(|cycle| !busy(cycle)).unwrap()
+                (took + 2..net.registers.last).find(|cycle| !busy(cycle)).unwrap()
             } else {
                 (took + 2..head).find(|&cycle| steps.part(cycle).kind != Kind::Reduce).unwrap_or(head)
             };

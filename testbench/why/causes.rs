@@ -99,7 +99,7 @@ fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
             let ready = build(&loaded, BuildOptions { whole: true, ..BuildOptions::default() }).ok()?;
             let plan: &Plan = ready.system.plan();
             let net = Network::new(&registers, plan, stages, |set, list| if set { 1 } else { run_of(list) });
-            let ceng = ready.system.joins().first().map(|ceng| ceng.cfg());
+            let ceng = ready.system.joins().first().map(watershed::piuma::Ceng::cfg);
             let limits = Limits {
                 operand_slots: ceng.map_or(0, |cfg| cfg.operand_slots as usize),
                 result_slots: ceng.map_or(0, |cfg| cfg.result_slots as usize),

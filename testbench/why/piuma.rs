@@ -335,7 +335,7 @@ impl<'a> Piuma<'a> {
 
     fn jobs(&self, node: u32) -> usize {
         let path = self.net.path(node);
-        (0..).take_while(|job| self.net.registers.find(&format!("{path}.job{job}.state")).is_some()).count()
+        (0..64).take_while(|job| self.net.registers.find(&format!("{path}.job{job}.state")).is_some()).count()
     }
 
     /// The cycle in which a counter reaches more than a number.

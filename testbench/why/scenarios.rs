@@ -119,7 +119,7 @@ impl Random {
         if self.0.below(3) == 0 {
             text += "[[collective]]\nname = \"net\"\nkind = \"allreduce\"\nelements = 8\n";
         }
-        for number in 0..1 + self.0.below(2) {
+        for number in 0..=self.0.below(2) {
             let _ = write!(
                 text,
                 "[[host]]\nname = \"h{number}\"\nalgorithm = \"{}\"\nelements = {}\noverhead_cycles = {}\npacket_words = {}\n\
