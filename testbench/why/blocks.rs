@@ -120,7 +120,7 @@ pub fn host(net: &Network<'_>, steps: &Steps<'_>) {
                 // Turns are added up: words that were merged, and cycles in which the memory let none through.
                 let (_, state) = register(&part.place, "state");
                 let (_, merged) = register(&part.place, "merged");
-                steps.demand(state.value(from) == EXCHANGE && state.value(from + 1) == MERGE, || {
+                steps.demand(state.value(from) != MERGE && state.value(from + 1) == MERGE, || {
                     format!("{} does not begin to merge in cycle {from}", part.place)
                 });
                 steps.demand(state.value(to) == MERGE && state.value(to + 1) != MERGE, || {
