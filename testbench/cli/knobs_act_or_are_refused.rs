@@ -131,11 +131,14 @@ enum Found {
     Nothing,
 }
 
+/// What a scenario with its settings says: its configuration, and all that comes of it.
+type Said = BTreeMap<(String, Vec<String>), (String, String)>;
+
 struct Kind {
     bases: Vec<(String, Vec<String>)>,
     /// Settings under which a key shows: key, scenario, settings, values.
     show: Vec<(String, String, Vec<String>, Vec<String>)>,
-    said: RefCell<BTreeMap<(String, Vec<String>), (String, String)>>,
+    said: RefCell<Said>,
 }
 
 impl Kind {

@@ -106,7 +106,7 @@ fn both_formats_are_compared_and_shown_alike() {
 fn a_wave_that_was_cut_off_is_shown_up_to_there() {
     let (_folder, a, b) = files();
     let whole = fs::read_to_string(&a).unwrap();
-    fs::write(&b, &whole[..whole.find("1!\n#4000").unwrap() + 1]).unwrap();
+    fs::write(&b, &whole[..=whole.find("1!\n#4000").unwrap()]).unwrap();
     let output = watershed(["wave", "show", &b, "--period-ns", "1"]);
     assert_eq!(output.status, 0, "{}", output.stderr);
     assert!(output.stdout.ends_with("(the file was cut off at 2000 ps, in cycle 2)\n"), "{}", output.stdout);

@@ -72,7 +72,7 @@ impl Base {
     fn mutate(&self, draw: &mut Draw) -> Vectors {
         let mut vectors = self.legal.clone();
         while vectors == self.legal {
-            for _ in 0..1 + draw.below(3) {
+            for _ in 0..=draw.below(3) {
                 self.change(&mut vectors, draw);
             }
         }

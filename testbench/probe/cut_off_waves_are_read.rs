@@ -26,8 +26,11 @@ fn record(sink: Box<dyn Sink>, cycles: u64) {
     tracer.finish(cycles).unwrap();
 }
 
+/// Names of signals with their values.
+type Row = Vec<(String, Vec<u8>)>;
+
 /// Values of all signals at each moment up to one, by name.
-fn values(path: &Path, end: u128) -> Vec<(u128, Vec<(String, Vec<u8>)>)> {
+fn values(path: &Path, end: u128) -> Vec<(u128, Row)> {
     let mut wave = WaveFile::open(path).unwrap();
     let signals = wave.load(0..wave.header().signals).unwrap();
     let variables = &wave.header().variables;

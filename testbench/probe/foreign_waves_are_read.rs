@@ -1,5 +1,6 @@
 //! Waveforms of other programs are read as the standard has them; what is no waveform is refused with its line.
 
+use std::fmt::Write as _;
 use std::io::Cursor;
 
 use watershed::probe::Period;
@@ -18,7 +19,7 @@ fn all(text: &str) -> Result<Vec<String>, ReadError> {
         let mut line = moment.to_string();
         for (signal, changes) in changes.iter_mut().enumerate().filter(|(_, of)| of.next_fs() == Some(moment)) {
             changes.step();
-            line += &format!(" {signal}={}", String::from_utf8_lossy(changes.value()));
+            let _ = write!(line, " {signal}={}", String::from_utf8_lossy(changes.value()));
         }
         line
     };
