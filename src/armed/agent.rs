@@ -25,6 +25,7 @@
 //! order, so what is written is checked, and a tree that closes a cycle is deleted again. An end point has one link, so its own
 //! switch is always shared. The search is not exhaustive: it may miss a pair that exists.
 
+use super::admission::Owner;
 use super::header::MAX_COUNT;
 use super::tables::{Entry, Ports, TableError, Tables};
 use crate::fabric::topology::{EndPlace, Layout, Neighbours};
@@ -336,15 +337,16 @@ impl Agent {
         self.tree_avoiding(first.root, leaves, &avoid).or_else(|_| self.tree_avoiding(first.root, leaves, &in_links))
     }
 
-    /// Writes a tree into the tables under the lowest multicast id that is free at all its switches, and checks it.
+    /// Writes a tree of this owner into the tables under the lowest multicast id that is free at all its switches, and
+    /// checks it.
     ///
     /// # Errors
     /// If a table is full. Nothing is written then.
-    pub fn install(&self, tables: &mut Tables, tree: &SpanningTree) -> Result<u16, Refusal> {
+    pub fn install(&self, tables: &mut Tables, tree: &SpanningTree, owner: Owner) -> Result<u16, Refusal> {
         let multicast_id = tables.free_id(&tree.switches().collect::<Vec<u32>>())?;
         for row in &tree.rows {
             let Row { parent, children, wait_count, .. } = *row;
-            tables.insert(row.switch, Entry { multicast_id, parent, children, wait_count })?;
+            tables.insert(row.switch, Entry { multicast_id, parent, children, wait_count, owner })?;
         }
         if let Err(error) = tables.check_tree(&self.neighbours, multicast_id, (tree.root.switch, tree.root.port)) {
             self.delete(tables, tree, multicast_id);

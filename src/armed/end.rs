@@ -21,16 +21,20 @@
 //! head on the link in t + receive + send. The NIC sends a flit a cycle; queues of processes and of strangers take turns
 //! frame by frame.
 //!
-//! A dead end point takes what comes, says nothing, and finishes the frame it is sending.
+//! A dead end point takes what comes, says nothing, and finishes the frame it is sending. One that comes back *chosen* has
+//! its processes as they were: what came meanwhile is lost, and what time has brought about meanwhile happens then.
+//!
+//! Which frames processes obey: see [`admission`](super::admission); those they do not are counted here, by why.
 
+use super::admission::{Refusals, Refused};
 use super::engine::Assembly;
 use super::frame::{ETHERNET_FLITS, Frame, FrameError};
-use super::header::{Address, Header, SEQNOS};
+use super::header::{Address, Header, SEQNOS, next_seqno};
 use super::job::Job;
 use super::leaf::Leaf;
 use super::root::{Outbox, Root, RootRound};
 use super::soft::{Message, Soft};
-use super::station::{Happening, Log, Made, Merges, NO_TOKEN};
+use super::station::{Happening, Log, Merges, NO_TOKEN, Tokens};
 use super::tables::{CHANNELS, DOWN, Tables, UP};
 use crate::fabric::traffic::Traffic;
 use crate::fabric::{Block, Flit, Io};
@@ -54,6 +58,21 @@ pub enum Wrong {
     Tree(u16),
     /// Contents that no reduction frame has; the CRC is right.
     Malformed,
+    /// Nothing but who sends it: it is not the root, or takes no part.
+    Sender,
+}
+
+/// What a stranger's frames claim to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forged {
+    /// A contribution, which climbs.
+    Contribution,
+    /// An arm frame for the next number, which descends.
+    Arm,
+    /// The result of the present round and an arm frame in one, as the root sends it.
+    Result,
+    /// The end of the job.
+    Release,
 }
 
 /// A process that sends frames which do not belong.
@@ -63,6 +82,8 @@ pub struct Stranger {
     pub job: Arc<Job>,
     /// What is wrong.
     pub wrong: Wrong,
+    /// What its frames claim to be.
+    pub forged: Forged,
     /// First cycle.
     pub from: Cycle,
     /// First cycle without.
@@ -75,8 +96,27 @@ pub struct Stranger {
 
 impl Stranger {
     /// A stranger.
-    pub fn new(job: Arc<Job>, wrong: Wrong, from: Cycle, until: Cycle, every: u64) -> Stranger {
-        Stranger { job, wrong, from, until, every: every.max(1), next: from, sent: 0 }
+    pub fn new(job: Arc<Job>, wrong: Wrong, forged: Forged, from: Cycle, until: Cycle, every: u64) -> Stranger {
+        Stranger { job, wrong, forged, from, until, every: every.max(1), next: from, sent: 0 }
+    }
+
+    /// The channel of its frames: those of the root descend.
+    fn channel(&self) -> u8 {
+        match self.forged {
+            _ if self.job.trees.is_empty() => CHANNELS,
+            Forged::Contribution => UP,
+            Forged::Arm | Forged::Result | Forged::Release => DOWN,
+        }
+    }
+
+    /// The rank of its end point, or one that nobody has.
+    fn rank_of(&self, source: u32) -> u32 {
+        self.job.members.iter().position(|&member| member == source).map_or(0x00ff_ffff, |rank| rank as u32)
+    }
+
+    /// Of a job without a tree: the rank its next message goes to, all in turn.
+    fn to(&self) -> u32 {
+        (self.sent % self.job.members.len() as u64) as u32
     }
 
     /// Frames it has made.
@@ -93,28 +133,47 @@ impl Stranger {
         let job = &self.job;
         let right = armed.unwrap_or(job.first_seqno);
         let flow = self.flow();
+        let address = Address { multicast_id: job.trees.first().copied().unwrap_or_default(), reduction_id: flow };
+        let all = job.members.len() as u32;
+        let header = Header { seqno: right, op: job.op.number, cookie: job.keys.cookie, ..Header::default() };
+        let (rank, header) = match self.forged {
+            Forged::Contribution => (self.rank_of(source), Header { count: 1, ..header }),
+            Forged::Arm => (0, Header { seqno: next_seqno(right), arm: true, ..header }),
+            Forged::Result => (0, Header { seqno: next_seqno(right), resno: right, arm: true, count: all, ..header }),
+            Forged::Release => (0, Header { resno: right, count: all, ..header }),
+        };
+        let portals = super::frame::Portals { initiator: job.number, ..super::frame::Portals::default() };
         let mut frame = Frame {
-            address: job.address(0, flow),
+            address,
             source,
-            vni: job.vni,
-            portals: super::frame::Portals::default(),
-            rank: 0x00ff_ffff,
-            header: Header { seqno: right, op: job.op.number, count: 1, cookie: job.cookie, ..Header::default() },
+            vni: job.keys.vni,
+            portals,
+            rank,
+            header,
             lanes: [0xbad0_bad0_bad0_bad0 ^ self.sent; 4],
         };
         match self.wrong {
-            Wrong::Cookie => frame.header.cookie = job.cookie.wrapping_add(1 + self.sent as u32 % 7),
-            Wrong::Vni => frame.vni = job.vni.wrapping_add(1 + (self.sent % 7) as u16),
-            Wrong::Stale(behind) => frame.header.seqno = (right + SEQNOS - behind % SEQNOS) % SEQNOS,
+            Wrong::Cookie => frame.header.cookie = job.keys.cookie.wrapping_add(1 + self.sent as u32 % 7),
+            Wrong::Vni => frame.vni = job.keys.vni.wrapping_add(1 + (self.sent % 7) as u16),
+            Wrong::Stale(behind) => {
+                let old = |number: u16| (number + SEQNOS - behind % SEQNOS) % SEQNOS;
+                (frame.header.seqno, frame.header.resno) = (old(right), old(right));
+                if self.forged == Forged::Contribution {
+                    frame.header.resno = header.resno;
+                }
+            }
             Wrong::Address => frame.address = Address { multicast_id: 8191, reduction_id: flow },
             Wrong::Tree(id) => frame.address.multicast_id = id,
-            Wrong::Malformed => {}
+            Wrong::Malformed | Wrong::Sender => {}
         }
         frame
     }
 
-    fn words(&self, source: u32, armed: Option<u16>) -> Vec<u64> {
+    fn words(&self, source: u32, armed: Option<u16>, ethernet: bool) -> Vec<u64> {
         let frame = self.frame(source, armed);
+        if ethernet && self.wrong != Wrong::Malformed {
+            return frame.to_ethernet_words().expect("its fields fit").into();
+        }
         let mut bytes = frame.encode().expect("its fields fit");
         if self.wrong == Wrong::Malformed {
             bytes[46] = 0x3f << 3;
@@ -148,30 +207,17 @@ impl Packet {
     }
 }
 
-/// What an end point has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct EndCounts {
-    /// Frames that came with a wrong CRC or length.
-    pub damaged: u64,
-    /// Frames with a right CRC and wrong contents.
-    pub malformed: u64,
-    /// Frames for nobody here.
-    pub not_ours: u64,
-}
-
 /// An end point.
 #[derive(Clone, Debug)]
 pub struct End {
     source: u32,
     /// Frames go in their Ethernet form.
     pub ethernet: bool,
-    /// From this cycle on it is dead.
-    pub dead_from: Cycle,
+    /// When it is dead: from the first cycle of each to before the second.
+    dead: Vec<(Cycle, Cycle)>,
     roots: Vec<Root>,
     leaves: Vec<Leaf>,
     softs: Vec<Soft>,
-    /// End points of the ranks of each software job, by number of the job.
-    peers: Vec<(u16, Arc<[u32]>)>,
     strangers: Vec<Stranger>,
     /// Background traffic at this end point.
     pub traffic: Option<Box<Traffic>>,
@@ -185,22 +231,22 @@ pub struct End {
     sending: Option<(Packet, usize)>,
     turn: bool,
     over: u64,
-    counts: EndCounts,
+    refused: Refusals,
     merges: Merges,
     log: Log,
 }
 
 impl End {
-    /// An end point with nothing on it; `source` is its number, `station` its number among all that make frames.
-    pub fn new(source: u32, station: u32) -> End {
+    /// An end point with nothing on it; `source` is its number, `station` its number among all that make frames in a system
+    /// with these tokens.
+    pub fn new(source: u32, station: u32, tokens: Tokens) -> End {
         End {
             source,
             ethernet: false,
-            dead_from: Cycle::MAX,
+            dead: Vec::new(),
             roots: Vec::new(),
             leaves: Vec::new(),
             softs: Vec::new(),
-            peers: Vec::new(),
             strangers: Vec::new(),
             traffic: None,
             assembling: [Assembly::default(); 2],
@@ -212,8 +258,8 @@ impl End {
             sending: None,
             turn: false,
             over: 0,
-            counts: EndCounts::default(),
-            merges: Merges::new(station),
+            refused: Refusals::default(),
+            merges: Merges::new(station, tokens),
             log: Log::default(),
         }
     }
@@ -228,10 +274,30 @@ impl End {
         self.leaves.push(leaf);
     }
 
-    /// Adds a rank of a software reduction; `ends` are the end points of all ranks.
-    pub fn add_soft(&mut self, soft: Soft, ends: Arc<[u32]>) {
-        self.peers.push((soft.job().number, ends));
+    /// Adds a rank of a software reduction.
+    pub fn add_soft(&mut self, soft: Soft) {
         self.softs.push(soft);
+    }
+
+    /// Lets it be dead from a cycle on, and before another.
+    pub fn die(&mut self, from: Cycle, until: Cycle) {
+        self.dead.push((from, until));
+    }
+
+    /// Whether it is dead in this cycle.
+    pub fn is_dead(&self, now: Cycle) -> bool {
+        self.dead.iter().any(|&(from, until)| (from..until).contains(&now))
+    }
+
+    /// The cycle since when it is dead for good.
+    pub fn dead_for_good(&self, now: Cycle) -> Option<Cycle> {
+        self.dead.iter().filter(|&&(from, until)| from <= now && until == Cycle::MAX).map(|&(from, _)| from).min()
+    }
+
+    /// When it next dies or comes back.
+    fn next_change(&self, now: Cycle) -> Option<Cycle> {
+        let changes = self.dead.iter().flat_map(|&(from, until)| [from, until]);
+        changes.filter(|&at| at > now && at != Cycle::MAX).min()
     }
 
     /// Adds a stranger.
@@ -264,9 +330,9 @@ impl End {
         &self.strangers
     }
 
-    /// What it has counted.
-    pub fn counts(&self) -> &EndCounts {
-        &self.counts
+    /// Frames that its NIC did not hand to a process. Those that processes did not obey, they count themselves.
+    pub fn refused(&self) -> &Refusals {
+        &self.refused
     }
 
     /// What it made (only if recorded).
@@ -301,7 +367,7 @@ impl End {
             };
             match whole {
                 Some(Ok((frame, token))) => self.arrived(io.now(), vc, frame, token, tables),
-                Some(Err(error)) => self.count_error(&error),
+                Some(Err(error)) => self.refused.count(Refused::from(&error)),
                 None => {}
             }
         }
@@ -328,24 +394,16 @@ impl End {
                 let token = *token;
                 match Frame::from_words(words) {
                     Ok(frame) => self.arrived(io.now(), CHANNELS, frame, token, tables),
-                    Err(error) => self.count_error(&error),
+                    Err(error) => self.refused.count(Refused::from(&error)),
                 }
             }
         }
         moved
     }
 
-    fn count_error(&mut self, error: &FrameError) {
-        if error.is_damage() {
-            self.counts.damaged += 1;
-        } else {
-            self.counts.malformed += 1;
-        }
-    }
-
     /// A whole frame is here: the processor will look at it.
     fn arrived(&mut self, now: Cycle, vc: u8, frame: Frame, token: u64, tables: &Tables) {
-        if now >= self.dead_from {
+        if self.is_dead(now) {
             return;
         }
         if tables.cfg.log {
@@ -406,7 +464,9 @@ impl End {
                 }
             }
         }
-        self.counts.not_ours += u64::from(!ours);
+        if !ours {
+            self.refused.count(Refused::NotOurs);
+        }
     }
 
     // ------------------------------------------------------------------------------------------------- outwards
@@ -448,10 +508,9 @@ impl End {
         let mut messages: Vec<Message> = Vec::new();
         for at in 0..self.softs.len() {
             self.softs[at].act(now, record, &mut self.merges, &mut messages);
-            let (send, number) = (self.softs[at].job().overheads.send, self.softs[at].job().number);
+            let send = self.softs[at].job().overheads.send;
             for Message { to, frame, token } in messages.drain(..) {
-                let ends = self.peers.iter().find(|(job, _)| *job == number).map(|(_, ends)| Arc::clone(ends));
-                let end = ends.expect("a software job knows its ranks' end points")[to as usize];
+                let end = self.softs[at].job().members[to as usize];
                 self.post(now, send, CHANNELS, &frame, token, Some(end));
             }
         }
@@ -462,12 +521,15 @@ impl End {
             }
             // Old and new are told apart flow by flow: what is old in one may be right in another.
             let (number, flow) = (stranger.job.number, stranger.flow());
-            let mut leaves = self.leaves.iter();
-            let leaf = leaves.find(|leaf| leaf.job().number == number && leaf.flow() == flow);
-            let armed = leaf.and_then(Leaf::seqno);
-            let words = stranger.words(self.source, armed).into();
-            let _ = self.merges.made(record, Made::Nothing);
-            self.queues[1].push_back(Packet { due: now, vc: UP, token: NO_TOKEN, id: 0, words });
+            let leaf = self.leaves.iter().find(|leaf| leaf.job().number == number && leaf.flow() == flow);
+            let root = self.roots.iter().find(|root| root.job().number == number && root.flow() == flow);
+            let armed = leaf.and_then(Leaf::seqno).or(root.map(Root::seqno));
+            let vc = stranger.channel();
+            let mut words = stranger.words(self.source, armed, self.ethernet && vc < CHANNELS);
+            if vc == CHANNELS {
+                words.insert(0, Flit::header(stranger.job.members[stranger.to() as usize], now));
+            }
+            self.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words: words.into() });
             let stranger = &mut self.strangers[at];
             stranger.sent += 1;
             stranger.next = now.max(stranger.next + stranger.every);
@@ -486,6 +548,12 @@ impl End {
                 [false, true] => 1,
                 [false, false] => return false,
             };
+            // A packet leaves its queue when its head leaves: what is behind it sees the place free in the same cycle
+            // whether or not the end point is looked at in between.
+            let vc = self.queues[which].front().map_or(UP, |packet| packet.vc);
+            if !io.can_send(0, vc) {
+                return false;
+            }
             let Some(packet) = self.queues[which].pop_front() else { return false };
             self.turn = which == 0;
             self.sending = Some((packet, 0));
@@ -556,7 +624,7 @@ impl Block for End {
         let now = io.now();
         let mut moved = self.take_in(io, tables);
         let mut wake = Wake::OnInput;
-        if now < self.dead_from {
+        if !self.is_dead(now) {
             while let Some(&(ready, vc, frame, token)) = self.inbox.front() {
                 if ready > now {
                     break;
@@ -586,14 +654,13 @@ impl Block for End {
                     wake = wake.or(Wake::At(stranger.next.max(now + 1)));
                 }
             }
-            if self.dead_from != Cycle::MAX {
-                wake = wake.or(Wake::At(self.dead_from));
-            }
-        } else if self.dead_from != Cycle::MAX && !(self.inbox.is_empty() && self.queues.iter().all(VecDeque::is_empty))
-        {
+        } else if !(self.inbox.is_empty() && self.queues.iter().all(VecDeque::is_empty)) {
             self.inbox.clear();
             self.queues.iter_mut().for_each(VecDeque::clear);
             moved = true;
+        }
+        if let Some(change) = self.next_change(now) {
+            wake = wake.or(Wake::At(change));
         }
         moved |= self.send(io, tables);
         for queue in &self.queues {
@@ -636,9 +703,9 @@ impl Block for End {
             scope.bits("inbox", 16, self.inbox.len() as u64);
             scope.bits("queue", 16, self.queues[0].len() as u64);
             scope.bit("sending", self.sending.is_some());
-            scope.bits("damaged", 32, self.counts.damaged);
-            scope.bits("malformed", 32, self.counts.malformed);
-            scope.bits("not_ours", 32, self.counts.not_ours);
+            scope.bits("damaged", 32, self.refused.damaged);
+            scope.bits("malformed", 32, self.refused.malformed);
+            scope.bits("not_ours", 32, self.refused.not_ours);
         });
         if let Some(traffic) = &self.traffic {
             traffic.probe(scope);

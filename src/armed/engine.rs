@@ -46,6 +46,7 @@
 //! | frame | what becomes of it |
 //! |---|---|
 //! | CRC wrong, or malformed | dropped, counted |
+//! | no contribution: an arm frame, one that asks again, one with another result | dropped, counted |
 //! | no active descriptor of its address | passed up |
 //! | other VNI or cookie | dropped, counted; the reduction is not touched *chosen* (a passed one would cost others bandwidth) |
 //! | older sequence number | dropped, counted |
@@ -57,16 +58,19 @@
 //! A descriptor is free again when its count has reached the wait count or its time has come; both send one frame with the
 //! stored headers and `resno` = `seqno`. Expiry with count 0 sends nothing *chosen*.
 //!
-//! A descending frame with `arm` set: an active descriptor of its address with the same keys is cleared and armed again, unless
-//! the number is the same or older (a repeated or late frame changes nothing *chosen*); with other keys the request fails
-//! *chosen*; otherwise a free descriptor is taken; if there is none the request fails. A failed request is counted and
-//! nothing else. With `arm` clear, an active descriptor of the address and keys is freed: the reduction is over *chosen*.
+//! A descending frame is obeyed if it comes from the root of the entry, with the entry's keys, and is not old: see
+//! [`admission`](super::admission). With `arm` set, an active descriptor of its address is cleared and armed again; otherwise
+//! a free descriptor is taken; if there is none the request fails, is counted and nothing else. With `arm` clear, an active
+//! descriptor of the address is freed: the reduction is over *chosen*. A descriptor that is free again still knows the number
+//! of its last arming for as long as its time-out is, so that a repeated or late arm frame does not open it again *chosen*;
+//! longer would let numbers that wrap look old.
 //!
 //! Limitations: one climbing frame is assembled at a time; an engine on a port that no tree climbs is not instantiated.
 
+use super::admission::{Keys, Refusals, Refused, descends, is_contribution};
 use super::frame::{FRAME_FLITS, Frame, FrameError};
 use super::header::{Address, Age, Header, MAX_COUNT, age};
-use super::station::{Happening, Log, Made, Merges};
+use super::station::{Happening, Log, Made, Merges, Tokens};
 use super::tables::{DOWN, Tables, UP};
 use crate::arith::quad::Opcode;
 use crate::arith::unit::cut;
@@ -146,12 +150,13 @@ struct Descriptor {
     /// Which arming this is: what the pipeline holds for an earlier one is discarded.
     generation: u32,
     address: Address,
-    vni: u16,
-    cookie: u32,
+    keys: Keys,
     seqno: u16,
     wait_count: u32,
     count: u32,
     deadline: Cycle,
+    /// Free, and until this cycle its address and number are those of the reduction that it held.
+    known_until: Cycle,
     /// The port the arm frame came in by.
     parent: u16,
     /// Headers and operation of the first contribution, and what has been reduced so far.
@@ -168,12 +173,12 @@ impl Descriptor {
             busy: false,
             generation: 0,
             address: Address { multicast_id: 0, reduction_id: 0 },
-            vni: 0,
-            cookie: 0,
+            keys: Keys::default(),
             seqno: 0,
             wait_count: 0,
             count: 0,
             deadline: 0,
+            known_until: 0,
             parent: 0,
             first: None,
             quad: Quad::default(),
@@ -188,6 +193,16 @@ impl Descriptor {
             (true, false, 0) => 1,
             (true, false, _) => 2,
         }
+    }
+
+    fn free_at(&mut self, now: Cycle, timeout: u64) {
+        self.clear();
+        self.known_until = now + timeout;
+    }
+
+    /// Whether it holds this reduction, or did a moment ago.
+    fn knows(&self, now: Cycle, address: Address) -> bool {
+        self.address == address && (self.active || now < self.known_until)
     }
 
     fn clear(&mut self) {
@@ -263,8 +278,8 @@ pub struct EngineCounts {
     pub armed: u64,
     /// Arm requests that found no free descriptor.
     pub no_descriptor: u64,
-    /// Arm requests for an address in use under other keys.
-    pub arm_refused: u64,
+    /// Descending frames that were not obeyed; why is among the refusals.
+    pub down_refused: u64,
     /// Active descriptors that an arm request with a newer number cleared.
     pub rearmed_active: u64,
     /// Active descriptors that a release freed.
@@ -273,16 +288,9 @@ pub struct EngineCounts {
     pub merged: u64,
     /// Frames passed up because no descriptor matched.
     pub passed: u64,
-    /// Frames dropped: older sequence number.
-    pub stale: u64,
-    /// Frames dropped: other VNI.
-    pub wrong_vni: u64,
-    /// Frames dropped: other cookie.
-    pub wrong_cookie: u64,
-    /// Frames dropped: wrong CRC or length.
-    pub damaged: u64,
-    /// Frames dropped: right CRC, wrong contents.
-    pub malformed: u64,
+    /// Frames that were not obeyed: climbing ones are dropped, descending ones go on and change nothing here.
+    #[serde(flatten)]
+    pub refused: Refusals,
     /// Contributions of another operation than the first.
     pub mismatches: u64,
     /// Reductions in which the counts came to more than the wait count.
@@ -326,15 +334,15 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// The engine of a port of a switch; `station` is its number among all that make frames.
-    pub fn new(cfg: &EngineCfg, switch: u32, port: u16, station: u32) -> Engine {
+    /// The engine of a port of a switch; `station` is its number among all that make frames, in a system with these tokens.
+    pub fn new(cfg: &EngineCfg, switch: u32, port: u16, station: u32, tokens: Tokens) -> Engine {
         Engine {
             switch,
             port,
             descriptors: cfg.descriptors,
             counts: EngineCounts::default(),
             state: None,
-            merges: Merges::new(station),
+            merges: Merges::new(station, tokens),
             log: Log::default(),
         }
     }
@@ -419,7 +427,7 @@ impl Engine {
         match descended {
             Some(Ok((frame, token))) => self.descend(tables, now, &frame, token),
             // The stations below see the same damage and drop it; here it merely arms nothing.
-            Some(Err(error)) => self.count_error(&error),
+            Some(Err(error)) => self.refuse_down(Refused::from(&error)),
             None => {}
         }
         moved |= self.issue(tables, now);
@@ -427,18 +435,15 @@ impl Engine {
         self.next_wake(io, cfg, moved)
     }
 
-    fn count_error(&mut self, error: &FrameError) {
-        if error.is_damage() {
-            self.counts.damaged += 1;
-        } else {
-            self.counts.malformed += 1;
-        }
+    fn refuse_down(&mut self, why: Refused) {
+        self.counts.refused.count(why);
+        self.counts.down_refused += 1;
     }
 
     // ------------------------------------------------------------------------------------------------- arming
 
     fn descend(&mut self, tables: &Tables, now: Cycle, frame: &Frame, token: u64) {
-        let Frame { address, vni, header, .. } = *frame;
+        let Frame { address, header, .. } = *frame;
         let (switch, port) = (self.switch, self.port);
         let Some(entry) = tables.entry(switch, address.multicast_id) else { return };
         // An entry of another port's tree, or a plain multicast, is none of this engine's business.
@@ -446,41 +451,39 @@ impl Engine {
             return;
         }
         let wait_count = entry.wait_count;
+        let timeout = tables.cfg.engine.timeout_cycles(wait_count);
         let logged = tables.cfg.log;
         let state = self.state();
-        let found = state.descriptors.iter().position(|d| d.active && d.address == address);
+        let known = state.descriptors.iter().position(|descriptor| descriptor.knows(now, address));
+        let last = known.map(|at| state.descriptors[at].seqno);
+        if let Err(why) = descends(frame, &entry.owner, last) {
+            self.refuse_down(why);
+            return;
+        }
+        let active = known.filter(|&at| state.descriptors[at].active);
         if !header.arm {
-            if let Some(at) = found {
-                let descriptor = &mut state.descriptors[at];
-                if (descriptor.vni, descriptor.cookie) == (vni, header.cookie) {
-                    descriptor.clear();
-                    state.active -= 1;
-                    self.counts.released += 1;
-                }
+            if let Some(at) = active {
+                state.descriptors[at].free_at(now, timeout);
+                state.active -= 1;
+                self.counts.released += 1;
             }
             if logged {
                 self.log.push(now, Happening::Passed, token, frame);
             }
             return;
         }
-        let at = match found {
-            Some(at) => {
-                let descriptor = &mut state.descriptors[at];
-                if (descriptor.vni, descriptor.cookie) != (vni, header.cookie) {
-                    self.counts.arm_refused += 1;
-                    return;
-                }
-                if age(header.seqno, descriptor.seqno) != Age::Newer {
-                    return;
-                }
-                descriptor.clear();
-                state.active -= 1;
-                self.counts.rearmed_active += 1;
-                Some(at)
-            }
-            None => state.descriptors.iter().position(|descriptor| !descriptor.active),
+        if let Some(at) = active {
+            state.descriptors[at].clear();
+            state.active -= 1;
+            self.counts.rearmed_active += 1;
+        }
+        let state = self.state();
+        // What still knows a reduction is taken last.
+        let free = || {
+            let free = state.descriptors.iter().enumerate().filter(|(_, descriptor)| !descriptor.active);
+            free.min_by_key(|&(at, descriptor)| (now < descriptor.known_until, at)).map(|(at, _)| at)
         };
-        let Some(at) = at else {
+        let Some(at) = known.or_else(free) else {
             self.counts.no_descriptor += 1;
             if logged {
                 self.log.push(now, Happening::NotArmed, token, frame);
@@ -491,12 +494,11 @@ impl Engine {
         let descriptor = &mut state.descriptors[at];
         descriptor.active = true;
         descriptor.address = address;
-        descriptor.vni = vni;
-        descriptor.cookie = header.cookie;
+        descriptor.keys = Keys::of(frame);
         descriptor.seqno = header.seqno;
         descriptor.wait_count = wait_count;
         descriptor.parent = port;
-        descriptor.deadline = now + tables.cfg.engine.timeout_cycles(wait_count);
+        descriptor.deadline = now + timeout;
         state.active += 1;
         let active = u64::from(state.active);
         self.counts.armed += 1;
@@ -519,29 +521,23 @@ impl Engine {
         }
         let Some(&Held { frame, token }) = state.frames.front() else { return false };
         let header = &frame.header;
+        if let Err(why) = is_contribution(&frame) {
+            return self.drop_front(tables, now, why);
+        }
         let found = state.descriptors.iter().position(|d| d.active && d.address == frame.address);
         let Some(at) = found else {
             return self.pass(tables, now);
         };
         let descriptor = &mut state.descriptors[at];
-        let dropped = if descriptor.vni != frame.vni {
-            Some(&mut self.counts.wrong_vni)
-        } else if descriptor.cookie != header.cookie {
-            Some(&mut self.counts.wrong_cookie)
-        } else {
-            match age(header.seqno, descriptor.seqno) {
-                Age::Older => Some(&mut self.counts.stale),
-                Age::Newer => return self.pass(tables, now),
-                Age::Same => None,
-            }
-        };
-        if let Some(count) = dropped {
-            *count += 1;
-            state.frames.pop_front();
-            if tables.cfg.log {
-                self.log.push(now, Happening::Dropped, token, &frame);
-            }
-            return true;
+        let admitted = descriptor.keys.admit(&frame).and_then(|()| match age(header.seqno, descriptor.seqno) {
+            Age::Older => Err(Refused::Stale),
+            Age::Newer => Ok(false),
+            Age::Same => Ok(true),
+        });
+        match admitted {
+            Err(why) => return self.drop_front(tables, now, why),
+            Ok(false) => return self.pass(tables, now),
+            Ok(true) => {}
         }
         if descriptor.busy && cfg.hazard == Hazard::Interlock {
             self.counts.interlock_cycles += 1;
@@ -573,6 +569,17 @@ impl Engine {
         self.counts.merged += 1;
         if tables.cfg.log {
             self.log.push(now, Happening::Merged, token, &frame);
+        }
+        true
+    }
+
+    /// The frame at the match stage is not obeyed.
+    fn drop_front(&mut self, tables: &Tables, now: Cycle, why: Refused) -> bool {
+        let Some(state) = self.state.as_deref_mut() else { return false };
+        let Some(held) = state.frames.pop_front() else { return false };
+        self.counts.refused.count(why);
+        if tables.cfg.log {
+            self.log.push(now, Happening::Dropped, held.token, &held.frame);
         }
         true
     }
@@ -646,7 +653,8 @@ impl Engine {
                 continue;
             }
             if descriptor.count == 0 {
-                state.descriptors[at].clear();
+                let descriptor = &mut state.descriptors[at];
+                descriptor.free_at(now, tables.cfg.engine.timeout_cycles(descriptor.wait_count));
                 state.active -= 1;
                 self.counts.expired_empty += 1;
                 any = true;
@@ -670,17 +678,17 @@ impl Engine {
                 seqno: descriptor.seqno,
                 resno: descriptor.seqno,
                 count: descriptor.count,
-                cookie: descriptor.cookie,
+                cookie: descriptor.keys.cookie,
                 arm: false,
                 retry: false,
                 ..first.header
             },
             address: descriptor.address,
-            vni: descriptor.vni,
+            vni: descriptor.keys.vni,
             ..first
         }
         .with_quad(descriptor.quad);
-        descriptor.clear();
+        descriptor.free_at(now, tables.cfg.engine.timeout_cycles(descriptor.wait_count));
         state.active -= 1;
         let token = self.merges.made(tables.cfg.record, Made::From(merged.into()));
         self.state().exit.push_back(Held { frame, token });
@@ -703,7 +711,7 @@ impl Engine {
         io.take(0, UP);
         match state.entrance.take(&flit) {
             Some(Ok((frame, token))) => state.frames.push_back(Held { frame, token }),
-            Some(Err(error)) => self.count_error(&error),
+            Some(Err(error)) => self.counts.refused.count(Refused::from(&error)),
             None => {}
         }
         true
@@ -795,9 +803,9 @@ impl Engine {
             scope.bits("exit", 8, state.map_or(0, |state| state.exit.len() as u64));
             scope.bits("merged", 32, counts.merged);
             scope.bits("passed", 32, counts.passed);
-            scope.bits("stale", 32, counts.stale);
-            scope.bits("wrong_key", 32, counts.wrong_vni + counts.wrong_cookie);
-            scope.bits("damaged", 32, counts.damaged);
+            scope.bits("stale", 32, counts.refused.stale);
+            scope.bits("wrong_key", 32, counts.refused.wrong_key());
+            scope.bits("damaged", 32, counts.refused.damaged);
             scope.bits("completed", 32, counts.completed);
             scope.bits("expired", 32, counts.expired + counts.expired_empty);
         });

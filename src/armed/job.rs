@@ -4,8 +4,12 @@
 //! flow f does the data rounds f, f + flows, f + 2 flows, … with sequence numbers of its own. Every flow opens with a barrier
 //! (description (39)) unless [`Job::opening`] is off.
 //!
+//! A node with several contributions reduces them one after another in a unit like an engine's, each pair in as many cycles
+//! as that has stages *chosen*, before it contributes.
+//!
 //! Rank 0 is the root, ranks 1 to [`Job::leaves`] are the leaves in their order.
 
+use super::admission::{Keys, Owner};
 use super::header::{Address, NO_RESULT};
 use crate::arith::quad::Opcode;
 use crate::arith::{Mode, Quad};
@@ -99,14 +103,12 @@ pub struct Job {
     pub opening: bool,
     /// Opcode.
     pub op: &'static Opcode,
-    /// Protection key.
-    pub vni: u16,
-    /// Cookie.
-    pub cookie: u32,
+    /// Protection key and cookie.
+    pub keys: Keys,
+    /// End points by rank, the root's first.
+    pub members: Arc<[u32]>,
     /// Sequence number of the first arm frame.
     pub first_seqno: u16,
-    /// Participants without the root.
-    pub leaves: u32,
     /// Cycle in which the root starts.
     pub start: Cycle,
     /// Cycles after arming after which the root asks again; 0 never.
@@ -119,6 +121,8 @@ pub struct Job {
     pub inputs: Inputs,
     /// Compute times.
     pub compute: Compute,
+    /// Cycles that reducing its own contributions takes a node, before it has the one that it sends.
+    pub local_cycles: u64,
     /// Exceptions to them.
     pub late: Vec<Late>,
     /// NaN and signalling-NaN policy of merges in software: that of the engines.
@@ -135,6 +139,16 @@ pub struct Round {
 }
 
 impl Job {
+    /// Participants without the root.
+    pub fn leaves(&self) -> u32 {
+        self.members.len() as u32 - 1
+    }
+
+    /// Whose trees its are.
+    pub fn owner(&self) -> Owner {
+        Owner { root: self.members[0], keys: self.keys }
+    }
+
     /// The round that is a flow's step; `None` beyond its last.
     pub fn round(&self, flow: u8, step: u32) -> Option<Round> {
         let Some(step) = step.checked_sub(u32::from(self.opening)) else { return Some(Round { data: None }) };
@@ -158,7 +172,8 @@ impl Job {
         if round.data.is_some() { self.op } else { Opcode::from_number(0).expect("0 is the barrier") }
     }
 
-    /// How long a participant computes before it contributes to a round. To the opening barrier it comes at once.
+    /// How long a participant computes before it contributes to a round, and reduces what it has computed. To the opening
+    /// barrier it comes at once.
     pub fn compute_cycles(&self, rank: u32, round: Round) -> u64 {
         let Some(round) = round.data else { return 0 };
         let usual = match &self.compute {
@@ -174,7 +189,7 @@ impl Job {
         };
         let late = self.late.iter().filter(|late| late.rank == rank && late.round.is_none_or(|r| r == round));
         // Sums of times that no run reaches stay below what may be added to the present cycle.
-        late.fold(usual, |sum, late| sum.saturating_add(late.cycles)).min(1 << 58)
+        late.fold(usual + self.local_cycles, |sum, late| sum.saturating_add(late.cycles)).min(1 << 58)
     }
 
     /// What a node contributes to a round: its contributions, reduced locally in their order (requirement R-EP-2).

@@ -10,9 +10,11 @@
 //! ```
 //!
 //! A leaf keeps its contribution until the result comes. It sends it with count 1 on every tree that has been armed, under
-//! the sequence number of that tree's last arm frame, at most once for each number. Frames with other keys are counted and
-//! ignored; so are results of other numbers.
+//! the sequence number of that tree's last arm frame, at most once for each number. What the root did not send, or sent
+//! with other keys, or before the last arm, is counted and ignored (see [`admission`](super::admission)); so are results of
+//! other numbers.
 
+use super::admission::{Refusals, Refused, descends};
 use super::frame::{Frame, Portals};
 use super::header::{Age, Header, NO_RESULT, age};
 use super::job::{Job, Round};
@@ -78,7 +80,7 @@ pub struct Leaf {
     patience_ends: Cycle,
     results: Vec<LeafResult>,
     resent: u64,
-    wrong_key: u64,
+    refused: Refusals,
 }
 
 impl Leaf {
@@ -103,7 +105,7 @@ impl Leaf {
             patience_ends,
             results: Vec::new(),
             resent: 0,
-            wrong_key: 0,
+            refused: Refusals::default(),
         }
     }
 
@@ -147,6 +149,11 @@ impl Leaf {
         self.armed.into_iter().flatten().last()
     }
 
+    /// Frames it did not obey.
+    pub fn refused(&self) -> &Refusals {
+        &self.refused
+    }
+
     /// Whether it will do nothing more.
     pub fn is_over(&self) -> bool {
         matches!(self.state, LeafState::Done | LeafState::GaveUp)
@@ -171,11 +178,9 @@ impl Leaf {
     /// A frame came down one of the trees.
     pub fn receive(&mut self, now: Cycle, tree: usize, frame: &Frame, token: u64) {
         let header = &frame.header;
-        if frame.vni != self.job.vni || header.cookie != self.job.cookie {
-            self.wrong_key += 1;
-            return;
-        }
-        if self.is_over() {
+        let admitted = descends(frame, &self.job.owner(), self.armed[tree]);
+        if let Err(why) = admitted.and(if self.is_over() { Err(Refused::State) } else { Ok(()) }) {
+            self.refused.count(why);
             return;
         }
         if self.state == LeafState::Waiting && header.resno != NO_RESULT && Some(header.resno) == self.awaited {
@@ -192,10 +197,7 @@ impl Leaf {
             self.begin(now);
         }
         if header.arm {
-            let newer = self.armed[tree].is_none_or(|armed| age(header.seqno, armed) == Age::Newer);
-            if newer {
-                self.armed[tree] = Some(header.seqno);
-            }
+            self.armed[tree] = Some(header.seqno);
         } else {
             // Released, and not with the result it waits for: there will be none.
             self.state = LeafState::GaveUp;
@@ -235,11 +237,11 @@ impl Leaf {
             }
             self.rest(now);
             let op = self.wrong_op.filter(|_| round.data.is_some()).unwrap_or(self.job.opcode(round).number);
-            let header = Header { seqno, op, count: 1, cookie: self.job.cookie, ..Header::default() };
+            let header = Header { seqno, op, count: 1, cookie: self.job.keys.cookie, ..Header::default() };
             let frame = Frame {
                 address: self.job.address(tree, self.flow),
                 source: self.source,
-                vni: self.job.vni,
+                vni: self.job.keys.vni,
                 portals: Portals { target: 0, request: self.step, initiator: self.job.number },
                 rank: self.rank,
                 header,
@@ -277,6 +279,6 @@ impl Leaf {
         scope.bits("step", 32, u64::from(self.step));
         scope.bits("results", 32, self.results.len() as u64);
         scope.bits("resent", 32, self.resent);
-        scope.bits("wrong_key", 32, self.wrong_key);
+        scope.bits("wrong_key", 32, self.refused.wrong_key());
     }
 }

@@ -9,6 +9,7 @@
 //! | [`frame`] | the 84-byte frame, its check sum, its Ethernet form |
 //! | [`tables`] | multicast tables: entries, wait counts, the discard port |
 //! | [`agent`] | the management agent: spanning trees on any switch graph |
+//! | [`admission`] | which frames are obeyed, and what is counted for those that are not |
 //! | [`engine`] | the reduction engine in the wire |
 //! | [`job`] | a reduction job: rounds, keys, data, timing |
 //! | [`root`], [`leaf`], [`soft`] | the processes at end points |
@@ -29,6 +30,7 @@
 //! 6. The root merges what arrives, adds its own contribution, and sends the result down; the same frame arms the engines for
 //!    the next round.
 
+pub mod admission;
 pub mod agent;
 pub mod end;
 pub mod engine;
@@ -43,8 +45,9 @@ pub mod soft;
 pub mod station;
 pub mod tables;
 
+pub use admission::{Keys, Owner, Refusals, Refused};
 pub use agent::{Agent, Refusal, SpanningTree};
-pub use end::{End, Stranger, Wrong};
+pub use end::{End, Forged, Stranger, Wrong};
 pub use engine::{Engine, EngineCfg, EngineCounts, Hazard};
 pub use ethernet::Adapter;
 pub use frame::{FRAME_BYTES, FRAME_FLITS, Frame, FrameError, Portals};
@@ -54,6 +57,7 @@ pub use leaf::{Leaf, LeafState};
 pub use reduce::{Contribution, Outcome, reduce_contributions, reduce_with};
 pub use root::{Root, RootState, RoundEnd};
 pub use soft::Soft;
+pub use station::Tokens;
 pub use tables::{CHANNELS, DOWN, Discard, Entry, Tables, TablesCfg, UP, WORDS};
 
 pub use crate::fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};

@@ -11,8 +11,9 @@
 use super::engine::{EngineCfg, EngineCounts};
 use super::frame::{FRAME_FLITS, Frame, Portals};
 use super::header::{Address, Header, MAX_COUNT, SEQNOS};
+use super::station::Tokens;
 use super::tables::{CHANNELS, DOWN, Discard, Entry, Ports, Tables, TablesCfg, UP, WORDS};
-use super::{Engine, Wired};
+use super::{Engine, Keys, Owner, Wired};
 use crate::arith::quad::Opcode;
 use crate::arith::{Quad, ResultCode};
 use crate::fabric::arbiter::Policy;
@@ -101,6 +102,7 @@ pub fn reduce_with(
     assert!((1..=MAX_COUNT).contains(&wait_count), "a wait count has 20 bits and is not 0");
     let address = Address { multicast_id: 0, reduction_id: 0 };
     let (vni, cookie) = (1, 0x00c0_ffee);
+    let owner = Owner { root: 0, keys: Keys { vni, cookie } };
     let frame = |header: Header, source: u32| Frame {
         address,
         source,
@@ -142,7 +144,7 @@ pub fn reduce_with(
     let tables_cfg = TablesCfg { entries: 1, engine: *cfg, record: false, log: false };
     let routing = Routing::Mesh(Mesh { size: vec![1], concentration: 1 });
     let mut tables = Tables::new(tables_cfg, vec!["switch".into()], 2, Routes { routing, ends: Vec::new() });
-    let entry = Entry { multicast_id: 0, parent: 0, children: Ports::one(1), wait_count };
+    let entry = Entry { multicast_id: 0, parent: 0, children: Ports::one(1), wait_count, owner };
     tables.insert(0, entry).expect("the table is empty");
     let sends = |frames: VecDeque<Frame>, vc| Ends {
         frames,
@@ -160,7 +162,7 @@ pub fn reduce_with(
     let blocks = Blocks {
         joins: Vec::new(),
         no_join: Discard::default(),
-        bumps: vec![Wired::Engine(Box::new(Engine::new(cfg, 0, 0, 0)))],
+        bumps: vec![Wired::Engine(Box::new(Engine::new(cfg, 0, 0, 0, Tokens::new(3))))],
         ends: vec![feeder, collector],
     };
     let switch = SwitchCfg {

@@ -13,8 +13,10 @@
 //!
 //! | what comes up | what becomes of it |
 //! |---|---|
+//! | no contribution, or not from a leaf of the job | counted, discarded |
 //! | other VNI or cookie | counted, discarded |
 //! | sequence number of another attempt | stale: counted, discarded |
+//! | it is not gathering | counted, discarded |
 //! | a partial result of this attempt | merged in software in order of arrival, per tree; counts are added |
 //!
 //! Its own contribution is merged last *chosen*. The result goes to the leaves over all trees, with `resno` = the number of
@@ -28,6 +30,7 @@
 //! An OP_MISMATCH or CONTR_OVERFLOW that arrives completes the round as far as the protocol goes: leaves get the code and no
 //! usable data, and the report counts the round as detected.
 
+use super::admission::{Refusals, Refused, is_contribution};
 use super::engine::mismatch;
 use super::frame::{Frame, Portals};
 use super::header::{Header, MAX_COUNT, NO_RESULT, next_seqno};
@@ -109,15 +112,6 @@ struct Gathered {
     tokens: Vec<u64>,
 }
 
-/// Frames the root discarded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Discards {
-    /// Of other attempts or rounds.
-    pub stale: u64,
-    /// With other keys.
-    pub wrong_key: u64,
-}
-
 /// The root process of one flow.
 #[derive(Clone, Debug)]
 pub struct Root {
@@ -132,8 +126,7 @@ pub struct Root {
     deadline: Cycle,
     last: Option<(u16, Frame, u64)>,
     rounds: Vec<RootRound>,
-    /// Frames that did not belong to the reduction.
-    pub discards: Discards,
+    refused: Refusals,
 }
 
 /// Frames a process wants to send, each with its token.
@@ -155,7 +148,7 @@ impl Root {
             deadline: Cycle::MAX,
             last: None,
             rounds: Vec::new(),
-            discards: Discards::default(),
+            refused: Refusals::default(),
         }
     }
 
@@ -193,10 +186,10 @@ impl Root {
         let frame = Frame {
             address: self.job.address(tree, self.flow),
             source: self.source,
-            vni: self.job.vni,
+            vni: self.job.keys.vni,
             portals,
             rank: 0,
-            header: Header { cookie: self.job.cookie, ..header },
+            header: Header { cookie: self.job.keys.cookie, ..header },
             lanes: [0; 4],
         };
         frame.with_quad(quad)
@@ -235,14 +228,39 @@ impl Root {
         self.begin_attempt(now);
     }
 
+    /// Frames it did not obey.
+    pub fn refused(&self) -> &Refusals {
+        &self.refused
+    }
+
+    /// The sequence number of the present attempt.
+    pub fn seqno(&self) -> u16 {
+        self.seqno
+    }
+
+    /// What it has gathered of a round that is under way: the tokens of the tree that got furthest.
+    pub fn under_way(&self) -> &[u64] {
+        let furthest = self.gathered.iter().max_by_key(|gathered| gathered.count);
+        furthest.map_or(&[], |gathered| &gathered.tokens)
+    }
+
+    fn admit(&self, frame: &Frame) -> Result<(), Refused> {
+        is_contribution(frame)?;
+        // Engines keep the headers of the first contribution, so what climbs always names one of the leaves.
+        if frame.rank == 0 || self.job.members.get(frame.rank as usize) != Some(&frame.source) {
+            return Err(Refused::Sender);
+        }
+        self.job.keys.admit(frame)?;
+        if self.state != RootState::Gathering {
+            return Err(Refused::State);
+        }
+        if frame.header.seqno == self.seqno { Ok(()) } else { Err(Refused::Stale) }
+    }
+
     /// A frame came up one of the trees.
     pub fn receive(&mut self, tree: usize, frame: &Frame, token: u64) {
-        if frame.vni != self.job.vni || frame.header.cookie != self.job.cookie {
-            self.discards.wrong_key += 1;
-            return;
-        }
-        if self.state != RootState::Gathering || frame.header.seqno != self.seqno {
-            self.discards.stale += 1;
+        if let Err(why) = self.admit(frame) {
+            self.refused.count(why);
             return;
         }
         let gathered = &mut self.gathered[tree];
@@ -281,7 +299,7 @@ impl Root {
         if self.state != RootState::Gathering {
             return;
         }
-        let leaves = self.job.leaves;
+        let leaves = self.job.leaves();
         if let Some(tree) = self.gathered.iter().position(|gathered| gathered.count == leaves) {
             if now >= self.own_ready {
                 self.complete(now, tree, record, merges, out);
@@ -331,7 +349,7 @@ impl Root {
 
         self.step += 1;
         let next = self.round();
-        let count = self.job.leaves + 1;
+        let count = self.job.leaves() + 1;
         if next.is_some() {
             self.seqno = next_seqno(self.seqno);
         }
@@ -346,7 +364,7 @@ impl Root {
     }
 
     fn ask_again(&mut self, now: Cycle, record: bool, merges: &mut Merges, out: &mut Outbox) {
-        let best = self.gathered.iter().enumerate().max_by_key(|(_, gathered)| gathered.count.min(self.job.leaves));
+        let best = self.gathered.iter().enumerate().max_by_key(|(_, gathered)| gathered.count.min(self.job.leaves()));
         let (tree, best) = best.expect("a job has a tree");
         let (frames, partials) = (best.frames.clone(), best.tokens.clone());
         let op = self.round().map_or(0, |round| self.job.opcode(round).number);
@@ -403,7 +421,7 @@ impl Root {
             });
         }
         scope.bits("attempts", 8, self.rounds.last().map_or(0, |round| u64::from(round.attempts)));
-        scope.bits("stale", 32, self.discards.stale);
-        scope.bits("wrong_key", 32, self.discards.wrong_key);
+        scope.bits("stale", 32, self.refused.stale + self.refused.wrong_state);
+        scope.bits("wrong_key", 32, self.refused.wrong_key());
     }
 }

@@ -11,13 +11,21 @@
 //! sender [`Overheads::send`](super::job::Overheads), the receiver `receive`, and a merge `merge`. Contributions of children
 //! are merged in the order of steps, so the order of additions is always the same.
 //!
-//! Limitations: no retry; a lost message stops the job, and the run says so. One flow.
+//! **Time-outs** *chosen*. Each message says by its count for how many ranks it stands. A rank with k children waits for them
+//! k times as long as [`Job::patience`](super::job::Job) says, so that the lower ones give up first; then it sends up what it
+//! has. Rank 0 that does not have all knows who is missing; it sends down that there is no result, and whoever gets that, or waits
+//! longer for a result than rank 0 can for everybody, passes it on and ends. So one dead rank costs the job, and not the run.
+//!
+//! Whose messages are obeyed: see [`admission`](super::admission).
+//!
+//! Limitations: no retry: a lost message is a missing one. One flow.
 
+use super::admission::{Refusals, Refused};
 use super::frame::{Frame, Portals};
 use super::header::{Address, Header};
 use super::job::Job;
 use super::root::{RootRound, RoundEnd};
-use super::station::{Made, Merges};
+use super::station::{Made, Merges, NO_TOKEN};
 use crate::arith::Quad;
 use crate::kernel::{Cycle, Wake};
 use crate::probe::{EnumTable, Scope};
@@ -25,7 +33,7 @@ use std::sync::Arc;
 
 /// States in waves.
 static STATES: EnumTable =
-    EnumTable { name: "software", names: &["IDLE", "COMPUTING", "GATHERING", "WAITING", "DONE"] };
+    EnumTable { name: "software", names: &["IDLE", "COMPUTING", "GATHERING", "WAITING", "DONE", "GAVE_UP"] };
 
 /// Where a rank stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +48,8 @@ pub enum SoftState {
     Waiting = 3,
     /// All rounds are done.
     Done = 4,
+    /// Its patience was over, or its parent told it that there is no result.
+    GaveUp = 5,
 }
 
 /// A message a rank wants to send.
@@ -68,6 +78,15 @@ pub struct SoftResult {
     pub token: u64,
 }
 
+/// What a message brought.
+#[derive(Clone, Copy, Debug)]
+struct Brought {
+    quad: Quad,
+    token: u64,
+    /// Ranks it stands for.
+    count: u32,
+}
+
 /// One rank of a software reduction.
 #[derive(Clone, Debug)]
 pub struct Soft {
@@ -77,12 +96,14 @@ pub struct Soft {
     state: SoftState,
     round: u32,
     ready: Cycle,
-    began: Cycle,
+    /// Until when it waits for children, or for the result.
+    deadline: Cycle,
     /// Children's messages of this round and of the next one, by step.
-    arrived: Vec<Option<(u32, Quad, u64)>>,
-    result: Option<(u32, Quad, u64)>,
+    arrived: Vec<Option<Brought>>,
+    result: Option<Brought>,
     rounds: Vec<RootRound>,
     results: Vec<SoftResult>,
+    refused: Refusals,
 }
 
 impl Soft {
@@ -96,10 +117,11 @@ impl Soft {
             state: SoftState::Idle,
             round: 0,
             ready: 0,
-            began: 0,
+            deadline: Cycle::MAX,
             result: None,
             rounds: Vec::new(),
             results: Vec::new(),
+            refused: Refusals::default(),
         }
     }
 
@@ -125,11 +147,21 @@ impl Soft {
 
     /// Whether it will do nothing more.
     pub fn is_over(&self) -> bool {
-        self.state == SoftState::Done
+        matches!(self.state, SoftState::Done | SoftState::GaveUp)
+    }
+
+    /// Messages it did not obey.
+    pub fn refused(&self) -> &Refusals {
+        &self.refused
+    }
+
+    /// Tokens of what children have sent of the round that is under way.
+    pub fn under_way(&self) -> Vec<u64> {
+        self.of_this_round().map(|brought| brought.token).collect()
     }
 
     fn ranks(&self) -> u32 {
-        self.job.leaves + 1
+        self.job.leaves() + 1
     }
 
     /// Steps in which this rank has a child.
@@ -140,32 +172,67 @@ impl Soft {
             .filter(move |step| u64::from(rank) + (1 << step) < u64::from(ranks))
     }
 
+    /// The rank that this one sends to; rank 0 sends to nobody.
+    fn parent(&self) -> u32 {
+        self.rank & self.rank.wrapping_sub(1)
+    }
+
+    /// Where the message of a child is kept.
+    fn slot(step: u32, round: u32) -> usize {
+        step as usize * 2 + usize::from(round & 1 == 1)
+    }
+
+    /// What children have sent of this round, in the order of steps.
+    fn of_this_round(&self) -> impl Iterator<Item = &Brought> {
+        self.steps().filter_map(|step| self.arrived[Self::slot(step, self.round)].as_ref())
+    }
+
+    /// The slot of a child's message, or `None` for the parent's.
+    fn admit(&self, frame: &Frame) -> Result<Option<usize>, Refused> {
+        let header = &frame.header;
+        if header.op != self.job.op.number || header.retry || header.count == 0 {
+            return Err(Refused::Kind);
+        }
+        let step = if header.arm {
+            (self.rank > 0 && frame.rank == self.parent()).then_some(None)
+        } else {
+            self.steps().find(|step| self.rank + (1 << step) == frame.rank).map(Some)
+        };
+        let step = step.filter(|_| self.job.members.get(frame.rank as usize) == Some(&frame.source));
+        let step = step.ok_or(Refused::Sender)?;
+        self.job.keys.admit(frame)?;
+        // A quick child may be one round ahead.
+        let (round, last) = (frame.portals.request, self.round + u32::from(step.is_some()));
+        if !(self.round..=last).contains(&round) {
+            return Err(Refused::Stale);
+        }
+        let slot = step.map(|step| Self::slot(step, round));
+        let taken = slot.map_or(self.result.is_some(), |slot| self.arrived[slot].is_some());
+        if taken || self.is_over() { Err(Refused::State) } else { Ok(slot) }
+    }
+
     /// A message for this rank: a child's contribution or the parent's result.
     pub fn receive(&mut self, frame: &Frame, token: u64) {
-        let round = frame.portals.request;
-        let entry = Some((round, frame.quad(), token));
-        if frame.header.arm {
-            self.result = entry;
-        } else {
-            let step = (frame.rank ^ self.rank).trailing_zeros();
-            // A quick child may be one round ahead.
-            let at = step as usize * 2 + usize::from(round & 1 == 1);
-            self.arrived[at] = entry;
+        let brought = Brought { quad: frame.quad(), token, count: frame.header.count };
+        match self.admit(frame) {
+            Err(why) => self.refused.count(why),
+            Ok(Some(slot)) => self.arrived[slot] = Some(brought),
+            Ok(None) => self.result = Some(brought),
         }
     }
 
-    fn frame(&self, down: bool, quad: Quad) -> Frame {
+    fn frame(&self, down: bool, quad: Quad, count: u32) -> Frame {
         Frame {
             address: Address { multicast_id: 0, reduction_id: 0 },
             source: self.source,
-            vni: self.job.vni,
+            vni: self.job.keys.vni,
             portals: Portals { target: 0, request: self.round, initiator: self.job.number },
             rank: self.rank,
             header: Header {
                 op: self.job.op.number,
-                count: 1,
+                count,
                 arm: down,
-                cookie: self.job.cookie,
+                cookie: self.job.keys.cookie,
                 ..Header::default()
             },
             lanes: [0; 4],
@@ -177,49 +244,81 @@ impl Soft {
     pub fn act(&mut self, now: Cycle, record: bool, merges: &mut Merges, out: &mut Vec<Message>) -> u64 {
         let mut merged = 0;
         loop {
+            if self.is_over() {
+                return merged;
+            }
+            // The parent has given up.
+            if let Some(Brought { count, .. }) = self.result
+                && count < self.ranks()
+            {
+                self.give_up(count, out);
+                return merged;
+            }
             match self.state {
                 SoftState::Idle if now >= self.job.start => self.begin(now),
-                SoftState::Computing if now >= self.ready => self.state = SoftState::Gathering,
+                SoftState::Computing if now >= self.ready => {
+                    self.state = SoftState::Gathering;
+                    self.wait(now, self.steps().count() as u64);
+                }
                 SoftState::Gathering => {
-                    let slot = |step: u32| step as usize * 2 + usize::from(self.round & 1 == 1);
-                    if !self.steps().all(|step| self.arrived[slot(step)].is_some()) {
+                    let all = self.of_this_round().count() == self.steps().count();
+                    if !all && now < self.deadline {
                         return merged;
                     }
-                    let round = super::job::Round { data: Some(self.round) };
-                    let (job, op, rank) = (self.job.number, self.job.op.number, self.rank);
-                    let source = self.source;
-                    let own = Made::Contribution { job, rank, round: round.data, op, source };
-                    let mut from = vec![merges.made(record, own)];
-                    let mut quad = self.job.contribution(self.rank, round);
-                    let unit = self.job.op.unit(self.job.mode);
-                    for step in self.steps().collect::<Vec<_>>() {
-                        let (_, child, token) = self.arrived[slot(step)].expect("all have arrived");
-                        quad = unit.evaluate(quad, child);
-                        from.push(token);
-                        merged += 1;
-                    }
-                    for step in 0..32 {
-                        self.arrived[step * 2 + usize::from(self.round & 1 == 1)] = None;
-                    }
-                    let token = if from.len() == 1 { from[0] } else { merges.made(record, Made::From(from.into())) };
-                    if self.rank == 0 {
-                        self.deliver(now, quad, token, out);
-                    } else {
-                        let to = self.rank & (self.rank - 1);
-                        out.push(Message { to, frame: self.frame(false, quad), token });
-                        self.state = SoftState::Waiting;
-                    }
+                    merged += self.gather(now, record, merges, out);
                 }
-                SoftState::Waiting => match self.result {
-                    Some((round, quad, token)) if round == self.round => {
-                        self.result = None;
-                        self.deliver(now, quad, token, out);
-                    }
-                    _ => return merged,
+                SoftState::Waiting => match self.result.take() {
+                    Some(Brought { quad, token, .. }) => self.deliver(now, quad, token, out),
+                    None if now >= self.deadline => self.give_up(1, out),
+                    None => return merged,
                 },
                 _ => return merged,
             }
         }
+    }
+
+    fn wait(&mut self, now: Cycle, times: u64) {
+        let patience = self.job.patience.saturating_mul(times).min(1 << 58);
+        self.deadline = if self.job.patience == 0 { Cycle::MAX } else { now + patience };
+    }
+
+    /// Merges what has come, and sends it up.
+    fn gather(&mut self, now: Cycle, record: bool, merges: &mut Merges, out: &mut Vec<Message>) -> u64 {
+        let round = super::job::Round { data: Some(self.round) };
+        let (job, op, rank, source) = (self.job.number, self.job.op.number, self.rank, self.source);
+        let mut from = vec![merges.made(record, Made::Contribution { job, rank, round: round.data, op, source })];
+        let mut quad = self.job.contribution(self.rank, round);
+        let unit = self.job.op.unit(self.job.mode);
+        let mut counts = Vec::new();
+        for brought in self.of_this_round() {
+            quad = unit.evaluate(quad, brought.quad);
+            from.push(brought.token);
+            counts.push(brought.count);
+        }
+        for step in 0..32 {
+            self.arrived[Self::slot(step, self.round)] = None;
+        }
+        let count = counts.iter().sum::<u32>() + 1;
+        let merged = counts.len() as u64;
+        if let Some(of) = self.rounds.last_mut() {
+            (of.frames, of.partials, of.own_ready) = (counts, from[1..].to_vec(), self.ready);
+        }
+        if self.rank == 0 && count < self.ranks() {
+            let of = self.rounds.last_mut().expect("the round has begun");
+            (of.end, of.state) = (Some(now), RoundEnd::Incomplete);
+            self.give_up(count, out);
+            return merged;
+        }
+        let token = if from.len() == 1 { from[0] } else { merges.made(record, Made::From(from.into())) };
+        if self.rank == 0 {
+            self.deliver(now, quad, token, out);
+        } else {
+            out.push(Message { to: self.parent(), frame: self.frame(false, quad, count), token });
+            self.state = SoftState::Waiting;
+            let levels = u64::from(u32::BITS - self.ranks().leading_zeros());
+            self.wait(now, levels + 2);
+        }
+        merged
     }
 
     fn begin(&mut self, now: Cycle) {
@@ -228,34 +327,47 @@ impl Soft {
             return;
         }
         self.state = SoftState::Computing;
-        self.began = now;
         self.ready = now + self.job.compute_cycles(self.rank, super::job::Round { data: Some(self.round) });
-    }
-
-    /// The result is here: pass it on to the children, the farthest first, and go on.
-    fn deliver(&mut self, now: Cycle, quad: Quad, token: u64, out: &mut Vec<Message>) {
-        let frame = self.frame(true, quad);
-        let mut steps: Vec<u32> = self.steps().collect();
-        steps.reverse();
-        for step in steps {
-            out.push(Message { to: self.rank + (1 << step), frame, token });
-        }
         if self.rank == 0 {
             self.rounds.push(RootRound {
                 round: super::job::Round { data: Some(self.round) },
                 seqno: 0,
                 attempts: 1,
-                asked: vec![(0, self.began)],
-                armed: self.began,
+                asked: vec![(0, now)],
+                armed: now,
                 own_ready: self.ready,
-                end: Some(now),
-                frames: vec![1; self.steps().count()],
+                end: None,
+                frames: Vec::new(),
                 tree: 0,
-                quad,
-                token: Some(token),
+                quad: Quad::default(),
+                token: None,
                 partials: Vec::new(),
-                state: RoundEnd::Complete,
+                state: RoundEnd::Open,
             });
+        }
+    }
+
+    /// A frame to all children, the farthest first.
+    fn pass_down(&self, frame: Frame, token: u64, out: &mut Vec<Message>) {
+        let mut steps: Vec<u32> = self.steps().collect();
+        steps.reverse();
+        for step in steps {
+            out.push(Message { to: self.rank + (1 << step), frame, token });
+        }
+    }
+
+    /// There will be no result: whoever waits for it below is told, by a result that stands for too few.
+    fn give_up(&mut self, count: u32, out: &mut Vec<Message>) {
+        let frame = self.frame(true, Quad::default(), count.min(self.ranks() - 1));
+        self.pass_down(frame, NO_TOKEN, out);
+        self.state = SoftState::GaveUp;
+    }
+
+    /// The result is here: pass it on to the children, and go on.
+    fn deliver(&mut self, now: Cycle, quad: Quad, token: u64, out: &mut Vec<Message>) {
+        self.pass_down(self.frame(true, quad, self.ranks()), token, out);
+        if let Some(of) = self.rounds.last_mut() {
+            (of.end, of.quad, of.token, of.state) = (Some(now), quad, Some(token), RoundEnd::Complete);
         }
         self.results.push(SoftResult { round: self.round, entered: self.ready, got: now, quad, token });
         self.round += 1;
@@ -267,6 +379,7 @@ impl Soft {
         match self.state {
             SoftState::Idle => Wake::At(self.job.start),
             SoftState::Computing => Wake::At(self.ready),
+            SoftState::Gathering | SoftState::Waiting if self.deadline != Cycle::MAX => Wake::At(self.deadline),
             _ => Wake::OnInput,
         }
     }

@@ -1,34 +1,61 @@
 //! What stations write down beside the hardware: who merged what in which order (for the golden check), and which
 //! frame they saw when (for ladders). Nothing here is read by a block.
 //!
-//! Every frame that a station makes has a *token*: the station's number in bits 35:18 and a running number in 17:0. It
-//! travels in the side band of the flits, not in the frame, and a frame that is passed on keeps it. So the merges of
-//! all stations together are the tree by which each result came about, whatever happened on the way.
+//! Every frame that a station makes has a *token*: the station's number in its upper bits, a running number in the rest of
+//! its 36. It travels in the side band of the flits, not in the frame, and a frame that is passed on keeps it. So the
+//! merges of all stations together are the tree by which each result came about, whatever happened on the way.
+//!
+//! How many bits the station's number needs the size of the system says ([`Tokens`]): the rest counts frames, so that a
+//! running number is unique unless a system of 131,073 stations or more has one that makes more than 262,144 frames. Then
+//! the record says that it does not know ([`Merges::of`]), and never names another frame.
 
 use super::frame::Frame;
 use crate::kernel::Cycle;
 
-/// Bits of the running number.
-const NUMBER_BITS: u32 = 18;
+/// Bits of a token: those of a flit's `seq`.
+const TOKEN_BITS: u32 = 36;
 /// Stations that tokens can name.
-pub const MAX_STATIONS: usize = 1 << (36 - NUMBER_BITS);
+pub const MAX_STATIONS: usize = 1 << 18;
 
 /// The token of frames nobody asks about.
-pub const NO_TOKEN: u64 = (1 << 36) - 1;
+pub const NO_TOKEN: u64 = (1 << TOKEN_BITS) - 1;
 
-/// A token.
-pub fn token(station: u32, number: u64) -> u64 {
-    u64::from(station) << NUMBER_BITS | number & ((1 << NUMBER_BITS) - 1)
+/// How tokens of a system are divided into a station and a running number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tokens {
+    number_bits: u32,
 }
 
-/// The station that made the frame.
-pub fn station_of(token: u64) -> u32 {
-    (token >> NUMBER_BITS) as u32
-}
+impl Tokens {
+    /// For a system of up to so many stations.
+    ///
+    /// # Panics
+    /// For more than [`MAX_STATIONS`].
+    pub fn new(stations: usize) -> Tokens {
+        assert!(stations <= MAX_STATIONS, "{stations} stations are more than tokens can name");
+        // One number more than there are stations, so that no station's token is `NO_TOKEN`.
+        let station_bits = usize::BITS - stations.leading_zeros();
+        Tokens { number_bits: TOKEN_BITS - station_bits.min(18) }
+    }
 
-/// Which of the station's frames it was, modulo the range of the running number.
-pub fn number_of(token: u64) -> u64 {
-    token & ((1 << NUMBER_BITS) - 1)
+    /// The station that made the frame.
+    pub fn station(self, token: u64) -> u32 {
+        (token >> self.number_bits) as u32
+    }
+
+    /// Which of the station's frames it was, modulo [`Tokens::range`].
+    pub fn number(self, token: u64) -> u64 {
+        token & (self.range() - 1)
+    }
+
+    /// How many running numbers there are.
+    pub fn range(self) -> u64 {
+        1 << self.number_bits
+    }
+
+    fn token(self, station: u32, number: u64) -> u64 {
+        u64::from(station) << self.number_bits | number & (self.range() - 1)
+    }
 }
 
 /// What a frame was made from.
@@ -57,19 +84,20 @@ pub enum Made {
 #[derive(Clone, Debug)]
 pub struct Merges {
     station: u32,
+    tokens: Tokens,
     made: u64,
     lists: Vec<Made>,
 }
 
 impl Merges {
-    /// Nothing yet.
-    pub fn new(station: u32) -> Merges {
-        Merges { station, made: 0, lists: Vec::new() }
+    /// Nothing yet, at this station of a system with these tokens.
+    pub fn new(station: u32, tokens: Tokens) -> Merges {
+        Merges { station, tokens, made: 0, lists: Vec::new() }
     }
 
     /// Counts a frame that the station made from this, and returns its token.
     pub fn made(&mut self, record: bool, from: Made) -> u64 {
-        let token = token(self.station, self.made);
+        let token = self.tokens.token(self.station, self.made);
         self.made += 1;
         if record {
             self.lists.push(from);
@@ -82,10 +110,19 @@ impl Merges {
         self.made
     }
 
-    /// What a frame of this station was made from; `None` if it was not recorded.
+    /// What a frame of this station was made from; `None` if it was not recorded, or if the station made so many frames
+    /// that the running number names several.
     pub fn of(&self, token: u64) -> Option<&Made> {
-        debug_assert_eq!(station_of(token), self.station);
-        self.lists.get(number_of(token) as usize)
+        debug_assert_eq!(self.tokens.station(token), self.station);
+        if self.made > self.tokens.range() {
+            return None;
+        }
+        self.lists.get(self.tokens.number(token) as usize)
+    }
+
+    /// How tokens of the system are divided.
+    pub fn tokens(&self) -> Tokens {
+        self.tokens
     }
 }
 
@@ -138,5 +175,34 @@ impl Log {
     /// All entries, in the order of time.
     pub fn entries(&self) -> &[Logged] {
         &self.entries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_name_every_station_and_none_is_the_token_of_nobody() {
+        for stations in [1, 2, 7, 8, 1000, 1 << 17, (1 << 18) - 1] {
+            let tokens = Tokens::new(stations);
+            for number in [0, 5, tokens.range() - 1] {
+                let token = tokens.token(stations as u32 - 1, number);
+                assert!(token < NO_TOKEN, "{stations}");
+                assert_eq!((tokens.station(token) as usize, tokens.number(token)), (stations - 1, number));
+            }
+        }
+        assert!(Tokens::new(7).range() > 1 << 32, "a small system never wraps");
+    }
+
+    #[test]
+    fn a_number_that_names_two_frames_names_none() {
+        let tokens = Tokens { number_bits: 2 };
+        let mut merges = Merges::new(1, tokens);
+        let first = merges.made(true, Made::Nothing);
+        (0..3).for_each(|_| _ = merges.made(true, Made::From(Box::new([first]))));
+        assert_eq!(merges.of(first), Some(&Made::Nothing));
+        assert_eq!(merges.made(true, Made::Nothing), first);
+        assert_eq!(merges.of(first), None);
     }
 }

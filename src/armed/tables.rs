@@ -12,6 +12,7 @@
 //! | parent port | - | towards the root |
 //! | child ports | a bit a port | towards the leaves |
 //! | wait count | 20 | end points below this switch; 0 means a plain multicast, which arms nothing |
+//! | owner | 80 | address of the root, VNI and cookie of its job, see [`admission`](super::admission) *chosen* |
 //!
 //! An entry is one-sided: only what comes in by the parent port is multicast; what comes in by a child port goes to the
 //! parent and nowhere else. A port that is neither has no entry, so a frame of an end point outside the tree cannot
@@ -21,8 +22,9 @@
 //! Frames of one tree take one path, on one channel of each link, whose buffers are first in, first out, and a frame holds
 //! the channel from head to tail: so they never overtake each other (R-TAB-3).
 //!
-//! Storage: an entry costs a bit a port, a port number and 20 bits; the model keeps only entries in use.
+//! Storage: an entry costs a bit a port, a port number and 100 bits; the model keeps only entries in use.
 
+use super::admission::Owner;
 use super::engine::EngineCfg;
 use super::frame::FRAME_FLITS;
 use super::header::{Address, MAX_COUNT, MULTICAST_IDS};
@@ -58,6 +60,8 @@ pub struct Entry {
     pub children: Ports,
     /// End points below; 0 for a plain multicast.
     pub wait_count: u32,
+    /// Whose tree it is: only this root arms and releases.
+    pub owner: Owner,
 }
 
 /// Why an entry or a tree cannot be written.

@@ -13,10 +13,10 @@ use super::contributions::{self, Request};
 use super::{Exit, complain, print};
 use crate::arith::quad::OPCODES;
 use crate::arith::{
-    Contribution, DType, Flags, Mode, Op, Opcode, Operands, Quad, QuadUnit, ResultCode, Round, TreeCfg, TreeIn, Unit,
-    repsum, tree,
+    Contribution, DType, Flags, Mode, NanPolicy, Op, Opcode, Operands, Quad, QuadUnit, ResultCode, Round, SignalPolicy,
+    TreeCfg, TreeIn, Unit, repsum, tree,
 };
-use crate::armed;
+use crate::armed::{self, EngineCfg};
 use crate::fabric::routing::{Routes, Routing};
 use crate::fabric::topology::Mesh;
 use crate::fabric::{Flit, Join, JoinCx, Queued, Tag};
@@ -70,6 +70,12 @@ pub(super) struct Arguments {
     /// Flush denormal sums and products to zero
     #[arg(long)]
     flush_to_zero: bool,
+    /// What a NaN result looks like: default, or propagate: an operand's, quieted, a signalling one's first
+    #[arg(long, value_name = "POLICY", default_value = "default")]
+    nan: NanPolicy,
+    /// What a signalling NaN does in minnum and its kin: associative or ieee
+    #[arg(long, value_name = "POLICY", default_value = "associative")]
+    signal: SignalPolicy,
     /// Order: tree, arrival, or the indices of all operands with commas between them
     #[arg(long, value_name = "ORDER", default_value = "tree")]
     order: String,
@@ -124,6 +130,8 @@ struct Asked {
     dtype: DType,
     round: Round,
     flush_to_zero: bool,
+    nan: NanPolicy,
+    signal: SignalPolicy,
     order: String,
     radix: u8,
     family: Option<Family>,
@@ -134,12 +142,12 @@ struct Asked {
 
 impl Asked {
     fn new(arguments: &Arguments) -> Result<Self, String> {
-        let Arguments { round, flush_to_zero, radix, family, all_orders, seed, json, .. } = *arguments;
+        let Arguments { round, flush_to_zero, nan, signal, radix, family, all_orders, seed, json, .. } = *arguments;
         let missing = |what| format!("{what} is missing; only whole contributions say themselves what is to be done");
         let op = arguments.op.ok_or_else(|| missing("--op"))?;
         let dtype = arguments.dtype.ok_or_else(|| missing("--type"))?;
         let order = arguments.order.clone();
-        Ok(Self { op, dtype, round, flush_to_zero, order, radix, family, all_orders, seed, json })
+        Ok(Self { op, dtype, round, flush_to_zero, nan, signal, order, radix, family, all_orders, seed, json })
     }
 }
 
@@ -394,15 +402,16 @@ fn contributions(arguments: &Arguments, name: &str, text: &str) -> Result<String
     let places = places(&order, request.contributions.len());
     let arranged: Vec<Contribution> = places.iter().map(|&k| request.contributions[k]).collect();
     let request = Request { contributions: arranged, ..request };
+    let configured = Mode { nan: arguments.nan, signal: arguments.signal, ..Mode::default() };
     let quad = match arguments.family {
         None => {
-            let unit = request.opcode.unit(Mode::default());
+            let unit = request.opcode.unit(configured);
             let quads = request.contributions.iter().map(|contribution| contribution.quad).collect();
             join_all(quads, order == Order::Tree, |a, b| unit.evaluate(a, b))
         }
-        Some(Family::Piuma) => piuma_frames(&request, arguments.radix)?,
-        Some(Family::Armed) => return armed_frames(&request),
-        Some(Family::Pbv) => pbv_frames(&request, order == Order::Tree)?,
+        Some(Family::Piuma) => piuma_frames(&request, configured, arguments.radix)?,
+        Some(Family::Armed) => return armed_frames(&request, configured),
+        Some(Family::Pbv) => pbv_frames(&request, configured, order == Order::Tree)?,
     };
     let count = request.contributions.iter().map(|contribution| u64::from(contribution.count)).sum::<u64>();
     let count = u32::try_from(count).ok().filter(|&count| count <= Contribution::MAX_COUNT);
@@ -413,7 +422,7 @@ fn contributions(arguments: &Arguments, name: &str, text: &str) -> Result<String
 }
 
 /// Frames through an engine in the wire, armed for as many contributions as their counts come to; it counts itself.
-fn armed_frames(request: &Request) -> Result<String, Failure> {
+fn armed_frames(request: &Request, mode: Mode) -> Result<String, Failure> {
     let frames: Vec<armed::Contribution> = request
         .contributions
         .iter()
@@ -427,7 +436,7 @@ fn armed_frames(request: &Request) -> Result<String, Failure> {
         let why = format!("an engine waits for 1 to {} contributions, not {total}", Contribution::MAX_COUNT);
         return Err(Failure::Bad(why));
     }
-    let outcome = armed::reduce_contributions(request.opcode, &frames);
+    let outcome = armed::reduce_with(&EngineCfg { mode, ..EngineCfg::default() }, request.opcode, &frames, None, 0);
     let Some(only) = outcome.single() else {
         let why = format!("the engine sent {} frames up instead of one", outcome.frames.len());
         return Err(Failure::Bad(why));
@@ -438,8 +447,8 @@ fn armed_frames(request: &Request) -> Result<String, Failure> {
 
 /// Frames through a packet engine: the four words are the payload, and what flags the frame brings and takes away are its
 /// result code.
-fn pbv_frames(request: &Request, pbv_order: bool) -> Result<Quad, Failure> {
-    let select = common_select(request.opcode, Family::Pbv)?;
+fn pbv_frames(request: &Request, configured: Mode, pbv_order: bool) -> Result<Quad, Failure> {
+    let select = common_select(request.opcode, configured, Family::Pbv)?;
     let mut contributions = Vec::with_capacity(request.contributions.len());
     for (k, Contribution { quad, .. }) in request.contributions.iter().enumerate() {
         let flags = plain_flags(k, quad, Family::Pbv)?;
@@ -465,20 +474,20 @@ fn plain_flags(k: usize, quad: &Quad, family: Family) -> Result<Flags, String> {
 }
 
 /// What an engine of the common operations does for an opcode of the armed family.
-fn common_select(opcode: &Opcode, family: Family) -> Result<OpSelect, String> {
+fn common_select(opcode: &Opcode, configured: Mode, family: Family) -> Result<OpSelect, String> {
     let known = |opcode: &Opcode| Op::COMMON.contains(&opcode.op);
     if !known(opcode) {
         let names = OPCODES.iter().filter(|&opcode| known(opcode)).map(|opcode| opcode.name);
         return Err(format!("{} has no {}; it has {}", family.engine(), opcode.name, names::one_of(names)));
     }
-    let mode = Mode { flush_to_zero: opcode.flush_to_zero, ..Mode::rounding(opcode.round) };
+    let mode = Mode { flush_to_zero: opcode.flush_to_zero, round: opcode.round, ..configured };
     Ok(OpSelect { op: opcode.op, dtype: opcode.dtype, mode })
 }
 
 /// Frames through the collective engine: the four words are four elements of one stream, and what flags a word's flit
 /// brings and takes away are the frame's result code.
-fn piuma_frames(request: &Request, radix: u8) -> Result<Quad, Failure> {
-    let select = common_select(request.opcode, Family::Piuma)?;
+fn piuma_frames(request: &Request, configured: Mode, radix: u8) -> Result<Quad, Failure> {
+    let select = common_select(request.opcode, configured, Family::Piuma)?;
     let mut frames = Vec::with_capacity(request.contributions.len());
     for (k, Contribution { quad, .. }) in request.contributions.iter().enumerate() {
         let flags = plain_flags(k, quad, Family::Piuma)?;
@@ -500,7 +509,8 @@ fn piuma_frames(request: &Request, radix: u8) -> Result<Quad, Failure> {
 // ----------------------------------------------------------------------------------------------- single operands
 
 fn mode(arguments: &Asked) -> Mode {
-    Mode { flush_to_zero: arguments.flush_to_zero, ..Mode::rounding(arguments.round) }
+    let Asked { round, flush_to_zero, nan, signal, .. } = *arguments;
+    Mode { round, flush_to_zero, nan, signal }
 }
 
 /// Reduces operands that stand at their places already; `places` says which operand each of them is.

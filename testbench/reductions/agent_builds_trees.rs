@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use watershed::armed::agent::Refusal;
 use watershed::armed::tables::{TableError, TablesCfg};
-use watershed::armed::{Agent, EngineCfg, Entry, Tables};
+use watershed::armed::{Agent, EngineCfg, Entry, Owner, Tables};
 use watershed::fabric::routing::{Routes, Routing};
 use watershed::fabric::topology::{Common, EndPlace, GenericTree, Layout, LinkParams, Mesh, Shape, Wiring};
 use watershed::fabric::{NodeKind, Plan, PlanLink, PlanNode, Vcs};
@@ -108,7 +108,7 @@ fn any_set_of_end_points_on_any_graph_has_a_sound_tree_and_no_set_of_trees_deadl
             let places: Vec<EndPlace> = ends.iter().map(|&end| layout.ends[end]).collect();
             let tree = agent.tree(places[0], &places[1..]).unwrap_or_else(|refusal| panic!("{name} {case}: {refusal}"));
             // The check walks the written tables: loops, ports, wait counts.
-            let id = agent.install(&mut tables, &tree).unwrap();
+            let id = agent.install(&mut tables, &tree, Owner::default()).unwrap();
             let leaves = tables.check_tree(agent.neighbours(), id, (places[0].switch, places[0].port)).unwrap();
             let found: BTreeSet<(u32, u16)> = leaves.into_iter().collect();
             let wanted: BTreeSet<(u32, u16)> = places[1..].iter().map(|place| (place.switch, place.port)).collect();
@@ -165,7 +165,10 @@ fn a_second_tree_is_disjoint_where_the_graph_allows_it() {
             between.map(|(near, far)| if near < far { [near, far] } else { [far, near] }).collect()
         };
         assert!(links(&first).is_disjoint(&links(&second)), "{name}");
-        assert!(agent.install(&mut tables, &first).is_ok() && agent.install(&mut tables, &second).is_ok());
+        assert!(
+            agent.install(&mut tables, &first, Owner::default()).is_ok()
+                && agent.install(&mut tables, &second, Owner::default()).is_ok()
+        );
         assert_eq!(agent.dependency_cycle(&tables), None, "{name}");
     }
     // A tree of switches has one way to everywhere.
@@ -183,15 +186,15 @@ fn trees_without_a_common_switch_share_an_address_and_full_tables_refuse() {
     for row in 0..4 {
         let ends = &layout.ends[4 * row..4 * row + 4];
         let tree = agent.tree(ends[0], &ends[1..]).unwrap();
-        assert_eq!(agent.install(&mut tables, &tree), Ok(0), "row {row} meets no other");
+        assert_eq!(agent.install(&mut tables, &tree, Owner::default()), Ok(0), "row {row} meets no other");
     }
     let whole = agent.tree(layout.ends[16], &layout.ends[..16]).unwrap();
-    assert_eq!(agent.install(&mut tables, &whole), Ok(1));
-    assert_eq!(agent.install(&mut tables, &whole), Ok(2));
-    let refusal = agent.install(&mut tables, &whole).unwrap_err();
+    assert_eq!(agent.install(&mut tables, &whole, Owner::default()), Ok(1));
+    assert_eq!(agent.install(&mut tables, &whole, Owner::default()), Ok(2));
+    let refusal = agent.install(&mut tables, &whole, Owner::default()).unwrap_err();
     assert!(matches!(refusal, Refusal::Table(TableError::Full { entries: 3, .. })), "{refusal}");
     agent.delete(&mut tables, &whole, 1);
-    assert_eq!(agent.install(&mut tables, &whole), Ok(1), "what was deleted can be used again");
+    assert_eq!(agent.install(&mut tables, &whole, Owner::default()), Ok(1), "what was deleted can be used again");
 }
 
 #[test]
@@ -203,8 +206,13 @@ fn a_loop_and_a_wrong_wait_count_are_found() {
     let written = |change: &dyn Fn(u32, &mut Entry)| {
         let mut tables = tables(&layout, 8);
         for row in &tree.rows {
-            let mut entry =
-                Entry { multicast_id: 0, parent: row.parent, children: row.children, wait_count: row.wait_count };
+            let mut entry = Entry {
+                multicast_id: 0,
+                parent: row.parent,
+                children: row.children,
+                wait_count: row.wait_count,
+                owner: Owner::default(),
+            };
             change(row.switch, &mut entry);
             tables.insert(row.switch, entry).unwrap();
         }

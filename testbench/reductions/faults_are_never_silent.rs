@@ -81,7 +81,9 @@ fn campaign(seeds: std::ops::Range<u64>) -> Outcomes {
         let document = text(&faulty(seed, true));
         let armed = armed(&document);
         for check in &document.checks {
-            assert!(check.passed, "seed {seed}: {}: {}\n{}", check.name, check.detail, faulty(seed, true));
+            // After a round that was given up, the rounds of its flow are not started, and the run says so.
+            let unended = check.name == "progress" && armed.outcomes.unstarted > 0;
+            assert!(check.passed || unended, "seed {seed}: {}: {}\n{}", check.name, check.detail, faulty(seed, true));
         }
         assert_eq!((armed.outcomes.silent, armed.outcomes.open), (0, 0), "seed {seed}\n{}", faulty(seed, true));
         assert_eq!(armed.leaked, [""; 0], "seed {seed}");

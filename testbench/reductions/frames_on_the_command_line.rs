@@ -1,4 +1,5 @@
-//! R-FRM-1, R-HDR-1, R-ADR-1, R-OP-1, R-RC-1 from the command line: `watershed frame encode` and `decode`.
+//! R-FRM-1, R-HDR-1, R-ADR-1, R-OP-1, R-RC-1 from the command line: `watershed frame encode` and `decode`; R-AR-3: NaN policies of
+//! `watershed reduce`.
 
 use assert_cmd::Command;
 
@@ -74,4 +75,43 @@ fn bad_input_gets_a_clear_error() {
         assert_eq!(status, 2, "{arguments:?}");
         assert!(error.contains(expected), "{arguments:?}: {error}");
     }
+}
+
+#[test]
+fn the_payload_of_a_signalling_nan_survives_where_it_is_asked_for() {
+    let (quiet, signalling) = ("7ff8000000000011", "fff0000000000022");
+    for op in ["max", "sum"] {
+        for operands in [[quiet, signalling], [signalling, quiet]] {
+            let of = |policy: &[&str]| {
+                let arguments =
+                    [&["reduce", "--op", op, "--type", "f64", "--json"][..], policy, &operands[..]].concat();
+                let (status, json, error) = watershed(&arguments);
+                assert_eq!(status, 0, "{error}");
+                json
+            };
+            assert!(of(&[]).contains("7ff8000000000000"), "{op}: the default NaN");
+            let propagated = of(&["--nan", "propagate"]);
+            assert!(propagated.contains("7ff8000000000022"), "{op}: quieted, without a sign: {propagated}");
+        }
+    }
+}
+
+#[test]
+fn the_armed_engine_has_the_policy_that_is_asked_for() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let lanes = |word: &str| {
+        format!("{{\"lanes\": [\"{word}\", \"0\", \"0\", \"0\"], \"count\": 1, \"rc\": 0, \"m\": 0, \"oflow_id\": 0}}")
+    };
+    let text =
+        format!("{{\"op\": 33, \"contributions\": [{}, {}]}}", lanes("7ff8000000000011"), lanes("7ff0000000000022"));
+    std::fs::write(file.path(), text).unwrap();
+    let of = |policy: &[&str]| {
+        let arguments =
+            [&["reduce", "--family", "armed", "--input", file.path().to_str().unwrap()][..], policy].concat();
+        let (status, json, error) = watershed(&arguments);
+        assert_eq!(status, 0, "{error}");
+        json
+    };
+    assert!(of(&[]).contains("7ff8000000000000"));
+    assert!(of(&["--nan", "propagate"]).contains("7ff8000000000022"));
 }

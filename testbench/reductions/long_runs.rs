@@ -107,3 +107,17 @@ fn the_largest_system_of_the_issue_runs() {
     passed(&document);
     assert_eq!(armed(&document).reductions[0].outcomes.complete, 101);
 }
+
+#[test]
+fn local_contributions_take_the_time_of_the_unit() {
+    let first = |per_node: u32, stages: u32| {
+        let document = text(&format!(
+            "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching = [4]\n[armed.engine]\nstages = {stages}\n\
+             [[armed.reduction]]\nop = \"int-sum\"\nopening_barrier = false\ncontributions_per_node = {per_node}\n"
+        ));
+        passed(&document);
+        reduction(&document, "r0").first_contribution_cycle.unwrap()
+    };
+    assert_eq!(first(5, 3) - first(1, 3), 4 * 3);
+    assert_eq!(first(9, 6) - first(1, 6), 8 * 6);
+}

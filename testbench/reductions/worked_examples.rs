@@ -2,7 +2,7 @@
 
 use watershed::scenario::result::Document;
 
-use crate::support::{armed, engines, passed, reduction, round, shipped};
+use crate::support::{armed, engines, passed, reduction, round, shipped, text};
 
 fn counts(document: &Document, number: u32) -> Vec<u32> {
     round(document, number).counts.clone()
@@ -184,6 +184,30 @@ fn minnum_depends_on_the_order_in_ieee_mode_only() {
     let distinct = &reduction(&document, "minimum").distinct;
     assert_eq!((distinct.len(), distinct[0].result[0].as_str()), (1, one));
     assert_eq!(distinct[0].codes, ["FLT_INVALID"]);
+}
+
+#[test]
+fn a_signalling_nans_payload_survives_in_engines_and_software_if_asked() {
+    let scenario = |policy: &str, method: &str| {
+        let row = |word: &str| format!("[{}]", vec![format!("\"{word}\""); 4].join(", "));
+        format!(
+            "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching = [2]\n[armed.engine]\n{policy}[[armed.reduction]]\n\
+             op = \"flt-max\"\nmethod = \"{method}\"\n[armed.reduction.data]\nvalues = [{}, {}, {}]\n",
+            row("0x3ff0000000000000"),
+            row("0x7ff8000000000011"),
+            row("0xfff0000000000022"),
+        )
+    };
+    for method in ["engines", "software"] {
+        let document = text(&scenario("", method));
+        passed(&document);
+        assert_eq!(round(&document, 0).result, ["7ff8000000000000"; 4], "{method}: the default NaN");
+        let document = text(&scenario("nan = \"propagate\"\n", method));
+        // The check walks the same merges with the oracle.
+        passed(&document);
+        assert_eq!(round(&document, 0).result, ["7ff8000000000022"; 4], "{method}: quieted, without a sign");
+        assert_eq!(round(&document, 0).code, "FLT_INVALID", "{method}");
+    }
 }
 
 #[test]

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::config::disturbs_software;
 use super::config::{Armed, Reduction};
-use super::file::{ComputeFile, EffectFile, Method, SignallingNan, WayFile, WrongFile};
-use crate::arith::{Mode, Op, Quad, SignalPolicy, repsum};
+use super::file::{ComputeFile, EffectFile, Method, NanFile, SendsFile, SignallingNan, WayFile, WrongFile};
+use crate::arith::{Mode, NanPolicy, Op, Quad, SignalPolicy, repsum};
 use crate::armed::{
-    Adapter, Agent, CHANNELS, Compute, Discard, Effect, End, Engine, EngineCfg, FRAME_FLITS, Fault, FaultyLink, Hazard,
-    Inputs, Job, Late, Leaf, LinkLayer, Overheads, Refusal, Root, Soft, SpanningTree, Stranger, System, Tables,
-    TablesCfg, Way, Wired, Wrong, station, tables,
+    Adapter, Agent, CHANNELS, Compute, Discard, Effect, End, Engine, EngineCfg, FRAME_FLITS, Fault, FaultyLink, Forged,
+    Hazard, Inputs, Job, Keys, Late, Leaf, LinkLayer, Overheads, Owner, Refusal, Root, Soft, SpanningTree, Stranger,
+    System, Tables, TablesCfg, Tokens, Way, Wired, Wrong, station, tables,
 };
 use crate::fabric::routing::Routes;
 use crate::fabric::topology::{Common, EndPlace, Layout, LinkParams};
@@ -128,6 +129,9 @@ impl Builder<'_> {
         // Bumps: adapters nearest to end points, engines nearest to switches, faults on the outer side of engines.
         let ends = lay.ends.clone();
         let mut plan = lay.plan;
+        // Every link may get an engine and a fault, every end point an adapter.
+        let stations = plan.nodes.len() + 2 * plan.links.len() + armed.ethernet.len();
+        let tokens = Tokens::new(stations.min(station::MAX_STATIONS));
         let mut bumps: Vec<Wired> = Vec::new();
         for &end in &armed.ethernet {
             let place = ends[end as usize];
@@ -146,7 +150,7 @@ impl Builder<'_> {
             let number = plan.insert_bump(switch, port, 1, &name);
             let node = plan.count(NodeKind::Switch) + number;
             plan.nodes[node].path = path;
-            let made = Engine::new(&engine, switch, port, node as u32);
+            let made = Engine::new(&engine, switch, port, node as u32, tokens);
             bumps.push(Wired::Engine(Box::new(if unavailable { made.with_descriptors(0) } else { made })));
             engines.insert((switch, port), number);
         }
@@ -158,12 +162,13 @@ impl Builder<'_> {
             );
         }
         let first_end = plan.nodes.len() - ends.len();
-        let mut made: Vec<End> = (0..ends.len()).map(|end| End::new(end as u32, (first_end + end) as u32)).collect();
+        let mut made: Vec<End> =
+            (0..ends.len()).map(|end| End::new(end as u32, (first_end + end) as u32, tokens)).collect();
         for &end in &armed.ethernet {
             made[end as usize].ethernet = true;
         }
-        for (end, cycle) in dead {
-            made[end].dead_from = made[end].dead_from.min(cycle);
+        for (end, from, until) in dead {
+            made[end].die(from, until);
         }
         self.processes(&reductions, &mut made);
         self.strangers(&reductions, &mut made);
@@ -209,6 +214,10 @@ impl Builder<'_> {
             SignallingNan::Associative => SignalPolicy::Associative,
             SignallingNan::Ieee => SignalPolicy::Ieee,
         };
+        let nan = match engine.nan {
+            NanFile::Default => NanPolicy::DefaultQuiet,
+            NanFile::Propagate => NanPolicy::Propagate,
+        };
         EngineCfg {
             descriptors: engine.descriptors as u16,
             stages: engine.stages as u8,
@@ -216,7 +225,7 @@ impl Builder<'_> {
             exit_frames: engine.exit_frames as u16,
             timeouts: engine.timeouts_1024_cycles,
             thresholds: engine.wait_count_thresholds,
-            mode: Mode { signal, ..Mode::default() },
+            mode: Mode { signal, nan, ..Mode::default() },
             hazard: if self.options.ignore_hazards { Hazard::Ignore } else { Hazard::Interlock },
         }
     }
@@ -240,7 +249,8 @@ impl Builder<'_> {
                     Ok((first, second)) => (Ok(first), second),
                     Err(refusal) => (Err(refusal), None),
                 };
-                match Self::install(agent, tables, first) {
+                let owner = Owner { root: reduction.root, keys: keys(reduction) };
+                match Self::install(agent, tables, first, owner) {
                     Ok((tree, id)) => {
                         trees.push(tree);
                         ids.push(id);
@@ -248,7 +258,7 @@ impl Builder<'_> {
                     Err(refusal) => refused = Some(refusal.to_string()),
                 }
                 if let (Some(second), false) = (second, trees.is_empty()) {
-                    match Self::install(agent, tables, second) {
+                    match Self::install(agent, tables, second, owner) {
                         Ok((tree, id)) => {
                             trees.push(tree);
                             ids.push(id);
@@ -267,21 +277,17 @@ impl Builder<'_> {
         agent: &Agent,
         tables: &mut Tables,
         tree: Result<SpanningTree, Refusal>,
+        owner: Owner,
     ) -> Result<(SpanningTree, u16), Refusal> {
         let tree = tree?;
-        let id = agent.install(tables, &tree)?;
+        let id = agent.install(tables, &tree, owner)?;
         Ok((tree, id))
     }
 
     fn job(&self, index: usize, reduction: &Reduction, trees: Vec<u16>) -> Job {
         let software = trees.is_empty();
-        let rank_of = |end: u32| {
-            if end == reduction.root {
-                0
-            } else {
-                reduction.leaves.iter().position(|&leaf| leaf == end).map_or(0, |at| at as u32 + 1)
-            }
-        };
+        let members = members(reduction);
+        let rank_of = |end: u32| members.iter().position(|&member| member == end).map_or(0, |rank| rank as u32);
         let compute = match &reduction.compute_cycles {
             ComputeFile::Same(cycles) => Compute::Fixed(*cycles),
             ComputeFile::Random { least, most } => {
@@ -301,16 +307,16 @@ impl Builder<'_> {
             rounds: reduction.rounds,
             opening: reduction.opening_barrier && !software,
             op: reduction.opcode(),
-            vni: reduction.vni,
-            cookie: reduction.cookie,
+            keys: keys(reduction),
+            members: Arc::clone(&members),
             first_seqno: reduction.first_seqno,
-            leaves: reduction.leaves.len() as u32,
             start: reduction.start_cycle,
             retry_after: reduction.retry_after_cycles,
             max_retries: reduction.max_retries,
             patience: reduction.patience_cycles,
             inputs: inputs(index, reduction, self.scenario.seed),
             compute,
+            local_cycles: u64::from(reduction.contributions_per_node - 1) * u64::from(self.armed.engine.stages),
             late,
             mode: self.engine_cfg().mode,
             overheads: Overheads {
@@ -323,14 +329,14 @@ impl Builder<'_> {
 
     // ------------------------------------------------------------------------------------------------- faults
 
-    /// Puts faulty links into the plan, and says which end points die when.
+    /// Puts faulty links into the plan, and says which end points are dead from when until when.
     fn faults(
         &mut self,
         plan: &mut Plan,
         bumps: &mut Vec<Wired>,
         ends: &[EndPlace],
         climbs: &BTreeSet<(u32, u16)>,
-    ) -> Vec<(usize, Cycle)> {
+    ) -> Vec<(usize, Cycle, Cycle)> {
         let switches = plan.count(NodeKind::Switch);
         let mut dead = Vec::new();
         let mut at: BTreeMap<(u32, u16), Vec<Fault>> = BTreeMap::new();
@@ -371,7 +377,7 @@ impl Builder<'_> {
                     places.into_iter().collect()
                 }
                 (_, Some(end), _) if fault.effect == Effect::Dead => {
-                    dead.push((end, from));
+                    dead.push((end, from, until));
                     Vec::new()
                 }
                 (_, Some(end), _) => vec![(ends[end].switch, ends[end].port)],
@@ -425,10 +431,8 @@ impl Builder<'_> {
         for (laid, reduction) in reductions.iter().zip(&self.armed.reductions) {
             let job = &laid.job;
             if job.trees.is_empty() {
-                let peers: Arc<[u32]> = (0..reduction.participants).map(|rank| reduction.end_point(rank)).collect();
-                for rank in 0..reduction.participants {
-                    let end = reduction.end_point(rank);
-                    ends[end as usize].add_soft(Soft::new(Arc::clone(job), rank, end), Arc::clone(&peers));
+                for (rank, &end) in (0u32..).zip(&*job.members) {
+                    ends[end as usize].add_soft(Soft::new(Arc::clone(job), rank, end));
                 }
                 continue;
             }
@@ -447,11 +451,14 @@ impl Builder<'_> {
                 continue;
             };
             let job = &reductions[at].job;
-            if job.trees.is_empty() {
-                self.problems.push(Problem::at(
-                    format!("armed.stranger[{index}].reduction"),
-                    "its tree was refused: there is no engine to disturb",
-                ));
+            if job.trees.is_empty() && !disturbs_software(file.wrong) {
+                self.problems.push(
+                    Problem::at(
+                        format!("armed.stranger[{index}].wrong"),
+                        "the tree was refused: it reduces in software",
+                    )
+                    .expected("\"cookie\", \"vni\", \"malformed\" or \"sender\""),
+                );
                 continue;
             }
             let end = &mut ends[file.end_point as usize];
@@ -476,6 +483,7 @@ impl Builder<'_> {
                     Wrong::Tree(id)
                 }
                 WrongFile::Malformed => Wrong::Malformed,
+                WrongFile::Sender => Wrong::Sender,
                 WrongFile::Op => {
                     let op = file.op.as_deref().and_then(super::config::opcode).map_or(0, |opcode| opcode.number);
                     let number = job.number;
@@ -487,9 +495,25 @@ impl Builder<'_> {
                 }
             };
             let until = file.until_cycle.unwrap_or(file.from_cycle);
-            end.add_stranger(Stranger::new(Arc::clone(job), wrong, file.from_cycle, until, file.every_cycles));
+            let forged = match file.sends {
+                SendsFile::Contribution => Forged::Contribution,
+                SendsFile::Arm => Forged::Arm,
+                SendsFile::Result => Forged::Result,
+                SendsFile::Release => Forged::Release,
+            };
+            end.add_stranger(Stranger::new(Arc::clone(job), wrong, forged, file.from_cycle, until, file.every_cycles));
         }
     }
+}
+
+/// What every frame of a reduction carries.
+fn keys(reduction: &Reduction) -> Keys {
+    Keys { vni: reduction.vni, cookie: reduction.cookie }
+}
+
+/// End points by rank.
+fn members(reduction: &Reduction) -> Arc<[u32]> {
+    (0..reduction.participants).map(|rank| reduction.end_point(rank)).collect()
 }
 
 /// Name of an end point.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::file::{
-    ArmedFile, ComputeFile, EffectFile, FaultFile, LateFile, LinkLayerFile, Method, ReductionFile, SignallingNan,
-    StrangerFile, WrongFile, op_name,
+    ArmedFile, ComputeFile, EffectFile, FaultFile, LateFile, LinkLayerFile, Method, NanFile, ReductionFile, SendsFile,
+    SignallingNan, StrangerFile, WrongFile, op_name,
 };
 use crate::arith::Op;
 use crate::arith::quad::{OPCODES, Opcode};
@@ -53,6 +53,8 @@ pub struct Engine {
     pub wait_count_thresholds: [u32; 3],
     /// Signalling NaNs.
     pub signalling_nan: SignallingNan,
+    /// NaN results.
+    pub nan: NanFile,
     /// Switches whose engines are out of service.
     pub unavailable: Vec<String>,
 }
@@ -233,6 +235,7 @@ pub(crate) fn resolve(file: &ArmedFile, topology: &Topology, seed: u64, problems
             timeouts_1024_cycles: std::array::from_fn(|k| array(&engine.timeouts_1024_cycles, k)),
             wait_count_thresholds: std::array::from_fn(|k| array(&engine.wait_count_thresholds, k)),
             signalling_nan: engine.signalling_nan,
+            nan: engine.nan,
             unavailable: engine.unavailable.clone(),
         },
         table_entries: file.table_entries.unwrap_or(8192),
@@ -492,6 +495,11 @@ fn check_other_tree(file: &StrangerFile, path: &str, reductions: &[Reduction], p
     }
 }
 
+/// Whether messages of a software reduction can have this wrong: they have no tree and no sequence number.
+pub fn disturbs_software(wrong: WrongFile) -> bool {
+    matches!(wrong, WrongFile::Cookie | WrongFile::Vni | WrongFile::Malformed | WrongFile::Sender)
+}
+
 fn check_stranger(file: &StrangerFile, path: &str, reductions: &[Reduction], ends: u32, problems: &mut Vec<Problem>) {
     let Some(reduction) = reductions.iter().find(|reduction| reduction.name == file.reduction) else {
         problems.push(
@@ -501,18 +509,34 @@ fn check_stranger(file: &StrangerFile, path: &str, reductions: &[Reduction], end
         return;
     };
     let at_end = end_point(file.end_point, ends, &format!("{path}.end_point"), problems);
-    if reduction.method == Method::Software {
-        problems
-            .push(Problem::at(format!("{path}.reduction"), "it reduces in software: there is no engine to disturb"));
+    if reduction.method == Method::Software && !disturbs_software(file.wrong) {
+        problems.push(
+            Problem::at(format!("{path}.wrong"), "the reduction is in software: its messages have no such thing")
+                .expected("\"cookie\", \"vni\", \"malformed\" or \"sender\""),
+        );
+    }
+    let leaf = reduction.leaves.contains(&file.end_point);
+    if file.wrong == WrongFile::Sender {
+        let right = match file.sends {
+            SendsFile::Contribution => leaf.then_some("a leaf: its contributions are no stranger's"),
+            _ => (file.end_point == reduction.root).then_some("the root: what it multicasts is no stranger's"),
+        };
+        if let Some(right) = right {
+            let message = format!("end point {} of \"{}\" is {right}", file.end_point, file.reduction);
+            problems.push(Problem::at(format!("{path}.end_point"), message));
+        }
     }
     if file.wrong == WrongFile::Op {
+        if file.sends != SendsFile::Contribution {
+            problems.push(Problem::at(format!("{path}.sends"), "a leaf with another operation sends contributions"));
+        }
         if file.op.is_none() {
             problems.push(
                 Problem::at(format!("{path}.op"), format!("`{path}.op` is missing"))
                     .expected("the operation this leaf sends instead"),
             );
         }
-        if at_end && !reduction.leaves.contains(&file.end_point) {
+        if at_end && !leaf {
             problems.push(Problem::at(
                 format!("{path}.end_point"),
                 format!("end point {} is no leaf of \"{}\"", file.end_point, file.reduction),

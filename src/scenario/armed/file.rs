@@ -59,6 +59,8 @@ pub struct EngineFile {
     pub wait_count_thresholds: Vec<u32>,
     /// What becomes of a signalling NaN that meets a number in MINNUM and MAXNUM (register R_TF_RED_CFG_MODE).
     pub signalling_nan: SignallingNan,
+    /// What a NaN result looks like.
+    pub nan: NanFile,
     /// Switches whose engines are out of service, by name.
     #[schemars(inner(length(min = 1)))]
     pub unavailable: Vec<String>,
@@ -74,6 +76,7 @@ impl Default for EngineFile {
             timeouts_1024_cycles: vec![8; 4],
             wait_count_thresholds: vec![4, 16, 64],
             signalling_nan: SignallingNan::Associative,
+            nan: NanFile::Default,
             unavailable: Vec::new(),
         }
     }
@@ -87,6 +90,16 @@ pub enum SignallingNan {
     Associative,
     /// The pair gives a quiet NaN, as IEEE 754-2008 has it: the result depends on the order.
     Ieee,
+}
+
+/// NaN results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NanFile {
+    /// The one default quiet NaN.
+    Default,
+    /// The payload of an operand survives, quieted, with sign 0: a signalling NaN's before a quiet one's.
+    Propagate,
 }
 
 /// The link layer of links with faults.
@@ -353,6 +366,9 @@ pub struct StrangerFile {
     pub reduction: String,
     /// What is wrong with its frames.
     pub wrong: WrongFile,
+    /// What its frames claim to be. Contributions climb; the others descend, as if the root had sent them.
+    #[serde(default)]
+    pub sends: SendsFile,
     /// op: what the leaf at this end point sends instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "op_names")]
@@ -383,6 +399,21 @@ fn full_rate() -> u64 {
     11
 }
 
+/// What a stranger's frames claim to be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SendsFile {
+    /// A contribution of one.
+    #[default]
+    Contribution,
+    /// An arm frame for the next number.
+    Arm,
+    /// The result of the present round, which arms the next one.
+    Result,
+    /// The end of the job.
+    Release,
+}
+
 /// What is wrong with a stranger's frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -399,6 +430,8 @@ pub enum WrongFile {
     Tree,
     /// The contents: no reduction frame has them, though the CRC is right.
     Malformed,
+    /// Who sends it: somebody who is not the root, or, of a contribution, somebody who is no leaf. All else is right.
+    Sender,
     /// The operation: the leaf at the end point sends another one than the job's.
     Op,
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::config::Reduction;
 use crate::arith::quad::Opcode;
 use crate::arith::{Mode, Quad, ResultCode};
-use crate::armed::station::{Made, Merges, station_of};
+use crate::armed::station::{Made, Merges, Tokens};
 use crate::armed::{Job, SpanningTree, System, Wired};
 use crate::fabric::NodeKind;
 use crate::oracle;
@@ -51,6 +51,7 @@ pub struct Value {
 
 /// Reads what stations wrote down.
 pub struct Reader<'a> {
+    tokens: Tokens,
     merges: BTreeMap<u32, &'a Merges>,
     /// Depth and wait count of engines, by station and multicast id … of one reduction.
     engines: BTreeMap<u32, (u32, u32)>,
@@ -75,16 +76,17 @@ impl<'a> Reader<'a> {
         for (at, end) in system.ends().iter().enumerate() {
             merges.insert(first_end + at as u32, end.merges());
         }
+        let tokens = system.ends()[0].merges().tokens();
         // Two trees share only engines at the switches of end points, where both wait for the same end points.
         let rows = trees.iter().flat_map(|tree| &tree.rows);
         let engines = rows
             .filter_map(|row| Some((*by_place.get(&(row.switch, row.parent))?, (row.depth, row.wait_count))))
             .collect();
-        Reader { merges, engines, job, reduction, mode: job.mode }
+        Reader { tokens, merges, engines, job, reduction, mode: job.mode }
     }
 
     fn made(&self, token: u64) -> Option<&'a Made> {
-        self.merges.get(&station_of(token)).and_then(|merges| merges.of(token))
+        self.merges.get(&self.tokens.station(token)).and_then(|merges| merges.of(token))
     }
 
     /// The value of the frame with this token; `None` if it was not recorded or is no value.
@@ -99,7 +101,7 @@ impl<'a> Reader<'a> {
                 entries: vec![Entry { rank: *rank, round: *round, at: MergedAt::Software }],
             }),
             Made::From(list) => {
-                let place = self.engines.get(&station_of(token));
+                let place = self.engines.get(&self.tokens.station(token));
                 let mut parts = list.iter();
                 let mut sum = self.part(*parts.next()?, place)?;
                 for &part in parts {

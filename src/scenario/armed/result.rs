@@ -22,6 +22,9 @@ pub struct ArmedResult {
     pub discarded_frames: u64,
     /// Frames that roots discarded: stale, and with wrong keys.
     pub root_discards: [u64; 2],
+    /// Frames that end points and their processes did not obey, by why.
+    #[serde(default)]
+    pub end_points: serde_json::Map<String, serde_json::Value>,
     /// Frames that strangers sent.
     pub stranger_frames: u64,
 }
@@ -39,6 +42,14 @@ pub struct Outcomes {
     pub silent: u64,
     /// Under way when the run ended.
     pub open: u64,
+    /// Asked for and not started.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unstarted: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What came of one reduction.
@@ -167,17 +178,18 @@ impl Outcomes {
         self.incomplete += other.incomplete;
         self.silent += other.silent;
         self.open += other.open;
+        self.unstarted += other.unstarted;
     }
 
     /// All of them.
     pub fn rounds(&self) -> u64 {
-        let Self { complete, after_retry, incomplete, silent, open } = self;
-        complete + after_retry + incomplete + silent + open
+        let Self { complete, after_retry, incomplete, silent, open, unstarted } = self;
+        complete + after_retry + incomplete + silent + open + unstarted
     }
 
     /// Whether every round ended with a whole and right result.
     pub fn all_whole(&self) -> bool {
-        self.incomplete + self.silent + self.open == 0
+        self.incomplete + self.silent + self.open + self.unstarted == 0
     }
 
     /// In words.
@@ -188,6 +200,7 @@ impl Outcomes {
             (self.incomplete, "incomplete and detected"),
             (self.silent, "SILENTLY WRONG"),
             (self.open, "open"),
+            (self.unstarted, "not started"),
         ] {
             if count > 0 {
                 let _ = write!(text, ", {count} {what}");

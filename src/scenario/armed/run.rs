@@ -12,7 +12,7 @@ use super::result::{ArmedResult, Distinct, MergedShare, Outcomes, ReductionResul
 use crate::arith::{Quad, ResultCode};
 use crate::armed::frame::FRAME_FLITS;
 use crate::armed::root::RootRound;
-use crate::armed::{End, Job, Root, RoundEnd, System, Wired};
+use crate::armed::{End, Job, Leaf, Root, RoundEnd, Soft, System, Wired};
 use crate::fabric::{Evaluation, Step};
 use crate::oracle;
 use crate::scenario::Loaded;
@@ -199,12 +199,12 @@ impl<'a> Run<'a> {
         Progress { cycle: self.ready.system.now(), done, total }
     }
 
-    /// Whether every process that is alive has ended.
+    /// Whether every process has ended that is alive or will be again.
     fn all_over(&self) -> bool {
         let now = self.ready.system.now();
         self.ready.system.ends().iter().all(|end| {
             let (over, all) = end.processes();
-            over == all || end.dead_from <= now
+            over == all || end.dead_for_good(now).is_some()
         })
     }
 
@@ -240,7 +240,7 @@ impl<'a> Run<'a> {
         let ends = self.ready.system.ends().iter().enumerate();
         let open = ends.filter(|(_, end)| {
             let (over, all) = end.processes();
-            over < all && end.dead_from > self.ready.system.now()
+            over < all && end.dead_for_good(self.ready.system.now()).is_none()
         });
         open.map(|(at, _)| self.end_name(at as u32)).take(8).collect()
     }
@@ -257,9 +257,12 @@ impl<'a> Run<'a> {
         let oracle = self.loaded.scenario.checks.oracle && !options.no_checks;
         let monitors = self.loaded.scenario.checks.monitors && !options.no_checks;
         let mut armed = ArmedResult::default();
-        let (mut findings, mut data) = (Vec::new(), Vec::new());
+        let (mut findings, mut data, mut unended) = (Vec::new(), Vec::new(), Vec::new());
         for index in 0..self.armed.reductions.len() {
-            let (reduction, finding) = self.reduction(index, oracle);
+            let (mut reduction, finding) = self.reduction(index, oracle);
+            let (not_ended, unstarted) = self.not_ended(index);
+            reduction.outcomes.unstarted = unstarted;
+            unended.extend(not_ended);
             armed.outcomes.add(&reduction.outcomes);
             data.push(self.data(index));
             armed.reductions.push(reduction);
@@ -271,7 +274,7 @@ impl<'a> Run<'a> {
         let ends = |at: usize| system.link_ends(at);
         self.document.links =
             link_report(&levels, system.link_counts(), &ends, None, self.document.cycles, options.all_links);
-        self.checks(&armed, findings, monitors);
+        self.checks(&armed, findings, &unended, monitors);
         self.document.armed = Some(armed);
         let ladder = options.ladder.then(|| ladder(&self.ready));
         let names: Vec<(String, u32)> = self.armed.reductions.iter().map(|of| (of.name.clone(), of.root)).collect();
@@ -308,14 +311,22 @@ impl<'a> Run<'a> {
                     let counts = serde_json::to_value(link.counts()).unwrap_or_default();
                     add(armed.faults.get_or_insert_default(), counts);
                 }
-                Wired::Adapter(_) => {}
+                Wired::Adapter(adapter) => {
+                    let dropped = serde_json::json!({ "adapters_dropped": adapter.dropped });
+                    add(&mut armed.end_points, dropped);
+                }
             }
         }
         armed.discarded_frames = system.joins().iter().map(|discard| discard.frames).sum();
         for end in system.ends() {
             for root in end.roots() {
-                armed.root_discards[0] += root.discards.stale;
-                armed.root_discards[1] += root.discards.wrong_key;
+                armed.root_discards[0] += root.refused().stale + root.refused().wrong_state;
+                armed.root_discards[1] += root.refused().wrong_key();
+            }
+            let processes = end.roots().iter().map(Root::refused);
+            let processes = processes.chain(end.leaves().iter().map(Leaf::refused));
+            for refused in processes.chain(end.softs().iter().map(Soft::refused)).chain([end.refused()]) {
+                add(&mut armed.end_points, serde_json::to_value(refused).unwrap_or_default());
             }
             armed.stranger_frames += end.strangers().iter().map(crate::armed::Stranger::sent).sum::<u64>();
         }
@@ -340,7 +351,7 @@ impl<'a> Run<'a> {
             multicast_ids: job.trees.clone(),
             participants: u64::from(reduction.participants),
             outcomes: Outcomes::default(),
-            opening_rounds: 0,
+            opening_rounds: if job.opening { u64::from(job.flows) } else { 0 },
             retries: 0,
             start_cycle: flows.iter().filter_map(|(_, rounds)| rounds.first()).map(|round| round.armed).min(),
             first_contribution_cycle: None,
@@ -362,7 +373,7 @@ impl<'a> Run<'a> {
         let mut latencies: Vec<u64> = Vec::new();
         let mut merged: BTreeMap<MergedAt, u64> = BTreeMap::new();
         let mut values: BTreeMap<([u64; 4], i8), (u64, Vec<ResultCode>)> = BTreeMap::new();
-        let mut checked = 0u64;
+        let (mut checked, mut unchecked) = (0u64, 0u64);
         let mut first_wrong: Option<String> = None;
         for (flow, rounds) in &flows {
             for round in *rounds {
@@ -373,11 +384,7 @@ impl<'a> Run<'a> {
                 let mut missing = Vec::new();
                 if let (Some(reader), Some(token)) = (&reader, round.token) {
                     match reader.value(token) {
-                        None => {
-                            let why =
-                                "the record of its merges is not whole: did a station make more than 262,144 frames?";
-                            fault = Some(why.to_owned());
-                        }
+                        None => unchecked += 1,
                         Some(value) => {
                             checked += 1;
                             if complete {
@@ -394,10 +401,11 @@ impl<'a> Run<'a> {
                     if fault.is_none() {
                         fault = told.different.get(&key).cloned();
                     }
-                } else if let Some(reader) = &reader
-                    && round.state != RoundEnd::Open
-                {
-                    let there = reader.who(&round.partials);
+                } else if let Some(reader) = &reader {
+                    let there = match round.state {
+                        RoundEnd::Open => reader.who(&self.under_way(index, *flow)),
+                        _ => reader.who(&round.partials),
+                    };
                     let ranks = 1..reduction.participants;
                     missing = ranks
                         .filter(|rank| there.binary_search(rank).is_err())
@@ -416,7 +424,6 @@ impl<'a> Run<'a> {
                     RoundEnd::AfterRetry => (&mut outcomes.after_retry, "after-retry"),
                 };
                 *slot += 1;
-                result.opening_rounds += u64::from(round.round.data.is_none());
                 if let Some(fault) = &fault {
                     let what = round.round.data.map_or_else(|| "opening".into(), |data| format!("round {data}"));
                     first_wrong.get_or_insert_with(|| format!("{what}: {fault}"));
@@ -495,6 +502,10 @@ impl<'a> Run<'a> {
             result.bit_exact = (checked > 0).then_some(first_wrong.is_none());
             let name = format!("right or reported: {}", reduction.name);
             checks.push(match first_wrong {
+                None if unchecked > 0 => {
+                    let why = "a station made more frames than a record can tell apart";
+                    Check::failed(name, format!("{unchecked} results could not be checked: {why}"))
+                }
                 None => {
                     Check::passed(name, format!("{checked} results are the oracle's, each participant once in each"))
                 }
@@ -502,6 +513,44 @@ impl<'a> Run<'a> {
             });
         }
         (result, checks)
+    }
+
+    /// Tokens of what the root of a flow has of the round that is under way.
+    fn under_way(&self, index: usize, flow: u8) -> Vec<u64> {
+        let end = self.ready.system.end(self.armed.reductions[index].root as usize);
+        let mut roots = end.roots().iter();
+        let root = roots.find(|root| usize::from(root.job().number) == index && root.flow() == flow);
+        let soft = || end.softs().iter().find(|soft| usize::from(soft.job().number) == index);
+        root.map(|root| root.under_way().to_vec()).or_else(|| soft().map(Soft::under_way)).unwrap_or_default()
+    }
+
+    /// Which rounds of a reduction that were asked for have not ended, in words, and how many were not even started.
+    fn not_ended(&self, index: usize) -> (Option<String>, u64) {
+        const NAMED: usize = 8;
+        let reduction = &self.armed.reductions[index];
+        let job = &self.ready.reductions[index].job;
+        let (mut open, mut unstarted) = (Vec::new(), Vec::new());
+        for (flow, rounds) in self.flows(index) {
+            open.extend(rounds.iter().filter(|round| round.state == RoundEnd::Open).map(|round| round.round.data));
+            let steps = rounds.len() as u32..;
+            unstarted.extend(steps.map_while(|step| job.round(flow, step)).map(|round| round.data));
+        }
+        open.sort_unstable();
+        unstarted.sort_unstable();
+        let list = |rounds: &[Option<u32>], how: &str| {
+            let what = |data: &Option<u32>| data.map_or_else(|| "the opening".into(), |data| format!("round {data}"));
+            let named: Vec<String> = rounds.iter().take(NAMED).map(what).collect();
+            let more = rounds.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            (!rounds.is_empty()).then(|| format!("{}{more} {how}", named.join(", ")))
+        };
+        let parts: Vec<String> = [list(&open, "open"), list(&unstarted, "not started")].into_iter().flatten().collect();
+        let dead = self.ready.system.end(reduction.root as usize).dead_for_good(self.ready.system.now());
+        let dead = dead.map_or_else(String::new, |cycle| {
+            format!(" ({} is dead since cycle {cycle})", self.end_name(reduction.root))
+        });
+        let text = (!parts.is_empty()).then(|| format!("{}: {}{dead}", reduction.name, parts.join(", ")));
+        (text, unstarted.len() as u64)
     }
 
     /// The results of a reduction as an array: a row a data round that has one, four lanes each.
@@ -525,7 +574,7 @@ impl<'a> Run<'a> {
         roots.map(|root| (root.flow(), root.rounds())).chain(softs.map(|soft| (0, soft.rounds()))).collect()
     }
 
-    fn checks(&mut self, armed: &ArmedResult, findings: Vec<Check>, monitors: bool) {
+    fn checks(&mut self, armed: &ArmedResult, findings: Vec<Check>, unended: &[String], monitors: bool) {
         let mut checks = Vec::new();
         let system = &mut self.ready.system;
         match (&self.document.outcome, &self.stuck, system.fault()) {
@@ -536,6 +585,7 @@ impl<'a> Run<'a> {
                 checks.push(Check::failed("progress", format!("not done after limits.max_cycles = {limit}")));
             }
             (Outcome::Interrupted, ..) => checks.push(Check::failed("progress", "stopped by the user")),
+            _ if !unended.is_empty() => checks.push(Check::failed("progress", unended.join("; "))),
             _ => checks.push(Check::passed("progress", "everything that was started has ended")),
         }
         checks.extend(findings);

@@ -103,7 +103,9 @@ fn reduction(ready: &Ready, name: &str, root: u32, job: &Job, ask: Ask<'_>) -> R
             if round.token.is_none() || ask.packet.is_some_and(|asked| asked != u64::from(data)) {
                 continue;
             }
-            let Some(told) = told(system, job, *flow, data).filter(|told| told.leaves == job.leaves) else { continue };
+            let Some(told) = told(system, job, *flow, data).filter(|told| told.leaves == job.leaves()) else {
+                continue;
+            };
             let latency = told.got.saturating_sub(told.entered.max(round.own_ready));
             if best.as_ref().is_none_or(|(most, ..)| latency > *most) {
                 best = Some((latency, at, index, told));

@@ -1,0 +1,59 @@
+//! Skipping idle blocks and the order in which blocks of a cycle are evaluated change no result, not even a cycle.
+
+use watershed::scenario::load_text;
+use watershed::scenario::result::Document;
+use watershed::scenario::run::{RunOptions, run};
+
+use crate::support::root;
+
+/// Runs a scenario as it is, without skipping, and in shuffled orders, and returns the document of all of them.
+pub fn every_way(scenario: &str, orders: &[u64]) -> Document {
+    let loaded = load_text("test.toml", scenario, root(), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let once = |options: &RunOptions<'_>| run(&loaded, options).unwrap_or_else(|error| panic!("{error}")).document;
+    let usual = once(&RunOptions::default());
+    let same = |other: &Document, how: &str| {
+        let parts = [
+            (usual.cycles, &usual.armed, &usual.checks, &usual.links),
+            (other.cycles, &other.armed, &other.checks, &other.links),
+        ];
+        assert!(parts[0] == parts[1], "{how} changes the run\n{scenario}");
+    };
+    same(&once(&RunOptions { no_skip: true, ..RunOptions::default() }), "evaluating every block in every cycle");
+    for &seed in orders {
+        same(&once(&RunOptions { order_seed: Some(seed), ..RunOptions::default() }), "a shuffled order");
+    }
+    usual
+}
+
+/// A stranger whose NIC is blocked by the link when its next frame is due.
+const BLOCKED_STRANGER: &str = "family = \"armed\"\n[topology]\nkind = \"fat-tree\"\narity = 2\nlevels = 2\n[link]\nlatency_cycles = 20\n\
+     [[armed.reduction]]\nname = \"r0\"\nop = \"int-max\"\nreduction_ids = 8\nroot = 3\nredundant = true\n\
+     compute_cycles = { random_max = 500 }\n[[armed.stranger]]\nend_point = 2\nreduction = \"r0\"\nwrong = \"stale\"\nbehind = 7\n\
+     every_cycles = 30\nuntil_cycle = 1600\n";
+
+#[test]
+fn a_stranger_behind_a_blocked_link_sends_in_the_same_cycles() {
+    every_way(BLOCKED_STRANGER, &[1, 2, 3]);
+}
+
+#[test]
+fn strangers_of_every_rate_and_kind_send_in_the_same_cycles() {
+    for (wrong, every) in [("cookie", 7), ("malformed", 13), ("address", 11), ("vni", 40)] {
+        let scenario = BLOCKED_STRANGER.replace(
+            "wrong = \"stale\"\nbehind = 7\nevery_cycles = 30",
+            &format!("wrong = \"{wrong}\"\nevery_cycles = {every}"),
+        );
+        every_way(&scenario, &[4]);
+    }
+}
+
+#[test]
+fn software_and_dead_end_points_do_the_same_in_the_same_cycles() {
+    every_way(
+        "family = \"armed\"\n[topology]\nkind = \"mesh\"\nsize = [3, 3]\n[[armed.reduction]]\nmethod = \"software\"\nop = \"int-sum\"\n\
+         rounds = 3\npatience_cycles = 700\ncompute_cycles = { random_max = 300 }\nsend_overhead_cycles = 5\n\
+         receive_overhead_cycles = 7\n[[armed.reduction]]\nop = \"flt-sum-near\"\nrounds = 4\nroot = 2\nmax_retries = 2\n\
+         [[armed.fault]]\neffect = \"dead\"\nat = \"s4.node0\"\nfrom_cycle = 300\nuntil_cycle = 900\n",
+        &[5],
+    );
+}
