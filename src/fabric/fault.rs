@@ -11,8 +11,9 @@
 //!
 //! | parameter | default | unit | effect |
 //! |---|---|---|---|
-//! | [`LinkLayer::sequence_check`] | on | | a repeated frame ends here; off: it is delivered twice, which counting cannot tell from a frame of somebody else's |
+//! | [`LinkLayer::sequence_check`] | on | | frames are numbered, channel by channel, and one that is not newer than the last is removed; off: it is delivered twice, which counting cannot tell from a frame of somebody else's |
 //! | [`LinkLayer::retry_cycles`] | none | cycles | a damaged frame is delivered right, so many cycles later; none: it is delivered damaged, and whoever checks its CRC drops it |
+//! | [`LinkLayer::reliability`] | none | | frames are kept and sent again until they are there: see [`replay`](super::replay), which takes the place of both |
 //! | [`Fault`]s | | | what happens to which frames |
 //!
 //! What becomes of a frame is decided at its head; a frame under way is never cut off. Frames on a link stay in order: a
@@ -20,8 +21,10 @@
 //! link swallows all.
 //! Random choices come from a stream of the block's own, one draw a frame and fault.
 //!
-//! Timing: a frame that nothing happens to spends one cycle more than without the block.
+//! Timing: a frame that nothing happens to spends one cycle more than without the block. A repeated frame takes its time on the
+//! link twice, whether it is removed or not.
 
+use super::replay::{Reliability, Replay};
 use super::{Flit, Io};
 use crate::kernel::{Cycle, Rng, Wake};
 use crate::probe::Scope;
@@ -88,11 +91,13 @@ pub struct LinkLayer {
     pub sequence_check: bool,
     /// A damaged frame is sent again, and is there so many cycles later.
     pub retry_cycles: Option<u64>,
+    /// Frames are kept and sent again.
+    pub reliability: Option<Reliability>,
 }
 
 impl Default for LinkLayer {
     fn default() -> LinkLayer {
-        LinkLayer { sequence_check: true, retry_cycles: None }
+        LinkLayer { sequence_check: true, retry_cycles: None, reliability: None }
     }
 }
 
@@ -113,11 +118,25 @@ pub struct FaultCounts {
     pub delayed: u64,
     /// Swallowed by a dead link, point-to-point packets included.
     pub dead: u64,
+    /// Sent again by link-layer replay.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub replayed: u64,
+    /// Given up by link-layer replay.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub given_up: u64,
+    /// Acknowledgements of link-layer replay.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub acknowledgements: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What was decided about the frame at the head of a channel.
 #[derive(Clone, Copy, Debug, Default)]
-enum Fate {
+pub(super) enum Fate {
     #[default]
     Undecided,
     Pass,
@@ -135,39 +154,50 @@ enum Fate {
 struct Lane {
     fate: Fate,
     flits: u16,
+    /// Number of the frame under way, and that of the next one.
+    number: u64,
+    next_number: u64,
+    /// The lowest number that the far side takes, and whether it removes the frame under way.
+    wanted: u64,
+    removes: bool,
     copy: Vec<Flit>,
     /// Flits of the copy that were sent, while it is being sent.
     replay: Option<usize>,
 }
 
-/// A link with faults; a bump in the wire.
+impl Lane {
+    /// A head comes to the far side, which looks at its number.
+    fn arrives(&mut self, check: bool) {
+        self.removes = check && self.number < self.wanted;
+        self.wanted = self.wanted.max(self.number + 1);
+    }
+}
+
+/// The faults of a link, and the luck they have.
 #[derive(Clone, Debug)]
-pub struct FaultyLink {
-    faults: Vec<Fault>,
-    layer: LinkLayer,
+pub(super) struct Faults {
+    list: Vec<Fault>,
+    /// The link layer sends a damaged frame again by itself.
+    retry_cycles: Option<u64>,
     rng: Rng,
     counts: FaultCounts,
     /// Frames of each way so far.
     seen: [u64; 2],
-    lanes: Vec<Lane>,
 }
 
-impl FaultyLink {
-    /// A link with these faults; `stream` tells its random numbers from those of others.
-    pub fn new(faults: Vec<Fault>, layer: LinkLayer, seed: u64, stream: u64) -> FaultyLink {
-        FaultyLink {
-            faults,
-            layer,
-            rng: Rng::new(seed, stream),
-            counts: FaultCounts::default(),
-            seen: [0; 2],
-            lanes: Vec::new(),
-        }
-    }
+/// A link with faults; a bump in the wire.
+#[derive(Clone, Debug)]
+pub struct FaultyLink {
+    faults: Faults,
+    layer: LinkLayer,
+    lanes: Vec<Lane>,
+    replay: Option<Box<Replay>>,
+}
 
-    /// What it did.
-    pub fn counts(&self) -> &FaultCounts {
-        &self.counts
+impl Faults {
+    /// Whether the link is dead in this cycle.
+    pub(super) fn is_dead(&self, now: Cycle) -> bool {
+        self.list.iter().any(|fault| fault.effect == Effect::Dead && (fault.from..fault.until).contains(&now))
     }
 
     /// Whether a frame stands here because it is delayed, or sent again, until a later cycle.
@@ -176,9 +206,8 @@ impl FaultyLink {
     }
 
     /// Decides about a frame whose head has come.
-    fn decide(&mut self, now: Cycle, from: u16, flit: &Flit, view: &impl View) -> Fate {
-        let alive = |fault: &&Fault| (fault.from..fault.until).contains(&now);
-        if self.faults.iter().filter(alive).any(|fault| fault.effect == Effect::Dead) {
+    pub(super) fn decide(&mut self, now: Cycle, from: u16, flit: &Flit, view: &impl View) -> Fate {
+        if self.is_dead(now) {
             self.counts.dead += 1;
             return Fate::Swallow;
         }
@@ -187,7 +216,7 @@ impl FaultyLink {
         let number = *seen;
         *seen += 1;
         let mut fate = Fate::Pass;
-        for fault in &self.faults {
+        for fault in &self.list {
             let fits = (fault.way == Way::Both || fault.way == way) && fault.id.is_none_or(|id| id == flit.tag.id());
             if !fits || !(fault.from..fault.until).contains(&now) || fault.nth.is_some_and(|nth| nth != number) {
                 continue;
@@ -206,7 +235,7 @@ impl FaultyLink {
                 }
                 Effect::Corrupt => {
                     let (flit, bit) = view.damage(flit, &mut self.rng);
-                    if let Some(cycles) = self.layer.retry_cycles {
+                    if let Some(cycles) = self.retry_cycles {
                         self.counts.retried += 1;
                         Fate::Wait(now + cycles)
                     } else {
@@ -214,14 +243,7 @@ impl FaultyLink {
                         Fate::Corrupt { flit, bit }
                     }
                 }
-                Effect::Duplicate if self.layer.sequence_check => {
-                    self.counts.duplicates_removed += 1;
-                    Fate::Pass
-                }
-                Effect::Duplicate => {
-                    self.counts.duplicated += 1;
-                    Fate::Duplicate
-                }
+                Effect::Duplicate => Fate::Duplicate,
                 Effect::Delay(cycles) => {
                     self.counts.delayed += 1;
                     Fate::Wait(now + cycles)
@@ -230,9 +252,38 @@ impl FaultyLink {
         }
         fate
     }
+}
+
+impl FaultyLink {
+    /// A link with these faults; `stream` tells its random numbers from those of others.
+    pub fn new(faults: Vec<Fault>, layer: LinkLayer, seed: u64, stream: u64) -> FaultyLink {
+        let retry_cycles = layer.retry_cycles;
+        let rng = Rng::new(seed, stream);
+        FaultyLink {
+            faults: Faults { list: faults, retry_cycles, rng, counts: FaultCounts::default(), seen: [0; 2] },
+            layer,
+            lanes: Vec::new(),
+            replay: layer.reliability.map(|cfg| Box::new(Replay::new(cfg))),
+        }
+    }
+
+    /// What it did.
+    pub fn counts(&self) -> FaultCounts {
+        let mut counts = self.faults.counts;
+        if let Some(replay) = &self.replay {
+            let of = replay.counts();
+            counts.duplicates_removed += of.duplicates_removed;
+            (counts.replayed, counts.given_up) = (of.replayed, of.given_up);
+            counts.acknowledgements = of.acknowledgements;
+        }
+        counts
+    }
 
     /// One clock.
     pub fn tick(&mut self, io: &mut Io<'_>, view: &impl View) -> Wake {
+        if let Some(replay) = &mut self.replay {
+            return replay.tick(io, &mut self.faults, view);
+        }
         let channels = usize::from(io.vcs().total());
         if self.lanes.len() != 2 * channels {
             self.lanes = vec![Lane::default(); 2 * channels];
@@ -244,9 +295,17 @@ impl FaultyLink {
             for vc in (0..channels as u8).rev() {
                 let at = usize::from(from) * channels + usize::from(vc);
                 if let Some(sent) = self.lanes[at].replay {
-                    if io.can_send(to, vc) {
-                        let lane = &mut self.lanes[at];
-                        io.send(to, vc, lane.copy[sent]);
+                    let lane = &mut self.lanes[at];
+                    if sent == 0 {
+                        // The same number again.
+                        lane.arrives(self.layer.sequence_check);
+                        let counts = &mut self.faults.counts;
+                        *(if lane.removes { &mut counts.duplicates_removed } else { &mut counts.duplicated }) += 1;
+                    }
+                    if lane.removes || io.can_send(to, vc) {
+                        if !lane.removes {
+                            io.send(to, vc, lane.copy[sent]);
+                        }
                         lane.replay = (sent + 1 < lane.copy.len()).then_some(sent + 1);
                         moved = true;
                     }
@@ -254,9 +313,15 @@ impl FaultyLink {
                 }
                 let Some(mut flit) = io.head(from, vc) else { continue };
                 if flit.tag.head() && matches!(self.lanes[at].fate, Fate::Undecided) {
-                    self.lanes[at].fate = self.decide(now, from, &flit, view);
-                    self.lanes[at].flits = 0;
-                    self.lanes[at].copy.clear();
+                    let lane = &mut self.lanes[at];
+                    lane.fate = self.faults.decide(now, from, &flit, view);
+                    (lane.number, lane.next_number) = (lane.next_number, lane.next_number + 1);
+                    lane.flits = 0;
+                    lane.copy.clear();
+                    // What is swallowed never comes to the far side, and what comes for the first time is new there.
+                    if !matches!(lane.fate, Fate::Swallow) {
+                        lane.arrives(self.layer.sequence_check);
+                    }
                     moved = true;
                 }
                 let lane = &mut self.lanes[at];
@@ -304,16 +369,24 @@ impl FaultyLink {
     /// Work that is left, in words.
     pub fn open(&self) -> Option<String> {
         let waits = self.lanes.iter().any(|lane| matches!(lane.fate, Fate::Wait(_)) || lane.replay.is_some());
+        if self.replay.as_ref().is_some_and(|replay| replay.is_busy()) {
+            return Some("frames on it wait to be acknowledged or to leave it".into());
+        }
         waits.then(|| "a frame is held up or repeated on it".into())
     }
 
     /// Describes it to a wave.
     pub fn probe(&self, scope: &mut Scope<'_>) {
+        let counts = self.counts();
         scope.scope("fault", |scope| {
-            scope.bits("dropped", 32, self.counts.dropped + self.counts.dead);
-            scope.bits("corrupted", 32, self.counts.corrupted);
-            scope.bits("duplicated", 32, self.counts.duplicated);
-            scope.bits("delayed", 32, self.counts.delayed + self.counts.retried);
+            scope.bits("dropped", 32, counts.dropped + counts.dead);
+            scope.bits("corrupted", 32, counts.corrupted);
+            scope.bits("duplicated", 32, counts.duplicated);
+            scope.bits("delayed", 32, counts.delayed + counts.retried);
+            if self.replay.is_some() {
+                scope.bits("replayed", 32, counts.replayed);
+                scope.bits("given_up", 32, counts.given_up);
+            }
         });
     }
 }

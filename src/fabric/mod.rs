@@ -17,7 +17,9 @@
 //! | `unicast` | point-to-point packets: route computation, channel and switch allocation |
 //! | [`arbiter`] | one file a policy |
 //! | [`join`](Join) | the two forms in which an engine joins |
+//! | `crc` | the check sum of frames |
 //! | [`fault`] | links that lose, damage, repeat or delay frames |
+//! | [`replay`] | links that keep what they send until it is there |
 //! | [`monitor`](SwitchCfg) | link monitors of checked runs |
 //! | [`network`](Network) | the loop that clocks it all, waves, the watchdog's view |
 //! | [`division`](Parts) | a system in parts: for threads, and for the cache |
@@ -27,6 +29,7 @@
 pub mod arbiter;
 mod arena;
 mod awake;
+mod crc;
 mod division;
 pub mod fault;
 mod flit;
@@ -40,6 +43,7 @@ mod node;
 mod plan;
 mod ports;
 mod portset;
+pub mod replay;
 mod router;
 pub mod routing;
 mod switch;
@@ -53,6 +57,7 @@ mod windows;
 mod wires;
 
 pub use arena::Across;
+pub use crc::crc32;
 pub use division::Parts;
 pub use flit::{Flit, MAX_ENDS, MAX_IDS, Tag};
 pub use frames::{ShortBuffer, check_buffers};

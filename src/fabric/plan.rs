@@ -175,6 +175,22 @@ impl Plan {
         bumps
     }
 
+    /// The far side of the bump that sits at a switch's port.
+    ///
+    /// # Panics
+    /// If none does.
+    pub fn beyond(&self, switch: u32, port: u16) -> (u32, u16) {
+        let at = (switch, port);
+        let far = self.links.iter().find_map(|link| match (link.a == at, link.b == at) {
+            (true, _) => Some(link.b),
+            (_, true) => Some(link.a),
+            _ => None,
+        });
+        let (node, side) = far.expect("the port has a link");
+        assert!(self.nodes[node as usize].kind == NodeKind::Bump, "a bump sits at the port");
+        (node, 1 - side)
+    }
+
     /// The last place before the far node of a switch's port: beyond the bumps that sit there.
     pub fn outermost(&self, switch: u32, port: u16) -> (u32, u16) {
         let mut at = (switch, port);

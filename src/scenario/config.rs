@@ -310,6 +310,9 @@ pub struct Link {
     /// The same between two nodes, if that differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_cycles_per_flit: Option<u32>,
+    /// Link-layer replay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reliability: Option<super::file::ReliabilityFile>,
 }
 
 /// The memory of an end point.

@@ -526,6 +526,34 @@ pub struct LinkFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 16_384))]
     pub node_cycles_per_flit: Option<u32>,
+    /// armed: link-layer replay on every link. Without it a lost frame is lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reliability: Option<ReliabilityFile>,
+}
+
+/// Link-layer replay: frames are numbered, kept, acknowledged, and sent again until they are there.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct ReliabilityFile {
+    /// Frames a transmitter keeps for each channel until they are acknowledged.
+    #[schemars(range(min = 1, max = 1024))]
+    pub replay_frames: u32,
+    /// Frames a receiver holds for each channel: the transmitter's credits.
+    #[schemars(range(min = 1, max = 1024))]
+    pub receive_frames: u32,
+    /// Cycles without an acknowledgement after which frames are sent again; "auto" is the round trip and a full buffer.
+    #[schemars(schema_with = "super::armed::file::cycles_or_auto")]
+    pub timeout_cycles: AutoOr,
+    /// Time-outs in a row with nothing heard from the far side after which a frame is given up.
+    #[schemars(range(min = 1, max = 255))]
+    pub attempts: u32,
+}
+
+impl Default for ReliabilityFile {
+    fn default() -> Self {
+        Self { replay_frames: 8, receive_frames: 4, timeout_cycles: AutoOr::Auto, attempts: 8 }
+    }
 }
 
 impl Default for LinkFile {
@@ -543,6 +571,7 @@ impl Default for LinkFile {
             cycles_per_flit: 1,
             socket_cycles_per_flit: None,
             node_cycles_per_flit: None,
+            reliability: None,
         }
     }
 }

@@ -92,7 +92,8 @@ impl Resolver<'_> {
         let collectives = self.collectives(file, &topology);
         let armed = (file.family == Family::Armed).then(|| {
             let table = file.armed.clone().unwrap_or_default();
-            super::armed::config::resolve(&table, &topology, file.seed, &mut self.problems)
+            let replays = file.link.reliability.is_some();
+            super::armed::config::resolve(&table, &topology, replays, file.seed, &mut self.problems)
         });
         let programs = self.programs(file, &topology);
         let hosts = super::hosts::config::resolve(&file.host, &collectives, &topology, file.seed, &mut self.problems);
@@ -262,6 +263,7 @@ impl Resolver<'_> {
             cycles_per_flit: link.cycles_per_flit,
             socket_cycles_per_flit: link.socket_cycles_per_flit,
             node_cycles_per_flit: link.node_cycles_per_flit,
+            reliability: link.reliability,
         }
     }
 
@@ -363,6 +365,12 @@ impl Resolver<'_> {
                 "its collectives are in [[pbv.collective]]; frames travel on one channel, which keeps them in order",
             ),
         };
+        if file.link.reliability.is_some() && file.family != Family::Armed {
+            self.report(
+                Problem::at_key("link.reliability", format!("there is no link-layer replay {place}"))
+                    .help("family = \"armed\" has it"),
+            );
+        }
         for key in keys {
             if self.source.has(key) {
                 self.report(Problem::at_key(*key, format!("`{key}` means nothing {place}")).help(help));

@@ -6,6 +6,7 @@ mod every_round_ends_or_is_named;
 mod faults_are_never_silent;
 mod forged_frames_are_refused;
 mod frames_on_the_command_line;
+mod links_send_again;
 mod long_runs;
 mod order_of_evaluation_changes_nothing;
 mod standing_reductions_are_found;

@@ -7,17 +7,20 @@ use super::config::disturbs_software;
 use super::config::{Armed, Reduction};
 use super::file::{ComputeFile, EffectFile, Method, NanFile, SendsFile, SignallingNan, WayFile, WrongFile};
 use crate::arith::{Mode, NanPolicy, Op, Quad, SignalPolicy, repsum};
+use crate::armed::frame::ETHERNET_FLITS;
 use crate::armed::{
     Adapter, Agent, CHANNELS, Compute, Discard, Effect, End, Engine, EngineCfg, FRAME_FLITS, Fault, FaultyLink, Forged,
     Hazard, Inputs, Job, Keys, Late, Leaf, LinkLayer, Overheads, Owner, Refusal, Root, Soft, SpanningTree, Stranger,
     System, Tables, TablesCfg, Tokens, Way, Wired, Wrong, station, tables,
 };
+use crate::fabric::replay::Reliability;
 use crate::fabric::routing::Routes;
 use crate::fabric::topology::{Common, EndPlace, Layout, LinkParams};
 use crate::fabric::{Blocks, Network, NodeKind, Plan, PlanLink, SwitchCfg, Vcs, credit_round_trip};
 use crate::kernel::{Cycle, Rng};
 use crate::scenario::build::{lay_out, pipeline, policy, router};
 use crate::scenario::config::{AutoOr, Data};
+use crate::scenario::file::ReliabilityFile;
 use crate::scenario::names::layout;
 use crate::scenario::problem::Problem;
 use crate::scenario::random::Stream;
@@ -129,6 +132,7 @@ impl Builder<'_> {
         // Bumps: adapters nearest to end points, engines nearest to switches, faults on the outer side of engines.
         let ends = lay.ends.clone();
         let mut plan = lay.plan;
+        let lay_links = plan.links.clone();
         // Every link may get an engine and a fault, every end point an adapter.
         let stations = plan.nodes.len() + 2 * plan.links.len() + armed.ethernet.len();
         let tokens = Tokens::new(stations.min(station::MAX_STATIONS));
@@ -154,7 +158,7 @@ impl Builder<'_> {
             bumps.push(Wired::Engine(Box::new(if unavailable { made.with_descriptors(0) } else { made })));
             engines.insert((switch, port), number);
         }
-        let dead = self.faults(&mut plan, &mut bumps, &ends, &climbs);
+        let dead = self.faults(&mut plan, &mut bumps, &ends, &climbs, &lay_links);
         if plan.nodes.len() > station::MAX_STATIONS {
             self.problems.push(
                 Problem::at("topology", format!("{} nodes are too many for the armed family", plan.nodes.len()))
@@ -336,6 +340,7 @@ impl Builder<'_> {
         bumps: &mut Vec<Wired>,
         ends: &[EndPlace],
         climbs: &BTreeSet<(u32, u16)>,
+        lay_links: &[PlanLink],
     ) -> Vec<(usize, Cycle, Cycle)> {
         let switches = plan.count(NodeKind::Switch);
         let mut dead = Vec::new();
@@ -414,11 +419,45 @@ impl Builder<'_> {
         let layer = LinkLayer {
             sequence_check: self.armed.link_layer.sequence_check,
             retry_cycles: self.armed.link_layer.retry_cycles,
+            reliability: None,
         };
+        let replays = self.scenario.link.reliability;
+        if replays.is_some() {
+            // Every link has the layer, once, whichever of its ends a fault names.
+            let switch_end = |port: (u32, u16)| ((port.0 as usize) < switches).then_some(port);
+            for link in lay_links {
+                let ends = [switch_end(link.a), switch_end(link.b)];
+                let Some(first) = ends.into_iter().flatten().min() else { continue };
+                let other = ends.into_iter().flatten().find(|&end| end != first);
+                let faults = other.and_then(|other| at.remove(&other)).unwrap_or_default();
+                at.entry(first).or_default().extend(faults);
+            }
+        }
+        let lay_local: BTreeSet<(u32, u16)> = ends.iter().map(|end| (end.switch, end.port)).collect();
         for (stream, ((switch, port), faults)) in at.into_iter().enumerate() {
-            let name = format!("{}.P{port}.fault", plan.nodes[switch as usize].name);
-            let (node, port) = plan.outermost(switch, port);
-            plan.insert_bump(node, port, 1, &name);
+            let what = if faults.is_empty() { "link" } else { "fault" };
+            let name = format!("{}.P{port}.{what}", plan.nodes[switch as usize].name);
+            let (node, port) = match replays {
+                // The wire is beyond the switch's own engine, and before that of another switch.
+                Some(_) if !lay_local.contains(&(switch, port)) => {
+                    if climbs.contains(&(switch, port)) {
+                        plan.beyond(switch, port)
+                    } else {
+                        (switch, port)
+                    }
+                }
+                _ => plan.outermost(switch, port),
+            };
+            let bump = (switches + plan.insert_bump(node, port, 1, &name)) as u32;
+            let reliability = replays.map(|replays| {
+                // The bump stands for the link and both its ends, which are one register each from their nodes.
+                let outer = plan.links.iter_mut().find(|link| link.a == (bump, 1));
+                let outer = outer.expect("a bump has two sides");
+                let (wire, flit) = (u64::from(outer.latency), u64::from(outer.cycles_per_flit));
+                outer.latency = 1;
+                replay(&replays, wire, flit)
+            });
+            let layer = LinkLayer { reliability, ..layer };
             let link = FaultyLink::new(faults, layer, self.scenario.seed, 0xfa17_0000 + stream as u64);
             bumps.push(Wired::Fault(Box::new(link)));
         }
@@ -503,6 +542,22 @@ impl Builder<'_> {
             };
             end.add_stranger(Stranger::new(Arc::clone(job), wrong, forged, file.from_cycle, until, file.every_cycles));
         }
+    }
+}
+
+/// Link-layer replay of a link with so many cycles from end to end, and for a flit.
+fn replay(file: &ReliabilityFile, wire_cycles: u64, cycles_per_flit: u64) -> Reliability {
+    let round_trip = 2 * wire_cycles + cycles_per_flit * (u64::from(file.replay_frames) + 2) * ETHERNET_FLITS as u64;
+    Reliability {
+        replay_frames: file.replay_frames as u16,
+        receive_frames: file.receive_frames as u16,
+        wire_cycles,
+        cycles_per_flit,
+        timeout_cycles: match file.timeout_cycles {
+            AutoOr::Auto => round_trip + 64,
+            AutoOr::Fixed(cycles) => u64::from(cycles).max(1),
+        },
+        attempts: file.attempts,
     }
 }
 

@@ -157,7 +157,28 @@ const FOREVER: u64 = 1 << 58;
 const MAX_END_POINTS: u32 = 1 << 17;
 
 /// Checks the armed table and fills in what follows.
-pub(crate) fn resolve(file: &ArmedFile, topology: &Topology, seed: u64, problems: &mut Vec<Problem>) -> Armed {
+pub(crate) fn resolve(
+    file: &ArmedFile,
+    topology: &Topology,
+    replays: bool,
+    seed: u64,
+    problems: &mut Vec<Problem>,
+) -> Armed {
+    if replays {
+        let layer = &file.link_layer;
+        for (key, given) in [("sequence_check", !layer.sequence_check), ("retry_cycles", layer.retry_cycles.is_some())]
+        {
+            if given {
+                problems.push(
+                    Problem::at_key(
+                        format!("armed.link_layer.{key}"),
+                        "links with [link.reliability] check numbers and send again by themselves",
+                    )
+                    .related("link.reliability", "by this table"),
+                );
+            }
+        }
+    }
     let engine = &file.engine;
     if !engine.wait_count_thresholds.is_sorted() {
         problems.push(

@@ -652,6 +652,7 @@ impl<'a> Builder<'a> {
         let layer = LinkLayer {
             sequence_check: self.pbv.link_layer.sequence_check,
             retry_cycles: self.pbv.link_layer.retry_cycles,
+            reliability: None,
         };
         let link = |(stream, (place, faults)): (usize, ((u32, u16), Vec<Fault>))| {
             (place, FaultyLink::new(faults, layer, self.scenario.seed, 0xfa17_0000 + stream as u64))

@@ -1,0 +1,96 @@
+//! R-ERR-1: link-layer replay is a mechanism on the link: it repairs what is lost, damaged or repeated, and it costs cycles.
+
+use watershed::scenario::result::{Document, Outcome};
+
+use crate::order_of_evaluation_changes_nothing::every_way;
+use crate::support::{armed, passed, reduction, refused, round, text};
+
+fn job(link: &str, faults: &str) -> String {
+    format!(
+        "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching = [2, 4]\n[link]\nlatency_cycles = 10\n{link}[[armed.reduction]]\n\
+         op = \"int-sum\"\nrounds = 12\ncompute_cycles = 60\nreduction_ids = 4\n{faults}"
+    )
+}
+
+fn fault(effect: &str, rest: &str) -> String {
+    format!("[[armed.fault]]\neffect = \"{effect}\"\nway = \"both\"\nat = \"all\"\nprobability = 0.1\n{rest}")
+}
+
+fn count(document: &Document, what: &str) -> u64 {
+    armed(document).faults.as_ref().and_then(|counts| counts.get(what)?.as_u64()).unwrap_or(0)
+}
+
+const REPLAY: &str = "[link.reliability]\n";
+
+#[test]
+fn what_is_lost_damaged_or_repeated_is_right_without_asking_again() {
+    for (effect, rest, counted) in [
+        ("drop", "", "dropped"),
+        ("corrupt", "", "corrupted"),
+        ("duplicate", "", "duplicates_removed"),
+        ("delay", "delay_cycles = 300\n", "delayed"),
+    ] {
+        let document = every_way(&job(REPLAY, &fault(effect, rest)), &[1, 2]);
+        passed(&document);
+        let of = reduction(&document, "r0");
+        assert_eq!((of.outcomes.complete, of.retries), (16, 0), "{effect}: {}", of.outcomes.words());
+        assert!(count(&document, counted) > 10, "{effect}: {:?}", armed(&document).faults);
+        if matches!(effect, "drop" | "corrupt") {
+            assert!(count(&document, "replayed") >= count(&document, counted), "{effect}");
+            assert_eq!(count(&document, "given_up"), 0, "{effect}");
+            let without = text(&job("", &fault(effect, rest)));
+            assert!(reduction(&without, "r0").retries > 0, "without it the root has to ask again");
+        }
+    }
+}
+
+#[test]
+fn replay_costs_a_frame_a_link_and_more_where_its_buffers_are_short() {
+    let latency = |link: &str| {
+        let document = text(&job(link, ""));
+        passed(&document);
+        (reduction(&document, "r0").latency_min_cycles.unwrap(), document.cycles)
+    };
+    let (without, _) = latency("");
+    let (with, cycles) = latency(REPLAY);
+    // Up and down over two links each; the engine stores what climbs anyway, so whole frames are kept back twice a link.
+    let (least, most) = (4 * 11, 4 * (11 + 6));
+    assert!((least..=most).contains(&(with - without)), "{without} without, {with} with it");
+    let (_, short) = latency("[link.reliability]\nreplay_frames = 1\nreceive_frames = 1\n");
+    assert!(short > cycles, "{short} cycles with a frame's buffer, {cycles} with eight");
+}
+
+#[test]
+fn a_dead_link_gives_up_and_the_protocol_above_knows() {
+    let dead = "[[armed.fault]]\neffect = \"dead\"\nat = \"s1\"\nfrom_cycle = 300\n";
+    let scenario = job(REPLAY, dead).replace("reduction_ids = 4", "reduction_ids = 4\nmax_retries = 1");
+    let document = every_way(&scenario, &[3]);
+    assert_eq!(document.outcome, Outcome::Finished, "{:?}", document.checks);
+    assert_eq!(armed(&document).outcomes.silent, 0);
+    assert!(count(&document, "given_up") > 0);
+    let incomplete = armed(&document).reductions[0].rounds.iter().find(|round| round.outcome == "incomplete");
+    assert_eq!(incomplete.unwrap().missing, ["leaf4", "leaf5", "leaf6", "leaf7"]);
+    // One that is back before it is given up costs time only.
+    let back = scenario.replace("from_cycle = 300\n", "from_cycle = 300\nuntil_cycle = 900\n");
+    let document = every_way(&back, &[4]);
+    passed(&document);
+    assert_eq!((reduction(&document, "r0").outcomes.complete, count(&document, "given_up")), (16, 0));
+    assert_eq!(round(&document, 11).attempts, 1);
+}
+
+#[test]
+fn replay_is_refused_where_there_is_none_and_beside_another_layer() {
+    for family in ["piuma", "fabric", "pbv"] {
+        let scenario =
+            format!("family = \"{family}\"\n[topology]\nkind = \"mesh\"\nsize = [2, 2]\n[link.reliability]\n");
+        let error = refused(&scenario);
+        assert!(
+            error.contains("there is no link-layer replay") && error.contains("link.reliability"),
+            "{family}: {error}"
+        );
+    }
+    let error = refused(&job("[link.reliability]\n[armed.link_layer]\nsequence_check = false\n", ""));
+    assert!(error.contains("check numbers and send again by themselves"), "{error}");
+    let error = refused(&job("[link.reliability]\nreplay_frame = 3\n", ""));
+    assert!(error.contains("replay_frames"), "{error}");
+}
