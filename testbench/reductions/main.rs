@@ -2,6 +2,7 @@
 
 mod agent_builds_trees;
 mod engine_keeps_its_table;
+mod every_node_may_hold_what_it_holds;
 mod every_round_ends_or_is_named;
 mod faults_are_never_silent;
 mod forged_frames_are_refused;
