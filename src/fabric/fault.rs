@@ -296,12 +296,6 @@ impl FaultyLink {
                 let at = usize::from(from) * channels + usize::from(vc);
                 if let Some(sent) = self.lanes[at].replay {
                     let lane = &mut self.lanes[at];
-                    if sent == 0 {
-                        // The same number again.
-                        lane.arrives(self.layer.sequence_check);
-                        let counts = &mut self.faults.counts;
-                        *(if lane.removes { &mut counts.duplicates_removed } else { &mut counts.duplicated }) += 1;
-                    }
                     if lane.removes || io.can_send(to, vc) {
                         if !lane.removes {
                             io.send(to, vc, lane.copy[sent]);
@@ -355,6 +349,10 @@ impl FaultyLink {
                 if flit.tag.tail() {
                     if matches!(lane.fate, Fate::Duplicate) {
                         lane.replay = Some(0);
+                        // The same number comes to the far side again.
+                        lane.arrives(self.layer.sequence_check);
+                        let counts = &mut self.faults.counts;
+                        *(if lane.removes { &mut counts.duplicates_removed } else { &mut counts.duplicated }) += 1;
                     }
                     lane.fate = Fate::Undecided;
                 }

@@ -18,10 +18,10 @@ fn rounds_of_a_dead_root_are_named_and_fail_the_run() {
     assert!(!progress.passed && !document.passed(), "status 1");
     assert_eq!(
         progress.detail,
-        "r0: round 1 open, round 2, round 3, round 4 not started (root0 is dead since cycle 200)"
+        "r0: round 0 open, round 1, round 2, round 3, round 4 not started (root0 is dead since cycle 200)"
     );
     let outcomes = reduction(&document, "r0").outcomes;
-    assert_eq!((outcomes.complete, outcomes.open, outcomes.unstarted, outcomes.rounds()), (2, 1, 3, 6));
+    assert_eq!((outcomes.complete, outcomes.open, outcomes.unstarted, outcomes.rounds()), (1, 1, 4, 6));
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn an_end_point_that_comes_back_has_lost_what_came_meanwhile() {
     // The arm frame of round 1 comes while leaf 1 is dead: the retry brings it.
     let document = text(
         &DEAD_FOR_A_WHILE
-            .replace("from_cycle = 100", "from_cycle = 160")
-            .replace("until_cycle = 110", "until_cycle = 400"),
+            .replace("from_cycle = 100", "from_cycle = 60")
+            .replace("until_cycle = 110", "until_cycle = 200"),
     );
     passed(&document);
     assert!(reduction(&document, "r0").retries > 0);
@@ -67,7 +67,7 @@ fn an_end_point_that_comes_back_has_lost_what_came_meanwhile() {
 fn software(dead: &str, patience: &str) -> Document {
     text(&format!(
         "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching = [2, 4]\nroots = 0\n[[armed.reduction]]\nmethod = \"software\"\n\
-         op = \"int-sum\"\nrounds = 3\ncompute_cycles = 100\n{patience}[[armed.fault]]\neffect = \"dead\"\nat = \"leaf{dead}\"\n\
+         op = \"int-sum\"\nrounds = 9\ncompute_cycles = 100\n{patience}[[armed.fault]]\neffect = \"dead\"\nat = \"leaf{dead}\"\n\
          from_cycle = 250\n"
     ))
 }

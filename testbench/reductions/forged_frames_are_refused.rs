@@ -13,7 +13,7 @@ fn ends(document: &Document, what: &str) -> u64 {
 fn job(stranger: &str) -> String {
     format!(
         "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching = [2, 4]\n[[armed.reduction]]\nname = \"r\"\nop = \"int-sum\"\n\
-         rounds = 8\ncompute_cycles = 150\n{stranger}"
+         rounds = 8\ncompute_cycles = 150\nretry_after_cycles = 3000\npatience_cycles = 6000\n{stranger}"
     )
 }
 

@@ -53,7 +53,7 @@ fn software_and_dead_end_points_do_the_same_in_the_same_cycles() {
         "family = \"armed\"\n[topology]\nkind = \"mesh\"\nsize = [3, 3]\n[[armed.reduction]]\nmethod = \"software\"\nop = \"int-sum\"\n\
          rounds = 3\npatience_cycles = 700\ncompute_cycles = { random_max = 300 }\nsend_overhead_cycles = 5\n\
          receive_overhead_cycles = 7\n[[armed.reduction]]\nop = \"flt-sum-near\"\nrounds = 4\nroot = 2\nmax_retries = 2\n\
-         [[armed.fault]]\neffect = \"dead\"\nat = \"s4.node0\"\nfrom_cycle = 300\nuntil_cycle = 900\n",
+         [[armed.fault]]\neffect = \"dead\"\nat = \"s1_1.node\"\nfrom_cycle = 300\nuntil_cycle = 900\n",
         &[5],
     );
 }
