@@ -71,7 +71,9 @@ fn replay_costs_a_frame_a_link_and_more_where_its_buffers_are_short() {
 #[test]
 fn a_dead_link_gives_up_and_the_protocol_above_knows() {
     let dead = "[[armed.fault]]\neffect = \"dead\"\nat = \"s1\"\nfrom_cycle = 300\n";
-    let scenario = job(REPLAY, dead).replace("reduction_ids = 4", "reduction_ids = 4\nmax_retries = 1");
+    let scenario = job(REPLAY, dead)
+        .replace("reduction_ids = 4", "reduction_ids = 4\nmax_retries = 1")
+        .replace("[[armed.reduction]]", "[armed.engine]\ntimeouts_1024_cycles = [1, 1, 1, 1]\n[[armed.reduction]]");
     let document = every_way(&scenario, &[3]);
     assert_eq!(document.outcome, Outcome::Finished, "{:?}", document.checks);
     assert_eq!(armed(&document).outcomes.silent, 0);
