@@ -113,6 +113,9 @@ impl Keys {
     }
 
     /// Whether a frame has them.
+    ///
+    /// # Errors
+    /// The one that it has not.
     pub fn admit(self, frame: &Frame) -> Result<(), Refused> {
         match Keys::of(frame) {
             Keys { vni, .. } if vni != self.vni => Err(Refused::Vni),
@@ -132,6 +135,9 @@ pub struct Owner {
 }
 
 /// Whether a frame that climbs is a contribution: it arms nothing, and it brings one result at most, its own partial one.
+///
+/// # Errors
+/// That it is of another kind.
 pub fn is_contribution(frame: &Frame) -> Result<(), Refused> {
     let header = &frame.header;
     let partial = header.resno == NO_RESULT || header.resno == header.seqno;
@@ -140,6 +146,9 @@ pub fn is_contribution(frame: &Frame) -> Result<(), Refused> {
 
 /// Whether a frame that descends may be obeyed under this owner, after the number `last` of the last one that was: an
 /// arm frame has to be newer, a release not older.
+///
+/// # Errors
+/// The first thing that is wrong with it.
 pub fn descends(frame: &Frame, owner: &Owner, last: Option<u16>) -> Result<(), Refused> {
     let header = &frame.header;
     // Only arm frames ask again.

@@ -229,7 +229,7 @@ impl Builder<'_> {
             exit_frames: engine.exit_frames as u16,
             timeouts: engine.timeouts_1024_cycles,
             thresholds: engine.wait_count_thresholds,
-            mode: Mode { signal, nan, ..Mode::default() },
+            mode: Mode { nan, signal, ..Mode::default() },
             hazard: if self.options.ignore_hazards { Hazard::Ignore } else { Hazard::Interlock },
         }
     }
