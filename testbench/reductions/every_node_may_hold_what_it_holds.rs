@@ -178,12 +178,11 @@ fn stranger(rng: &mut Rng, text: &mut String, ends: u64, roots: &[u64], software
         text,
         "[[armed.stranger]]\nend_point = {end}\nreduction = \"r{job}\"\nwrong = \"{wrong}\"\nsends = \"{sends}\"\n"
     );
-    match wrong {
-        "op" => *text += "op = \"int-sum\"\n",
-        _ => {
-            let until = from + 1 + rng.below(4000);
-            let _ = write!(text, "every_cycles = {}\nfrom_cycle = {from}\nuntil_cycle = {until}\n", 11 + rng.below(80));
-        }
+    if wrong == "op" {
+        *text += "op = \"int-sum\"\n";
+    } else {
+        let until = from + 1 + rng.below(4000);
+        let _ = write!(text, "every_cycles = {}\nfrom_cycle = {from}\nuntil_cycle = {until}\n", 11 + rng.below(80));
     }
     match wrong {
         "stale" => _ = writeln!(text, "behind = {}", 1 + rng.below(512)),
@@ -269,7 +268,7 @@ fn judge(seed: u64, case: &Case, document: &Document) -> u64 {
     let mut ready = build(&loaded, BuildOptions { no_checks: true, ..BuildOptions::default() }).expect("it was built");
     while ready.system.step_before(LIMIT) == Step::Ran {}
     let engines = ready.system.bumps().iter().filter_map(|bump| bump.engine());
-    assert_eq!(engines.map(|engine| engine.active()).sum::<usize>(), 0, "{}", place());
+    assert_eq!(engines.map(watershed::armed::Engine::active).sum::<usize>(), 0, "{}", place());
 
     let mut silent = 0;
     let mut whole = true;

@@ -414,7 +414,12 @@ impl<'a> Run<'a> {
                 }
                 let everybody = told.got.get(&key).copied().unwrap_or(0) == u64::from(reduction.participants - 1);
                 let outcomes = &mut result.outcomes;
+                if let Some(wrong) = told.wrong.get(&key) {
+                    fault.get_or_insert_with(|| wrong.clone());
+                }
                 let (slot, outcome) = match round.state {
+                    // Whatever the root knows of the round: somebody holds bits that look like a result.
+                    _ if told.wrong.contains_key(&key) => (&mut outcomes.silent, "silent"),
                     RoundEnd::Open => (&mut outcomes.open, "open"),
                     RoundEnd::Incomplete => (&mut outcomes.incomplete, "incomplete"),
                     _ if fault.is_some() => (&mut outcomes.silent, "silent"),
@@ -624,6 +629,8 @@ struct Told {
     entered: BTreeMap<(u8, Option<u32>), u64>,
     /// Rounds in which a leaf got other bits than the root sent.
     different: BTreeMap<(u8, Option<u32>), String>,
+    /// Rounds in which a leaf holds a result, and not an error, that the root did not send.
+    wrong: BTreeMap<(u8, Option<u32>), String>,
     /// Leaves that lack results.
     untold: Vec<u32>,
     last: Option<u64>,
@@ -662,9 +669,11 @@ impl Told {
                 match sent.get(&key) {
                     Some(sent) if *sent == quad => {}
                     _ => {
-                        told.different
-                            .entry(key)
-                            .or_insert_with(|| format!("end point {end} got another result than was sent"));
+                        let text = || format!("end point {end} got another result than was sent");
+                        told.different.entry(key).or_insert_with(text);
+                        if !matches!(quad.code, ResultCode::OpMismatch | ResultCode::ContrOverflow) {
+                            told.wrong.entry(key).or_insert_with(text);
+                        }
                     }
                 }
             };
