@@ -286,6 +286,9 @@ fn rows(packet: &Packet) -> Vec<Row> {
                 if record.down != record.pbv {
                     row("", "down", format!("{:#x}", record.down), "messages go down to these");
                 }
+                if record.above != NO_DEVICE {
+                    row("", "above", format!("{:#06x}", record.above), "the engine it reports to");
+                }
                 if let Some(Groups { first, count }) = record.groups {
                     row("", "groups", count.to_string(), &format!("contexts from {first:#05x} on"));
                 }
@@ -360,6 +363,8 @@ fn json_of(packet: &Packet) -> String {
                     "below": record.below,
                     "pbv": format!("{:x}", record.pbv),
                     "master": record.master,
+                    "above": record.above,
+                    "collector": record.collector,
                     "down": format!("{:x}", record.down),
                     "groups": record.groups.map(|groups| json!({ "first": groups.first, "count": groups.count })),
                 })

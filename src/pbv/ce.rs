@@ -33,7 +33,8 @@
 //! | done | satisfied was sent down | `duplicate` |
 //!
 //! A message is *refused* with the first of these that holds: EP set (`poisoned`), no such context, not active, P_ID not
-//! the sender's in the table (`unknown-device`), another operation or type (`mismatch`), another number of words
+//! the sender's in the table (`unknown-device`), an engine's message from an end device or the other way round (`wrong-type`), another
+//! operation or type (`mismatch`), another number of words
 //! (`bad-length`), another round (`duplicate`), bit clear (`duplicate`), p_count zero (`count-zero`). Every refusal is
 //! counted; an error message goes back to the sender if errors are reported and the message was not posted. None of them
 //! changes a register of any context.
@@ -42,22 +43,31 @@
 //! command has come down: it begins the run, and the command finds it begun *\[chosen\]*.
 //!
 //! Reduction order: that of arrival, operand of the message second; or that of PBV entries, for which the words of all
-//! participants are kept until everybody has answered (128 times the storage) *\[chosen\]*. An accumulator starts with
-//! the initial value, or, without one, with the first operand as it is *\[chosen\]*.
+//! participants are kept until everybody has answered (128 times the storage) *\[chosen\]*. The master's accumulators start with
+//! the initial value, so that it enters once a reduction; without one, and at all other engines, with the first operand as
+//! it is, which is what the operation's identity comes to for every operand, -0 and NaN included *\[chosen\]*.
+//!
+//! Generation: whatever is under way in a pipeline carries the generation of the context it was issued in, and is dropped if
+//! the context has begun anew since: a message whose run ended while it was tracked is refused as `duplicate`. A message that is
+//! no answer of a participant to the present run waits until nothing of its context is in the tracking pipeline or on its way to the reduction unit,
+//! so that messages have the effect they have one after the other *\[chosen\]*.
 //!
 //! Requirements: B-CE-1 to B-CE-9, B-ERR-1 to B-ERR-4 (`pbv.md`); paragraphs 96, 97, 141 to 147.
 
+mod admission;
 mod forward;
 mod groups;
 mod recovery;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 pub use super::context::{Context, State};
-pub use super::tracking::{Hazard, Track, TrackOp, Tracker, Verdict};
+pub use super::tracking::{Hazard, Judged, Request, Track, TrackOp, Tracker, Verdict};
 
 use super::context::STATES;
-use super::packet::{Body, Control, Header, InitRecord, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status};
+use super::packet::{
+    Body, Control, Header, InitRecord, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status,
+};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable};
 use crate::arith::{Flags, Op, Operands, Tree, TreeCfg, TreeIn};
 use crate::kernel::Cycle;
@@ -107,6 +117,7 @@ pub struct Outgoing {
 #[derive(Clone, Debug)]
 struct Feed {
     slot: u16,
+    generation: u32,
     words: Vec<u64>,
     next: usize,
 }
@@ -118,6 +129,9 @@ struct Awaited {
     header: Header,
 }
 
+/// What a message does to the tracking store, and what waits for the verdict.
+type Tracked = Option<(Request, Option<Awaited>)>;
+
 /// A message that was accepted: what golden checks read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entered {
@@ -125,6 +139,10 @@ pub struct Entered {
     pub cc_id: u16,
     /// Which run of it.
     pub run: u32,
+    /// Generation of the context: a run can begin anew.
+    pub generation: u32,
+    /// When.
+    pub cycle: Cycle,
     /// PBV entry of the sender.
     pub entry: u8,
     /// The sender.
@@ -146,11 +164,15 @@ pub struct Ce {
     in_unit: VecDeque<(u16, u16)>,
     feeds: VecDeque<Feed>,
     /// Entries of the tracking store that are loaded again (armed again after satisfied).
-    loads: VecDeque<(u16, Track)>,
+    loads: VecDeque<Request>,
+    /// Number of the last generation of a context.
+    generation: u32,
     /// No watchdog is due before.
     alarm: Cycle,
     /// Who entered what, in the order of the verdicts, if somebody wants to know.
     record: Option<Vec<Entered>>,
+    /// Contexts, runs and generations that were answered, and when, if somebody wants to know.
+    answered: Vec<(u16, u32, u32, Cycle)>,
     /// Contexts and runs in which somebody was asked again, if somebody wants to know.
     asked: Vec<(u16, u32)>,
     /// Who was reported missing in which context and run, if somebody wants to know.
@@ -187,8 +209,10 @@ impl Ce {
             in_unit: VecDeque::new(),
             feeds: VecDeque::new(),
             loads: VecDeque::new(),
+            generation: 0,
             alarm: Cycle::MAX,
             record: None,
+            answered: Vec::new(),
             asked: Vec::new(),
             reported: Vec::new(),
             me: (NO_DEVICE, 0),
@@ -208,6 +232,11 @@ impl Ce {
     /// Contexts, runs and who was reported missing; empty without [`keep_record`](Self::keep_record).
     pub fn reported(&self) -> &[(u16, u32, u16)] {
         &self.reported
+    }
+
+    /// Contexts, runs and generations that it answered, and when; empty without [`keep_record`](Self::keep_record).
+    pub fn answered(&self) -> &[(u16, u32, u32, Cycle)] {
+        &self.answered
     }
 
     /// Who entered what, in the order of the verdicts; empty without [`keep_record`](Self::keep_record).
@@ -239,17 +268,19 @@ impl Ce {
     }
 
     /// Whether a message can be taken in this cycle: the tracking pipeline is free for it, the reduction unit is not more
-    /// than a message behind, and what changes a context as a whole meets none of its words in the unit.
+    /// than a message behind, and whatever is no answer of a participant to the present run meets none of its context in either.
     pub fn ready(&self, header: &Header) -> bool {
         if self.feeds.len() >= 2 || !self.loads.is_empty() {
             return false;
         }
         let Some(slot) = self.slot(header.cc_id) else { return true };
-        let whole = matches!(
-            header.message,
-            Message::Initialisation | Message::Control | Message::Command | Message::Multicast
-        );
-        self.tracker.ready(slot) && !(whole && self.in_unit.iter().any(|&(busy, _)| busy == slot))
+        let context = self.contexts[usize::from(slot)].as_ref();
+        let answers = matches!(header.message, Message::Contribution | Message::Partial | Message::Failure);
+        if answers && context.is_some_and(|context| context.like.run == header.run) {
+            return self.tracker.ready(slot);
+        }
+        let words = context.is_some_and(|context| context.under_way > 0);
+        !self.tracker.holds(slot) && !words && !self.in_unit.iter().any(|&(busy, _)| busy == slot)
     }
 
     /// Whether no register would change without a message or a deadline.
@@ -271,9 +302,34 @@ impl Ce {
         self.find(cc_id).and_then(|context| context.deadline).is_some_and(|cycle| cycle > now)
     }
 
-    /// Forgets the words of a context that wait for the reduction unit.
-    fn drop_words(&mut self, slot: u16) {
-        self.feeds.retain(|feed| feed.slot != slot);
+    /// A context begins anew: nothing that was issued before concerns it any more.
+    fn renew(&mut self, slot: u16) -> &mut Context {
+        self.generation = self.generation.wrapping_add(1);
+        let generation = self.generation;
+        let context = self.at(slot);
+        context.clear();
+        context.generation = generation;
+        context
+    }
+
+    /// An operation on the tracking entry of a context, of its present generation.
+    fn request(&mut self, slot: u16, op: TrackOp) -> Request {
+        Request { slot, generation: self.at(slot).generation, op }
+    }
+
+    /// Hands words of a context to the reduction unit.
+    fn feed(&mut self, slot: u16, all: impl IntoIterator<Item = Vec<u64>>) {
+        let generation = self.at(slot).generation;
+        for words in all.into_iter().filter(|words| !words.is_empty()) {
+            self.at(slot).under_way += words.len() as u32;
+            self.feeds.push_back(Feed { slot, generation, words, next: 0 });
+        }
+    }
+
+    /// Hands what was kept for the order of PBV entries to the reduction unit.
+    fn feed_kept(&mut self, slot: u16) {
+        let kept: Vec<Vec<u64>> = self.at(slot).kept.iter_mut().filter_map(Option::take).collect();
+        self.feed(slot, kept);
     }
 
     /// The tag by which others know that this engine sent a frame.
@@ -285,14 +341,14 @@ impl Ce {
     pub fn tick(&mut self, input: Option<Packet>, cx: &mut CeCx<'_>) {
         let request = input.and_then(|packet| self.take(packet, cx));
         let (operation, awaited) = match request {
-            Some((slot, op, awaited)) => (Some((slot, op)), awaited),
-            None => (self.loads.pop_front().map(|(slot, track)| (slot, TrackOp::Load(track))), None),
+            Some((request, awaited)) => (Some(request), awaited),
+            None => (self.loads.pop_front(), None),
         };
-        let verdict = self.tracker.tick(operation);
+        let judged = self.tracker.tick(operation);
         self.awaited.push_back(awaited);
         let awaited = self.awaited.pop_front().expect("one for every stage");
-        if let Some((slot, op, track, verdict)) = verdict {
-            self.judge(slot, op, track, verdict, awaited, cx);
+        if let Some(judged) = judged {
+            self.judge(judged, awaited, cx);
         }
         self.reduce(cx);
         self.watch(cx);
@@ -314,12 +370,13 @@ impl Ce {
         answer.p_id = header.p_id;
         answer.tag = self.tag();
         answer.run = header.run;
+        answer.p_count = u16::from(header.message.number());
         answer.dmu_id = header.dmu_id;
         Outgoing { packet: Packet::bare(answer), target: Target::Header }
     }
 
     /// Looks a message up; returns what it does to the tracking store.
-    fn take(&mut self, packet: Packet, cx: &mut CeCx<'_>) -> Option<(u16, TrackOp, Option<Awaited>)> {
+    fn take(&mut self, packet: Packet, cx: &mut CeCx<'_>) -> Tracked {
         let header = packet.header;
         if header.poisoned {
             self.refuse(&header, Status::Poisoned, cx);
@@ -332,6 +389,10 @@ impl Ce {
             self.refuse(&header, Status::UnknownContext, cx);
             return None;
         };
+        if let Err(status) = self.admit(slot, &header, cx) {
+            self.refuse(&header, status, cx);
+            return None;
+        }
         match header.message {
             Message::Control => self.control(slot, &header, cx),
             Message::Command | Message::Multicast => self.command(slot, packet, cx),
@@ -341,16 +402,7 @@ impl Ce {
                 None
             }
             Message::Error => {
-                // From below: who is missing there. It does not answer for the engine that sends it.
-                let Body::Missing { devices, .. } = &packet.body else { return None };
-                let devices = devices.clone();
-                if self.handed_on(slot, cx) >> header.p_id & 1 != 0 && self.expected_of(slot, &header, cx).is_none() {
-                    self.hand_on(slot, packet, cx);
-                    return None;
-                }
-                let context = self.at(slot);
-                context.error = header.status;
-                context.missing.extend(devices);
+                self.hear(slot, packet, cx);
                 None
             }
             Message::Failure => {
@@ -366,7 +418,7 @@ impl Ce {
         }
     }
 
-    fn initialise(&mut self, packet: &Packet, cx: &mut CeCx<'_>) -> Option<(u16, TrackOp, Option<Awaited>)> {
+    fn initialise(&mut self, packet: &Packet, cx: &mut CeCx<'_>) -> Tracked {
         let header = packet.header;
         let Body::Initialisation(records) = &packet.body else { unreachable!("decoding gives records") };
         let Some(own) = records.iter().position(|record| record.device == self.me.0) else {
@@ -374,6 +426,12 @@ impl Ce {
             return None;
         };
         let record = records[own];
+        if let Some(slot) = self.slot(header.cc_id)
+            && let Err(status) = self.admit(slot, &header, cx)
+        {
+            self.refuse(&header, status, cx);
+            return None;
+        }
         let unknown =
             (0..PBV_ENTRIES as u8).any(|k| (record.pbv | record.down) >> k & 1 != 0 && cx.table.device(k).is_none());
         if unknown {
@@ -395,22 +453,28 @@ impl Ce {
         };
         self.index[usize::from(header.cc_id)] = slot + 1;
         let kept = if record.pbv_order { PBV_ENTRIES } else { 0 };
-        let mut context = Context {
+        let context = Context {
             cc_id: header.cc_id,
             state: State::Active,
             stored: record,
             track: Track { pbv: record.pbv, p_count: record.p_count },
             requester: header.requester,
             requester_offset: reply_offset(&header),
+            initialiser: header.requester,
+            above: if record.above == NO_DEVICE { header.requester } else { record.above },
+            collector: if record.collector == NO_DEVICE { header.requester } else { record.collector },
             p_id: header.p_id,
             dmu_id: header.dmu_id,
             like: header,
             flags: Flags::NONE,
             error: Status::Ok,
-            missing: Vec::new(),
+            missing: BTreeSet::new(),
             accumulators: vec![None; usize::from(record.words)],
             kept: vec![None; kept],
             result: None,
+            cast: Vec::new(),
+            last: None,
+            generation: 0,
             satisfied: false,
             early: false,
             commanded: false,
@@ -420,10 +484,13 @@ impl Ce {
             deadline: None,
             retries: 0,
         };
-        context.clear();
         let track = context.track;
-        self.drop_words(slot);
         self.contexts[usize::from(slot)] = Some(context);
+        self.renew(slot);
+        if header.run != 0 {
+            // The initialisation is the command too.
+            self.guard(slot, cx);
+        }
         // Every receiver below gets its own record; an engine also those of the engines below it.
         let children: Vec<(u8, u16)> = cx.table.entries().filter(|&(k, _)| record.down >> k & 1 != 0).collect();
         for (entry, device) in children {
@@ -434,14 +501,14 @@ impl Ce {
             } else if device == header.dmu_id {
                 continue;
             } else {
-                vec![InitRecord { device, p_count: 0, below: 0, pbv: 0, down: 0, ..record }]
+                vec![InitRecord { device, p_count: 0, below: 0, pbv: 0, down: 0, above: self.me.0, ..record }]
             };
             let mut copy = header;
             copy.p_count = slice[0].p_count;
             let packet = Packet { header: self.down(copy), body: Body::Initialisation(slice) };
             cx.out.push(Outgoing { packet, target: Target::Entries { pbv: 1 << entry, skip: NO_DEVICE } });
         }
-        Some((slot, TrackOp::Load(track), None))
+        Some((self.request(slot, TrackOp::Load(track)), None))
     }
 
     /// A header of a copy that goes down: from this engine.
@@ -451,27 +518,24 @@ impl Ce {
         header
     }
 
-    fn control(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) -> Option<(u16, TrackOp, Option<Awaited>)> {
-        let copy = self.down(*header);
-        if !matches!(header.control, Control::Pause | Control::Restart) {
-            self.drop_words(slot);
+    fn control(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) -> Tracked {
+        if header.control == Control::Close {
+            self.close(slot, header, cx);
+            return None;
         }
-        let context = self.at(slot);
+        let copy = self.down(*header);
+        let renews = !matches!(header.control, Control::Pause | Control::Restart);
+        let context = if renews { self.renew(slot) } else { self.at(slot) };
         let mut load = false;
         match header.control {
             Control::Start | Control::Reset | Control::Activate => {
-                context.state = State::Active;
-                context.clear();
-                context.like.run = header.run;
+                (context.state, context.like.run) = (State::Active, header.run);
                 load = true;
             }
             Control::Pause if context.state == State::Active => context.state = State::Paused,
             Control::Restart if context.state == State::Paused => context.state = State::Active,
-            Control::Stop | Control::Inactivate => {
-                context.state = State::Inactive;
-                context.deadline = None;
-            }
-            Control::Pause | Control::Restart | Control::Remove => {}
+            Control::Stop | Control::Inactivate => context.state = State::Inactive,
+            Control::Pause | Control::Restart | Control::Remove | Control::Close => {}
         }
         let (stored, cc_id) = (context.stored, context.cc_id);
         let packet = Packet::bare(copy);
@@ -485,10 +549,11 @@ impl Ce {
             self.finish(slot, cx);
             self.release(slot, cx);
         }
-        load.then_some((slot, TrackOp::Load(Track { pbv: stored.pbv, p_count: stored.p_count }), None))
+        let load = load.then_some(TrackOp::Load(Track { pbv: stored.pbv, p_count: stored.p_count }))?;
+        Some((self.request(slot, load), None))
     }
 
-    fn command(&mut self, slot: u16, packet: Packet, cx: &mut CeCx<'_>) -> Option<(u16, TrackOp, Option<Awaited>)> {
+    fn command(&mut self, slot: u16, packet: Packet, cx: &mut CeCx<'_>) -> Tracked {
         let header = packet.header;
         let context = self.at(slot);
         if context.state == State::Inactive {
@@ -528,14 +593,16 @@ impl Ce {
             context.dmu_id = header.dmu_id;
             context.like = header;
             context.state = State::Active;
-            context.clear();
+            let context = self.renew(slot);
             context.commanded = true;
-            self.drop_words(slot);
+            if multicast {
+                context.cast = packet.words().to_vec();
+            }
             self.guard(slot, cx);
             // The source of a multicast has the data: it has nothing to acknowledge.
             let source = cx.table.entries().find(|&(_, device)| multicast && device == header.dmu_id);
             let pbv = stored.pbv & !source.map_or(0, |(entry, _)| 1 << entry);
-            load = Some((slot, TrackOp::Load(Track { pbv, p_count: pbv.count_ones() as u16 }), None));
+            load = Some(TrackOp::Load(Track { pbv, p_count: pbv.count_ones() as u16 }));
         }
         let packet = Packet { header: self.down(header), body: packet.body };
         cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.down, skip: header.dmu_id } });
@@ -544,15 +611,10 @@ impl Ce {
             // What was there before may have been everything.
             self.finish(slot, cx);
         }
-        load
+        load.map(|load| (self.request(slot, load), None))
     }
 
-    fn contribution(
-        &mut self,
-        slot: u16,
-        packet: Packet,
-        cx: &mut CeCx<'_>,
-    ) -> Option<(u16, TrackOp, Option<Awaited>)> {
+    fn contribution(&mut self, slot: u16, packet: Packet, cx: &mut CeCx<'_>) -> Tracked {
         let mut header = packet.header;
         if let Some(entry) = self.expected_of(slot, &header, cx) {
             header.p_id = entry;
@@ -563,7 +625,7 @@ impl Ce {
         let Body::Words(words) = packet.body else { unreachable!("decoding gives words") };
         let context = self.at(slot);
         let like = context.like;
-        let barrier = like.op == Op::Barrier || like.message == Message::Multicast;
+        let barrier = like.op == Op::Barrier || context.is_multicast();
         // The source is sent no command: its contribution may be here before the command has come down to this engine.
         let fresh = context.state == State::Done || context.state == State::Active && context.is_untouched();
         let begins = header.run == like.run.wrapping_add(1) && header.requester == header.dmu_id && fresh;
@@ -574,6 +636,8 @@ impl Ce {
             || context.stored.pbv >> header.p_id & 1 == 0
         {
             Some(Status::UnknownDevice)
+        } else if cx.table.validate && cx.table.is_switch(header.p_id) != (header.message == Message::Partial) {
+            Some(Status::WrongType)
         } else if like.message != Message::Multicast && (header.op, header.dtype) != (like.op, like.dtype) {
             Some(Status::Mismatch)
         } else if words.len() != wanted && !(header.error && words.is_empty()) {
@@ -592,34 +656,31 @@ impl Ce {
         }
         let awaited = Some(Awaited { words, header });
         if begins {
-            let context = self.at(slot);
-            context.clear();
+            let context = self.renew(slot);
             (context.state, context.early, context.like.run) = (State::Active, true, header.run);
-            let Context { stored, .. } = *context;
-            self.drop_words(slot);
-            let track = Track { pbv: stored.pbv, p_count: stored.p_count };
-            return Some((slot, TrackOp::Begin(track, header.p_id), awaited));
+            let track = Track { pbv: context.stored.pbv, p_count: context.stored.p_count };
+            return Some((self.request(slot, TrackOp::Begin(track, header.p_id)), awaited));
         }
-        Some((slot, TrackOp::Clear(header.p_id), awaited))
+        Some((self.request(slot, TrackOp::Clear(header.p_id)), awaited))
     }
 
     // ------------------------------------------------------------------------------------------------ verdicts, data
 
-    fn judge(
-        &mut self,
-        slot: u16,
-        op: TrackOp,
-        track: Track,
-        verdict: Verdict,
-        awaited: Option<Awaited>,
-        cx: &mut CeCx<'_>,
-    ) {
-        let Some(context) = self.contexts[usize::from(slot)].as_mut() else { return };
+    fn judge(&mut self, judged: Judged, awaited: Option<Awaited>, cx: &mut CeCx<'_>) {
+        let Judged { request: Request { slot, generation, op }, track, verdict } = judged;
+        let context = self.contexts[usize::from(slot)].as_mut().filter(|context| context.generation == generation);
+        let Some(context) = context else {
+            // Its run ended while the message was being tracked: another run must not have it.
+            if let Some(Awaited { header, .. }) = awaited {
+                self.refuse(&header, Status::Duplicate, cx);
+            }
+            return;
+        };
         context.track = track;
         let (TrackOp::Clear(entry) | TrackOp::Begin(_, entry)) = op else {
             // A multicast whose only receiver would be its source is over at once.
             let answers = context.stored.pbv != 0 || context.is_master();
-            if verdict == Verdict::Satisfied && answers && matches!(context.like.message, Message::Multicast) {
+            if verdict == Verdict::Satisfied && answers && context.is_multicast() {
                 context.satisfied = true;
                 self.finish(slot, cx);
             }
@@ -638,31 +699,28 @@ impl Ce {
         if let Some(record) = &mut self.record {
             let whole = header.message != Message::Failure && (!words.is_empty() || context.accumulators.is_empty());
             let (cc_id, run, device) = (context.cc_id, header.run, header.requester);
-            record.push(Entered { cc_id, run, entry, device, whole });
+            record.push(Entered { cc_id, run, generation, cycle: cx.now, entry, device, whole });
         }
         if header.message == Message::Failure {
-            context.missing.push(header.requester);
+            context.missing.insert(header.requester);
             (cx.missing)(context.cc_id, header.requester, header.status);
             if self.record.is_some() {
                 self.reported.push((context.cc_id, header.run, header.requester));
             }
         }
         context.flags |= header.flags;
-        if header.error && context.error == Status::Ok {
-            context.error = if header.status == Status::Ok { Status::TimedOut } else { header.status };
+        if header.error {
+            context.fail(header.status);
         }
         context.satisfied |= verdict == Verdict::Satisfied;
+        let satisfied = context.satisfied;
         if context.stored.pbv_order && !words.is_empty() {
             context.kept[usize::from(entry)] = Some(words);
-        } else if !words.is_empty() {
-            context.under_way += words.len() as u32;
-            self.feeds.push_back(Feed { slot, words, next: 0 });
+        } else {
+            self.feed(slot, [words]);
         }
-        let context = self.at(slot);
-        if context.satisfied && context.stored.pbv_order {
-            let kept: Vec<Vec<u64>> = context.kept.iter_mut().filter_map(Option::take).collect();
-            context.under_way += kept.iter().map(|words| words.len() as u32).sum::<u32>();
-            self.feeds.extend(kept.into_iter().map(|words| Feed { slot, words, next: 0 }));
+        if satisfied {
+            self.feed_kept(slot);
         }
         self.finish(slot, cx);
     }
@@ -674,8 +732,9 @@ impl Ce {
         }
         let mut input = None;
         while let Some(feed) = self.feeds.front_mut() {
-            let Some(context) = self.contexts[usize::from(feed.slot)].as_mut() else {
-                // Removed while its words waited.
+            let context = self.contexts[usize::from(feed.slot)].as_mut();
+            let Some(context) = context.filter(|context| context.generation == feed.generation) else {
+                // Removed, or begun anew, while its words waited.
                 self.feeds.pop_front();
                 continue;
             };
@@ -689,7 +748,7 @@ impl Ce {
             }
             operands.set(1, feed.words[feed.next]);
             let header = context.like;
-            let tag = u64::from(feed.slot) << 16 | feed.next as u64;
+            let tag = u64::from(feed.generation) << 32 | u64::from(feed.slot) << 16 | feed.next as u64;
             input = Some(TreeIn {
                 op: header.op,
                 dtype: header.dtype,
@@ -708,11 +767,12 @@ impl Ce {
         let Some(done) = self.tree.tick(input) else { return };
         self.in_unit.pop_front();
         let (slot, word) = ((done.tag >> 16) as u16, (done.tag & 0xffff) as usize);
-        let Some(context) = self.contexts[usize::from(slot)].as_mut() else { return };
+        let context = self.contexts[usize::from(slot)].as_mut();
+        let Some(context) = context.filter(|context| context.generation == (done.tag >> 32) as u32) else { return };
         if let Some(place) = context.accumulators.get_mut(word) {
             *place = Some(done.value);
             context.flags |= done.flags;
-            context.under_way = context.under_way.saturating_sub(1);
+            context.under_way -= 1;
             self.finish(slot, cx);
         }
     }
@@ -732,6 +792,11 @@ impl Ce {
 
     fn answer(&mut self, slot: u16, cx: &mut CeCx<'_>) {
         let me = self.me;
+        if self.record.is_some() {
+            let context = self.at(slot);
+            let answered = (context.cc_id, context.like.run, context.generation, cx.now);
+            self.answered.push(answered);
+        }
         let context = self.at(slot);
         let master = context.is_master();
         if context.error != Status::Ok {
@@ -740,8 +805,11 @@ impl Ce {
             header.tag = engine_tag(me.1);
             (header.status, header.cc_id, header.run) = (context.error, context.cc_id, context.like.run);
             (header.dmu_id, header.p_id) = (context.dmu_id, context.p_id);
-            let body = Body::Missing { pbv: context.track.pbv, devices: context.missing.clone() };
-            cx.out.push(Outgoing { packet: Packet { header, body }, target: Target::Header });
+            let (pbv, all) = (context.track.pbv, context.missing.iter().copied().collect::<Vec<u16>>());
+            for devices in all.chunks(MOST_MISSING).map(<[u16]>::to_vec).chain(all.is_empty().then(Vec::new)) {
+                let body = Body::Missing { pbv, devices };
+                cx.out.push(Outgoing { packet: Packet { header, body }, target: Target::Header });
+            }
         }
         if master && context.stored.groups.is_some() {
             self.arrive(slot, cx);
@@ -756,7 +824,8 @@ impl Ce {
             let packet = context.response(Message::Partial, me);
             context.retries = 0;
             cx.out.push(Outgoing { packet, target: Target::Header });
-            if context.release.is_some() {
+            if context.release.is_some() || context.is_multicast() {
+                // Nothing comes down any more.
                 context.state = State::Done;
             } else {
                 context.state = State::Waiting;
@@ -769,7 +838,7 @@ impl Ce {
     fn distribute(&mut self, slot: u16, packet: Packet, source: u16, answer_source: bool, cx: &mut CeCx<'_>) {
         let context = self.at(slot);
         let stored = context.stored;
-        let multicast = context.like.message == Message::Multicast;
+        let multicast = context.is_multicast();
         if answer_source {
             let mut copy = packet.clone();
             (copy.header.device, copy.header.offset) = (source, 0);
@@ -777,16 +846,18 @@ impl Ce {
         }
         // A multicast is over when it was received: its receivers wait for nothing.
         if !multicast {
+            let packet = packet.clone();
             cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.down, skip: NO_DEVICE } });
         }
         if stored.rearm {
-            let context = self.at(slot);
+            let context = self.renew(slot);
+            context.last = Some(packet);
             context.state = State::Active;
-            context.clear();
             context.like.run = context.like.run.wrapping_add(1);
             context.track = Track { pbv: stored.pbv, p_count: stored.p_count };
-            let track = context.track;
-            self.loads.push_back((slot, track));
+            let load = TrackOp::Load(context.track);
+            let request = self.request(slot, load);
+            self.loads.push_back(request);
         }
     }
 
@@ -794,21 +865,18 @@ impl Ce {
     fn descend(&mut self, slot: u16, packet: &Packet, cx: &mut CeCx<'_>) {
         let header = packet.header;
         let context = self.at(slot);
-        if context.requester != header.requester {
-            return self.refuse(&header, Status::UnknownDevice, cx);
-        }
         if context.stored.groups.is_some() && context.is_answered() && context.like.run == header.run {
             // Once more, behind a retry.
             return;
         }
         // A group may go on before all of it are there.
-        let waits = context.state == State::Waiting
-            || (context.stored.groups.is_some() || context.stored.pbv == 0)
-                && matches!(context.state, State::Active | State::Paused);
+        // A run that has ended with an error above is over here too.
+        let before = header.error || context.stored.groups.is_some() || context.stored.pbv == 0;
+        let waits = context.state == State::Waiting || before && matches!(context.state, State::Active | State::Paused);
         if !waits || context.like.run != header.run {
             return self.refuse(&header, Status::Duplicate, cx);
         }
-        if context.state == State::Waiting || context.stored.pbv == 0 {
+        if context.state == State::Waiting || context.stored.pbv == 0 || context.stored.groups.is_none() {
             context.state = State::Done;
             context.deadline = None;
         }
@@ -825,8 +893,8 @@ impl Ce {
 
     /// Describes the engine's registers to a wave: the pipelines and the first contexts of the store.
     pub fn probe(&self, scope: &mut Scope<'_>) {
-        scope.valid("read_slot", 12, self.tracker.read_q.map(|op| u64::from(op.slot)));
-        scope.valid("write_slot", 12, self.tracker.modify_q.map(|(op, _)| u64::from(op.slot)));
+        scope.valid("read_slot", 12, self.tracker.read_q.map(|op| u64::from(op.slot())));
+        scope.valid("write_slot", 12, self.tracker.modify_q.map(|(op, _)| u64::from(op.slot())));
         scope.bits("in_unit", 3, self.in_unit.len() as u64);
         for (slot, context) in self.contexts.iter().take(PROBED_CONTEXTS).enumerate() {
             scope.indexed("context", slot, |scope| {
@@ -850,6 +918,9 @@ impl Ce {
         self.cfg
     }
 }
+
+/// Devices in one frame that says who is missing.
+const MOST_MISSING: usize = (MAX_PAYLOAD_BYTES - PBV_ENTRIES / 8) / 2;
 
 /// Contexts that waves show.
 const PROBED_CONTEXTS: usize = 8;

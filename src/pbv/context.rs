@@ -2,6 +2,8 @@
 //!
 //! Its states and what leads from one to another are in the table of the [collective engine](super::ce).
 
+use std::collections::BTreeSet;
+
 use super::ce::engine_tag;
 use super::packet::{Header, InitRecord, Message, Packet, Status};
 use super::tracking::Track;
@@ -45,6 +47,12 @@ pub struct Context {
     pub requester: u16,
     /// Offset in its address space.
     pub(super) requester_offset: u16,
+    /// Who initialised it.
+    pub(super) initialiser: u16,
+    /// The device whose commands and results count: the engine above, at the master the source.
+    pub(super) above: u16,
+    /// The engine that expects its response.
+    pub(super) collector: u16,
     /// P_ID of this engine at its requester.
     pub(super) p_id: u8,
     /// End point that issued the collective.
@@ -53,11 +61,18 @@ pub struct Context {
     pub(super) like: Header,
     pub(super) flags: Flags,
     pub(super) error: Status,
-    pub(super) missing: Vec<u16>,
+    pub(super) missing: BTreeSet<u16>,
     pub(super) accumulators: Vec<Option<u64>>,
     pub(super) kept: Vec<Option<Vec<u64>>>,
     /// The result that came from upstream, for those who ask for it again.
     pub(super) result: Option<Vec<u64>>,
+    /// Data of the multicast under way, for those who have not got it.
+    pub(super) cast: Vec<u64>,
+    /// Armed again: the answer of the run before, for those who have not got it.
+    pub(super) last: Option<Packet>,
+    /// Counts how often any context of the engine began anew: what is under way in its pipelines carries the one it was
+    /// issued in.
+    pub(super) generation: u32,
     /// Everybody has answered.
     pub(super) satisfied: bool,
     /// The source's contribution was here before the command of this run.
@@ -92,6 +107,18 @@ impl Context {
         }
     }
 
+    /// Whether it carries a multicast.
+    pub(super) fn is_multicast(&self) -> bool {
+        self.like.message == Message::Multicast
+    }
+
+    /// Notes what went wrong; the first of several stays.
+    pub(super) fn fail(&mut self, status: Status) {
+        if self.error == Status::Ok {
+            self.error = if status == Status::Ok { Status::TimedOut } else { status };
+        }
+    }
+
     /// Whether nobody has entered since it was initialised.
     pub(super) fn is_untouched(&self) -> bool {
         (self.track.pbv, self.track.p_count) == (self.stored.pbv, self.stored.p_count)
@@ -101,12 +128,15 @@ impl Context {
         self.flags = Flags::NONE;
         self.error = Status::Ok;
         self.missing.clear();
-        self.accumulators.fill(self.stored.initial);
+        // The initial value enters once a reduction: at the master. All others begin with their first operand as it is.
+        self.accumulators.fill(self.stored.initial.filter(|_| self.stored.master));
         self.kept.fill(None);
         self.result = None;
+        self.cast.clear();
         self.satisfied = false;
         (self.early, self.commanded, self.release) = (false, false, None);
         self.retries = 0;
+        self.under_way = 0;
         self.deadline = None;
     }
 }
@@ -125,7 +155,7 @@ impl Context {
         };
         header.error = header.status != Status::Ok;
         header.p_count = self.stored.p_count;
-        let barrier = self.like.op == Op::Barrier || self.like.message == Message::Multicast;
+        let barrier = self.like.op == Op::Barrier || self.is_multicast();
         let whole: Option<Vec<u64>> = self.accumulators.iter().copied().collect();
         Packet::of(header, if barrier { Vec::new() } else { whole.unwrap_or_default() })
     }

@@ -44,7 +44,7 @@ use std::collections::VecDeque;
 use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, engine_tag, reply_offset};
 use super::event::{Did, Event, Log};
 use super::metrics::{INBOX, OUTPUT};
-use super::packet::{Body, Header, Message, PBV_ENTRIES, Packet, Status};
+use super::packet::{Body, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status};
 use super::routes::{Directory, address_of, frame_flit};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable, RegisterBlock, following};
 use crate::fabric::{Block, Io};
@@ -310,7 +310,10 @@ impl Engine {
 
     /// Its registers, for configuration out of band: an SPI-like side port that a management processor drives before the
     /// run. It costs no cycle of the data path.
+    ///
+    /// Tables that are written like that are nobody's in band.
     pub fn side_port(&mut self) -> &mut RegisterBlock {
+        self.registers.owner = Some(NO_DEVICE);
         &mut self.registers
     }
 
@@ -336,6 +339,7 @@ impl Engine {
             let mut answer = Header::new(Message::Error, self.cfg.device, header.requester, reply_offset(header));
             (answer.status, answer.cc_id, answer.run) = (status, header.cc_id, header.run);
             (answer.p_id, answer.dmu_id) = (header.p_id, header.dmu_id);
+            answer.p_count = u16::from(header.message.number());
             answer.tag = engine_tag(self.cfg.base);
             self.output.push(Outgoing { packet: Packet::bare(answer), target: Target::Header });
         }
@@ -344,16 +348,22 @@ impl Engine {
     /// Checks a frame and leads it to its unit.
     fn check(&mut self, words: &[u64], now: Cycle) {
         self.registers.readings.frames_in += 1;
-        let Ok(packet) = Packet::from_flits(words) else {
-            // Nothing in it can be trusted, its sender included.
-            self.registers.readings.refused[usize::from(Status::BadLength.number())] += 1;
-            return;
+        let packet = match Packet::from_flits(words) {
+            Ok(packet) => packet,
+            Err(error) => {
+                // Nothing in it can be trusted, its sender included.
+                self.registers.readings.refused[usize::from(error.status().number())] += 1;
+                return;
+            }
         };
         let header = packet.header;
         self.log.note(Event::received(now, self.cfg.device, &header));
         let inside = header.offset.wrapping_sub(self.cfg.base);
         if header.device != self.cfg.device {
             self.refuse(&header, Status::UnknownDevice);
+        } else if inside >= ENGINE_SPAN {
+            // It is for an engine that this switch does not have.
+            self.refuse(&header, Status::BadAddress);
         } else if header.poisoned {
             self.refuse(&header, Status::Poisoned);
         } else {
@@ -374,6 +384,9 @@ impl Engine {
 
     fn write(&mut self, packet: &Packet, mut offset: u16) {
         for &word in packet.words() {
+            if !self.registers.may_write(offset, packet.header.requester) {
+                return self.refuse(&packet.header, Status::UnknownDevice);
+            }
             if let Err(status) = self.registers.write(offset, word as u32) {
                 return self.refuse(&packet.header, status);
             }
@@ -402,6 +415,9 @@ impl Engine {
         let Body::Configuration(records) = &packet.body else { unreachable!("decoding gives records") };
         for record in records {
             if record.device == self.cfg.device {
+                if !self.registers.may_write(0, packet.header.requester) {
+                    return self.refuse(&packet.header, Status::UnknownDevice);
+                }
                 self.registers.configure(record);
             } else {
                 let mut header = packet.header;

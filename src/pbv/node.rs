@@ -13,7 +13,17 @@
 //! send can start in the same cycle. The requester of what started a task is stored, and the contribution goes to it
 //! (paragraph 97). A retry is answered with the contribution again, if it was made, and is a command to a node that got none. A
 //! node whose answer does not come asks for it, a source sends its command again; after so many times they give up, which is
-//! an outcome too (B-ERR-1). Poisoned frames are dropped.
+//! an outcome too (B-ERR-1).
+//!
+//! What a node obeys: frames about a context come from the devices that its part [heeds](Part::heeds), its own engine and, at a
+//! source, the engines of the tree; a result without an error is one of the run in which the node waits with its contribution
+//! made. Everything else changes nothing and is [counted](Node::refused): poisoned, damaged and undecodable frames,
+//! strangers', messages that are not for end devices. A node sends no error messages *\[chosen\]*.
+//!
+//! Recovery: a command that comes again while the answer is awaited is answered with the contribution again; a multicast that
+//! comes again is acknowledged again, and kept once. A source that is told that an engine does not know its context sends
+//! what set the context up again, and the command, as often as it asks; when it gives up it tells the master engine, which
+//! ends the run for all others (*\[chosen\]*: [`Control::Close`]).
 //!
 //! A task may fail: then a failure message goes out at its end instead of the contribution (B-PKT-6).
 //!
@@ -24,11 +34,11 @@
 //!
 //! Limitation: one outbox, frames in the order in which they were made.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::ce::reply_offset;
 use super::event::{Did, Event, Log};
-use super::packet::{Body, Groups, Header, Message, Packet, Status};
+use super::packet::{Body, Control, Groups, Header, Message, NO_DEVICE, Packet, Status};
 use super::routes::{Directory, frame_flit};
 use crate::arith::Flags;
 use crate::fabric::{Block, Io};
@@ -71,8 +81,8 @@ pub struct Part {
     pub task: TaskTime,
     /// What starts it: a command, or the initialisation.
     pub starts_on: Message,
-    /// Runs to start by itself after the first, where contexts are armed again.
-    pub again: u32,
+    /// Where contexts are armed again: runs up to this one begin by themselves when the one before has ended. 0: none.
+    pub last_run: u32,
     /// Starts no task of another context until satisfied.
     pub blocks: bool,
     /// Has no task: it is only told (the source of a collective of others).
@@ -85,6 +95,12 @@ pub struct Part {
     pub group: bool,
     /// Runs in which its task fails: it says so instead of contributing.
     pub fails: BTreeSet<u32>,
+    /// Devices whose frames about the context it obeys. Empty: the first one that sends any.
+    pub heeds: Vec<u16>,
+    /// A source's frames that set the context up, to be sent again to engines that do not know it.
+    pub set_up: Vec<Packet>,
+    /// Cycles that they take at most: what engines say in the meantime may be about the frames before.
+    pub set_up_cycles: u64,
 }
 
 impl Part {
@@ -92,6 +108,7 @@ impl Part {
     pub fn of(like: Header, words: Vec<u64>, task: TaskTime) -> Part {
         let (cc_id, length) = (like.cc_id, words.len());
         let starts_on = Message::Command;
+        let heeds = if like.device == NO_DEVICE { Vec::new() } else { vec![like.device] };
         Part {
             cc_id,
             like,
@@ -99,13 +116,16 @@ impl Part {
             length,
             task,
             starts_on,
-            again: 0,
+            last_run: 0,
             blocks: true,
             watches: false,
             patience: 0,
             asks: 3,
             group: false,
             fails: BTreeSet::new(),
+            heeds,
+            set_up: Vec::new(),
+            set_up_cycles: 0,
         }
     }
 
@@ -183,6 +203,12 @@ struct Running {
     /// When its patience ends, and how often it has asked.
     alarm: Option<Cycle>,
     asked: u32,
+    /// Runs and cycles in which it made its contributions.
+    made: Vec<(u32, Cycle)>,
+    /// When the context is set up again, when it was last, and how often for this run.
+    set_up_due: Option<Cycle>,
+    set_up_at: Cycle,
+    set_ups: u32,
 }
 
 impl Running {
@@ -197,10 +223,15 @@ impl Running {
         self.asked = 0;
     }
 
+    /// Whether it waits for the answer of this run, its contribution made.
+    fn has_met(&self, run: u32) -> bool {
+        self.state == PartState::Met && self.run == run
+    }
+
     /// A run ends without an answer.
-    fn give_up(&mut self, now: Cycle) {
+    fn give_up(&mut self, status: Status, now: Cycle) {
         let met = self.until.min(now);
-        let (words, flags, error) = (Vec::new(), Flags::NONE, Some(Status::TimedOut));
+        let (words, flags, error) = (Vec::new(), Flags::NONE, Some(status));
         if self.is_news(self.run) {
             self.outcomes.push(Outcome { run: self.run, met, cycle: now, words, flags, error });
         }
@@ -224,6 +255,16 @@ impl Running {
     }
 }
 
+/// A frame on its way out.
+#[derive(Clone, Debug)]
+struct Leaving {
+    packet: Packet,
+    words: Vec<u64>,
+    sent: usize,
+    /// It is a stranger's: it begins nothing here.
+    strange: bool,
+}
+
 /// An end device.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -232,11 +273,15 @@ pub struct Node {
     /// Frames that wait for their condition: those of one lane go one after the other, lanes go beside each other.
     scripts: Vec<VecDeque<(When, Packet)>>,
     outbox: VecDeque<Packet>,
-    leaving: Option<(Header, Vec<u64>, usize)>,
+    /// Frames that are not this node's to send, and when they are sent.
+    strange: VecDeque<(Cycle, Packet)>,
+    leaving: Option<Leaving>,
     collecting: Vec<u64>,
     rng: Option<Rng>,
-    /// Frames it got with EP set.
-    poisoned: u32,
+    /// Frames that changed nothing, by status.
+    refused: [u32; 16],
+    /// The last run of every multicast that came.
+    casts: BTreeMap<u16, u32>,
     /// Frames that concern no task: read replies, errors, multicasts.
     mail: Vec<(Cycle, Packet)>,
     /// What it received and sent.
@@ -251,10 +296,12 @@ impl Node {
             parts: Vec::new(),
             scripts: Vec::new(),
             outbox: VecDeque::new(),
+            strange: VecDeque::new(),
             leaving: None,
             collecting: Vec::new(),
             rng: None,
-            poisoned: 0,
+            refused: [0; 16],
+            casts: BTreeMap::new(),
             mail: Vec::new(),
             log: Log::default(),
         }
@@ -279,7 +326,16 @@ impl Node {
             arrived: None,
             alarm: None,
             asked: 0,
+            made: Vec::new(),
+            set_up_due: None,
+            set_up_at: 0,
+            set_ups: 0,
         });
+    }
+
+    /// Its part in a context.
+    pub fn part_mut(&mut self, cc_id: u16) -> Option<&mut Part> {
+        self.parts.iter_mut().map(|running| &mut running.part).find(|part| part.cc_id == cc_id)
     }
 
     /// Appends to its script.
@@ -295,14 +351,30 @@ impl Node {
         self.scripts[lane].push_back((when, packet));
     }
 
+    /// Sends a frame that is not its to send, in the order of cycles: a stranger's. It goes behind all others.
+    pub fn disturb(&mut self, cycle: Cycle, packet: Packet) {
+        let at = self.strange.partition_point(|&(other, _)| other <= cycle);
+        self.strange.insert(at, (cycle, packet));
+    }
+
     /// Frames that have not been sent because their condition has not come.
     pub fn unsent(&self) -> usize {
-        self.scripts.iter().map(VecDeque::len).sum()
+        self.scripts.iter().map(VecDeque::len).sum::<usize>() + self.strange.len()
     }
 
     /// What its runs of a context came to.
     pub fn outcomes(&self, cc_id: u16) -> &[Outcome] {
         self.parts.iter().find(|running| running.part.cc_id == cc_id).map_or(&[], |running| &running.outcomes)
+    }
+
+    /// Runs of a context in which it made its contribution, or said that it fails, and when.
+    pub fn made(&self, cc_id: u16) -> &[(u32, Cycle)] {
+        self.parts.iter().find(|running| running.part.cc_id == cc_id).map_or(&[], |running| &running.made)
+    }
+
+    /// Frames that changed nothing, by number of the status that says why.
+    pub fn refused(&self) -> &[u32; 16] {
+        &self.refused
     }
 
     /// Whether it still waits for an answer of a context, as a source that takes no part does too.
@@ -407,27 +479,62 @@ impl Node {
 
     // ------------------------------------------------------------------------------------------------------- frames
 
+    fn refuse(&mut self, status: Status) {
+        self.refused[usize::from(status.number())] += 1;
+    }
+
+    /// Whether a frame may change anything here: whether end devices have a use for it, and who sends it.
+    fn admit(&mut self, at: Option<usize>, header: &Header) -> Result<(), Status> {
+        match header.message {
+            _ if header.poisoned => return Err(Status::Poisoned),
+            _ if header.offset != 0 => return Err(Status::BadAddress),
+            Message::Write | Message::Read | Message::Configuration | Message::Contribution | Message::Failure => {
+                return Err(Status::WrongType);
+            }
+            Message::ReadReply => return Ok(()),
+            _ => {}
+        }
+        let Some(at) = at else { return Ok(()) };
+        let part = &mut self.parts[at].part;
+        if part.heeds.is_empty() {
+            part.heeds.push(header.requester);
+        }
+        if part.heeds.contains(&header.requester) { Ok(()) } else { Err(Status::UnknownDevice) }
+    }
+
+    /// Where answers go is learned from whoever asks for them, as is the place in the PBV.
+    fn learn(&mut self, at: usize, header: &Header) {
+        let like = &mut self.parts[at].part.like;
+        (like.device, like.offset) = (header.requester, reply_offset(header));
+        (like.p_id, like.dmu_id) = (header.p_id, header.dmu_id);
+    }
+
+    /// The contribution once more.
+    fn repeat(&mut self, at: usize, now: Cycle) {
+        let packet = self.contribution(at);
+        self.log.step(now, Did::Repeated, &packet.header);
+        self.outbox.push_back(packet);
+    }
+
     fn receive(&mut self, words: &[u64], now: Cycle, io: &mut Io<'_>) {
-        let Ok(packet) = Packet::from_flits(words) else {
-            let device = self.device;
-            io.fail(|| format!("device {device:#06x} got a frame that does not decode"));
-            return;
+        let packet = match Packet::from_flits(words) {
+            Ok(packet) => packet,
+            Err(error) => return self.refuse(error.status()),
         };
         let header = packet.header;
         self.log.note(Event::received(now, self.device, &header));
-        if header.poisoned {
-            // What it says must not be used; whoever misses the answer asks again.
-            self.poisoned += 1;
-            return;
-        }
         let at = self.parts.iter().position(|running| running.part.cc_id == header.cc_id);
+        if let Err(status) = self.admit(at, &header) {
+            return self.refuse(status);
+        }
         match (header.message, at) {
             (Message::Initialisation | Message::Command, Some(at)) => {
-                // Where the answer goes is learned here, as is the place in the PBV.
-                let like = &mut self.parts[at].part.like;
-                (like.device, like.offset) = (header.requester, reply_offset(&header));
-                (like.p_id, like.dmu_id) = (header.p_id, header.dmu_id);
-                if header.message == self.parts[at].part.starts_on {
+                self.learn(at, &header);
+                let starts = header.message == self.parts[at].part.starts_on || header.message == Message::Command;
+                if starts && self.parts[at].has_met(header.run) {
+                    // Whoever asks has not got it.
+                    self.repeat(at, now);
+                } else if starts {
                     self.begin(at, header.run, now);
                 }
             }
@@ -437,9 +544,15 @@ impl Node {
                     // Once more what it knows.
                     return;
                 }
+                running.set_up_due = None;
+                let counted = running.part.watches || running.part.group || running.has_met(header.run);
+                if !header.error && !counted {
+                    // A result in which its contribution cannot be.
+                    return self.refuse(Status::Inactive);
+                }
                 if running.state != PartState::Idle && running.run != header.run {
                     // The answer to the run it waits for was lost, and so was the command of this one.
-                    running.give_up(now);
+                    running.give_up(Status::TimedOut, now);
                 }
                 let words = packet.words().to_vec();
                 let error = header.error.then_some(header.status);
@@ -451,17 +564,21 @@ impl Node {
                 let met = if running.part.watches { now } else { running.until };
                 let (run, flags) = (header.run, header.flags);
                 running.end(Outcome { run, met, cycle: now, words, flags, error });
-                if running.part.again > 0 {
-                    running.part.again -= 1;
-                    let run = header.run.wrapping_add(1);
-                    self.ask(at, run, now);
-                }
+                self.follow(at, run, now);
                 self.start(now);
                 io.complete();
             }
             (Message::Partial, Some(at)) if self.parts[at].part.group => {
                 let running = &mut self.parts[at];
+                if running.arrived.is_some_and(|arrived| header.run.wrapping_sub(arrived) as i32 <= 0) {
+                    // Once more what it knows.
+                    return;
+                }
                 running.arrived = Some(header.run);
+                running.set_up_due = None;
+                if running.command.as_ref().is_some_and(|command| command.header.run != header.run) {
+                    return;
+                }
                 running.command = None;
                 if running.part.watches && running.is_news(header.run) {
                     let (words, flags, error) = (Vec::new(), header.flags, header.error.then_some(header.status));
@@ -474,19 +591,24 @@ impl Node {
             (Message::Retry, Some(at)) => {
                 let running = &self.parts[at];
                 let gone_on = running.part.group && !running.is_news(header.run);
+                let behind = running.part.last_run > 0 && running.has_met(header.run.wrapping_sub(1));
                 if running.run == header.run && (running.state == PartState::Met || gone_on) {
-                    let packet = self.contribution(at);
-                    self.log.step(now, Did::Repeated, &packet.header);
-                    self.outbox.push_back(packet);
-                } else if self.parts[at].part.starts_on == Message::Command {
+                    self.repeat(at, now);
+                } else if behind && running.asked < running.part.asks {
+                    // It was not told of the run before, which its engine keeps.
+                    self.parts[at].asked += 1;
+                    self.ask_for_answer(at, now);
+                } else {
                     // The command itself was lost.
-                    let like = &mut self.parts[at].part.like;
-                    (like.device, like.offset) = (header.requester, reply_offset(&header));
-                    (like.p_id, like.dmu_id) = (header.p_id, header.dmu_id);
+                    self.learn(at, &header);
                     self.begin(at, header.run, now);
                 }
             }
             (Message::Multicast, _) => {
+                let news = self.casts.get(&header.cc_id).is_none_or(|last| header.run.wrapping_sub(*last) as i32 > 0);
+                if !news && header.posted {
+                    return self.refuse(Status::Duplicate);
+                }
                 if !header.posted {
                     let mut answer =
                         Header { message: Message::Contribution, requester: self.device, tag: 0, ..header };
@@ -494,9 +616,17 @@ impl Node {
                     self.log.step(now, Did::Repeated, &answer);
                     self.outbox.push_back(Packet::bare(answer));
                 }
+                if news {
+                    self.casts.insert(header.cc_id, header.run);
+                    self.mail.push((now, packet));
+                }
+            }
+            (Message::Error, Some(at)) => {
                 self.mail.push((now, packet));
+                self.hear_of_set_up(at, &header, now);
             }
             (Message::Initialisation | Message::Control, _) => {}
+            (Message::Command | Message::Retry, None) => self.refuse(Status::UnknownContext),
             _ => self.mail.push((now, packet)),
         }
     }
@@ -505,35 +635,105 @@ impl Node {
     fn begin(&mut self, at: usize, run: u32, now: Cycle) {
         let running = &mut self.parts[at];
         let under_way = running.state != PartState::Idle;
-        if running.part.watches || !running.is_news(run) || under_way && running.run == run {
+        let beyond = running.part.last_run > 0 && run > running.part.last_run;
+        if running.part.watches || beyond || !running.is_news(run) || under_way && running.run == run {
             return;
         }
         if under_way {
-            running.give_up(now);
+            running.give_up(Status::TimedOut, now);
         }
         self.ask(at, run, now);
+    }
+
+    /// A run is over: the next one begins, where contexts are armed again.
+    fn follow(&mut self, at: usize, run: u32, now: Cycle) {
+        let part = &self.parts[at].part;
+        if run < part.last_run && !part.watches {
+            self.ask(at, run + 1, now);
+        }
+    }
+
+    /// Asks its engine for the answer.
+    fn ask_for_answer(&mut self, at: usize, now: Cycle) {
+        let mut header = self.contribution(at).header;
+        (header.message, header.error, header.status) = (Message::Retry, false, Status::Ok);
+        self.log.step(now, Did::Asked, &header);
+        self.outbox.push_back(Packet::bare(header));
+    }
+
+    /// Gives a run up. A source tells the master engine, which ends it for everybody.
+    fn abandon(&mut self, at: usize, status: Status, now: Cycle) {
+        let running = &mut self.parts[at];
+        let run = running.command.as_ref().map_or(running.run, |command| command.header.run);
+        let close = running.command.take().map(|command| Header {
+            message: Message::Control,
+            control: Control::Close,
+            op: crate::arith::Op::Barrier,
+            status,
+            error: true,
+            ..command.header
+        });
+        if close.is_some() {
+            (running.run, running.arrived) = (run, Some(run));
+        }
+        running.give_up(status, now);
+        self.outbox.extend(close.map(Packet::bare));
+        self.follow(at, run, now);
+        self.start(now);
+    }
+
+    /// An engine of the tree could not take part in the set-up, or knows nothing of it.
+    fn hear_of_set_up(&mut self, at: usize, header: &Header, now: Cycle) {
+        let running = &mut self.parts[at];
+        if running.part.set_up.is_empty() || !header.is_about_set_up() {
+            return;
+        }
+        let tried = running.set_ups >= running.part.asks;
+        if header.status == Status::StoreFull || tried {
+            // Sending it again makes no room.
+            if running.command.is_some() {
+                self.abandon(at, header.status, now);
+            }
+            return;
+        }
+        let due = if running.set_ups == 0 { now } else { now.max(running.set_up_at + running.part.set_up_cycles) };
+        running.set_up_due.get_or_insert(due);
+    }
+
+    /// Sets the context up again, and sends the command that was for nothing.
+    fn set_up_again(&mut self, at: usize, now: Cycle) {
+        let running = &mut self.parts[at];
+        (running.set_up_due, running.set_up_at) = (None, now);
+        running.set_ups += 1;
+        for packet in running.part.set_up.iter().chain(&running.command) {
+            self.log.step(now, Did::Asked, &packet.header);
+            self.outbox.push_back(packet.clone());
+        }
+        if running.command.as_ref().is_some_and(|command| running.has_met(command.header.run)) {
+            // It is sent no command of its own.
+            self.repeat(at, now);
+        }
     }
 
     /// Asks again for answers that do not come, and gives up in the end.
     fn watch(&mut self, now: Cycle) {
         for at in 0..self.parts.len() {
+            if self.parts[at].set_up_due.is_some_and(|due| due <= now) {
+                self.set_up_again(at, now);
+            }
             let running = &mut self.parts[at];
             if running.alarm.is_none_or(|alarm| alarm > now) {
                 continue;
             }
             if running.asked >= running.part.asks {
-                running.give_up(now);
-                self.start(now);
+                self.abandon(at, Status::TimedOut, now);
                 continue;
             }
             running.asked += 1;
             running.alarm = Some(now + running.part.patience);
             let command = running.command.clone();
             if self.parts[at].state == PartState::Met {
-                let mut header = self.contribution(at).header;
-                header.message = Message::Retry;
-                self.log.step(now, Did::Asked, &header);
-                self.outbox.push_back(Packet::bare(header));
+                self.ask_for_answer(at, now);
             }
             if let Some(command) = &command {
                 self.log.step(now, Did::Asked, &command.header);
@@ -547,6 +747,7 @@ impl Node {
             if self.parts[at].state == PartState::Working && self.parts[at].until <= now {
                 let running = &mut self.parts[at];
                 running.state = PartState::Met;
+                running.made.push((running.run, now));
                 running.wait(now);
                 if let Some((run, error)) = running.released.take().filter(|&(run, _)| run == running.run) {
                     let (met, words, flags) = (running.until, Vec::new(), Flags::NONE);
@@ -577,23 +778,30 @@ impl Node {
         let now = io.now();
         let vc = io.vcs().set;
         if self.leaving.is_none() {
-            let next = self.outbox.pop_front().or_else(|| {
+            let own = self.outbox.pop_front().or_else(|| {
                 let lane = self.script_ready(now)?;
                 self.scripts[lane].pop_front().map(|(_, packet)| packet)
             });
+            let strange = own.is_none();
+            let due = strange && self.strange.front().is_some_and(|&(cycle, _)| cycle <= now);
+            let next = if due { self.strange.pop_front().map(|(_, packet)| packet) } else { own };
             if let Some(packet) = next {
                 let words = packet.flits().expect("frames of nodes are checked when they are planned");
-                self.leaving = Some((packet.header, words, 0));
+                self.leaving = Some(Leaving { packet, words, sent: 0, strange });
             }
         }
-        let Some((header, words, sent)) = &mut self.leaving else { return };
+        let Some(Leaving { packet, words, sent, strange }) = &mut self.leaving else { return };
+        let strange = *strange;
         let free = if *sent == 0 { io.can_start(0, vc) } else { io.can_send(0, vc) };
         if !free {
             return;
         }
-        let header = *header;
+        let header = packet.header;
         let first = *sent == 0;
-        let own_command = header.message == Message::Command && header.dmu_id == self.device;
+        let own = header.dmu_id == self.device && !strange;
+        // What asks for an answer is kept: a command, a multicast that is to be acknowledged.
+        let asks = own && matches!(header.message, Message::Command | Message::Multicast) && !header.posted;
+        let kept = (first && asks).then(|| packet.clone());
         io.send(0, vc, frame_flit(&header, vc, *sent, words));
         *sent += 1;
         if *sent == words.len() {
@@ -602,21 +810,23 @@ impl Node {
         if first {
             self.log.note(Event::sent(now, &header));
             // The source is not sent its own command; its task starts with it.
-            let own = self.parts.iter().position(|running| {
-                running.part.cc_id == header.cc_id
-                    && header.message == running.part.starts_on
-                    && header.dmu_id == self.device
+            let begins = self.parts.iter().position(|running| {
+                running.part.cc_id == header.cc_id && header.message == running.part.starts_on && own
             });
-            if let Some(at) = own {
+            if let Some(at) = begins {
                 self.begin(at, header.run, now);
             }
-            let commands = self.parts.iter_mut().filter(|running| own_command && running.part.cc_id == header.cc_id);
-            for running in commands.filter(|running| running.part.patience > 0 && running.is_news(header.run)) {
-                if running.command.is_none() {
-                    running.command = Some(Packet::bare(header));
-                    running.run = header.run;
-                    running.wait(now);
-                }
+            let Some(command) = kept else { return };
+            let running = self.parts.iter_mut().find(|running| running.part.cc_id == header.cc_id);
+            let recovers = |running: &&mut Running| {
+                (running.part.patience > 0 || !running.part.set_up.is_empty()) && running.is_news(header.run)
+            };
+            if let Some(running) = running.filter(recovers)
+                && running.command.is_none()
+            {
+                running.command = Some(command);
+                (running.run, running.set_ups) = (header.run, 0);
+                running.wait(now);
             }
         }
     }
@@ -645,14 +855,17 @@ impl Block for Node {
         {
             return Wake::Next;
         }
+        if let Some((cycle, _)) = self.strange.front() {
+            wake = wake.or(Wake::At((*cycle).max(now + 1)));
+        }
         for lane in &self.scripts {
             if let Some((When::At(cycle), _)) = lane.front() {
                 wake = wake.or(Wake::At(*cycle));
             }
         }
         for running in &self.parts {
-            if let Some(alarm) = running.alarm {
-                wake = wake.or(Wake::At(alarm.max(now + 1)));
+            for cycle in [running.alarm, running.set_up_due].into_iter().flatten() {
+                wake = wake.or(Wake::At(cycle.max(now + 1)));
             }
             if running.state == PartState::Working && running.until != Cycle::MAX {
                 wake = wake.or(Wake::At(running.until.max(now + 1)));

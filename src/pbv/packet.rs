@@ -43,10 +43,10 @@
 //! | 4 | 12:7 | R | reserved |
 //! | 4 | 6:0 | P_ID | PBV entry of the sender (up) or of the receiver (down) at the engine |
 //! | 5 | 31:16 | DMU_ID | end point that issued the collective |
-//! | 5 | 15:0 | P_count | participants |
+//! | 5 | 15:0 | P_count | participants; of an error that answers a frame: which message that was |
 //! | 6 | 31:0 | round | number of the collective's run, counted by its source |
 //! | 7 | 31:24 | flags | sticky exception flags of the data |
-//! | 7 | 23:0 | R | reserved |
+//! | 7 | 23:0 | CRC | [`crc24`](mod@crc) of all other bytes of the frame, as if these were zero |
 //!
 //! Payloads:
 //!
@@ -59,10 +59,12 @@
 //! | error, failure | the PBV of who is missing (16 bytes), then their device IDs, two bytes each, 0xffff as padding |
 //! | others | none |
 //!
-//! Reserved bits must be zero, so a frame that decodes encodes to the same bytes.
+//! Reserved bits must be zero, so a frame that decodes encodes to the same bytes. A list of missing devices that does not fit a
+//! frame is split over several, each with the PBV.
 //!
 //! Requirements: B-PKT-1 to B-PKT-6 (`pbv.md`).
 
+pub mod crc;
 mod records;
 
 use bitfield::bitfield;
@@ -144,7 +146,7 @@ bitfield! {
     #[derive(Clone, Copy, Default, PartialEq, Eq)]
     struct Dw7(u32);
     u8, flags, set_flags: 31, 24;
-    u32, reserved, _: 23, 0;
+    u32, crc, set_crc: 23, 0;
 }
 
 /// Declares an enumeration of numbered, named values.
@@ -248,6 +250,8 @@ numbered! {
         Inactivate = 6, "inactivate";
         /// Clear the active bit and give the place in the store back.
         Remove = 7, "remove";
+        /// End the run that the frame names, as a time-out does: what is there is the answer, marked as an error *\[chosen\]*.
+        Close = 8, "close";
     }
 }
 
@@ -282,6 +286,15 @@ numbered! {
         BadAddress = 12, "bad-address";
         /// The participant says that it cannot contribute.
         Failed = 13, "failed";
+        /// The CRC is not the frame's.
+        Damaged = 14, "damaged";
+    }
+}
+
+impl Status {
+    /// Whether an engine that says so may not have been set up.
+    pub fn is_of_set_up(self) -> bool {
+        matches!(self, Status::UnknownContext | Status::UnknownDevice | Status::StoreFull)
     }
 }
 
@@ -330,6 +343,14 @@ pub enum PacketError {
     /// A reserved bit is set.
     #[error("reserved bits of double word {0} are set")]
     Reserved(u8),
+    /// The bytes changed on the way.
+    #[error("CRC {given:#08x}; that of these bytes is {right:#08x}")]
+    Crc {
+        /// In the frame.
+        given: u32,
+        /// Of the bytes.
+        right: u32,
+    },
     /// Exception flags that do not exist.
     #[error("exception flags {0:#04x} are not assigned")]
     Flags(u8),
@@ -341,6 +362,13 @@ pub enum PacketError {
         /// What is wrong.
         what: &'static str,
     },
+}
+
+impl PacketError {
+    /// How a device counts such a frame.
+    pub fn status(&self) -> Status {
+        if matches!(self, PacketError::Crc { .. }) { Status::Damaged } else { Status::BadLength }
+    }
 }
 
 /// The header of a frame, its collective part included.
@@ -425,6 +453,14 @@ impl Header {
             run: 0,
             flags: Flags::NONE,
         }
+    }
+
+    /// Whether it is an error that says that a context is not set up at whoever says it; that goes up to the source.
+    pub fn is_about_set_up(&self) -> bool {
+        let initialisation = self.p_count == u16::from(Message::Initialisation.number());
+        self.message == Message::Error
+            && self.status.is_of_set_up()
+            && (self.status != Status::UnknownDevice || initialisation)
     }
 
     /// Rounding and flushing as a mode.
@@ -579,16 +615,21 @@ impl Packet {
         let words = [dw0.0, dw1.0, header.address(), dw3.0, dw4.0, dw5.0, header.run, dw7.0];
         let mut out: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         out.extend(payload);
+        crc::seal(&mut out);
         Ok(out)
     }
 
     /// Reads a frame.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first thing that is wrong with it; a CRC that is not the frame's goes before everything that is in the frame.
     pub fn decode(bytes: &[u8]) -> Result<Packet, PacketError> {
         if bytes.len() < HEADER_BYTES {
             return Err(PacketError::Short(bytes.len()));
+        }
+        let (given, right) = (u32_at(bytes, 28) & 0xff_ffff, crc::of_frame(bytes));
+        if given != right {
+            return Err(PacketError::Crc { given, right });
         }
         let (dw0, dw1, dw3, dw4) =
             (Dw0(u32_at(bytes, 0)), Dw1(u32_at(bytes, 4)), Dw3(u32_at(bytes, 12)), Dw4(u32_at(bytes, 16)));
@@ -601,8 +642,7 @@ impl Packet {
         if expected != payload.len() {
             return Err(PacketError::Length { expected: expected + HEADER_BYTES, given: bytes.len() });
         }
-        let reserved =
-            [(1, dw1.reserved()), (3, dw3.reserved() != 0), (4, dw4.reserved() != 0), (7, dw7.reserved() != 0)];
+        let reserved = [(1, dw1.reserved()), (3, dw3.reserved() != 0), (4, dw4.reserved() != 0)];
         if let Some((word, _)) = reserved.into_iter().find(|&(_, set)| set) {
             return Err(PacketError::Reserved(word));
         }

@@ -82,7 +82,7 @@ pub struct Collective {
     pub dtype: DType,
     /// Words of data; 0 for a barrier.
     pub words: u16,
-    /// Initial value of the accumulators.
+    /// Initial value of the master's accumulators: it enters once a reduction.
     pub initial: Option<u64>,
     /// Reduction in the order of PBV entries.
     pub pbv_order: bool,
@@ -207,18 +207,36 @@ impl Collective {
         })
     }
 
+    /// The engine above one of its tree, and the one that expects its response.
+    fn superiors(&self, device: u16) -> (u16, u16) {
+        let all = self.tree.preorder();
+        let above = |device: u16| all.iter().find(|branch| branch.engines.iter().any(|below| below.device == device));
+        let Some(parent) = above(device) else { return (NO_DEVICE, NO_DEVICE) };
+        let mut collector = parent;
+        while self.forwards.contains(&collector.device)
+            && let Some(next) = above(collector.device)
+        {
+            collector = next;
+        }
+        (parent.device, collector.device)
+    }
+
     fn record(&self, branch: &Branch, tables: &Tables) -> InitRecord {
+        let master = branch.device == self.tree.device;
+        let (above, collector) = self.superiors(branch.device);
         let told = self.multicast || !self.tree.participants().contains(&self.source);
-        let outside = branch.device == self.tree.device && told;
+        let outside = master && told;
         InitRecord {
             words: self.words,
             below: branch.preorder().len() as u16 - 1,
-            initial: self.initial,
+            initial: self.initial.filter(|_| master),
             pbv_order: self.pbv_order,
             rearm: self.rearm,
             answer_source: outside && self.groups.is_none(),
-            master: branch.device == self.tree.device,
+            master,
             groups: self.groups,
+            above,
+            collector,
             down: self.bits(branch, &branch.below(), tables),
             ..InitRecord::barrier(branch.device, self.mask(branch, tables))
         }

@@ -36,6 +36,9 @@
 //! | 0x300 + 8 q | mean of queue q, 0 to 17 | r | 24 bits and 8 behind the point; queues as numbered in [`metrics`](super::metrics) |
 //! | 0x304 + 8 q | maximum of queue q | r | |
 //!
+//! The table and the settings (below 0x140) belong to the device that wrote the first of them: with validation on, what others
+//! write there is refused with `unknown-device` *\[chosen\]*.
+//!
 //! Storage: the table 128 x 17 bits; the stores are in the [collective engine](super::ce).
 
 use super::ce::{Ce, State};
@@ -51,6 +54,9 @@ pub const ENGINE_SPAN: u16 = 0x0400;
 pub const fn engine_base(k: u8) -> u16 {
     ENGINE_BASE + k as u16 * ENGINE_SPAN
 }
+
+/// Registers from here on belong to nobody.
+const FREE: u16 = 0x140;
 
 /// Offset of the congestion metrics: three registers, then the readings.
 pub const METRICS: u16 = 0x2f4;
@@ -148,6 +154,8 @@ pub struct RegisterBlock {
     pub readings: Readings,
     /// Congestion metrics.
     pub metrics: Metrics,
+    /// The device that writes the table and the settings.
+    pub(super) owner: Option<u16>,
     selected: u16,
 }
 
@@ -163,6 +171,11 @@ impl RegisterBlock {
         if record.window != self.metrics.window() {
             self.metrics.set_window(record.window);
         }
+    }
+
+    /// Whether a device may write a register: the first one that writes the table or a setting keeps them.
+    pub(super) fn may_write(&mut self, offset: u16, device: u16) -> bool {
+        offset >= FREE || !self.table.validate || *self.owner.get_or_insert(device) == device
     }
 
     /// Writes a register.

@@ -8,6 +8,9 @@
 //!
 //! An operation that is offered in cycle t reads the store in t, is changed in t + 1 and written in t + 2, where its verdict
 //! is there too. Storage: 128 + 16 bits a context. Paragraph 143.
+//!
+//! An operation carries the generation of the context it was issued in, and its verdict gives it back: what was under way
+//! when a context began anew says nothing about the run that has begun *\[chosen\]*.
 
 /// How two messages for one context in the pipeline are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -41,6 +44,28 @@ pub enum TrackOp {
     Begin(Track, u8),
 }
 
+/// An operation on an entry of the tracking store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Which entry.
+    pub slot: u16,
+    /// Generation of the context when it was issued.
+    pub generation: u32,
+    /// What is done to the entry.
+    pub op: TrackOp,
+}
+
+/// What came of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// The request.
+    pub request: Request,
+    /// The entry as it was written.
+    pub track: Track,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
 /// What came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -57,9 +82,14 @@ pub enum Verdict {
 /// An operation in the tracking pipeline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InFlight {
-    pub(super) slot: u16,
-    op: TrackOp,
+    pub(super) request: Request,
     value: Track,
+}
+
+impl InFlight {
+    pub(super) fn slot(&self) -> u16 {
+        self.request.slot
+    }
 }
 
 /// The read-modify-write pipeline over the tracking store.
@@ -87,36 +117,40 @@ impl Tracker {
 
     /// Whether an operation on this entry can be taken in this cycle.
     pub fn ready(&self, slot: u16) -> bool {
-        self.hazard != Hazard::Interlock
-            || (self.read_q.is_none_or(|op| op.slot != slot) && self.modify_q.is_none_or(|(op, _)| op.slot != slot))
+        self.hazard != Hazard::Interlock || !self.holds(slot)
+    }
+
+    /// Whether an operation on this entry is in the pipeline.
+    pub fn holds(&self, slot: u16) -> bool {
+        self.read_q.is_some_and(|op| op.slot() == slot) || self.modify_q.is_some_and(|(op, _)| op.slot() == slot)
     }
 
     /// One clock: an operation in, the verdict of the one that was taken two cycles ago out.
-    pub fn tick(&mut self, input: Option<(u16, TrackOp)>) -> Option<(u16, TrackOp, Track, Verdict)> {
+    pub fn tick(&mut self, input: Option<Request>) -> Option<Judged> {
         let forward = self.hazard == Hazard::Forward;
         let written = self.modify_q;
         let modified = self.read_q.map(|op| {
             // What the operation ahead is writing in this cycle is newer than what was read.
-            let ahead = written.filter(|(ahead, _)| forward && ahead.slot == op.slot);
+            let ahead = written.filter(|(ahead, _)| forward && ahead.slot() == op.slot());
             let value = ahead.map_or(op.value, |(ahead, _)| ahead.value);
-            let (value, verdict) = modify(op.op, value);
+            let (value, verdict) = modify(op.request.op, value);
             (InFlight { value, ..op }, verdict)
         });
-        let read = input.map(|(slot, op)| {
-            let through = written.filter(|(ahead, _)| forward && ahead.slot == slot);
-            let value = through.map_or(self.ram[usize::from(slot)], |(ahead, _)| ahead.value);
-            InFlight { slot, op, value }
+        let read = input.map(|request| {
+            let through = written.filter(|(ahead, _)| forward && ahead.slot() == request.slot);
+            let value = through.map_or(self.ram[usize::from(request.slot)], |(ahead, _)| ahead.value);
+            InFlight { request, value }
         });
         if let Some((op, _)) = written {
-            self.ram[usize::from(op.slot)] = op.value;
+            self.ram[usize::from(op.slot())] = op.value;
             // An entry changes in no other place: this looks at all of them in every cycle.
             if op.value.pbv.count_ones() != u32::from(op.value.p_count) && self.broken.is_none() {
-                self.broken = Some(op.slot);
+                self.broken = Some(op.slot());
             }
         }
         self.modify_q = modified;
         self.read_q = read;
-        written.map(|(op, verdict)| (op.slot, op.op, op.value, verdict))
+        written.map(|(op, verdict)| Judged { request: op.request, track: op.value, verdict })
     }
 
     /// An entry as it is stored.

@@ -70,16 +70,23 @@ fn defaults_and_words_are_in_the_schema() {
 fn a_value_at_each_bound_is_read_and_one_beyond_is_not() {
     let base = "family = \"piuma\"\n[topology]\nkind = \"die\"\n[[collective]]\nkind = \"allreduce\"\n[[armed.reduction]]\n\
                 [[armed.fault]]\neffect = \"drop\"\nat = \"all\"\n[[armed.stranger]]\nend_point = 0\nreduction = \"r0\"\n\
-                wrong = \"vni\"\n[[pbv.collective]]\n[[pbv.fault]]\neffect = \"drop\"\nat = \"all\"\n";
+                wrong = \"vni\"\n[[pbv.collective]]\n[[pbv.fault]]\neffect = \"drop\"\nat = \"all\"\n[[pbv.stranger]]\n\
+                end_point = 0\ncollective = \"c0\"\nwrong = \"sender\"\nuntil_cycle = 9\n";
     let mut keys = Vec::new();
     walk(&schema(), "", &mut |path, schema| {
         if schema["type"] == "integer"
             && let (Some(low), Some(high)) = (schema["minimum"].as_i64(), schema["maximum"].as_i64())
         {
             let mut key = path.trim_start_matches('.').to_owned();
-            for array in
-                ["collective.", "armed.reduction.", "armed.fault.", "armed.stranger.", "pbv.collective.", "pbv.fault."]
-            {
+            for array in [
+                "collective.",
+                "armed.reduction.",
+                "armed.fault.",
+                "armed.stranger.",
+                "pbv.collective.",
+                "pbv.fault.",
+                "pbv.stranger.",
+            ] {
                 if let Some(rest) = key.strip_prefix(array) {
                     key = format!("{array}0.{rest}");
                 }

@@ -68,7 +68,7 @@ fn a_thousand_rounds_give_a_thousand_barriers_and_three_frames_an_edge() {
         let like = collective.like(device, &lab.tables);
         let task = TaskTime::Uniform { from: 0, to: 30, seed: 11 };
         let mut part = Part::of(like, Vec::new(), task);
-        part.again = 999;
+        part.last_run = 999;
         lab.node(device).join(part);
     }
     lab.send(1, When::At(SET_UP), [collective.command(0)]);

@@ -281,7 +281,7 @@ fn example_5_two_contexts_of_figure_3_with_masters_on_both_boards() {
         lab.send(collective.source, When::At(SET_UP), [collective.command(1)]);
     }
     let mut watcher = Part::of(m.like(0x0002, &lab.tables), Vec::new(), TaskTime::Never);
-    watcher.starts_on = Message::Multicast;
+    watcher.watches = true;
     lab.node(0x0002).join(watcher);
     let system = lab.run();
     for collective in &both {

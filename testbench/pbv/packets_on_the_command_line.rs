@@ -69,7 +69,7 @@ fn what_is_wrong_is_named() {
         (&["decode", "00"][..], "a frame has at least 32 bytes, not 1"),
         (&["decode", "0g"], "'g' at digit 1 is not hexadecimal"),
         (&["decode", "123"], "3 digits: a byte has two"),
-        (&["decode", &"00".repeat(32)], "encapsulated type 0 is not assigned"),
+        (&["decode", &"00".repeat(32)], "CRC 0x000000; that of these bytes is 0x77b850"),
         (&["encode", "comand"], "comand"),
         (&["encode", "command", "--cc-id", "4096"], "CC_ID 0x1000 does not fit 12 bits"),
         (&["encode", "command", "--to", "0x100000000"], "does not fit 32 bits"),

@@ -50,7 +50,9 @@ fn expected(
     } else {
         answers.sort_by_key(|&(device, _)| arrival(device));
     }
-    let mut result: Option<Vec<u64>> = collective.initial.map(|word| vec![word; usize::from(collective.words)]);
+    // The initial value enters once: at the top.
+    let initial = collective.initial.filter(|_| branch.device == collective.tree.device);
+    let mut result: Option<Vec<u64>> = initial.map(|word| vec![word; usize::from(collective.words)]);
     for (_, words) in answers {
         result = Some(match result {
             None => words,

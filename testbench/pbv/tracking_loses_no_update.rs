@@ -2,10 +2,18 @@
 //! in any order, lose no update; PBV and p_count agree in every cycle (B-CE-3).
 
 use watershed::kernel::Rng;
-use watershed::pbv::ce::{Hazard, Track, TrackOp, Tracker, Verdict};
+use watershed::pbv::ce::{Hazard, Judged, Request, Track, TrackOp, Tracker, Verdict};
 
 /// What the pipeline said, in order.
 type Said = Vec<(u16, TrackOp, Track, Verdict)>;
+
+/// One clock of the pipeline; a verdict gives the generation of its operation back, which is the cycle here.
+fn tick(tracker: &mut Tracker, op: Option<(u16, TrackOp)>) -> Option<(u16, TrackOp, Track, Verdict)> {
+    let judged = tracker.tick(op.map(|(slot, op)| Request { slot, generation: u32::from(slot) ^ 0x5a, op }))?;
+    let Judged { request: Request { slot, generation, op }, track, verdict } = judged;
+    assert_eq!(generation, u32::from(slot) ^ 0x5a);
+    Some((slot, op, track, verdict))
+}
 
 /// Offers operations one a cycle, those that are not ready again, and checks every entry in every cycle.
 fn drive(tracker: &mut Tracker, ops: &[(u16, TrackOp)]) -> (Said, u64) {
@@ -13,7 +21,7 @@ fn drive(tracker: &mut Tracker, ops: &[(u16, TrackOp)]) -> (Said, u64) {
     while next < ops.len() || !tracker.is_idle() {
         let op = ops.get(next).copied().filter(|op| tracker.ready(op.0));
         next += usize::from(op.is_some());
-        said.extend(tracker.tick(op));
+        said.extend(tick(tracker, op));
         assert_eq!(tracker.disagreement(), None, "cycle {cycles}");
         cycles += 1;
     }
@@ -45,7 +53,7 @@ fn all_128_participants_in_consecutive_cycles() {
 fn without_hazard_handling_updates_are_lost() {
     let mut tracker = Tracker::new(1, Hazard::Ignore);
     for op in [Some((0, load(7))), None, None, Some((0, TrackOp::Clear(0))), Some((0, TrackOp::Clear(1))), None, None] {
-        tracker.tick(op);
+        tick(&mut tracker, op);
     }
     assert_eq!(tracker.entry(0).pbv, 0b101, "the second message wrote over the first");
 }
@@ -84,13 +92,13 @@ fn a_count_that_is_zero_with_a_bit_set_is_an_error() {
     let verdicts: Vec<Verdict> =
         [Some((0, wrong)), Some((0, TrackOp::Clear(0))), Some((0, TrackOp::Clear(1))), None, None]
             .into_iter()
-            .filter_map(|op| tracker.tick(op).map(|step| step.3))
+            .filter_map(|op| tick(&mut tracker, op).map(|step| step.3))
             .collect();
     assert_eq!(verdicts, [Verdict::Accepted, Verdict::Accepted, Verdict::CountZero]);
     assert_eq!(tracker.disagreement(), Some(0), "PBV and p_count did not agree: it is seen");
     // It stays seen when they agree again.
     for op in [Some((0, load(3))), None, None] {
-        tracker.tick(op);
+        tick(&mut tracker, op);
     }
     assert_eq!((tracker.entry(0).p_count, tracker.disagreement()), (2, Some(0)));
 }

@@ -7,11 +7,10 @@
 //!
 //! Paragraph 98.
 
-use super::{Awaited, Ce, CeCx, Feed, Outgoing, Target, reply_offset};
+use super::{Ce, CeCx, Outgoing, Target, Tracked, reply_offset};
 use crate::kernel::Cycle;
 use crate::pbv::context::State;
 use crate::pbv::packet::{Body, Header, Message, NO_DEVICE, Packet, Status};
-use crate::pbv::tracking::TrackOp;
 
 /// An engine that waits for the final result waits for everybody's tasks: so many time-outs *\[chosen\]*.
 const WAITING_TIMES: u64 = 32;
@@ -30,26 +29,18 @@ impl Ce {
 
     /// Somebody asks again. Upstream: the response is sent again if there is one, and a command that was lost is made up for.
     /// Below: the answer is sent again if there is one.
-    pub(super) fn repeat(
-        &mut self,
-        slot: u16,
-        header: &Header,
-        cx: &mut CeCx<'_>,
-    ) -> Option<(u16, TrackOp, Option<Awaited>)> {
+    pub(super) fn repeat(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) -> Tracked {
         let me = self.me;
         let context = self.at(slot);
-        let below = cx.table.device(header.p_id) == Some(header.requester)
-            && (context.stored.pbv | context.stored.down) >> header.p_id & 1 != 0;
-        if below && context.requester != header.requester {
+        // The source is above the master, and has no answer like everybody else.
+        let above = header.requester == context.above || header.requester == context.collector;
+        if context.is_master() || !above {
             self.answer_again(slot, header, cx);
             return None;
         }
-        // An engine further up asks for a response that the ones between hand on: it is an engine.
-        if context.requester != header.requester && reply_offset(header) == 0 {
-            return None;
-        }
         let ahead = header.run.wrapping_sub(context.like.run) as i32;
-        let sent = context.state == State::Waiting || context.state == State::Done && context.stored.groups.is_some();
+        let over = context.stored.groups.is_some() || context.is_multicast();
+        let sent = context.state == State::Waiting || context.state == State::Done && over;
         if ahead == 0 && sent {
             let packet = context.response(Message::Partial, me);
             cx.out.push(Outgoing { packet, target: Target::Header });
@@ -64,7 +55,30 @@ impl Ce {
     pub(super) fn answer_again(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) {
         let me = self.me;
         let context = self.at(slot);
+        let entry = cx.table.entries().find(|&(entry, device)| {
+            device == header.requester && (context.stored.pbv | context.stored.down) >> entry & 1 != 0
+        });
+        let addressed = |mut packet: Packet| {
+            let target = if let Some((entry, _)) = entry {
+                Target::Entries { pbv: 1 << entry, skip: NO_DEVICE }
+            } else {
+                (packet.header.device, packet.header.offset) = (header.requester, reply_offset(header));
+                Target::Header
+            };
+            Outgoing { packet, target }
+        };
+        if let Some(last) = context.last.as_ref().filter(|last| last.header.run == header.run) {
+            return cx.out.push(addressed(last.clone()));
+        }
         if context.like.run != header.run {
+            return;
+        }
+        if context.is_multicast() && !context.is_master() {
+            // Whoever sends the data again has no acknowledgement.
+            if context.state == State::Done {
+                let packet = context.response(Message::Partial, me);
+                cx.out.push(Outgoing { packet, target: Target::Header });
+            }
             return;
         }
         if header.message == Message::Command && context.arrived == Some(header.run) {
@@ -81,16 +95,37 @@ impl Ce {
         if let Some(result) = &context.result {
             packet.body = Body::Words(result.clone());
         }
-        let entry = cx.table.entries().find(|&(entry, device)| {
-            device == header.requester && (context.stored.pbv | context.stored.down) >> entry & 1 != 0
-        });
-        let target = if let Some((entry, _)) = entry {
-            Target::Entries { pbv: 1 << entry, skip: NO_DEVICE }
-        } else {
-            (packet.header.device, packet.header.offset) = (header.requester, reply_offset(header));
-            Target::Header
-        };
-        cx.out.push(Outgoing { packet, target });
+        cx.out.push(addressed(packet));
+    }
+
+    /// The source gives a run up: it ends as if its time were over.
+    pub(super) fn close(&mut self, slot: u16, header: &Header, cx: &mut CeCx<'_>) {
+        let context = self.at(slot);
+        let tracked = matches!(context.state, State::Active | State::Paused);
+        if header.run != context.like.run || !tracked || context.satisfied {
+            return self.refuse(header, Status::Duplicate, cx);
+        }
+        context.state = State::Active;
+        self.expire(slot, header.status, cx);
+    }
+
+    /// A run ends with what is there; who is missing is reported.
+    fn expire(&mut self, slot: u16, status: Status, cx: &mut CeCx<'_>) {
+        let record = self.record.is_some();
+        let Some(context) = self.contexts[usize::from(slot)].as_mut() else { return };
+        context.deadline = None;
+        context.error = if status == Status::Ok { Status::TimedOut } else { status };
+        let pbv = context.track.pbv;
+        for (_, device) in cx.table.entries().filter(|&(entry, _)| pbv >> entry & 1 != 0) {
+            context.missing.insert(device);
+            (cx.missing)(context.cc_id, device, context.error);
+            if record {
+                self.reported.push((context.cc_id, context.like.run, device));
+            }
+        }
+        context.satisfied = true;
+        self.feed_kept(slot);
+        self.finish(slot, cx);
     }
 
     /// Watchdogs (B-ERR-1, B-ERR-2): first those that are missing are asked again, then they are reported.
@@ -120,9 +155,14 @@ impl Ce {
                 }
                 context.deadline = Some(cx.now + u64::from(cx.table.timeout));
                 let mut header = context.like;
-                (header.message, header.requester, header.tag) = (Message::Retry, me, tag);
-                header.status = Status::TimedOut;
-                let packet = Packet::bare(header);
+                (header.requester, header.tag) = (me, tag);
+                // Who has not acknowledged a multicast may not have it: its data goes out again.
+                let packet = if context.is_multicast() {
+                    Packet::of(header, context.cast.clone())
+                } else {
+                    (header.message, header.status) = (Message::Retry, Status::TimedOut);
+                    Packet::bare(header)
+                };
                 let target = Target::Entries { pbv, skip: NO_DEVICE };
                 cx.out.push(Outgoing { packet, target: target.clone() });
                 if context.release.is_some() {
@@ -131,25 +171,7 @@ impl Ce {
                 }
                 continue;
             }
-            context.deadline = None;
-            context.error = Status::TimedOut;
-            for (entry, device) in cx.table.entries() {
-                if pbv >> entry & 1 != 0 {
-                    context.missing.push(device);
-                    (cx.missing)(context.cc_id, device, Status::TimedOut);
-                    if self.record.is_some() {
-                        self.reported.push((context.cc_id, context.like.run, device));
-                    }
-                }
-            }
-            context.satisfied = true;
-            if context.stored.pbv_order {
-                let kept: Vec<Vec<u64>> = context.kept.iter_mut().filter_map(Option::take).collect();
-                context.under_way += kept.iter().map(|words| words.len() as u32).sum::<u32>();
-                let slot = slot as u16;
-                self.feeds.extend(kept.into_iter().map(|words| Feed { slot, words, next: 0 }));
-            }
-            self.finish(slot as u16, cx);
+            self.expire(slot as u16, Status::TimedOut, cx);
         }
         self.alarm = self.contexts().filter_map(|context| context.deadline).min().unwrap_or(Cycle::MAX);
     }

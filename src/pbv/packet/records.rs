@@ -1,6 +1,6 @@
 //! Records in payloads: the configuration and the initialisation of one engine.
 
-use super::{FLIT_BYTES, PBV_ENTRIES, PacketError, pbv_at, pbv_bytes, u16_at, u32_at, u64_at};
+use super::{FLIT_BYTES, NO_DEVICE, PBV_ENTRIES, PacketError, pbv_at, pbv_bytes, u16_at, u32_at, u64_at};
 
 /// Configuration of one engine (FIG. 4, B-PKT-2).
 ///
@@ -46,11 +46,12 @@ pub struct ConfigRecord {
 /// | 2 | P_count: participants in the PBV, 2 bytes |
 /// | 4 | words of data, 2 bytes; 0 for a barrier |
 /// | 6 | records that follow and belong to engines below this one, 2 bytes |
-/// | 8 | initial value of the accumulator, 8 bytes |
+/// | 8 | initial value of the accumulator, 8 bytes; only the master's enters |
 /// | 16 | bit 0: the accumulator starts with the initial value; bit 1: PBV order; bit 2: armed again when satisfied; bit 3: the master also answers DMU_ID; bit 4: a second bit vector follows; bit 5: this engine is the master |
 /// | 17 | groups of an inter-group barrier, 0: it is none |
 /// | 18 | CC_ID of its first group, 2 bytes |
-/// | 20 | reserved, 4 bytes |
+/// | 20 | device ID of the engine above, 2 bytes; 0xffff at the master: whoever sends the initialisation |
+/// | 22 | device ID of the engine that expects its response, 2 bytes: the one above, or one further up where responses are forwarded |
 /// | 24 | the PBV: four fields of four bytes, entries 0 to 31 first, entry k of a field in bit k |
 /// | 40 | only with bit 4: the entries that messages go down to, if they are others than those whose answers are expected, 16 bytes |
 ///
@@ -78,6 +79,10 @@ pub struct InitRecord {
     pub master: bool,
     /// The context is a group of an inter-group barrier.
     pub groups: Option<Groups>,
+    /// The engine above, whose commands and results count; [`NO_DEVICE`] at the master: whoever initialises it.
+    pub above: u16,
+    /// The engine that expects its response and asks for it.
+    pub collector: u16,
     /// Participants: whose answers are expected.
     pub pbv: u128,
     /// Entries that messages go down to.
@@ -196,6 +201,8 @@ impl InitRecord {
             answer_source: false,
             master: false,
             groups: None,
+            above: NO_DEVICE,
+            collector: NO_DEVICE,
             pbv,
             down: pbv,
         }
@@ -218,7 +225,8 @@ impl InitRecord {
         let Groups { first, count } = self.groups.unwrap_or(Groups { first: 0, count: 0 });
         out.push(count);
         out.extend(first.to_be_bytes());
-        out.extend([0; 4]);
+        out.extend(self.above.to_be_bytes());
+        out.extend(self.collector.to_be_bytes());
         out.extend(pbv_bytes(self.pbv));
         if self.down != self.pbv {
             out.extend(pbv_bytes(self.down));
@@ -232,7 +240,7 @@ impl InitRecord {
             return Err(bad("fewer bytes than an initialisation record has"));
         }
         let initial = u64_at(bytes, 8);
-        if bytes[16] > 63 || bytes[20..24].iter().any(|&byte| byte != 0) || bytes[16] & 1 == 0 && initial != 0 {
+        if bytes[16] > 63 || bytes[16] & 1 == 0 && initial != 0 {
             return Err(bad("reserved bits are set"));
         }
         let (count, first) = (bytes[17], u16_at(bytes, 18));
@@ -255,6 +263,8 @@ impl InitRecord {
             answer_source: bytes[16] & 8 != 0,
             master: bytes[16] & 32 != 0,
             groups: (count > 0).then_some(Groups { first, count }),
+            above: u16_at(bytes, 20),
+            collector: u16_at(bytes, 22),
             pbv,
             down: if second { pbv_at(bytes, INIT_RECORD_BYTES) } else { pbv },
         };

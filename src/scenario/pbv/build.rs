@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::config::{Collective, Pbv};
 use super::file::{
     AttachFile, ConfigurationFile, HazardFile, InitialisationFile, KindFile, OrderFile, StartFile, TreeFile, WayFile,
+    WrongFile,
 };
+use super::strange;
 use crate::arith::{Mode, pack_lanes};
 use crate::fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
 use crate::fabric::topology::{Common, EndPlace, Layout, LinkParams};
@@ -147,6 +149,7 @@ impl<'a> Builder<'a> {
         }
 
         self.congestion(collectives.len(), &mut ends);
+        self.strangers(&collectives, &tables, lay, &mut ends);
         let mut plan = lay.plan.clone();
         if self.pbv.engine.attach == AttachFile::Own {
             for node in &mut plan.nodes[..lay.switches()] {
@@ -436,6 +439,54 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Frames that are not their senders' to send.
+    fn strangers(&mut self, collectives: &[plan::Collective], tables: &Tables, lay: &Layout, ends: &mut [Node]) {
+        let first = lay.plan.nodes.len() - lay.ends.len();
+        for (index, stranger) in self.pbv.strangers.iter().enumerate() {
+            let of = &collectives[stranger.collective];
+            let rounds = self.pbv.collectives[stranger.collective].rounds;
+            let to = stranger.file.to.as_deref();
+            let end = to.and_then(|to| lay.plan.nodes[first..].iter().position(|node| node.name == to));
+            let switch = to.and_then(|to| lay.switch(to));
+            let target = match (end, switch) {
+                (Some(end), _) => self.devices[end],
+                (_, Some(switch)) => self.switch_device(switch),
+                (None, None) if to.is_some() => {
+                    let to = to.unwrap_or_default();
+                    let known = lay.plan.nodes.iter().map(|node| node.name.as_str());
+                    self.problems.push(
+                        Problem::at(format!("pbv.stranger[{index}].to"), format!("there is no \"{to}\""))
+                            .expected("the name of a switch or an end point")
+                            .nearest(to, known),
+                    );
+                    continue;
+                }
+                _ => of.tree.device,
+            };
+            let from = self.devices[stranger.file.end_point as usize];
+            let cycles =
+                (stranger.file.from_cycle..stranger.file.until_cycle).step_by(stranger.file.every_cycles as usize);
+            for (number, cycle) in cycles.enumerate() {
+                let kind = stranger.messages[number % stranger.messages.len()];
+                let turn = (number / stranger.messages.len()) as u32;
+                let mut packet = strange::frame(of, tables, kind, turn, (from, target));
+                let header = &mut packet.header;
+                header.run = match stranger.file.wrong {
+                    WrongFile::Run => 0u32.wrapping_sub(stranger.file.behind),
+                    _ => 1 + turn % rounds,
+                };
+                if end.is_some() {
+                    header.offset = 0;
+                }
+                if stranger.file.wrong == WrongFile::Channel {
+                    // The space of an engine that no switch has.
+                    header.offset = engine_base(self.pbv.engine.per_switch as u8);
+                }
+                ends[stranger.file.end_point as usize].disturb(cycle, packet);
+            }
+        }
+    }
+
     /// Parts of the nodes in a collective, and the script of its source.
     fn nodes(
         &self,
@@ -449,6 +500,12 @@ impl<'a> Builder<'a> {
         let of = &self.pbv.collectives[index];
         let words = of.words() as usize;
         let multicast = of.kind == KindFile::Multicast;
+        for &end in of.participants.iter().filter(|&&end| multicast && end != of.source) {
+            let device = self.devices[end as usize];
+            let mut part = Part::of(collective.like(device, tables), Vec::new(), TaskTime::Never);
+            part.watches = true;
+            ends[end as usize].join(part);
+        }
         for (rank, &end) in of.participants.iter().enumerate().filter(|_| !multicast) {
             let device = self.devices[end as usize];
             let mut part = Part::of(
@@ -466,7 +523,7 @@ impl<'a> Builder<'a> {
             if of.starts_on == StartFile::Initialisation {
                 part.starts_on = Message::Initialisation;
             }
-            part.again = if of.rearm { of.rounds - 1 } else { 0 };
+            part.last_run = if of.rearm { of.rounds } else { 0 };
             ends[end as usize].join(part);
         }
         let source = &mut ends[of.source as usize];
@@ -476,14 +533,23 @@ impl<'a> Builder<'a> {
             (part.patience, part.asks) = (self.patience(index, collective), of.max_asks);
             source.join(part);
         }
+        let configures = self.pbv.setup.configured_by == of.source;
         let lane = index + 1;
         let frames = match self.pbv.setup.file.initialisation {
             InitialisationFile::ThroughMaster => vec![collective.initialise(tables)],
             InitialisationFile::Each => collective.initialise_each(tables),
         };
+        let part = source.part_mut(of.cc_id).expect("it takes part or is told");
+        part.heeds.extend(collective.tree.preorder().iter().map(|branch| branch.device));
+        let whole = self.pbv.setup.file.configuration == ConfigurationFile::OneFrame;
+        let concerns = |frame: &Packet| configures && (whole || part.heeds.contains(&frame.header.device));
+        let tables_again: Vec<Packet> = self.configuration(tables).into_iter().filter(concerns).collect();
+        part.set_up.extend(tables_again);
+        part.set_up_cycles = start;
         for (k, mut frame) in frames.into_iter().enumerate() {
             // A context that is started by its initialisation is in its first run.
             frame.header.run = u32::from(of.starts_on == StartFile::Initialisation);
+            source.part_mut(of.cc_id).expect("looked at").set_up.push(frame.clone());
             source.then_in(lane, if k == 0 { When::At(initialise) } else { When::Next }, frame);
         }
         if of.starts_on == StartFile::Initialisation {

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::file::{
     CollectiveFile, CongestionFile, EngineFile, FailsFile, FaultFile, InitialisationFile, KindFile, OrderFile, PbvFile,
-    SetupFile, StartFile, TreeFile,
+    SetupFile, StartFile, StrangerFile, TreeFile, WrongFile,
 };
 use crate::arith::{DType, Op, Round};
-use crate::pbv::packet::MAX_PAYLOAD_BYTES;
+use crate::pbv::packet::{MAX_PAYLOAD_BYTES, Message};
 use crate::scenario::armed::file::{ComputeFile, EffectFile, LateFile, LinkLayerFile};
 use crate::scenario::config::{Data, Participants, Topology};
 use crate::scenario::file::{AutoOr, Distribution, Number, ParticipantsFile};
@@ -31,10 +31,27 @@ pub struct Pbv {
     /// Requests for congestion metrics.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub congestion: Vec<Congestion>,
+    /// Who sends frames that are not his to send.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub strangers: Vec<Stranger>,
     /// Link layer of links with faults.
     pub link_layer: LinkLayerFile,
     /// Faults.
     pub faults: Vec<FaultFile>,
+}
+
+/// Somebody who sends frames that are not his to send.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Stranger {
+    /// As it is written.
+    #[serde(flatten)]
+    pub file: StrangerFile,
+    /// Number of the collective it disturbs.
+    #[serde(skip)]
+    pub collective: usize,
+    /// Messages, one after the other.
+    #[serde(skip)]
+    pub messages: Vec<Message>,
 }
 
 /// Requests for congestion metrics of engines.
@@ -226,8 +243,12 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, problems: &mut Vec<Pr
     for (index, request) in file.congestion.iter().enumerate() {
         asked.extend(congestion(request, index, file, setup.configured_by, topology, problems));
     }
+    let strangers = file.stranger.iter().enumerate();
+    let strangers =
+        strangers.filter_map(|(index, file)| stranger(file, index, &collectives, topology, problems)).collect();
     Pbv {
         engine: file.engine.clone(),
+        strangers,
         congestion: asked,
         setup,
         device_stride,
@@ -261,6 +282,93 @@ fn congestion(
         return None;
     }
     known.then_some(Congestion { switches, cycle: file.cycle, by, plane: file.plane as u8 })
+}
+
+/// Frames that a stranger sends at most.
+const MOST_STRANGE: u64 = 1 << 16;
+
+/// What may be wrong with a message from an end point, for the messages that a stranger sends if it does not choose.
+fn can_be(wrong: WrongFile, message: Message) -> bool {
+    match wrong {
+        WrongFile::Sender | WrongFile::Channel => true,
+        WrongFile::Run => matches!(message, Message::Contribution | Message::Failure),
+        WrongFile::Kind => !matches!(
+            message,
+            Message::Contribution | Message::Failure | Message::Retry | Message::Read | Message::ReadReply
+        ),
+    }
+}
+
+fn stranger(
+    file: &StrangerFile,
+    index: usize,
+    collectives: &[Collective],
+    topology: &Topology,
+    problems: &mut Vec<Problem>,
+) -> Option<Stranger> {
+    let path = format!("pbv.stranger[{index}]");
+    let before = problems.len();
+    end_point(file.end_point, topology, &format!("{path}.end_point"), problems);
+    let number = collectives.iter().position(|of| of.name == file.collective);
+    let Some(number) = number else {
+        problems.push(
+            Problem::at(format!("{path}.collective"), format!("there is no collective \"{}\"", file.collective))
+                .nearest(&file.collective, collectives.iter().map(|of| of.name.as_str())),
+        );
+        return None;
+    };
+    let of = &collectives[number];
+    let takes_part = of.participants.contains(&file.end_point);
+    let here = format!("{path}.end_point");
+    let who = format!("end point {}", file.end_point);
+    match file.wrong {
+        WrongFile::Sender if takes_part || of.source == file.end_point => problems.push(
+            Problem::at(here, format!("{who} has to do with \"{}\": it is no stranger", of.name))
+                .expected("an end point that neither takes part nor is the source"),
+        ),
+        WrongFile::Run | WrongFile::Kind if !takes_part => problems
+            .push(Problem::at(here, format!("{who} takes no part in \"{}\"", of.name)).expected("a participant")),
+        WrongFile::Kind if of.source == file.end_point => problems.push(
+            Problem::at(here, format!("{who} is the source of \"{}\": it may send these messages", of.name))
+                .expected("another participant"),
+        ),
+        _ => {}
+    }
+    let mut messages = Vec::new();
+    for (at, name) in file.messages.iter().enumerate() {
+        let here = format!("{path}.messages[{at}]");
+        match Message::ALL.iter().find(|message| message.name() == name) {
+            Some(&message) if can_be(file.wrong, message) => messages.push(message),
+            Some(_) => {
+                let legal: Vec<&str> =
+                    Message::ALL.iter().filter(|&&m| can_be(file.wrong, m)).map(|m| m.name()).collect();
+                problems.push(
+                    Problem::at(here, format!("a {name} message cannot have this wrong")).expected(legal.join(", ")),
+                );
+            }
+            None => problems.push(
+                Problem::at(here, format!("there is no message \"{name}\""))
+                    .nearest(name, Message::ALL.iter().map(|message| message.name())),
+            ),
+        }
+    }
+    if file.messages.is_empty() {
+        messages.extend(Message::ALL.iter().copied().filter(|&message| can_be(file.wrong, message)));
+    }
+    if file.until_cycle <= file.from_cycle
+        || (file.until_cycle - file.from_cycle) / file.every_cycles.max(1) > MOST_STRANGE
+    {
+        problems.push(
+            Problem::at(format!("{path}.until_cycle"), "a stranger has to stop, after it has started").expected(
+                format!(
+                    "a cycle after {} and up to {}",
+                    file.from_cycle,
+                    file.from_cycle.saturating_add(file.every_cycles.saturating_mul(MOST_STRANGE))
+                ),
+            ),
+        );
+    }
+    (problems.len() == before).then(|| Stranger { file: file.clone(), collective: number, messages })
 }
 
 /// Device IDs have 16 bits, and 0xffff is nobody's.

@@ -32,6 +32,10 @@ pub struct PbvFile {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 4096))]
     pub congestion: Vec<CongestionFile>,
+    /// Who sends frames that are not his to send.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 4096))]
+    pub stranger: Vec<StrangerFile>,
     /// The link layer of links on which faults happen.
     pub link_layer: LinkLayerFile,
     /// What fails: links that lose, damage, repeat or delay frames, and what is dead from some cycle on.
@@ -133,6 +137,71 @@ pub struct CongestionFile {
     #[serde(default)]
     #[schemars(range(min = 0, max = 3))]
     pub plane: u32,
+}
+
+/// Somebody who sends frames that are right but for one thing, so that nobody may obey them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct StrangerFile {
+    /// Where it runs: an end point.
+    #[schemars(range(min = 0, max = 4_194_303))]
+    pub end_point: u32,
+    /// Name of the collective it disturbs; of an inter-group barrier "NAME.0", "NAME.1", …
+    #[schemars(length(min = 1))]
+    pub collective: String,
+    /// What is wrong with its frames.
+    pub wrong: WrongFile,
+    /// The switch to whose engine, or the end point to which it sends. Default: the switch of the master engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub to: Option<String>,
+    /// Messages it sends, one after the other. Default: all that can have this wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), schema_with = "message_names")]
+    pub messages: Vec<String>,
+    /// run: how far behind its run numbers are.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub behind: u32,
+    /// Cycles from one frame to the next.
+    #[serde(default = "every")]
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub every_cycles: u64,
+    /// First cycle.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
+    pub from_cycle: u64,
+    /// First cycle without; up to 65,536 frames.
+    #[schemars(range(min = 1, max = 9_007_199_254_740_992_i64))]
+    pub until_cycle: u64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn every() -> u64 {
+    16
+}
+
+fn message_names(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let names: Vec<&str> = crate::pbv::packet::Message::ALL.iter().map(|message| message.name()).collect();
+    schemars::json_schema!({ "type": "array", "items": { "type": "string", "enum": names } })
+}
+
+/// What is wrong with a stranger's frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WrongFile {
+    /// Who sends them: an end point that has nothing to do with the collective. All messages.
+    Sender,
+    /// The run: a participant's contribution or failure of a run that is long over.
+    Run,
+    /// The kind: a participant sends what only engines and the source may.
+    Kind,
+    /// The address: the register space of an engine that the switch does not have, or of any at an end point. All messages.
+    Channel,
 }
 
 /// Where packet engines join.

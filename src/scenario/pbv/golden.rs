@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::arith::{Flags, Op};
+use crate::kernel::Cycle;
 use crate::oracle;
 use crate::pbv::ce::Entered;
 use crate::pbv::plan::{Branch, Collective, Seat};
@@ -27,6 +28,8 @@ pub struct Value {
 pub struct Reader<'a> {
     /// Who entered, by engine, context and run.
     records: BTreeMap<(Seat, u16, u32), Vec<Entered>>,
+    /// Generations in which engines answered runs, and when.
+    answered: BTreeMap<(Seat, u16, u32), Vec<(u32, Cycle)>>,
     collective: &'a Collective,
     /// Operands of the participants: all rounds, one after the other.
     operands: BTreeMap<u16, &'a [u64]>,
@@ -36,27 +39,48 @@ impl<'a> Reader<'a> {
     /// A reader for one collective; operands by device ID.
     pub fn new(system: &System, collective: &'a Collective, operands: BTreeMap<u16, &'a [u64]>) -> Reader<'a> {
         let mut records: BTreeMap<(Seat, u16, u32), Vec<Entered>> = BTreeMap::new();
+        let mut answered: BTreeMap<(Seat, u16, u32), Vec<(u32, Cycle)>> = BTreeMap::new();
         for engine in engines(system) {
             let cfg = engine.cfg();
             let seat = (cfg.device, ((cfg.base - ENGINE_BASE) / ENGINE_SPAN) as u8);
             for entered in engine.ce().record().iter().filter(|entered| entered.cc_id == collective.cc_id) {
                 records.entry((seat, entered.cc_id, entered.run)).or_default().push(*entered);
             }
+            for &(cc_id, run, generation, cycle) in engine.ce().answered() {
+                answered.entry((seat, cc_id, run)).or_default().push((generation, cycle));
+            }
         }
-        Reader { records, collective, operands }
+        Reader { records, answered, collective, operands }
     }
 
-    /// What a run comes to.
-    pub fn value(&self, run: u32) -> Value {
-        self.at(&self.collective.tree, run)
+    fn key(&self, branch: &Branch, run: u32) -> (Seat, u16, u32) {
+        ((branch.device, self.collective.plane), self.collective.cc_id, run)
     }
 
-    fn at(&self, branch: &Branch, run: u32) -> Value {
+    /// What a run comes to: once for each time that the master answered it, the last one first; at least one.
+    pub fn values(&self, run: u32) -> Vec<Value> {
+        let answers = self.answered.get(&self.key(&self.collective.tree, run));
+        let cycles = answers.into_iter().flatten().rev().map(|&(_, cycle)| cycle);
+        let mut values: Vec<Value> = cycles.map(|cycle| self.at(&self.collective.tree, run, cycle)).collect();
+        if values.is_empty() {
+            values.push(self.at(&self.collective.tree, run, Cycle::MAX));
+        }
+        values
+    }
+
+    /// What an engine's part of a run comes to, as it answered it last before a cycle.
+    fn at(&self, branch: &Branch, run: u32, before: Cycle) -> Value {
         let collective = self.collective;
-        let mut words = collective.initial.map(|initial| vec![initial; usize::from(collective.words)]);
+        // The initial value enters once, before everything else: a reduction has one master.
+        let first = collective.initial.filter(|_| branch.device == collective.tree.device);
+        let mut words = first.map(|initial| vec![initial; usize::from(collective.words)]);
         let (mut flags, mut all) = (Flags::NONE, Vec::new());
-        let key = ((branch.device, collective.plane), collective.cc_id, run);
+        let key = self.key(branch, run);
         let mut list = self.records.get(&key).cloned().unwrap_or_default();
+        // A run that was begun anew counts with the last generation that was answered.
+        let answered = self.answered.get(&key).into_iter().flatten().rev().find(|&&(_, cycle)| cycle <= before);
+        let generation = answered.map(|&(generation, _)| generation).or(list.last().map(|entered| entered.generation));
+        list.retain(|entered| Some(entered.generation) == generation);
         if collective.pbv_order {
             list.sort_by_key(|entered| entered.entry);
         }
@@ -64,7 +88,7 @@ impl<'a> Reader<'a> {
             // An engine below, or further down where responses are handed on.
             let below = branch.preorder().into_iter().skip(1).find(|engine| engine.device == entered.device);
             let part = match below {
-                Some(engine) => self.at(engine, run),
+                Some(engine) => self.at(engine, run, entered.cycle),
                 None => self.operand(entered.device, run),
             };
             flags |= part.flags;
@@ -96,8 +120,8 @@ impl<'a> Reader<'a> {
         Value { words: all.get(at..at + length).map(<[u64]>::to_vec), flags: Flags::NONE, entered: vec![device] }
     }
 
-    /// What is wrong with who entered a complete run, if anything.
-    pub fn not_once(&self, value: &Value) -> Option<String> {
+    /// What is wrong with who entered a run, if anything: nobody enters twice, and into a complete one everybody does.
+    pub fn not_once(&self, value: &Value, complete: bool) -> Option<String> {
         let mut times: BTreeMap<u16, u32> =
             self.collective.tree.participants().iter().map(|&device| (device, 0)).collect();
         for device in &value.entered {
@@ -106,7 +130,7 @@ impl<'a> Reader<'a> {
                 None => return Some(format!("device {device:#06x} entered, which takes no part")),
             }
         }
-        let (device, times) = times.into_iter().find(|&(_, times)| times != 1)?;
+        let (device, times) = times.into_iter().find(|&(_, times)| times > 1 || complete && times == 0)?;
         Some(format!("device {device:#06x} entered {times} times"))
     }
 }

@@ -8,6 +8,7 @@
 //! | [`congestion`] | congestion metrics that were asked for |
 //! | [`run`](mod@run) | the run and its report |
 //! | [`golden`] | the golden check: who entered where in which order, walked by the oracle |
+//! | [`strange`] | frames of strangers |
 //! | [`result`] | what a run says, for programs and for people |
 //! | [`ladder`] | who sent what to whom when |
 
@@ -19,3 +20,4 @@ pub mod golden;
 pub mod ladder;
 pub mod result;
 pub mod run;
+pub mod strange;

@@ -17,6 +17,9 @@ pub struct PbvResult {
     pub outcomes: Outcomes,
     /// What all engines together counted.
     pub engines: EnginesResult,
+    /// Frames that changed nothing at end points, by status.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub refused_by_nodes: Map<String, Json>,
     /// Congestion metrics that were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub congestion: Vec<CongestionResult>,
@@ -215,6 +218,11 @@ impl PbvResult {
             engines.frames_in, engines.frames_out, engines.queue_peak
         );
         lines.push(("engines".into(), text));
+        if !self.refused_by_nodes.is_empty() {
+            let all: Vec<String> =
+                self.refused_by_nodes.iter().map(|(status, count)| format!("{count} {status}")).collect();
+            lines.push((String::new(), format!("refused by nodes: {}", all.join(", "))));
+        }
         if !engines.failure_points.is_empty() {
             lines.push((String::new(), format!("failure points: {}", some(&engines.failure_points))));
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value as Json};
 
 use super::build::{BuildOptions, Ready, build};
-use super::config::{Collective, Pbv};
+use super::config::{Collective, Group, Pbv};
 use super::congestion;
 use super::file::KindFile;
 use super::golden::{Reader, Value};
@@ -276,7 +276,8 @@ impl<'a> Run<'a> {
         let ends = |at: usize| system.link_ends(at);
         self.document.links =
             link_report(&levels, system.link_counts(), &ends, None, self.document.cycles, options.all_links);
-        self.checks(findings, monitors);
+        let open = open_rounds(&pbv);
+        self.checks(findings, monitors, open);
         self.document.pbv = Some(pbv);
         let ladder = options.ladder.then(|| ladder(&self.ready));
         let runs = self.pbv.collectives.iter().map(|of| self.ended(of)).collect::<Vec<_>>();
@@ -312,6 +313,14 @@ impl<'a> Run<'a> {
                 let (at, who) = (self.name(engine.cfg().device), self.name(device));
                 let said = if status == Status::Failed { ", by its own account" } else { "" };
                 sum.failure_points.push(format!("{at}: {who} in context {cc_id}{said}"));
+            }
+        }
+        for node in self.ready.system.ends().iter().take(self.ready.devices.len()) {
+            for status in Status::ALL {
+                let count = node.refused()[usize::from(status.number())];
+                if count > 0 {
+                    add(&mut pbv.refused_by_nodes, status.name(), count.into());
+                }
             }
         }
         for link in self.ready.system.bumps().iter().filter_map(Wired::fault) {
@@ -353,14 +362,27 @@ impl<'a> Run<'a> {
     /// When the last member of the other groups of an inter-group barrier arrived.
     fn others_met(&self, of: &Collective, run: u32) -> Option<u64> {
         let group = of.group?;
-        let others = self
-            .pbv
-            .collectives
-            .iter()
-            .filter(|other| other.group.is_some_and(|at| at.first == group.first && at.number != group.number));
-        let members = others.flat_map(|other| other.participants.iter().map(move |&end| (end, other.cc_id)));
+        let members = self.others(group);
         let outcomes = members.flat_map(|(end, cc_id)| self.node(end).outcomes(cc_id));
         outcomes.filter(|outcome| outcome.run == run).map(|outcome| outcome.met).max()
+    }
+
+    /// Members of the other groups of an inter-group barrier, with their contexts.
+    fn others(&self, group: Group) -> impl Iterator<Item = (u32, u16)> {
+        let others =
+            self.pbv.collectives.iter().filter(move |other| {
+                other.group.is_some_and(|at| at.first == group.first && at.number != group.number)
+            });
+        others.flat_map(|other| other.participants.iter().map(move |&end| (end, other.cc_id)))
+    }
+
+    /// A member of another group that never made its contribution to a run in which this group went on without an error.
+    fn never_came(&self, of: &Collective, run: u32, answers: &[Answer]) -> Option<String> {
+        let gone_on = answers.iter().find(|answer| answer.error.is_none())?;
+        let came = |&(end, cc_id): &(u32, u16)| self.node(end).made(cc_id).iter().any(|&(made, _)| made == run);
+        let (end, _) = self.others(of.group?).find(|member| !came(member))?;
+        let (who, absent) = (self.name(gone_on.device), self.name(self.ready.devices[end as usize]));
+        Some(format!("{who} of {} went on, and {absent} of another group never came", of.name))
     }
 
     /// A member of a group that went on before the last of the other groups had arrived.
@@ -418,7 +440,7 @@ impl<'a> Run<'a> {
         let mut devices: BTreeSet<u16> = BTreeSet::new();
         for (_, packet) in self.node(of.source).mail() {
             if packet.header.cc_id == of.cc_id
-                && packet.header.run == run
+                && (packet.header.run == run || packet.header.is_about_set_up())
                 && let Body::Missing { devices: list, .. } = &packet.body
             {
                 devices.extend(list);
@@ -508,15 +530,45 @@ impl<'a> Run<'a> {
             if answers.is_empty() && missing.is_empty() && self.excused.contains(&source) {
                 missing.push(self.name(source));
             }
-            let complete = everybody && !error;
+            // The source of a multicast may not know that it arrived.
+            let outcomes = self.node(of.source).outcomes(of.cc_id);
+            let unsure = multicast && outcomes.iter().any(|outcome| outcome.run == run && outcome.error.is_some());
+            let complete = everybody && !error && !unsure;
+            if (of.posted || unsure) && !complete {
+                // Nobody is told of a posted multicast that gets lost, but for those who look at the document.
+                let device = |end: u32| self.ready.devices[end as usize];
+                let got = |end: u32| answers.iter().any(|answer| answer.device == device(end));
+                missing.extend(receivers.iter().filter(|&&end| !got(end)).map(|&end| self.name(device(end))));
+                if missing.is_empty() {
+                    missing.push(self.name(source));
+                }
+                missing.sort();
+                missing.dedup();
+            } else if complete && of.group.is_none() {
+                // What was missing while the context was set up came in the end.
+                missing.clear();
+            }
             let cast = || cast_value(&rows[0], of.words() as usize, run);
-            let value = reader.as_ref().map(|reader| if multicast { cast() } else { reader.value(run) });
+            let mut values = match &reader {
+                Some(_) if multicast => vec![cast()],
+                Some(reader) => reader.values(run),
+                None => Vec::new(),
+            };
+            // Everybody has the answer of the same time that the run was answered.
+            let held = values.iter().position(|value| different(of, value, &answers).is_none());
+            let value = if values.is_empty() { None } else { Some(values.swap_remove(held.unwrap_or(0))) };
             let mut fault = None;
-            if let (Some(value), Some(reader)) = (&value, &reader) {
+            if let (Some(value), Some(reader)) = (&value, &reader)
+                && first.is_some()
+            {
                 checked += 1;
-                fault = first.is_some().then(|| different(of, value, &answers)).flatten();
-                if fault.is_none() && complete && !multicast {
-                    fault = reader.not_once(value);
+                fault = different(of, value, &answers);
+                if fault.is_none() && !multicast {
+                    // A group goes on when the others are complete, whether it is or not.
+                    fault = reader.not_once(value, complete && of.group.is_none());
+                }
+                if fault.is_none() && of.group.is_some() {
+                    fault = self.never_came(of, run, &answers);
                 }
                 if fault.is_none() && !error {
                     fault = others.and_then(|others| self.too_early(of, others, &answers));
@@ -525,11 +577,13 @@ impl<'a> Run<'a> {
                     fault = Some(format!("{} answers for {wanted} nodes", answers.len()));
                 }
             }
+            // A group whose members went on although it is incomplete itself made the others go on with an error.
+            let whole = complete && (of.group.is_none() || missing.is_empty());
             let outcomes = &mut result.outcomes;
             let (slot, outcome) = match () {
                 () if fault.is_some() => (&mut outcomes.silent, "silent"),
-                () if complete && asked.contains(&run) => (&mut outcomes.after_retry, "after-retry"),
-                () if complete => (&mut outcomes.complete, "complete"),
+                () if whole && asked.contains(&run) => (&mut outcomes.after_retry, "after-retry"),
+                () if whole => (&mut outcomes.complete, "complete"),
                 () if error || !missing.is_empty() => (&mut outcomes.incomplete, "incomplete"),
                 () => (&mut outcomes.open, "open"),
             };
@@ -577,7 +631,7 @@ impl<'a> Run<'a> {
         result.job_ns = result.job_cycles.map(|cycles| self.loaded.scenario.clock.nanoseconds(cycles));
         let mut checks = Vec::new();
         if reader.is_some() {
-            result.bit_exact = (checked > 0).then_some(wrong.is_none());
+            result.bit_exact = (checked > 0 && result.outcomes.open == 0).then_some(wrong.is_none());
             let name = format!("right or reported: {}", of.name);
             checks.push(match wrong {
                 None => {
@@ -591,7 +645,7 @@ impl<'a> Run<'a> {
         (result, data, checks)
     }
 
-    fn checks(&mut self, findings: Vec<Check>, monitors: bool) {
+    fn checks(&mut self, findings: Vec<Check>, monitors: bool, open: Option<String>) {
         let mut checks = Vec::new();
         let system = &mut self.ready.system;
         match (&self.document.outcome, &self.stuck, system.fault()) {
@@ -603,7 +657,10 @@ impl<'a> Run<'a> {
                 checks.push(Check::failed("progress", format!("not done after limits.max_cycles = {limit}: {why}")));
             }
             (Outcome::Interrupted, ..) => checks.push(Check::failed("progress", "stopped by the user")),
-            _ => checks.push(Check::passed("progress", "everything that was started has ended")),
+            _ => checks.push(match open {
+                Some(open) => Check::failed("progress", open),
+                None => Check::passed("progress", "everything that was started has ended"),
+            }),
         }
         checks.extend(findings);
         let disagreement =
@@ -627,6 +684,23 @@ impl<'a> Run<'a> {
         }
         self.document.checks = checks;
     }
+}
+
+/// Rounds that did not end: nobody was answered in them, and nobody was named.
+fn open_rounds(pbv: &PbvResult) -> Option<String> {
+    let open = pbv.collectives.iter().filter(|of| of.outcomes.open > 0).map(|of| {
+        let listed = of.rounds.iter().filter(|round| round.outcome == "open").map(|round| round.run.to_string());
+        let numbers: Vec<String> = listed.take(LISTED).collect();
+        let more = if of.outcomes.open > numbers.len() as u64 { ", …" } else { "" };
+        format!(
+            "{} of {} has not ended: {}{more}",
+            if numbers.len() == 1 { "round" } else { "rounds" },
+            of.name,
+            numbers.join(", ")
+        )
+    });
+    let open: Vec<String> = open.collect();
+    (!open.is_empty()).then(|| open.join("; "))
 }
 
 /// What a participant was answered.
