@@ -1,0 +1,157 @@
+//! Strangers: frames that are right but for who sends them, for their run, their kind or their address. Nobody obeys them, every
+//! one is counted, and nothing is otherwise than without them (B-ERR-4).
+
+use std::path::Path;
+
+use watershed::pbv::packet::{Control, Message, Packet, Status};
+use watershed::pbv::system::{engine, node};
+use watershed::scenario::load_text;
+use watershed::scenario::pbv::build::{BuildOptions, build};
+use watershed::scenario::run::{RunOptions, run};
+
+/// Five rounds over two switches; end point 5 takes no part. Node 3 is late in the second round: its time-out is real.
+fn scenario(kind: &str, strangers: &str) -> String {
+    format!(
+        "family = \"pbv\"\n[topology]\nkind = \"mesh\"\nsize = [2]\nconcentration = 3\n[pbv.setup]\n\
+         configuration = \"side-port\"\n[pbv.engine]\ntimeout_cycles = 600\n[[pbv.collective]]\nname = \"c\"\n{kind}\n\
+         rounds = 5\nparticipants = [0, 1, 2, 3, 4]\nsource = 0\nstart_cycle = 1500\ntask_cycles = 150\n\
+         [[pbv.collective.late]]\nend_point = 3\nround = 1\ncycles = 1500\n{strangers}"
+    )
+}
+
+fn stranger(end_point: u32, wrong: &str, more: &str) -> String {
+    format!(
+        "[[pbv.stranger]]\nend_point = {end_point}\ncollective = \"c\"\nwrong = \"{wrong}\"\nfrom_cycle = 1500\n\
+         until_cycle = 9000\nevery_cycles = 23\n{more}"
+    )
+}
+
+const KINDS: [&str; 3] = [
+    "kind = \"allreduce\"\ndtype = \"u64\"\nop = \"sum\"\nelements = 2",
+    "kind = \"barrier\"",
+    "kind = \"allreduce\"\ndtype = \"u64\"\nop = \"sum\"\nelements = 2\nrearm = true",
+];
+
+/// Who was told what in which run: words, and whether they are marked as an error.
+type Told = (u16, u32, Vec<u64>, Option<Status>);
+
+/// What every participant was told, without the cycles, and how many frames were refused.
+fn told(text: &str) -> (Vec<Told>, u64) {
+    let loaded =
+        load_text("stranger", text, Path::new(""), "stranger", &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let document = run(&loaded, &RunOptions::default()).unwrap().document;
+    let failed: Vec<_> = document.checks.iter().filter(|check| !check.passed).collect();
+    assert!(failed.is_empty(), "{failed:?}\n{text}");
+    let mut ready = build(&loaded, BuildOptions::default()).unwrap();
+    watershed::pbv::system::run(&mut ready.system, 1_000_000).unwrap();
+    let outcomes = ready.devices.iter().flat_map(|&device| {
+        let all = node(&ready.system, device).outcomes(0);
+        all.iter().map(move |outcome| (device, outcome.run, outcome.words.clone(), outcome.error)).collect::<Vec<_>>()
+    });
+    let at_nodes: u64 =
+        ready.devices.iter().flat_map(|&device| node(&ready.system, device).refused().map(u64::from)).sum();
+    let at_engines: u64 = watershed::pbv::system::engines(&ready.system)
+        .flat_map(|engine| engine.registers().readings.refused.map(u64::from))
+        .sum();
+    (outcomes.collect(), at_nodes + at_engines)
+}
+
+#[test]
+fn nobody_obeys_a_stranger_whatever_it_sends_to_whomever() {
+    for kind in KINDS {
+        let (plain, before) = told(&scenario(kind, ""));
+        assert_eq!(plain.len(), 25, "{kind}");
+        assert!(plain.iter().any(|(.., error)| error.is_some()), "the time-out is real");
+        for to in ["s0", "s1", "s0.node0", "s0.node1", "s1.node0"] {
+            let text = scenario(kind, &stranger(5, "sender", &format!("to = \"{to}\"\n")));
+            let (with, refused) = told(&text);
+            assert_eq!(with, plain, "{kind} {to}");
+            // All but the reads, which anybody may do, and what a node has no counter for.
+            assert!(refused > before + 200, "{kind} {to}: {refused} refused, {before} without");
+        }
+    }
+}
+
+#[test]
+fn every_message_of_a_stranger_alone_changes_nothing_and_is_counted() {
+    let (plain, before) = told(&scenario(KINDS[0], ""));
+    for message in Message::ALL.iter().filter(|&&message| message != Message::Read) {
+        let text = scenario(KINDS[0], &stranger(5, "sender", &format!("to = \"s1\"\nmessages = [\"{message}\"]\n")));
+        let (with, refused) = told(&text);
+        assert_eq!(with, plain, "{message}");
+        assert_eq!(refused, before + (9000 - 1500_u64).div_ceil(23), "{message}: each is counted once");
+    }
+}
+
+#[test]
+fn a_participant_that_sends_what_is_not_its_to_send_changes_nothing() {
+    for kind in KINDS {
+        let (plain, before) = told(&scenario(kind, ""));
+        for (end, wrong) in
+            [(1, "kind"), (4, "kind"), (1, "run"), (0, "run"), (4, "run"), (4, "channel"), (5, "channel")]
+        {
+            for to in ["s0", "s1"] {
+                let (with, refused) = told(&scenario(kind, &stranger(end, wrong, &format!("to = \"{to}\"\n"))));
+                assert_eq!(with, plain, "{kind} {end} {wrong} {to}");
+                assert!(refused > before + 200, "{kind} {end} {wrong} {to}: {refused} refused, {before} without");
+            }
+        }
+    }
+}
+
+#[test]
+fn tables_and_settings_belong_to_whoever_wrote_them_first() {
+    // Without a side port the source writes the tables in band; a stranger writes behind it.
+    for configuration in ["writes", "frame-each", "one-frame"] {
+        let text = scenario(KINDS[0], "").replace("side-port", configuration);
+        let (plain, _) = told(&text);
+        let strange = stranger(5, "sender", "to = \"s1\"\nmessages = [\"write\", \"configuration\"]\n");
+        let (with, refused) = told(&(text + &strange));
+        assert_eq!(with, plain, "{configuration}");
+        assert!(refused > 300, "{configuration}: {refused}");
+    }
+}
+
+#[test]
+fn no_stranger_stops_pauses_removes_or_closes_a_context() {
+    for &control in Control::ALL {
+        let loaded = load_text("c", &scenario(KINDS[0], ""), Path::new(""), "c", &[]).unwrap();
+        let mut ready = build(&loaded, BuildOptions::default()).unwrap();
+        let of = ready.collectives[0].clone();
+        let mut header = of.header(Message::Control, of.tree.device);
+        (header.control, header.op, header.requester, header.run) =
+            (control, watershed::arith::Op::Barrier, ready.devices[5], 1);
+        ready.system.end_mut(5).disturb(1600, Packet::bare(header));
+        watershed::pbv::system::run(&mut ready.system, 1_000_000).unwrap();
+        let outcomes = ready.devices.iter().flat_map(|&device| {
+            let all = node(&ready.system, device).outcomes(0).to_vec();
+            all.into_iter().map(move |outcome| (device, outcome.run, outcome.words, outcome.error))
+        });
+        let (before, after) = (told(&scenario(KINDS[0], "")).0, outcomes.collect::<Vec<_>>());
+        assert_eq!(before, after, "{control}");
+        let refused = engine(&ready.system, of.tree.device).registers().readings.refused;
+        assert_eq!(refused[usize::from(Status::UnknownDevice.number())], 1, "{control}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_stranger_is_said() {
+    for (more, what) in [
+        (stranger(1, "sender", ""), "it is no stranger"),
+        (stranger(5, "run", ""), "takes no part"),
+        (stranger(0, "kind", ""), "is the source"),
+        (stranger(5, "sender", "messages = [\"comand\"]\n"), "comand"),
+        (stranger(1, "run", "messages = [\"satisfied\"]\n"), "cannot have this wrong"),
+        (stranger(5, "sender", "to = \"s7\"\n"), "there is no \"s7\""),
+        (stranger(5, "sender", "").replace("until_cycle = 9000", "until_cycle = 100"), "has to stop"),
+        (stranger(5, "sender", "").replace("\"c\"", "\"d\""), "there is no collective \"d\""),
+    ] {
+        let text = scenario(KINDS[1], &more);
+        let error = load_text("bad", &text, Path::new(""), "bad", &[])
+            .map_err(|error| error.to_string())
+            .and_then(|loaded| run(&loaded, &RunOptions::default()).map_err(|error| error.to_string()))
+            .err()
+            .unwrap_or_else(|| panic!("{text}"));
+        assert!(error.contains(what), "{what}: {error}");
+    }
+}
