@@ -29,7 +29,7 @@
 //! | inactive | inactivate, stop | `inactive` |
 //! | active | initialise, activate, start, reset, command; satisfied if armed again | tracked |
 //! | paused | pause (from active); restart leads back | tracked, but the context is not satisfied before restart |
-//! | waiting | a subservient engine has sent its partial response upstream; at the master of an inter-group barrier: the group is complete and waits for the others | `duplicate` |
+//! | waiting | a subservient engine has sent its partial response upstream (not that of a multicast, which is done then); at the master of an inter-group barrier: the group is complete and waits for the others | `duplicate` |
 //! | done | satisfied was sent down | `duplicate` |
 //!
 //! A message is *refused* with the first of these that holds: EP set (`poisoned`), no such context, not active, P_ID not

@@ -4,6 +4,14 @@
 //! |---|---|---|
 //! | an active context | participants | those that are missing are asked again, so often; then they are reported, and what is there is the answer, marked as an error |
 //! | a context whose partial response is under way | the final result | the engine above is asked for it; in the end everybody below is told that there is none |
+//! | a context with a multicast | acknowledgements | the data goes out again to whoever has not acknowledged it; then they are reported |
+//!
+//! An engine keeps what it may have to send again: its response and the result of the present run, the data of a multicast, and,
+//! where contexts are armed again, the answer of the run before *\[chosen\]*: nobody can be further behind. A subservient
+//! engine whose multicast is acknowledged waits for nothing more.
+//!
+//! A run ends early where a result that is marked as an error comes down before everybody has answered, and at the master when
+//! its source closes it, which has given up: then it ends as a time-out ends it *\[chosen\]*.
 //!
 //! Paragraph 98.
 
