@@ -565,13 +565,15 @@ impl Ce {
             self.refuse(&header, Status::Mismatch, cx);
             return None;
         }
-        if !header.posted && context.commanded && context.like.message == header.message {
+        // Armed again, a context has had its command, whose sender may not have the answer.
+        let (commanded, last) = (context.commanded, context.last.as_ref().map(|last| last.header.run));
+        if !header.posted && (commanded || last.is_some()) && context.like.message == header.message {
             let behind = context.like.run.wrapping_sub(header.run) as i32;
-            if behind > 0 {
+            if behind > 0 && last != Some(header.run) {
                 self.refuse(&header, Status::Duplicate, cx);
                 return None;
             }
-            if behind == 0 {
+            if behind > 0 || behind == 0 && commanded {
                 // The same command once more: who sends it has not got the answer.
                 self.answer_again(slot, &header, cx);
                 return None;

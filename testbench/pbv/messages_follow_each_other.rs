@@ -253,3 +253,26 @@ fn what_is_tracked_when_a_run_ends_stays_out_of_the_next() {
     }
     assert!((10..100).contains(&late_runs), "{late_runs}: some come in time and some do not");
 }
+
+/// A command that comes again when its context is armed again is answered, and does not lead back to the run before.
+#[test]
+fn an_old_command_does_not_lead_a_context_that_is_armed_again_back() {
+    let role = Role { above: 1, master: true };
+    let mut bench = Bench::new(Hazard::Forward);
+    for packet in before(role, 4) {
+        bench.give(&packet);
+        bench.rest();
+    }
+    let of = |bench: &Bench| bench.ce.find(CC).map(|context| (context.state, context.track));
+    let (armed, first) = (of(&bench), bench.sent.len());
+    bench.give(&Packet::bare(header(Message::Command, role.above, 1)));
+    bench.rest();
+    assert_eq!(of(&bench), armed);
+    // The source gets the answer of that run once more, and nobody else gets anything.
+    assert_eq!(bench.sent.len(), first + 1);
+    let again = &bench.sent[first].packet;
+    assert_eq!((again.header.message, again.header.run, again.header.device), (Message::Satisfied, 1, role.above));
+    bench.give(&answer(Message::Contribution, 0x11, 2));
+    bench.rest();
+    assert_eq!(bench.ce.find(CC).unwrap().track.p_count, 2, "the second run goes on");
+}
