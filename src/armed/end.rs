@@ -592,9 +592,9 @@ impl End {
     }
 
     /// How far the processes of a job have come: changes with every round, attempt and result. `None` if all are over, or
-    /// there is none, or the end point is dead.
+    /// there is none, or the end point is dead for good.
     pub fn advanced(&self, job: u16, now: Cycle) -> Option<u64> {
-        if self.dead_from <= now {
+        if self.dead_for_good(now).is_some() {
             return None;
         }
         let attempts = |rounds: &[RootRound]| rounds.iter().map(|round| 1 + u64::from(round.attempts)).sum::<u64>();
@@ -613,7 +613,8 @@ impl End {
         let leaves = self.leaves.iter().filter(|leaf| leaf.job().number == job).map(Leaf::next_wake);
         let softs = self.softs.iter().filter(|soft| soft.job().number == job).map(Soft::next_wake);
         let mut waits = roots.chain(leaves).chain(softs);
-        self.dead_from > now && waits.any(|wake| matches!(wake, Wake::At(cycle) if cycle > now))
+        let will = waits.any(|wake| matches!(wake, Wake::At(cycle) if cycle > now));
+        self.dead_for_good(now).is_none() && (self.is_dead(now) || will)
     }
 }
 

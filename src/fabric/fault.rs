@@ -200,11 +200,6 @@ impl Faults {
         self.list.iter().any(|fault| fault.effect == Effect::Dead && (fault.from..fault.until).contains(&now))
     }
 
-    /// Whether a frame stands here because it is delayed, or sent again, until a later cycle.
-    pub fn holds(&self, now: Cycle) -> bool {
-        self.lanes.iter().any(|lane| matches!(lane.fate, Fate::Wait(until) if until > now))
-    }
-
     /// Decides about a frame whose head has come.
     pub(super) fn decide(&mut self, now: Cycle, from: u16, flit: &Flit, view: &impl View) -> Fate {
         if self.is_dead(now) {
@@ -255,6 +250,13 @@ impl Faults {
 }
 
 impl FaultyLink {
+    /// Whether a frame stands here that will move by itself: it is delayed until a later cycle, or the link sends it again
+    /// until it gives up.
+    pub fn holds(&self, now: Cycle) -> bool {
+        let delayed = self.lanes.iter().any(|lane| matches!(lane.fate, Fate::Wait(until) if until > now));
+        delayed || self.replay.as_ref().is_some_and(|replay| replay.is_busy())
+    }
+
     /// A link with these faults; `stream` tells its random numbers from those of others.
     pub fn new(faults: Vec<Fault>, layer: LinkLayer, seed: u64, stream: u64) -> FaultyLink {
         let retry_cycles = layer.retry_cycles;

@@ -530,9 +530,10 @@ impl<'a> Run<'a> {
             if answers.is_empty() && missing.is_empty() && self.excused.contains(&source) {
                 missing.push(self.name(source));
             }
-            // The source of a multicast may not know that it arrived.
+            // The source of a multicast may not know that it arrived; one that takes no part and gives up is all that ends the run.
             let outcomes = self.node(of.source).outcomes(of.cc_id);
-            let unsure = multicast && outcomes.iter().any(|outcome| outcome.run == run && outcome.error.is_some());
+            let gave_up = outcomes.iter().any(|outcome| outcome.run == run && outcome.error.is_some());
+            let unsure = gave_up && (multicast || answers.is_empty());
             let complete = everybody && !error && !unsure;
             if (of.posted || unsure) && !complete {
                 // Nobody is told of a posted multicast that gets lost, but for those who look at the document.
