@@ -57,7 +57,7 @@ pub(super) struct Arguments {
     /// Points of somebody else to draw: CSV with offered load and latency a line; can be given several times
     #[arg(long, value_name = "FILE")]
     points: Vec<PathBuf>,
-    /// Threads: how many points run at the same time; 0 is one for each processor
+    /// Threads; 0 is one for each processor
     #[arg(short, long, value_name = "N", default_value = "1")]
     jobs: usize,
     /// Draw latency over offered load into this file

@@ -12,7 +12,7 @@
 //! holds. A wave of a run that was killed is read as far as it was written, and the picture says where that ends.
 //!
 //! ```sh
-//! target/release/watershed wave show die.vcd --signals '**.sw4.**.ceng.{state,operands}' --at 'die.tile2.sw4.switch.ceng.state == REDUCE'
+//! target/release/watershed wave show out/die.vcd --signals '**.sw4.**.ceng.{state,operands}' --at 'die.tile2.sw4.switch.ceng.state == REDUCE'
 //! ```
 //!
 //! Beside the file stand a `.gtkw` file (`gtkwave die.gtkw` shows states by name) and, for Surfer, a command file (`surfer -c die.sucl

@@ -57,7 +57,7 @@ fn the_clock_shows() {
 #[test]
 fn foreign_waveforms_need_a_period() {
     let foreign = b"$timescale 1 ns $end $scope module top $end $var wire 1 ! clk $end $var wire 8 \" data [7:0] $end
-        $upscope $end $enddefinitions $end #0 0! bx \" #5 1! #6 b101 \" #10 0! #15 1! b1z \" #20 0! #25";
+        $upscope $end $enddefinitions $end #0 0! bx \" #5 1! #6 b101 \" #10 0! #15 1! b1z \" #20 0! #25\n";
     let bytes = || foreign.to_vec();
     assert!(matches!(draw_bytes(bytes(), &Options::default()), Err(DrawError::NoPeriod)));
     let options = Options { period: Some(mhz(100)), ..Options::default() };

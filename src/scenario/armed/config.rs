@@ -547,6 +547,9 @@ fn check_stranger(file: &StrangerFile, path: &str, reductions: &[Reduction], end
             problems.push(Problem::at(format!("{path}.end_point"), message));
         }
     }
+    if file.wrong != WrongFile::Stale && file.behind.is_some() {
+        problems.push(Problem::at_key(format!("{path}.behind"), "only `wrong = \"stale\"` is behind"));
+    }
     if file.wrong == WrongFile::Op {
         if file.sends != SendsFile::Contribution {
             problems.push(Problem::at(format!("{path}.sends"), "a leaf with another operation sends contributions"));
