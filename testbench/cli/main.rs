@@ -14,6 +14,8 @@ mod inputs_are_not_written_over;
 mod jobs_are_compared;
 mod jobs_have_one_time;
 mod knobs_act_or_are_refused;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod large_systems_touch_few_pages;
 mod latency_is_told;
 mod long_runs_can_be_stopped;
 mod overrides_reach_every_value;
