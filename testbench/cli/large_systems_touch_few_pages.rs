@@ -4,7 +4,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::support::root;
+use crate::support::root;
 
 /// Pages that a run of so many nodes a side touches first, from the start of the process to its end.
 ///
