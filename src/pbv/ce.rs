@@ -193,6 +193,8 @@ pub struct CeCx<'a> {
     pub refuse: &'a mut dyn FnMut(Status),
     /// Notes a device that did not answer: context, device, status.
     pub missing: &'a mut dyn FnMut(u16, u16, Status),
+    /// Notes that the watchdog of a context was set; the header is like those of its messages.
+    pub watched: &'a mut dyn FnMut(&Header),
 }
 
 impl Ce {
@@ -653,15 +655,15 @@ impl Ce {
             self.refuse(&header, status, cx);
             return None;
         }
-        if context.deadline.is_none() {
-            self.guard(slot, cx);
-        }
         let awaited = Some(Awaited { words, header });
         if begins {
             let context = self.renew(slot);
             (context.state, context.early, context.like.run) = (State::Active, true, header.run);
             let track = Track { pbv: context.stored.pbv, p_count: context.stored.p_count };
             return Some((self.request(slot, TrackOp::Begin(track, header.p_id)), awaited));
+        }
+        if context.deadline.is_none() {
+            self.guard(slot, cx);
         }
         Some((self.request(slot, TrackOp::Clear(header.p_id)), awaited))
     }

@@ -458,12 +458,14 @@ impl Engine {
         let readings = &mut self.registers.readings;
         let failure = &mut readings.failure;
         let refused = &mut readings.refused;
+        let log = &mut self.log;
         let mut cx = CeCx {
             table: &self.registers.table,
             now,
             out: &mut self.scratch.1,
             refuse: &mut |status: Status| refused[usize::from(status.number())] += 1,
             missing: &mut |cc_id, device, status| *failure = Some((device, cc_id, status)),
+            watched: &mut |header| log.step(now, Did::Watched, header),
         };
         self.ce.tick(input, &mut cx);
         for outgoing in self.scratch.1.drain(..) {

@@ -68,6 +68,8 @@ pub enum Did {
     Took,
     /// Its collective engine queued a message.
     Queued,
+    /// Its collective engine set the watchdog of a context.
+    Watched,
     /// It began its task.
     Began,
     /// It made its contribution: its task was over.

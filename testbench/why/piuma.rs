@@ -84,13 +84,13 @@ impl<'a> Piuma<'a> {
         engine
     }
 
-    /// What left the queues of links in a cycle.
-    fn departing(&self, node: u32, vc: u8, cycle: u64) -> Vec<Sent> {
-        let ports = (0..self.net.ports(node)).map(|port| (node, port)).filter(|&port| self.net.link(port).is_some());
+    /// What left the queues of links in a cycle, by port.
+    fn departing(&self, node: u32, vc: u8, cycle: u64) -> Vec<(u16, Sent)> {
+        let ports = (0..self.net.ports(node)).filter(|&port| self.net.link((node, port)).is_some());
         ports
             .filter_map(|port| {
-                let queue = self.net.queue(port, vc);
-                queue.left.binary_search(&cycle).ok().map(|at| queue.came[at])
+                let queue = self.net.queue((node, port), vc);
+                queue.left.binary_search(&cycle).ok().map(|at| (port, queue.came[at]))
             })
             .collect()
     }
@@ -102,8 +102,14 @@ impl<'a> Piuma<'a> {
         for plane in 0..net.plan.vcs.set / 2 {
             for &port in &links {
                 let queue = net.queue((node, port), 2 * plane);
-                for (came, &cycle) in queue.came.iter().zip(&queue.left) {
-                    if net.outs_of(node, came, cycle).iter().all(|(_, vc)| *vc != 2 * plane) {
+                let came = || queue.came.iter().zip(&queue.left);
+                let goes_on = |came: &Sent, cycle| net.outs_of(node, came, cycle).iter().any(|(_, vc)| *vc == 2 * plane);
+                // Routes send all words of an id into the engine or past it, but for scans. In the cycle in which
+                // one of them goes in, an output may send a result that looks like it.
+                let taken = came().filter(|&(came, &cycle)| !goes_on(came, cycle)).map(|(came, _)| came.id);
+                let taken: BTreeSet<u64> = taken.filter(|id| !self.scans.contains(id)).collect();
+                for (came, &cycle) in came() {
+                    if taken.contains(&came.id) || !goes_on(came, cycle) {
                         let Sent { id, seq, word, .. } = *came;
                         engine.puts.push(Put { cycle, port, plane, id, seq, word });
                     }
@@ -116,7 +122,11 @@ impl<'a> Piuma<'a> {
         for vc in 0..net.plan.vcs.set {
             for &port in &links {
                 for sent in net.sent((node, port)).iter().filter(|sent| sent.vc == vc) {
-                    if !self.departing(node, vc, sent.cycle).iter().any(|other| other.flit() == sent.flit()) {
+                    let puts = engine.puts.iter().filter(|put| (put.cycle, 2 * put.plane) == (sent.cycle, vc));
+                    let taken: Vec<u16> = puts.map(|put| put.port).collect();
+                    let departing = self.departing(node, vc, sent.cycle);
+                    let departing = departing.iter().filter(|(port, _)| !taken.contains(port));
+                    if !departing.into_iter().any(|(_, other)| other.flit() == sent.flit()) {
                         engine.left.insert((vc, sent.cycle), *sent);
                     }
                 }

@@ -25,12 +25,14 @@ const WAITING_TIMES: u64 = 32;
 
 impl Ce {
     /// Sets the watchdog of a context.
-    pub(super) fn guard(&mut self, slot: u16, cx: &CeCx<'_>) {
+    pub(super) fn guard(&mut self, slot: u16, cx: &mut CeCx<'_>) {
         if cx.table.timeout > 0 && self.at(slot).stored.pbv != 0 {
             let waiting = self.at(slot).state == State::Waiting;
             let times = if waiting { WAITING_TIMES } else { 1 };
             let deadline = cx.now + times * u64::from(cx.table.timeout);
-            self.at(slot).deadline = Some(deadline);
+            let context = self.at(slot);
+            context.deadline = Some(deadline);
+            (cx.watched)(&context.like);
             self.alarm = self.alarm.min(deadline);
         }
     }
@@ -162,6 +164,7 @@ impl Ce {
                     self.asked.push((context.cc_id, context.like.run));
                 }
                 context.deadline = Some(cx.now + u64::from(cx.table.timeout));
+                (cx.watched)(&context.like);
                 let mut header = context.like;
                 (header.requester, header.tag) = (me, tag);
                 // Who has not acknowledged a multicast may not have it: its data goes out again.

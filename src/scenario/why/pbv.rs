@@ -241,22 +241,22 @@ impl<'a> Reader<'a> {
         let last = self.step(node, queued.cycle.saturating_sub(TRACKING), answers);
         let told = last.is_some_and(|last| last.status == queued.status);
         if queued.message == Message::Retry || queued.status == Status::TimedOut && !told {
-            // Its watchdog fired: since it was set, nothing that helped has come.
-            let guard = self.step(node, queued.cycle - 1, |step| {
-                ours(step)
-                    && match step.did {
-                        Did::Took => !is_answer(step.message) && step.message != Message::Error,
-                        Did::Queued => matches!(step.message, Message::Retry | Message::Partial),
-                        _ => false,
-                    }
+            // Its watchdog fired.
+            let set = self.step(node, queued.cycle - 1, |step| ours(step) && step.did == Did::Watched);
+            let set = set.ok_or("a watchdog fired that was never set")?.cycle;
+            path.back(set, Kind::TimeOut, name);
+            // It was set because the engine asked for something, or because a message came.
+            let then = |step: &Stepped| ours(step) && step.cycle == set;
+            let asked = self.step(node, set, |step| {
+                then(step)
+                    && step.did == Did::Queued
+                    && matches!(step.message, Message::Retry | Message::Partial)
             });
-            let guard = guard.or_else(|| self.log(node).steps().iter().find(|step| answers(step)));
-            let guard = guard.ok_or("a watchdog fired that was never set")?;
-            path.back(guard.cycle, Kind::TimeOut, name);
-            return match guard.did {
-                Did::Took => self.took(node, guard, path),
-                _ => self.engine(node, guard, path),
-            };
+            if let Some(asked) = asked {
+                return self.engine(node, asked, path);
+            }
+            let took = self.step(node, set, |step| then(step) && step.did == Did::Took);
+            return self.took(node, took.ok_or("a watchdog was set without a cause")?, path);
         }
         let last = last.ok_or("an engine answered before anybody had")?;
         let others: Vec<&Stepped> =
