@@ -429,6 +429,9 @@ pub fn pbv(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
         |hop, _| if faulty(hop) { Kind::HeldUp } else { Kind::Arbitration },
         |hop, next| way.push((*hop, next.copied())),
     );
+    if let Some(first) = net.hops(steps).first().filter(|first| net.name(first.from.0).ends_with("engine")) {
+        begun(net, steps, first);
+    }
     for (hop, next) in &way {
         if net.kind(hop.to.0) == NodeKind::End {
             leaves(net, steps, hop, Kind::Landing);
@@ -484,6 +487,27 @@ pub fn pbv(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
         steps.all(queued..head, Kind::Queue, name);
     }
     nodes(net, steps, timeout);
+}
+
+/// An account that begins while a frame is in an engine, which sent it in the first step over a link.
+fn begun(net: &Network<'_>, steps: &Steps<'_>, first: &Hop) {
+    let (node, name) = (first.from.0, net.name(first.from.0));
+    let register = |what: &str| net.registers.get(&format!("{}.{what}", net.path(node)));
+    for cycle in steps.why.start_cycle..net.head_of(first.from, &first.sent) {
+        let kind = steps.part(cycle).kind;
+        let holds = match kind {
+            Kind::Engine => {
+                let tracks = ["ce.read_slot", "ce.write_slot"].map(|slot| register(slot).at(cycle + 1).is_some());
+                register("frames_in").steps(cycle) == 1 || tracks.contains(&true)
+            }
+            Kind::EngineWait => register("inbox").value(cycle) > 0,
+            Kind::Reduce => register("ce.in_unit").value(cycle + 1) > 0,
+            Kind::Queue => register("output_queue").value(cycle + 1) > 0,
+            _ => continue,
+        };
+        steps.demand(holds, || format!("{name} shows no {} in cycle {cycle}", kind.name()));
+        steps.all(cycle..cycle + 1, kind, name);
+    }
 }
 
 /// What nodes of the PBV family did between frames.

@@ -160,7 +160,7 @@ fn campaign(
             None => refused += 1,
         }
     }
-    assert!(refused * 3 < many * 2, "{refused} of {many} scenarios are refused");
+    assert!(refused * 2 < many, "{refused} of {many} scenarios are refused");
     (accounts, seen)
 }
 
@@ -225,6 +225,13 @@ fn armed_rounds_wait_for_what_the_registers_show() {
 }
 
 #[test]
+fn rounds_of_several_trees_wait_for_what_the_registers_show() {
+    let (accounts, seen) = campaign(seeds(0..40), 7, ANY, Random::crossing);
+    assert!(accounts >= 40, "{accounts}");
+    expect(&seen, &[Kind::Arbitration, Kind::CreditWait, Kind::Behind, Kind::Switch, Kind::TimeOut]);
+}
+
+#[test]
 fn pbv_runs_wait_for_what_the_registers_show() {
     let (accounts, seen) = campaign(seeds(0..40), 6, ANY, Random::pbv);
     assert!(accounts >= 30, "{accounts}");
@@ -260,11 +267,50 @@ fn accounts_are_the_same_without_a_waveform() {
     }
 }
 
+/// A receiver that is late has the word in its queue until it begins, which is when its delay says.
+#[test]
+fn a_late_receiver_begins_when_its_delay_says() {
+    for elements in [1, 9] {
+        for late in [30, 47] {
+            let text = format!(
+                "family = \"piuma\"\n[clock]\nfrequency_mhz = 1000\n[topology]\nkind = \"mesh\"\nsize = [3]\n\
+                 [memory]\nbandwidth_gbps = \"unlimited\"\n\
+                 [[collective]]\nkind = \"broadcast\"\nid = 0\nelements = {elements}\ndtype = \"i64\"\nstart_cycle = 5\n\
+                 delay_cycles = [0, 0, {late}]\n"
+            );
+            let loaded = load_text("test", &text, Path::new(ROOT), "test", &[]).unwrap_or_else(|p| panic!("{p}"));
+            let word = Ask { packet: Some(0), ..ANY };
+            assert_eq!(check(&text, word, &mut Seen::new()), Some(1), "{text}");
+            let (result, registers) = observed(&loaded, word).unwrap();
+            let why = &result.why[0];
+            let last = why.parts.iter().rfind(|part| part.kind == Kind::LateStart).expect("somebody is late");
+            assert_eq!((last.place.as_str(), last.to), ("s2.node", 5 + late), "{why:?}");
+            // The word was there before, and is taken in the cycle in which the core begins.
+            let received = registers.get("mesh.s2.node.job0.received");
+            assert!(last.from > why.start_cycle && received.steps(5 + late) == 1, "{why:?}");
+            assert!(why.parts.iter().all(|part| part.kind != Kind::Call), "{why:?}");
+        }
+    }
+}
+
 #[test]
 #[ignore = "takes minutes"]
 fn thousands_wait_for_what_the_registers_show() {
-    for (stream, make) in [(1, Random::piuma as fn(&mut Random) -> String), (4, Random::fabric), (5, Random::armed)] {
-        let (accounts, seen) = campaign(seeds(100..800), stream, ANY, make);
-        assert!(accounts >= 200, "{accounts} {seen:?}");
+    type Make = fn(&mut Random) -> String;
+    let all: [(u64, u64, Make); 7] = [
+        (1, 700, Random::piuma),
+        (2, 350, Random::programs),
+        (3, 150, Random::hosts),
+        (4, 700, Random::fabric),
+        (5, 700, Random::armed),
+        (6, 250, Random::pbv),
+        (7, 300, Random::crossing),
+    ];
+    for (stream, many, make) in all {
+        let seeds = seeds(100..100 + many);
+        let least = (seeds.end - seeds.start) / 2;
+        let (accounts, seen) = campaign(seeds, stream, ANY, make);
+        eprintln!("stream {stream}: {accounts} accounts {seen:?}");
+        assert!(accounts as u64 >= least, "{accounts} {seen:?}");
     }
 }

@@ -103,7 +103,8 @@ impl<'a> Piuma<'a> {
             for &port in &links {
                 let queue = net.queue((node, port), 2 * plane);
                 let came = || queue.came.iter().zip(&queue.left);
-                let goes_on = |came: &Sent, cycle| net.outs_of(node, came, cycle).iter().any(|(_, vc)| *vc == 2 * plane);
+                let goes_on =
+                    |came: &Sent, cycle| net.outs_of(node, came, cycle).iter().any(|(_, vc)| *vc == 2 * plane);
                 // Routes send all words of an id into the engine or past it, but for scans. In the cycle in which
                 // one of them goes in, an output may send a result that looks like it.
                 let taken = came().filter(|&(came, &cycle)| !goes_on(came, cycle)).map(|(came, _)| came.id);

@@ -234,6 +234,36 @@ impl Random {
         text + &faults
     }
 
+    /// Reductions of the armed family that meet in switches: two to three of them, with roots and participants of their own.
+    pub fn crossing(&mut self) -> String {
+        let mut text = self.common("armed");
+        let _ = write!(
+            text,
+            "collective_buffer_flits = {}\n[armed.engine]\nstages = 3\ndescriptors = {}\ntimeouts_1024_cycles = [1, 2, 3, 4]\n",
+            self.pick(&["11", "11", "13", "24"]),
+            self.pick(&["0", "1", "8"]),
+        );
+        for number in 0..2 + self.0.below(2) {
+            let _ = write!(
+                text,
+                "[[armed.reduction]]\nname = \"{}\"\nop = \"int-sum\"\nparticipants = [{}]\nrounds = {}\ncompute_cycles = {}\n",
+                ["a", "b", "c"][number as usize],
+                self.pick(&["0, 1, 2, 3", "3, 1, 0, 2", "2, 0, 1", "1, 2, 3"]),
+                self.pick(&["2", "4"]),
+                self.pick(&["0", "{ random_max = 30 }", "{ random_max = 1300 }"]),
+            );
+            if self.0.below(3) == 0 {
+                let _ = writeln!(
+                    text,
+                    "late = [{{ end_point = {}, round = 0, cycles = {} }}]",
+                    1 + self.0.below(2),
+                    self.pick(&["90", "1060", "1500"])
+                );
+            }
+        }
+        text
+    }
+
     /// Collectives of the PBV family: several of them on an engine, orders, watchdogs, retries.
     pub fn pbv(&mut self) -> String {
         let mut text = self.common("pbv");

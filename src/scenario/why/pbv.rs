@@ -248,9 +248,7 @@ impl<'a> Reader<'a> {
             // It was set because the engine asked for something, or because a message came.
             let then = |step: &Stepped| ours(step) && step.cycle == set;
             let asked = self.step(node, set, |step| {
-                then(step)
-                    && step.did == Did::Queued
-                    && matches!(step.message, Message::Retry | Message::Partial)
+                then(step) && step.did == Did::Queued && matches!(step.message, Message::Retry | Message::Partial)
             });
             if let Some(asked) = asked {
                 return self.engine(node, asked, path);
