@@ -270,22 +270,22 @@ fn accounts_are_the_same_without_a_waveform() {
 /// A receiver that is late has the word in its queue until it begins, which is when its delay says.
 #[test]
 fn a_late_receiver_begins_when_its_delay_says() {
-    for elements in [1, 9] {
+    for (elements, word, bandwidth) in [(1, 0, "\"unlimited\""), (9, 0, "20"), (9, 1, "20")] {
         for late in [30, 47] {
             let text = format!(
                 "family = \"piuma\"\n[clock]\nfrequency_mhz = 1000\n[topology]\nkind = \"mesh\"\nsize = [3]\n\
-                 [memory]\nbandwidth_gbps = \"unlimited\"\n\
+                 [memory]\nbandwidth_gbps = {bandwidth}\n\
                  [[collective]]\nkind = \"broadcast\"\nid = 0\nelements = {elements}\ndtype = \"i64\"\nstart_cycle = 5\n\
                  delay_cycles = [0, 0, {late}]\n"
             );
             let loaded = load_text("test", &text, Path::new(ROOT), "test", &[]).unwrap_or_else(|p| panic!("{p}"));
-            let word = Ask { packet: Some(0), ..ANY };
+            let word = Ask { packet: Some(word), ..ANY };
             assert_eq!(check(&text, word, &mut Seen::new()), Some(1), "{text}");
             let (result, registers) = observed(&loaded, word).unwrap();
             let why = &result.why[0];
             let last = why.parts.iter().rfind(|part| part.kind == Kind::LateStart).expect("somebody is late");
             assert_eq!((last.place.as_str(), last.to), ("s2.node", 5 + late), "{why:?}");
-            // The word was there before, and is taken in the cycle in which the core begins.
+            // The word was there before, and the first one is taken in the cycle in which the core begins.
             let received = registers.get("mesh.s2.node.job0.received");
             assert!(last.from > why.start_cycle && received.steps(5 + late) == 1, "{why:?}");
             assert!(why.parts.iter().all(|part| part.kind != Kind::Call), "{why:?}");

@@ -210,8 +210,9 @@ impl Network<'_> {
             }
             // It goes on if what this node sends next is the same flit.
             let on = next.filter(|next| {
-                // Engines of the armed family store what climbs, even what they pass on.
-                let stores = self.stores && hop.sent.vc == 0 && self.name(hop.to.0).ends_with("engine");
+                // Engines of the armed family store what climbs away from their switches, even what they pass on.
+                let stores =
+                    self.stores && hop.sent.vc == 0 && hop.to.1 == 0 && self.name(hop.to.0).ends_with("engine");
                 let other_side = self.kind(hop.to.0) != NodeKind::Bump || next.from.1 != hop.to.1 && !stores;
                 let goes_on = self.kind(hop.to.0) != NodeKind::End && next.from.0 == hop.to.0;
                 goes_on && Network::is_same(&next.sent, &hop.sent) && other_side
@@ -282,7 +283,7 @@ impl Network<'_> {
 
     /// What a block sent: its last flit, and those of the frame before it.
     fn check_sender(&self, steps: &Steps<'_>, hop: &Hop, before: Option<&Hop>) {
-        let stores = self.stores && hop.sent.vc == 0 && self.name(hop.from.0).ends_with("engine");
+        let stores = self.stores && hop.sent.vc == 0 && hop.from.1 == 1 && self.name(hop.from.0).ends_with("engine");
         let passed = before.filter(|_| !stores).is_some_and(|before| {
             before.to.0 == hop.from.0 && before.to.1 != hop.from.1 && Network::is_same(&before.sent, &hop.sent)
         });
