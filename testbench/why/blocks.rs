@@ -454,13 +454,9 @@ pub fn pbv(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
             });
         }
         steps.all(tail + 1..took, Kind::EngineWait, name);
-        let queued = if steps.part(took.min(steps.why.end_cycle - 1)).kind == Kind::TimeOut {
-            let fired = (took..head).find(|&cycle| steps.part(cycle).kind != Kind::TimeOut).unwrap_or(head);
-            steps.demand((fired - took) % timeout.max(1) == 0, || {
-                format!("no watchdog of {name} runs {took} to {fired}")
-            });
-            steps.all(took..fired, Kind::TimeOut, name);
-            fired
+        let is_late = |cycle: u64| steps.part(cycle.min(steps.why.end_cycle - 1)).kind == Kind::TimeOut;
+        let answered = if is_late(took) {
+            took
         } else if steps.part(hop.came - 1).phase == Phase::Climb {
             // Tracked: read, changed, written.
             let [read, write] = ["ce.read_slot", "ce.write_slot"].map(&register);
@@ -480,6 +476,12 @@ pub fn pbv(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
         } else {
             took
         };
+        // A watchdog that was set then, by a message or because the engine's own was on its way.
+        let queued = (answered..head).find(|&cycle| !is_late(cycle)).unwrap_or(head);
+        steps.demand((queued - answered) % timeout.max(1) == 0, || {
+            format!("no watchdog of {name} runs {answered} to {queued}")
+        });
+        steps.all(answered..queued, Kind::TimeOut, name);
         for cycle in queued..head {
             let waits = register("output_queue").value(cycle + 1) > 0;
             steps.demand(waits, || format!("{name} has nothing to send in cycle {cycle}"));
