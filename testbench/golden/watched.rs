@@ -32,14 +32,14 @@ pub fn watched(scenario: &Scenario) -> Watched {
                 "**.sw4.switch.ceng.*",
                 "**.sw4.switch.ceng.slot{5,6}.*",
                 "**.sw4.switch.out*.{valid,vc,seq,word}",
-                "**.memory.**",
+                "**.memory.{job,calls,cce,icu,mtp,stp}*.**",
             ],
             (0, 120),
             &[
                 "**.sw4.switch.ceng.*",
                 "**.sw4.switch.ceng.slot{5,6}.*",
                 "**.sw4.switch.out5.{valid,vc,seq}",
-                "**.core0.memory.**",
+                "**.core0.memory.{job,calls,cce,icu,mtp,stp}*.**",
             ],
             (28, 52),
         ),
@@ -63,7 +63,7 @@ pub fn watched(scenario: &Scenario) -> Watched {
         }
         // The message in switches and queues, from the send to the last report.
         "multicast-fig5" => (
-            &["**.out*.{valid,seq}", "**.memory.**"],
+            &["**.switch.out*.{valid,seq}", "**.memory.{job,calls,cce,icu,mtp,stp}*.**"],
             (0, 24),
             &[
                 "**.core0.switch.out{2,3,4,5}.valid",
@@ -75,7 +75,7 @@ pub fn watched(scenario: &Scenario) -> Watched {
             (0, 20),
         ),
         "push-interrupts" => (
-            &["**.core1.memory.**"],
+            &["**.core1.memory.{job,calls,cce,icu,mtp,stp}*.**"],
             (40, 200),
             &[
                 "**.core1.memory.{mtp,stp}0.**.state",
@@ -85,7 +85,7 @@ pub fn watched(scenario: &Scenario) -> Watched {
             (60, 95),
         ),
         "programs-collectives" => (
-            &["**.core{0,7}.memory.**"],
+            &["**.core{0,7}.memory.{job,calls,cce,icu,mtp,stp}*.**"],
             (0, 800),
             &["**.core{0,7}.memory.mtp0.**.state", "**.core{0,7}.memory.calls.*"],
             (340, 370),
@@ -94,13 +94,20 @@ pub fn watched(scenario: &Scenario) -> Watched {
             (&["**.core0.memory.host*.{state,round}"], (0, 200_000), &["**.core0.memory.host0.*"], (10_290, 10_315))
         }
         // Cores arrive late here.
-        "barrier-die" => {
-            (&["**.ceng.*", "**.memory.**"], (0, 260), &["**.core0.switch.ceng.*", "**.memory.**.state"], (195, 219))
-        }
+        "barrier-die" => (
+            &["**.ceng.*", "**.memory.{job,calls,cce,icu,mtp,stp}*.**"],
+            (0, 260),
+            &["**.core0.switch.ceng.*", "**.memory.**.state"],
+            (195, 219),
+        ),
         "broadcast-die" => (
-            &["**.out*.{valid,seq}", "**.memory.**"],
+            &["**.switch.out*.{valid,seq}", "**.memory.{job,calls,cce,icu,mtp,stp}*.**"],
             (0, 60),
-            &["**.core3.switch.out4.{valid,seq}", "**.sw3.switch.out5.{valid,seq}", "**.core7.memory.**"],
+            &[
+                "**.core3.switch.out4.{valid,seq}",
+                "**.sw3.switch.out5.{valid,seq}",
+                "**.core7.memory.{job,calls,cce,icu,mtp,stp}*.**",
+            ],
             (0, 25),
         ),
         // Nodes are blocked from their arrival on, T1 to T4, until all are answered.
@@ -112,7 +119,7 @@ pub fn watched(scenario: &Scenario) -> Watched {
         ),
         // The root's engine, and that of a switch where inputs from outside are joined.
         "fig2-hyperx" => {
-            let root: &[&str] = &["node2_2.**.ceng.*", "node2_2.**.memory.**"];
+            let root: &[&str] = &["node2_2.**.ceng.*", "node2_2.**.memory.{job,calls,cce,icu,mtp,stp}*.**"];
             (root, (0, 320), &["node2_2.**.ceng.*"], (115, 140))
         }
         "fig3-node" => (
@@ -143,9 +150,9 @@ pub fn watched(scenario: &Scenario) -> Watched {
         }
         _ => match scenario.family {
             Family::Piuma => (
-                &["**.ceng.*", "**.memory.**"],
+                &["**.ceng.*", "**.memory.{job,calls,cce,icu,mtp,stp}*.**"],
                 (start, start + 95),
-                &["**.core{0,4}.switch.ceng.*", "**.core0.memory.**"],
+                &["**.core{0,4}.switch.ceng.*", "**.core0.memory.{job,calls,cce,icu,mtp,stp}*.**"],
                 (start + 25, start + 50),
             ),
             // The engine above the root's switch, or of the first switch.

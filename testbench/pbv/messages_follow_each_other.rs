@@ -39,6 +39,7 @@ impl Bench {
             now: self.now,
             out: &mut self.sent,
             refuse: &mut |status| refused.push(status),
+            watched: &mut |_| (),
             missing: &mut |_, _, _| (),
         };
         self.ce.tick(packet, &mut cx);
