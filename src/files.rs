@@ -184,10 +184,8 @@ impl Draft {
         self.sync()?;
         if let Some((part, target)) = &self.rename {
             fs::rename(part, target)?;
-            #[cfg(unix)]
-            if let Some(Ok(folder)) = target.parent().map(File::open) {
-                // Some file systems cannot; the file is whole all the same.
-                let _ = folder.sync_all();
+            if let Some(folder) = target.parent() {
+                sync_folder(folder);
             }
             self.rename = None;
         }
@@ -217,6 +215,16 @@ impl Seek for Draft {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
     }
+}
+
+/// Brings the names in a folder to the disk, where that can be asked for: the files are whole all the same.
+pub fn sync_folder(folder: &Path) {
+    #[cfg(unix)]
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
 }
 
 /// Writes a file, or leaves what is there.

@@ -67,14 +67,14 @@ fn read(source: &Path) -> Vec<PathBuf> {
 fn subject(source: &Path) -> Result<Subject, String> {
     let name = source.display().to_string();
     if source.is_dir() {
-        if !Store::file(source).exists() {
+        if !Store::exists(source) {
             return Err(format!(
                 "error: {name} is a folder without the results of a sweep\n  `watershed sweep FILE.toml --out {name}` fills it; of a run give the result itself, {name}/NAME.json"
             ));
         }
         let store = Store::open(source).map_err(|error| error.to_string())?;
         let read = sweep::of_store(&store, source).map_err(|error| error.to_string())?;
-        let rows = store.rows().map_err(|error| error.to_string())?;
+        let rows = store.rows();
         return Ok(Subject::Sweep(Box::new(SweepSubject { source: name, sweep: read, rows })));
     }
     let recorded = Recorded::read(source)?;

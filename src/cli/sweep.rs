@@ -21,7 +21,7 @@ A sweep file names scenarios, axes (values, ranges, logarithmic ranges, linked k
 sample, Latin hypercube), repetitions, filters, metrics, objectives, and searches (saturation, Pareto front). See
 testbench/sweeps, and `watershed sweep --schema`.
 
-DIR holds sweep.sqlite, with every point by the hash of its resolved configuration, and points.csv, which is the same
+DIR holds sweep.jsonl, with every point by the hash of its resolved configuration, and points.csv, which is the same
 bytes however often the sweep was interrupted and however many threads ran it.
 
 Examples:
@@ -66,7 +66,7 @@ enum Command {
     Export(ExportArguments),
 }
 
-/// Write the points of a sweep as a Parquet file.
+/// Write the points of a sweep as a Parquet file; the program must be built with `--features parquet`.
 #[derive(Debug, Args)]
 struct ExportArguments {
     /// Folder of the results
@@ -86,6 +86,17 @@ struct MergeArguments {
     /// Folder of the result; it is made where there is none
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
+}
+
+#[cfg(feature = "parquet")]
+use sweep::export::parquet;
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(folder: &Path, _: &Path) -> Result<usize, SweepError> {
+    Err(SweepError::Usage(format!(
+        "this program was built without Parquet; {} has the same table, and `cargo build --release --features parquet` builds a program that has it",
+        folder.join("points.csv").display()
+    )))
 }
 
 /// Reads `I/N`.
@@ -111,7 +122,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             false
         }),
         Some(Command::Export(export)) => claim(&[("--parquet", export.parquet.clone())], &Store::files(&export.folder))
-            .and_then(|_claims| sweep::export::parquet(&export.folder, &export.parquet))
+            .and_then(|_claims| parquet(&export.folder, &export.parquet))
             .map(|points| {
                 print(&format!("{points} points in {}", export.parquet.display()));
                 true
@@ -215,7 +226,7 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
     for note in &report.notes {
         complain(&format_args!("note: {note}"));
     }
-    let rows = Store::open(folder)?.rows()?;
+    let rows = Store::open(folder)?.rows();
     print(&summary(&read, &report, &rows, &folder.join("points.csv").display().to_string()));
     Ok(useful(&read, &rows) && !report.interrupted)
 }

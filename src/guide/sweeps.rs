@@ -30,15 +30,17 @@
 //! ```
 //!
 //! The points are in `stages/points.csv`, one a line in a fixed order, the same bytes on any number of threads and after any
-//! interruption: what is done is in `stages/sweep.sqlite`, and `--resume` computes only what is missing. The keys of all axes are
+//! interruption: what is done is in `stages/sweep.jsonl`, and `--resume` computes only what is missing. The keys of all axes are
 //! checked before the first point, with a caret under the one that the scenario does not have; `--resume` with a changed file says what
 //! is different, and keeps every point that is still asked for.
 //!
 //! ```sh
 //! target/release/watershed sweep out/stages.toml --out out/stages --resume
-//! target/release/watershed sweep export out/stages --parquet out/stages.parquet
 //! target/release/watershed report out/stages -o out/stages.html
 //! ```
+//!
+//! `sweep export out/stages --parquet FILE` writes the table as Parquet, if the program was built with
+//! `cargo build --release --features parquet`.
 //!
 //! Job arrays take a part each, and join the parts:
 //!

@@ -37,7 +37,9 @@ pub enum Kind {
     Topology,
     /// A waveform.
     Wave,
-    /// A database of SQLite.
+    /// The store of a sweep.
+    Store,
+    /// A database of SQLite, which earlier versions kept sweeps in.
     Database,
     /// A web page.
     Page,
@@ -51,6 +53,12 @@ pub enum Kind {
     Missing,
 }
 
+/// What a sweep keeps its points in, in its folder, and what earlier versions of this program did.
+pub const SWEEP_STORES: [&str; 2] = ["sweep.jsonl", "sweep.sqlite"];
+
+/// The beginning of the store of a sweep.
+pub const SWEEP_BEGINS: &str = "{\"sweep\":{\"version\":";
+
 /// Bytes that are enough to tell a file by its beginning.
 const BEGINNING: u64 = 512;
 
@@ -58,7 +66,11 @@ impl Kind {
     /// What there is at a path.
     pub fn of(path: &Path) -> Self {
         if path.is_dir() {
-            return if path.join("sweep.sqlite").exists() { Self::SweepFolder } else { Self::Folder };
+            return if SWEEP_STORES.iter().any(|name| path.join(name).exists()) {
+                Self::SweepFolder
+            } else {
+                Self::Folder
+            };
         }
         // A pipe can be read only once, and not by us.
         if path.metadata().is_ok_and(|data| !data.is_file()) {
@@ -101,6 +113,7 @@ impl Kind {
             Self::Study => "a study file".into(),
             Self::Topology => "a topology file".into(),
             Self::Wave => "a waveform".into(),
+            Self::Store => "the store of a sweep".into(),
             Self::Database => "a database".into(),
             Self::Page => "a web page".into(),
             Self::Array => "a NumPy array".into(),
@@ -125,7 +138,7 @@ impl Kind {
             Self::Study => format!("`watershed study {path}` runs it"),
             Self::Topology => "a scenario names it as `topology.file`, with `topology.kind = \"file\"`".into(),
             Self::Wave => format!("`watershed wave show {path}` and `watershed wave diff` take it"),
-            Self::Database => "`watershed report DIR` takes the folder of a sweep's database".into(),
+            Self::Store => "`watershed report DIR` takes its folder".into(),
             Self::Array => "a scenario names it as `data.file`".into(),
             _ => return None,
         })
@@ -165,6 +178,7 @@ fn by_beginning(bytes: &[u8]) -> Option<Kind> {
     Some(match bytes {
         [] => Kind::Empty,
         _ if fst => Kind::Wave,
+        _ if starts(SWEEP_BEGINS.as_bytes()) => Kind::Store,
         _ if starts(b"SQLite format 3") => Kind::Database,
         _ if starts(b"\x93NUMPY") => Kind::Array,
         _ if starts(b"$date") || starts(b"$version") || starts(b"$comment") || starts(b"$timescale") => Kind::Wave,
@@ -231,6 +245,7 @@ mod tests {
             (b"[[contestant]]\nfile = \"x\"\n", Kind::Study),
             (b"[[switch]]\nname = \"x\"\n", Kind::Topology),
             (b"seed = 1\n", Kind::Text),
+            (b"{\"sweep\":{\"version\":2}}\n", Kind::Store),
             (b"SQLite format 3\0", Kind::Database),
             (b"<!DOCTYPE html><html>", Kind::Page),
             (b"\x93NUMPY\x01\0", Kind::Array),

@@ -101,7 +101,7 @@ fn a_sweep_s_folder_has_one_writer() {
     fs::write(folder.join("short.toml"), short).unwrap();
     assert_eq!(run(folder, "sweep short.toml --out part").0, Some(0));
     let mut first = start(folder, "sweep long.toml --out o");
-    until(|| folder.join("o/sweep.sqlite").exists());
+    until(|| folder.join("o/sweep.jsonl").exists());
     let name = format!("it is being written by process {}: watershed sweep long.toml --out o", first.id());
     for second in [
         "sweep long.toml --out o",
@@ -117,5 +117,5 @@ fn a_sweep_s_folder_has_one_writer() {
     first.wait().unwrap();
     let (status, words) = run(folder, "sweep short.toml --out o --resume");
     assert_eq!(status, Some(0), "{words}");
-    assert!(!folder.join("o/.sweep.sqlite.lock").exists());
+    assert!(!folder.join("o/.sweep.jsonl.lock").exists());
 }

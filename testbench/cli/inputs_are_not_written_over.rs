@@ -51,9 +51,9 @@ fn what_is_read_is_not_written_over_and_no_file_is_written_twice() {
     for (command, words) in [
         ("report seg/a.json -o seg/a.json", "--out would write over seg/a.json, which is read"),
         ("report seg/a.json -o seg/../seg/a.json", "--out would write over"),
-        ("report o -o o/sweep.sqlite", "--out would write over o/sweep.sqlite"),
+        ("report o -o o/sweep.jsonl", "--out would write over o/sweep.jsonl"),
         ("report seg/a.json o -o o/points.csv", "--out would write over o/points.csv"),
-        ("sweep export o --parquet o/sweep.sqlite", "--parquet would write over o/sweep.sqlite"),
+        ("sweep export o --parquet o/sweep.jsonl", "--parquet would write over o/sweep.jsonl"),
         ("sweep export o --parquet o/points.csv", "--parquet would write over o/points.csv"),
         ("run a.toml --wave a.toml", "--wave would write over a.toml"),
         ("run a.toml --wave base.toml", "--wave would write over base.toml"),

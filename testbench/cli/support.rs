@@ -61,3 +61,17 @@ pub fn load(text: &str, overrides: &[&str]) -> Result<watershed::scenario::Loade
     watershed::scenario::load_text("test.toml", text, root(), "test", &overrides)
         .map_err(|problems| problems.to_string())
 }
+
+/// Runs the program in a folder where no file can be larger than so many blocks of 512 bytes.
+#[cfg(unix)]
+pub fn with_small_files(folder: &Path, blocks: u32, arguments: &[&str]) -> Output {
+    let output = std::process::Command::new("sh")
+        .args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_watershed")])
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Output { status: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}

@@ -21,7 +21,7 @@ fn refused(text: &str) -> String {
     let output = sweep(folder.path(), text, &[]);
     assert_eq!(output.status, 2, "{text}: {}{}", output.stdout, output.stderr);
     assert!(!folder.path().join("out/points.csv").exists(), "{text}");
-    assert!(!folder.path().join("out/sweep.sqlite").exists(), "{text}");
+    assert!(!folder.path().join("out/sweep.jsonl").exists(), "{text}");
     output.stderr
 }
 

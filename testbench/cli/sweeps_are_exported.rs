@@ -1,12 +1,31 @@
-//! `sweep export --parquet`: the file has the points of `points.csv`, cell for cell, with types.
+//! `sweep export --parquet`: the file has the points of `points.csv`, cell for cell, with types; a program that is built
+//! without Parquet says so.
 
+#[cfg(feature = "parquet")]
 use std::fs;
 
+#[cfg(feature = "parquet")]
 use parquet::file::reader::{FileReader, SerializedFileReader};
+#[cfg(feature = "parquet")]
 use parquet::record::Field;
 
 use crate::support::watershed;
 
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn a_program_without_parquet_says_how_to_get_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.parquet");
+    let output = watershed(["sweep", "export", "out/stages", "--parquet", file.to_str().unwrap()]);
+    assert_eq!(output.status, 2, "{}", output.stdout);
+    assert_eq!(output.stderr.trim_end().lines().count(), 1, "{}", output.stderr);
+    for words in ["error: this program was built without Parquet", "out/stages/points.csv", "--features parquet"] {
+        assert!(output.stderr.contains(words), "{words}: {}", output.stderr);
+    }
+    assert!(!file.exists());
+}
+
+#[cfg(feature = "parquet")]
 #[test]
 fn a_parquet_file_has_the_cells_of_the_table() {
     let folder = tempfile::tempdir().unwrap();

@@ -323,27 +323,24 @@ key = \"switch.ceng.stages\"
 values = [3]
 ";
 
+#[cfg(unix)]
 #[test]
 fn a_store_that_cannot_be_written_ends_the_sweep() {
     let folder = tempfile::tempdir().unwrap();
     let file = written(folder.path(), MANY);
     let out = folder.path().join("out");
     assert_eq!(sweep(&file, &out, &["--shard", "1/600"]).status, 0);
-    let store = rusqlite::Connection::open(watershed::study::sweep::Store::file(&out)).unwrap();
-    store
-        .execute_batch("CREATE TRIGGER full BEFORE INSERT ON row BEGIN SELECT RAISE(ABORT, 'there is no room'); END")
-        .unwrap();
-    drop(store);
-    let output = assert_cmd::Command::new(env!("CARGO_BIN_EXE_watershed"))
-        .current_dir(root())
-        .args(["sweep", &file, "--resume", "-j", "2", "--out"])
-        .arg(&out)
-        .timeout(Duration::from_secs(60))
-        .output()
-        .unwrap();
-    let words = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "no end of its own: {words}");
-    assert!(words.contains("there is no room") && words.trim_end().lines().count() == 1, "{words}");
+    let journal = watershed::study::sweep::Store::file(&out);
+    let before = fs::read(&journal).unwrap();
+    // Room for some points more.
+    let blocks = (before.len() / 512 + 16) as u32;
+    let line = ["sweep", &file, "--resume", "-j", "2", "--out", out.to_str().unwrap()];
+    let output = crate::support::with_small_files(root(), blocks, &line);
+    let words = output.stderr;
+    assert_eq!(output.status, 2, "{words}");
+    assert!(words.contains("sweep.jsonl: File too large") && words.trim_end().lines().count() == 1, "{words}");
+    let after = fs::read(&journal).unwrap();
+    assert!(after.starts_with(&before) && after.ends_with(b"\"}}\n"), "it ends with a commit");
 }
 
 #[test]
@@ -374,8 +371,14 @@ fn a_merge_says_what_is_missing_and_what_does_not_fit_leaves_nothing() {
     // The second part is of another sweep, or no store at all: the first one is not taken over either.
     assert_eq!(sweep(&written(folder.path(), MANY), &at("other"), &["--shard", "1/600"]).status, 0);
     fs::create_dir(at("broken")).unwrap();
-    fs::write(at("broken/sweep.sqlite"), "no database, but text that is long enough to be looked at as one\n").unwrap();
-    for (second, words) in [("other", "belongs to another sweep than"), ("broken", "broken/sweep.sqlite")] {
+    fs::write(at("broken/sweep.jsonl"), "text, but no journal\n").unwrap();
+    fs::create_dir(at("old")).unwrap();
+    fs::write(at("old/sweep.sqlite"), "SQLite format 3\0").unwrap();
+    for (second, words) in [
+        ("other", "belongs to another sweep than"),
+        ("broken", "broken/sweep.jsonl: this is no store of a sweep"),
+        ("old", "old/sweep.sqlite: an earlier version of this program"),
+    ] {
         let output = merge("fresh", &["1", second]);
         assert_eq!((output.status, output.stdout.as_str()), (2, ""), "{second}: {}", output.stderr);
         assert!(output.stderr.contains(words), "{second}: {}", output.stderr);

@@ -55,12 +55,12 @@ fn write<T: DataType>(
 /// # Errors
 /// The folder holds no sweep, or the file cannot be written.
 pub fn parquet(folder: &Path, file: &Path) -> Result<usize, SweepError> {
-    if !Store::file(folder).exists() {
+    if !Store::exists(folder) {
         return Err(SweepError::Usage(format!("{} holds no results of a sweep", folder.display())));
     }
     let store = Store::open(folder)?;
     let sweep = of_store(&store, folder)?;
-    let rows = store.rows()?;
+    let rows = store.rows();
     let names = columns(&sweep);
     let table: Vec<Vec<String>> = rows.iter().map(|row| cells(&sweep, row)).collect();
     let body = |out: &mut std::io::BufWriter<files::Draft>| written(out, &names, &table).map_err(std::io::Error::other);

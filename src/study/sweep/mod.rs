@@ -6,7 +6,7 @@
 //! | [`keys`] | whether the scenarios have what the axes set |
 //! | [`changes`] | what is different from the last time, and what of that is still known |
 //! | [`plan`] | which points are run, in which order |
-//! | [`store`] | what came of them, in a database that survives the end of the process at any instant |
+//! | [`store`] | what came of them, in a journal that survives the end of the process at any instant |
 //! | [`table`] | the columns of `points.csv` |
 //!
 //! A point is known by the hash of its resolved configuration: two ways to write one configuration are computed once, and a
@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 
 pub mod changes;
+#[cfg(feature = "parquet")]
 pub mod export;
 pub mod file;
 pub mod keys;
@@ -131,17 +132,17 @@ fn scenario_hashes(sweep: &Sweep, bases: &[Loaded]) -> String {
 }
 
 /// What is different from the sweep that a store holds.
-fn what_changed(sweep: &Sweep, store: &Store, folder: &Path, configs: &str) -> Result<Vec<String>, SweepError> {
+fn what_changed(sweep: &Sweep, store: &Store, folder: &Path, configs: &str) -> Vec<String> {
     let mut what = of_store(store, folder).map(|old| changes::between(&old, sweep)).unwrap_or_default();
     let read = |text: &str| serde_json::from_str::<BTreeMap<String, String>>(text).unwrap_or_default();
-    let before = store.meta("scenarios")?.map(|text| read(&text)).unwrap_or_default();
+    let before = store.note("scenarios").map(read).unwrap_or_default();
     for (name, hash) in read(configs) {
         let line = format!("file or `set` of scenario `{name}`");
         if before.get(&name).is_some_and(|before| *before != hash) && !what.contains(&line) {
             what.push(format!("what scenario `{name}` says"));
         }
     }
-    Ok(what)
+    what
 }
 
 /// Runs a sweep into a folder and leaves `points.csv` there.
@@ -162,32 +163,32 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
     let _claim = claim(folder)?;
     let mut store = Store::open(folder)?;
     let print = fingerprint(sweep, &bases);
-    let before = store.meta("fingerprint")?;
-    if !options.resume && !store.is_empty()? {
+    let before = store.note("fingerprint");
+    if !options.resume && !store.is_empty() {
         let text = format!("{} holds results of a sweep; --resume goes on with it", folder.display());
         return Err(SweepError::Usage(text));
     }
     let mut report = Report::default();
     let configs = scenario_hashes(sweep, &bases);
     if before.is_some_and(|before| before != print) {
-        report.changes = Some(Changes { what: what_changed(sweep, &store, folder, &configs)?, ..Changes::default() });
+        report.changes = Some(Changes { what: what_changed(sweep, &store, folder, &configs), ..Changes::default() });
     }
-    let earlier: HashSet<String> = store.rows()?.into_iter().map(|row| row.key).collect();
+    let earlier: HashSet<String> = store.rows().into_iter().map(|row| row.key).collect();
     let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), crate::scenario::result::commit());
-    if let Some(before) = store.meta("version")?
+    if let Some(before) = store.note("version")
         && before != version
     {
         report.notes.push(format!("earlier points were computed by version {before}, this is {version}"));
     }
     let base = sweep.base.to_string_lossy().into_owned();
-    let meta = [
+    let notes = [
         ("fingerprint", &print),
         ("text", &sweep.text),
         ("base", &base),
         ("version", &version),
         ("scenarios", &configs),
     ];
-    store.begin(&meta.map(|(name, value)| (name, value.as_str())))?;
+    store.begin(&notes.map(|(name, value)| (name, value.as_str())))?;
 
     let size = plan.size().map(|size| match options.shard {
         Some((part, parts)) => (0..size as u64).filter(|number| number % parts == part - 1).count(),
@@ -215,7 +216,7 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
             break;
         }
         // What came of the batch decides what comes next.
-        let rows = store.rows()?;
+        let rows = store.rows();
         let by_number: BTreeMap<u64, &Row> = rows.iter().map(|row| (row.number, row)).collect();
         facts.extend(
             (first..first + batch.len() as u64).map(|number| {
@@ -247,7 +248,7 @@ fn claim(folder: &Path) -> Result<Option<Claim>, SweepError> {
 /// # Errors
 /// The store or the file.
 pub fn write_table(sweep: &Sweep, store: &Store, folder: &Path) -> Result<Vec<Row>, SweepError> {
-    let rows = store.rows()?;
+    let rows = store.rows();
     let path = folder.join("points.csv");
     let text = table::csv(sweep, &rows);
     files::write(&path, text).map_err(|error| SweepError::Write { path, error })?;
@@ -259,11 +260,11 @@ pub fn write_table(sweep: &Sweep, store: &Store, folder: &Path) -> Result<Vec<Ro
 /// # Errors
 /// It holds none, or one that this program does not understand.
 pub fn of_store(store: &Store, folder: &Path) -> Result<Sweep, SweepError> {
-    let (Some(text), Some(base)) = (store.meta("text")?, store.meta("base")?) else {
+    let (Some(text), Some(base)) = (store.note("text"), store.note("base")) else {
         return Err(SweepError::Usage(format!("{} holds no sweep", folder.display())));
     };
     let name = format!("the sweep in {}", folder.display());
-    Ok(Sweep::parse(&name, &text, Path::new(&base))?)
+    Ok(Sweep::parse(&name, text, Path::new(base))?)
 }
 
 /// What came of joining stores.
@@ -283,7 +284,7 @@ pub struct Merged {
 /// A folder has no store, or they belong to different sweeps: nothing is written then.
 pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<Merged, SweepError> {
     for part in parts {
-        if !Store::file(part).exists() {
+        if !Store::exists(part) {
             return Err(SweepError::Usage(format!("{} holds no results of a sweep", part.display())));
         }
     }
@@ -297,9 +298,9 @@ pub fn merge(folder: &Path, parts: &[PathBuf]) -> Result<Merged, SweepError> {
     }
     // A merge that is refused leaves no folder behind.
     let _there = if folder.is_dir() { claim(folder)? } else { None };
-    if Store::file(folder).exists() {
+    if Store::exists(folder) {
         let into = Store::open(folder)?;
-        if into.meta("fingerprint")?.is_some() {
+        if into.note("fingerprint").is_some() {
             into.fits(store)?;
         }
     }
@@ -326,9 +327,9 @@ fn evaluate(
     size: Option<usize>,
     report: &mut Report,
 ) -> Result<(), SweepError> {
-    let finished = store.finished()?;
-    let claimed: Mutex<HashSet<String>> = Mutex::new(store.keys()?);
-    let left: Vec<&(u64, &Point)> = points.iter().filter(|(number, _)| !finished.contains_key(number)).collect();
+    let finished = store.finished();
+    let claimed: Mutex<HashSet<String>> = Mutex::new(store.keys());
+    let left: Vec<&(u64, &Point)> = points.iter().filter(|(number, _)| !finished.contains(number)).collect();
     report.points += points.len();
     report.known += points.len() - left.len();
     (options.progress)(report.known + report.computed, size, report.failed);
@@ -409,7 +410,8 @@ fn compute(
             let key =
                 format!("refused-{:016x}", fnv1a(format!("{}\n{}", entry.file.display(), all.join("\n")).as_bytes()));
             let problem = problems.list().first().map(|problem| problem.message().to_owned()).unwrap_or_default();
-            let done = claim(&key).then(|| Done { key: key.clone(), status: "refused", facts: None, error: problem });
+            let done =
+                claim(&key).then(|| Done { key: key.clone(), status: "refused".into(), facts: None, error: problem });
             return Some((row(key), done));
         }
     };
@@ -426,17 +428,17 @@ fn compute(
         Ok(Ok(result)) => {
             let error = failure(&result.document).unwrap_or_default();
             let status = if error.is_empty() { "ok" } else { "failed" };
-            Done { key: key.clone(), status, facts: Some(Facts::new(&result.document, &loaded)), error }
+            Done { key: key.clone(), status: status.into(), facts: Some(Facts::new(&result.document, &loaded)), error }
         }
         Ok(Err(error)) => {
             let error = error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            Done { key: key.clone(), status: "refused", facts: None, error }
+            Done { key: key.clone(), status: "refused".into(), facts: None, error }
         }
         Err(panic) => {
             let words = panic.downcast_ref::<String>().cloned();
             let words = words.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
             let error = format!("the program failed: {}", words.lines().next().unwrap_or_default());
-            Done { key: key.clone(), status: "failed", facts: None, error }
+            Done { key: key.clone(), status: "failed".into(), facts: None, error }
         }
     };
     Some((row(key), Some(done)))

@@ -1,37 +1,52 @@
-//! What a sweep has computed, in an SQLite database that survives the end of the process at any instant.
+//! What a sweep has computed, in a journal that survives the end of the process at any instant.
 //!
-//! | table | holds |
+//! A journal is a text file that only grows, a JSON object a line:
+//!
+//! | line | holds |
 //! |---|---|
-//! | `point` | what came of a configuration, by the hash of the resolved configuration |
-//! | `row` | which configuration each numbered point of the sweep is |
-//! | `meta` | the sweep file, and what it was made with |
+//! | `{"sweep": …}` | version of the layout, in front |
+//! | `{"notes": …}` | the sweep file, and what it was made with; rows before it are forgotten if it is for another sweep |
+//! | `{"point": …}` | what came of a configuration, by the hash of the resolved configuration |
+//! | `{"row": …}` | which configuration a numbered point of the sweep is |
+//! | `{"commit": …}` | how many lines belong together, and a hash of them |
 //!
-//! A point is written in one transaction with its row, behind a write-ahead log that is synchronised at each commit: a
-//! process that is killed loses the points under way and no other. Points stay when the sweep file changes; rows belong to
-//! one file and go with it.
+//! A point is written together with its row, and is on the disk before the next one is written: a process that is killed
+//! loses the points under way and no other. What has no commit behind it was never written: readers skip it, and the next
+//! writer cuts it off. Points stay when the sweep file changes; rows belong to one file and go with it. Of two lines for
+//! one point or row the later one counts.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, params};
-use serde_json::Value as Json;
+use serde::{Deserialize, Serialize};
 
 use super::table::Facts;
+use crate::files;
+use crate::scenario::kind::{SWEEP_BEGINS, SWEEP_STORES};
+use crate::scenario::result::fnv1a;
 
-/// The database of a sweep.
+/// The journal of a sweep, and all that it says.
+#[derive(Debug)]
 pub struct Store {
-    connection: Connection,
     path: PathBuf,
+    /// Open once something is written.
+    file: Option<File>,
+    /// Bytes up to the end of the last commit.
+    end: u64,
+    notes: BTreeMap<String, String>,
+    points: HashMap<String, Done>,
+    rows: BTreeMap<u64, Row>,
 }
 
 /// What came of a configuration.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Done {
     /// Hash of the resolved configuration.
     pub key: String,
     /// "ok", "failed" (a check did, or the run did not finish) or "refused" (there is no such scenario).
-    pub status: &'static str,
+    pub status: String,
     /// What is kept of the result.
     pub facts: Option<Facts>,
     /// What went wrong.
@@ -39,7 +54,7 @@ pub struct Done {
 }
 
 /// A numbered point of the sweep and what came of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Its number, from 0 on.
     pub number: u64,
@@ -58,10 +73,13 @@ pub struct Row {
     /// `--set` arguments that make it.
     pub sets: Vec<String>,
     /// "ok", "failed" or "refused".
+    #[serde(skip)]
     pub status: String,
     /// What is kept of the result.
+    #[serde(skip)]
     pub facts: Option<Facts>,
     /// What went wrong.
+    #[serde(skip)]
     pub error: String,
 }
 
@@ -96,234 +114,266 @@ pub struct StoreError {
     error: String,
 }
 
-const LAYOUT: &str = "
-    CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-    CREATE TABLE IF NOT EXISTS point (key TEXT PRIMARY KEY, status TEXT NOT NULL, facts TEXT, error TEXT NOT NULL);
-    CREATE TABLE IF NOT EXISTS row (
-        number INTEGER PRIMARY KEY, key TEXT NOT NULL, scenario TEXT NOT NULL, file TEXT NOT NULL,
-        repetition INTEGER NOT NULL, seed INTEGER NOT NULL, axes TEXT NOT NULL, sets TEXT NOT NULL);";
+/// A line of the journal.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Line {
+    Sweep { version: u64 },
+    Notes(BTreeMap<String, String>),
+    Point(Done),
+    Row(Row),
+    Commit { lines: usize, hash: String },
+}
 
-/// Version of the layout.
-const VERSION: i64 = 1;
+/// Version of the layout; the first one was an SQLite database.
+const VERSION: u64 = 2;
 
 impl Store {
     /// The file of a store in a folder.
     pub fn file(folder: &Path) -> PathBuf {
-        folder.join("sweep.sqlite")
+        folder.join(SWEEP_STORES[0])
     }
 
-    /// All files of a sweep in a folder: the store, its log, and the table.
+    /// All files of a sweep in a folder: the store and the table.
     pub fn files(folder: &Path) -> Vec<PathBuf> {
-        ["sweep.sqlite", "sweep.sqlite-wal", "sweep.sqlite-shm", "points.csv"].map(|name| folder.join(name)).into()
+        vec![Self::file(folder), folder.join("points.csv")]
     }
 
-    /// Opens the store of a folder, which is made where there is none.
+    /// Whether a folder has a store, be it one that this version cannot read.
+    pub fn exists(folder: &Path) -> bool {
+        SWEEP_STORES.iter().any(|name| folder.join(name).exists())
+    }
+
+    /// Opens the store of a folder; where there is none, the first thing that is written makes it.
     ///
     /// # Errors
-    /// It cannot be opened, or is no store of this version.
+    /// It cannot be read, is damaged, or is no store of this version.
     pub fn open(folder: &Path) -> Result<Self> {
         let path = Self::file(folder);
-        let fail = |error: &dyn std::fmt::Display| StoreError { path: path.clone(), error: error.to_string() };
-        std::fs::create_dir_all(folder).map_err(|error| fail(&error))?;
-        let connection = Connection::open(&path).map_err(|error| fail(&error))?;
-        let ready = || -> rusqlite::Result<i64> {
-            // Who reads a store waits for the commits of the one who writes it.
-            connection.busy_timeout(Duration::from_secs(60))?;
-            let _: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
-            connection.execute_batch("PRAGMA synchronous = FULL;")?;
-            let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-            if version == 0 {
-                connection
-                    .execute_batch(&format!("BEGIN IMMEDIATE; {LAYOUT} PRAGMA user_version = {VERSION}; COMMIT;"))?;
-                return Ok(VERSION);
+        let (notes, points, rows) = Default::default();
+        let mut store = Self { path, file: None, end: 0, notes, points, rows };
+        match File::open(&store.path) {
+            Ok(file) => store.read(BufReader::new(file))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                store.path = folder.join(SWEEP_STORES[1]);
+                if store.path.exists() {
+                    return Err(store.fail(
+                        "an earlier version of this program kept the sweep in this database, which this one does not read; \
+                         the table in points.csv is whole: run the sweep into another folder",
+                    ));
+                }
+                store.path = Self::file(folder);
             }
-            Ok(version)
-        };
-        match ready().map_err(|error| fail(&error))? {
-            VERSION => Ok(Self { connection, path }),
-            other => Err(fail(&format!("this is a store of version {other}; this program writes {VERSION}"))),
+            Err(error) => return Err(store.fail(error)),
+        }
+        Ok(store)
+    }
+
+    fn fail(&self, error: impl std::fmt::Display) -> StoreError {
+        StoreError { path: self.path.clone(), error: error.to_string() }
+    }
+
+    /// Takes in all that is committed.
+    fn read(&mut self, mut journal: impl BufRead) -> Result<()> {
+        let (mut at, mut number) = (0, 0);
+        let mut lines: Vec<Vec<u8>> = Vec::new();
+        loop {
+            let mut bytes = Vec::new();
+            at += journal.read_until(b'\n', &mut bytes).map_err(|error| self.fail(error))? as u64;
+            number += 1;
+            if number == 1 && !bytes.starts_with(&SWEEP_BEGINS.as_bytes()[..bytes.len().min(SWEEP_BEGINS.len())]) {
+                return Err(self.fail("this is no store of a sweep"));
+            }
+            if bytes.pop() != Some(b'\n') {
+                // The end, or the beginning of a line whose rest was never written.
+                return Ok(());
+            }
+            if !bytes.starts_with(b"{\"commit\":") {
+                lines.push(bytes);
+                continue;
+            }
+            let whole = serde_json::to_vec(&commit_of(&lines)).is_ok_and(|commit| commit == bytes);
+            if !whole {
+                // Power may go while the last commit is on its way to the disk, in any order; nothing follows it then.
+                let more = journal.fill_buf().map_err(|error| self.fail(error))?;
+                if more.is_empty() {
+                    return Ok(());
+                }
+                return Err(self.fail(format!("it is damaged before line {number}")));
+            }
+            for line in lines.drain(..) {
+                let wrong = |error: &dyn std::fmt::Display| format!("before line {number}: {error}");
+                let line = serde_json::from_slice(&line).map_err(|error| self.fail(wrong(&error)))?;
+                self.take(line)?;
+            }
+            self.end = at;
         }
     }
 
-    fn fail(&self) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
-        |error| StoreError { path: self.path.clone(), error: error.to_string() }
+    /// Takes in a line.
+    fn take(&mut self, line: Line) -> Result<()> {
+        match line {
+            Line::Sweep { version: VERSION } | Line::Commit { .. } => {}
+            Line::Sweep { version } => {
+                return Err(self.fail(format!("this is a store of version {version}; this program writes {VERSION}")));
+            }
+            Line::Notes(notes) => {
+                if self.notes.get("fingerprint") != notes.get("fingerprint") {
+                    self.rows.clear();
+                }
+                self.notes.extend(notes);
+            }
+            Line::Point(mut done) => {
+                done.facts = done.facts.and_then(Facts::upgraded);
+                self.points.insert(done.key.clone(), done);
+            }
+            Line::Row(row) => {
+                self.rows.insert(row.number, row);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes lines, all or nothing, and takes them in as whoever reads the journal would.
+    fn commit(&mut self, lines: impl IntoIterator<Item = Line>) -> Result<()> {
+        let first = (self.end == 0).then_some(Line::Sweep { version: VERSION });
+        let lines: Vec<Vec<u8>> = first
+            .into_iter()
+            .chain(lines)
+            .map(|line| serde_json::to_vec(&line))
+            .collect::<serde_json::Result<_>>()
+            .map_err(|error| self.fail(error))?;
+        let commit = serde_json::to_vec(&commit_of(&lines)).map_err(|error| self.fail(error))?;
+        let bytes: Vec<u8> = lines.iter().chain([&commit]).flat_map(|line| line.iter().chain(b"\n")).copied().collect();
+        self.append(&bytes).map_err(|error| self.fail(error))?;
+        for line in lines {
+            let line = serde_json::from_slice(&line).map_err(|error| self.fail(error))?;
+            self.take(line)?;
+        }
+        Ok(())
+    }
+
+    /// Puts bytes behind the last commit; they are on the disk when it returns, or none of them is.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                let folder = self.path.parent().unwrap_or(Path::new("."));
+                std::fs::create_dir_all(folder)?;
+                let file = File::options().write(true).create(true).truncate(false).open(&self.path)?;
+                file.set_len(self.end)?;
+                files::sync_folder(folder);
+                none.insert(file)
+            }
+        };
+        file.seek(SeekFrom::Start(self.end))?;
+        let written = file.write_all(bytes).and_then(|()| file.sync_data());
+        match written {
+            Ok(()) => self.end += bytes.len() as u64,
+            // Whoever reads would skip it; a disk that is full wants the room.
+            Err(_) => file.set_len(self.end)?,
+        }
+        written
     }
 
     /// A note by its name.
-    ///
-    /// # Errors
-    /// The database fails.
-    pub fn meta(&self, name: &str) -> Result<Option<String>> {
-        let found = self.connection.query_row("SELECT value FROM meta WHERE name = ?1", [name], |row| row.get(0));
-        found.optional().map_err(self.fail())
+    pub fn note(&self, name: &str) -> Option<&str> {
+        self.notes.get(name).map(String::as_str)
     }
 
     /// Makes the store that of a sweep. Rows of another one go; points stay.
     ///
     /// # Errors
-    /// The database fails.
-    pub fn begin(&mut self, meta: &[(&str, &str)]) -> Result<()> {
-        let same = self.meta("fingerprint")?.as_deref()
-            == meta.iter().find(|(name, _)| *name == "fingerprint").map(|(_, value)| *value);
-        let path = self.path.clone();
-        let fail = |error: rusqlite::Error| StoreError { path: path.clone(), error: error.to_string() };
-        let transaction = self.connection.transaction().map_err(fail)?;
-        if !same {
-            transaction.execute("DELETE FROM row", []).map_err(fail)?;
+    /// It cannot be written.
+    pub fn begin(&mut self, notes: &[(&str, &str)]) -> Result<()> {
+        if notes.iter().all(|(name, value)| self.note(name) == Some(value)) {
+            return Ok(());
         }
-        for (name, value) in meta {
-            transaction.execute("INSERT OR REPLACE INTO meta VALUES (?1, ?2)", [name, value]).map_err(fail)?;
-        }
-        transaction.commit().map_err(fail)
+        let notes = notes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        self.commit([Line::Notes(notes)])
     }
 
     /// Whether nothing has been computed yet.
-    ///
-    /// # Errors
-    /// The database fails.
-    pub fn is_empty(&self) -> Result<bool> {
-        let count: i64 =
-            self.connection.query_row("SELECT COUNT(*) FROM point", [], |row| row.get(0)).map_err(self.fail())?;
-        Ok(count == 0)
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty()
     }
 
     /// Keys of all points that are done.
-    ///
-    /// # Errors
-    /// The database fails.
-    pub fn keys(&self) -> Result<HashSet<String>> {
-        let mut statement = self.connection.prepare("SELECT key FROM point").map_err(self.fail())?;
-        let keys = statement.query_map([], |row| row.get(0)).map_err(self.fail())?;
-        keys.collect::<rusqlite::Result<_>>().map_err(self.fail())
+    pub fn keys(&self) -> HashSet<String> {
+        self.points.keys().cloned().collect()
     }
 
-    /// Keys of all rows whose points are done, by number.
-    ///
-    /// # Errors
-    /// The database fails.
-    pub fn finished(&self) -> Result<BTreeMap<u64, String>> {
-        let query = "SELECT row.number, row.key FROM row JOIN point ON point.key = row.key";
-        let mut statement = self.connection.prepare(query).map_err(self.fail())?;
-        let rows =
-            statement.query_map([], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?))).map_err(self.fail())?;
-        rows.collect::<rusqlite::Result<_>>().map_err(self.fail())
+    /// Numbers of all rows whose points are done.
+    pub fn finished(&self) -> HashSet<u64> {
+        self.rows.values().filter(|row| self.points.contains_key(&row.key)).map(|row| row.number).collect()
     }
 
     /// Writes rows, and what came of points, all or nothing.
     ///
     /// # Errors
-    /// The database fails.
+    /// It cannot be written.
     pub fn write(&mut self, rows: &[Row], done: &[Done]) -> Result<()> {
-        let path = self.path.clone();
-        let fail = |error: rusqlite::Error| StoreError { path: path.clone(), error: error.to_string() };
-        let transaction = self.connection.transaction().map_err(fail)?;
-        {
-            let mut point =
-                transaction.prepare("INSERT OR REPLACE INTO point VALUES (?1, ?2, ?3, ?4)").map_err(fail)?;
-            for done in done {
-                let facts = done.facts.as_ref().map(Facts::text);
-                point.execute(params![done.key, done.status, facts, done.error]).map_err(fail)?;
-            }
-            let mut insert = transaction
-                .prepare("INSERT OR REPLACE INTO row VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
-                .map_err(fail)?;
-            for row in rows {
-                let axes = serde_json::to_string(&row.axes).unwrap_or_default();
-                let sets = serde_json::to_string(&row.sets).unwrap_or_default();
-                insert
-                    .execute(params![
-                        row.number as i64,
-                        row.key,
-                        row.scenario,
-                        row.file,
-                        row.repetition as i64,
-                        row.seed as i64,
-                        axes,
-                        sets
-                    ])
-                    .map_err(fail)?;
-            }
-        }
-        transaction.commit().map_err(fail)
+        let known = |row: &&Row| {
+            let bare = Row { status: String::new(), facts: None, error: String::new(), ..(*row).clone() };
+            self.rows.get(&row.number) == Some(&bare)
+        };
+        let points = done.iter().filter(|done| self.points.get(&done.key) != Some(done));
+        let rows = rows.iter().filter(|row| !known(row));
+        let lines: Vec<Line> = points.cloned().map(Line::Point).chain(rows.cloned().map(Line::Row)).collect();
+        if lines.is_empty() { Ok(()) } else { self.commit(lines) }
     }
 
     /// What came of the rows, in the order of their numbers; those that are not done are missing.
-    ///
-    /// # Errors
-    /// The database fails.
-    pub fn rows(&self) -> Result<Vec<Row>> {
-        let query = "SELECT number, row.key, scenario, file, repetition, seed, axes, sets, status, facts, error
-                     FROM row JOIN point ON point.key = row.key ORDER BY number";
-        let mut statement = self.connection.prepare(query).map_err(self.fail())?;
-        let rows = statement.query_map([], |row| {
-            let json = |text: String| serde_json::from_str::<Json>(&text).unwrap_or(Json::Null);
-            Ok(Row {
-                number: row.get::<_, i64>(0)? as u64,
-                key: row.get(1)?,
-                scenario: row.get(2)?,
-                file: row.get(3)?,
-                repetition: row.get::<_, i64>(4)? as u64,
-                seed: row.get::<_, i64>(5)? as u64,
-                axes: serde_json::from_value(json(row.get(6)?)).unwrap_or_default(),
-                sets: serde_json::from_value(json(row.get(7)?)).unwrap_or_default(),
-                status: row.get(8)?,
-                facts: row.get::<_, Option<String>>(9)?.as_deref().and_then(Facts::read),
-                error: row.get(10)?,
-            })
-        });
-        rows.map_err(self.fail())?.collect::<rusqlite::Result<_>>().map_err(self.fail())
+    pub fn rows(&self) -> Vec<Row> {
+        let whole = |row: &Row| {
+            let Done { status, facts, error, .. } = self.points.get(&row.key)?.clone();
+            Some(Row { status, facts, error, ..row.clone() })
+        };
+        self.rows.values().filter_map(whole).collect()
     }
 
     /// Whether another store holds points of the same sweep.
     ///
     /// # Errors
-    /// One of the two fails, or the other belongs to another sweep.
+    /// The other belongs to another sweep.
     pub fn fits(&self, other: &Store) -> Result<()> {
-        if self.meta("fingerprint")? == other.meta("fingerprint")? {
+        if self.note("fingerprint") == other.note("fingerprint") {
             return Ok(());
         }
-        let error = format!("it belongs to another sweep than {}", self.path.display());
-        Err(StoreError { path: other.path.clone(), error })
+        Err(other.fail(format_args!("it belongs to another sweep than {}", self.path.display())))
     }
 
-    /// Takes over all that other stores hold; they are read and looked at before anything is written, and their points
-    /// are written all or nothing.
+    /// Takes over all that other stores hold; they are looked at before anything is written, and their points are written
+    /// all or nothing.
     ///
     /// # Errors
-    /// One of them fails, or they belong to different sweeps.
+    /// They belong to different sweeps, or it cannot be written.
     pub fn merge(&mut self, others: &[Store]) -> Result<()> {
         let Some(first) = others.first() else { return Ok(()) };
-        let empty = self.meta("fingerprint")?.is_none();
-        let mut rows = Vec::new();
+        let empty = self.note("fingerprint").is_none();
         for other in others {
-            if empty {
-                first.fits(other)?;
-            } else {
-                self.fits(other)?;
-            }
-            rows.extend(other.rows()?);
+            if empty { first.fits(other)? } else { self.fits(other)? }
         }
         if empty {
-            let names = ["fingerprint", "text", "base", "version", "scenarios"];
-            let notes: Vec<(&str, String)> =
-                names.iter().filter_map(|name| Some((*name, first.meta(name).ok()??))).collect();
-            let notes: Vec<(&str, &str)> = notes.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            self.begin(&notes)?;
+            self.commit([Line::Notes(first.notes.clone())])?;
         }
-        let done: Vec<Done> = rows
-            .iter()
-            .map(|row| Done {
-                key: row.key.clone(),
-                status: ["ok", "failed", "refused"]
-                    .into_iter()
-                    .find(|status| *status == row.status)
-                    .unwrap_or("failed"),
-                facts: row.facts.clone(),
-                error: row.error.clone(),
-            })
-            .collect();
+        let mut rows: Vec<Row> = others.iter().flat_map(Store::rows).collect();
+        rows.sort_by_key(|row| row.number);
+        let done = |row: &Row| Done {
+            key: row.key.clone(),
+            status: row.status.clone(),
+            facts: row.facts.clone(),
+            error: row.error.clone(),
+        };
+        let done: Vec<Done> = rows.iter().map(done).collect();
         self.write(&rows, &done)
     }
+}
+
+/// The line that makes lines count.
+fn commit_of(lines: &[Vec<u8>]) -> Line {
+    let hash = fnv1a(lines.iter().flat_map(|line| line.iter().chain(b"\n")));
+    Line::Commit { lines: lines.len(), hash: format!("{hash:016x}") }
 }
 
 #[cfg(test)]
@@ -347,7 +397,7 @@ mod tests {
     }
 
     fn done(row: &Row) -> Done {
-        Done { key: row.key.clone(), status: "ok", facts: row.facts.clone(), error: String::new() }
+        Done { key: row.key.clone(), status: "ok".into(), facts: row.facts.clone(), error: String::new() }
     }
 
     #[test]
@@ -357,17 +407,17 @@ mod tests {
         {
             let mut store = Store::open(folder.path()).unwrap();
             store.begin(&[("fingerprint", "f")]).unwrap();
-            assert!(store.is_empty().unwrap());
+            assert!(store.is_empty());
             store.write(&[a.clone(), b.clone()], &[done(&a), done(&b)]).unwrap();
             store.write(&[row(7, "not done")], &[]).unwrap();
         }
         let mut store = Store::open(folder.path()).unwrap();
-        assert_eq!(store.rows().unwrap(), [b, a]);
-        assert_eq!(store.finished().unwrap().len(), 2);
+        assert_eq!(store.rows(), [b, a]);
+        assert_eq!(store.finished().len(), 2);
         store.begin(&[("fingerprint", "f")]).unwrap();
-        assert_eq!(store.rows().unwrap().len(), 2);
+        assert_eq!(store.rows().len(), 2);
         store.begin(&[("fingerprint", "another")]).unwrap();
-        assert_eq!((store.rows().unwrap().len(), store.keys().unwrap().len()), (0, 2));
+        assert_eq!((store.rows().len(), store.keys().len()), (0, 2));
     }
 
     #[test]
@@ -382,7 +432,7 @@ mod tests {
         let [a, mut b, mut into] = stores;
         into.merge(std::slice::from_ref(&b)).unwrap();
         into.merge(std::slice::from_ref(&a)).unwrap();
-        assert_eq!(into.rows().unwrap().len(), 2);
+        assert_eq!(into.rows().len(), 2);
         b.begin(&[("fingerprint", "another")]).unwrap();
         let fresh = tempfile::tempdir().unwrap();
         let mut fresh = Store::open(fresh.path()).unwrap();
@@ -390,7 +440,7 @@ mod tests {
         for into in [&mut into, &mut fresh] {
             assert!(into.merge(&parts).unwrap_err().to_string().contains("another sweep"));
         }
-        assert!(fresh.is_empty().unwrap() && fresh.meta("fingerprint").unwrap().is_none());
+        assert!(fresh.is_empty() && fresh.note("fingerprint").is_none());
     }
 
     #[test]
@@ -401,8 +451,78 @@ mod tests {
     #[test]
     fn a_file_that_is_no_store_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(Store::file(folder.path()), "this is text, not a database, and long enough to be read as one")
-            .unwrap();
-        assert!(Store::open(folder.path()).is_err());
+        for (text, words) in [
+            ("this is text", "this is no store of a sweep"),
+            ("{\"sweep\":{\"version\":3}}\n{\"commit\":{\"lines\":1,\"hash\":\"HASH\"}}\n", "of version 3"),
+        ] {
+            let hash = fnv1a(text.split_inclusive('\n').next().unwrap().as_bytes());
+            std::fs::write(Store::file(folder.path()), text.replace("HASH", &format!("{hash:016x}"))).unwrap();
+            let error = Store::open(folder.path()).unwrap_err().to_string();
+            assert!(error.contains("sweep.jsonl: ") && error.contains(words), "{error}");
+        }
+        std::fs::remove_file(Store::file(folder.path())).unwrap();
+        std::fs::write(folder.path().join("sweep.sqlite"), "SQLite format 3\0").unwrap();
+        let error = Store::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("sweep.sqlite: an earlier version") && error.contains("another folder"), "{error}");
+    }
+
+    /// A journal of two points, and where each commit ends.
+    fn journal(folder: &Path) -> (Vec<u8>, Vec<usize>) {
+        let mut store = Store::open(folder).unwrap();
+        let mut ends = vec![0];
+        store.begin(&[("fingerprint", "f")]).unwrap();
+        ends.push(store.end as usize);
+        for number in 0..2 {
+            let row = row(number, &format!("k{number}"));
+            store.write(std::slice::from_ref(&row), &[done(&row)]).unwrap();
+            ends.push(store.end as usize);
+        }
+        (std::fs::read(Store::file(folder)).unwrap(), ends)
+    }
+
+    #[test]
+    fn a_journal_cut_anywhere_has_what_was_committed_and_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let (whole, ends) = journal(folder.path());
+        assert_eq!(ends[3], whole.len());
+        // Each cut costs some writes that wait for the disk.
+        for cut in (0..=whole.len()).filter(|cut| cut % 5 == 0 || ends.contains(cut)) {
+            std::fs::write(Store::file(folder.path()), &whole[..cut]).unwrap();
+            let mut store = Store::open(folder.path()).unwrap();
+            let commits = ends.iter().rposition(|&end| end <= cut).unwrap();
+            assert_eq!((store.rows().len(), store.note("fingerprint").is_some()), (commits.max(1) - 1, commits > 0));
+            // Whoever goes on leaves what an undisturbed writer does.
+            store.begin(&[("fingerprint", "f")]).unwrap();
+            for number in 0..2 {
+                let row = row(number, &format!("k{number}"));
+                store.write(std::slice::from_ref(&row), &[done(&row)]).unwrap();
+            }
+            assert!(std::fs::read(Store::file(folder.path())).unwrap() == whole, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn damage_is_told_from_a_write_that_did_not_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let (whole, ends) = journal(folder.path());
+        let with_zero_at = |at: usize| {
+            let mut bytes = whole.clone();
+            bytes[at] = 0;
+            std::fs::write(Store::file(folder.path()), bytes).unwrap();
+            Store::open(folder.path())
+        };
+        let error = with_zero_at(ends[1] + 20).unwrap_err().to_string();
+        assert!(error.contains("it is damaged before line 6"), "{error}");
+        assert_eq!(with_zero_at(ends[2] + 20).unwrap().rows().len(), 1, "the last commit may have been on its way");
+    }
+
+    #[test]
+    fn what_is_written_twice_makes_the_journal_no_longer() {
+        let folder = tempfile::tempdir().unwrap();
+        let (whole, _) = journal(folder.path());
+        assert_eq!(journal(folder.path()).0, whole);
+        let mut store = Store::open(folder.path()).unwrap();
+        store.merge(&[Store::open(folder.path()).unwrap()]).unwrap();
+        assert_eq!(std::fs::read(Store::file(folder.path())).unwrap(), whole);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::file::Sweep;
@@ -34,7 +35,8 @@ pub const BUILT_IN: [&str; 15] = [
 ];
 
 /// What is kept of a point: the result document without what is large, and its cost.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Facts(Json);
 
 impl Facts {
@@ -72,14 +74,10 @@ impl Facts {
         Self(json)
     }
 
-    /// As text, for the store.
-    pub fn text(&self) -> String {
-        self.0.to_string()
-    }
-
-    /// Read from the store, in today's shape of a document.
-    pub fn read(text: &str) -> Option<Self> {
-        upgraded(serde_json::from_str(text).ok()?).ok().map(Self)
+    /// In today's shape of a document; `None` if it is of a later one.
+    #[must_use]
+    pub fn upgraded(self) -> Option<Self> {
+        upgraded(self.0).ok().map(Self)
     }
 
     /// A value by the path of names and numbers, `collectives.0.latency_cycles`.
@@ -212,7 +210,7 @@ mod tests {
     #[test]
     fn facts_of_an_older_document_are_read_in_todays_shape() {
         let old = r#"{"schema_version": 1, "links": {"busiest": [{"name": "a", "stalls": 7}]}}"#;
-        let facts = Facts::read(old).unwrap();
+        let facts = serde_json::from_str::<Facts>(old).unwrap().upgraded().unwrap();
         assert_eq!(facts.value("links.busiest.0.head_wait_cycles"), Some(&json!(7)));
         assert_eq!(facts.value("links.busiest.0.stalls"), None);
     }
