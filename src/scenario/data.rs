@@ -3,8 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 
-use npyz::{NpyHeader, Order, TypeChar, WriterBuilder};
-
 use super::config::{Collective, Data};
 use super::names::{DType, Layout, layout};
 use super::problem::Problem;
@@ -179,37 +177,31 @@ fn read_text(bytes: &[u8], parse: impl Fn(&str) -> Result<u64, String>) -> Resul
 const NPY_HEADER: usize = 4096;
 
 fn read_npy(bytes: &[u8], dtype: DType, rows: usize, elements: usize) -> Result<Rows, String> {
-    let start = npy_header(bytes)?;
-    let header = NpyHeader::from_reader(bytes).map_err(|error| format!("it is not a .npy file: {error}"))?;
-    let npyz::DType::Plain(kind) = header.dtype() else {
-        return Err("its elements are records".to_owned());
-    };
+    let (NpyHeader { kind, fortran, shape }, start) = npy_header(bytes)?;
     let wanted = npy_type(layout(dtype));
-    let given = format!("{}{}", kind.type_char().to_str(), kind.size_field());
+    let given = kind.trim_start_matches(['<', '>', '=', '|']);
     if given != wanted {
         return Err(format!("its elements are {given}, not {wanted}"));
     }
-    let shape = header.shape();
-    let matches = match shape {
-        [length] => rows == 1 && *length == elements as u64,
-        [r, e] => *r == rows as u64 && *e == elements as u64,
+    let matches = match *shape {
+        [length] => rows == 1 && length == elements,
+        [r, e] => (r, e) == (rows, elements),
         _ => false,
     };
     if !matches {
         let shape: Vec<String> = shape.iter().map(ToString::to_string).collect();
         return Err(format!("its shape is ({})", shape.join(", ")));
     }
-    let width = kind.size_field() as usize;
+    let width = layout(dtype).bits() as usize / 8;
     let data = &bytes[start..];
     if data.len() != rows * elements * width {
         return Err(format!("it has {} bytes of data, {} are needed", data.len(), rows * elements * width));
     }
-    let big = kind.endianness() == npyz::Endianness::Big;
+    let big = kind.starts_with('>');
     let word = |bytes: &[u8]| {
         let fold = |word: u64, byte: &u8| word << 8 | u64::from(*byte);
         if big { bytes.iter().fold(0, fold) } else { bytes.iter().rev().fold(0, fold) }
     };
-    let fortran = header.order() == Order::Fortran;
     Ok((0..rows)
         .map(|row| {
             (0..elements)
@@ -222,8 +214,17 @@ fn read_npy(bytes: &[u8], dtype: DType, rows: usize, elements: usize) -> Result<
         .collect())
 }
 
-/// Looks at a header before the reader trusts the numbers in it. Returns where the data starts.
-fn npy_header(bytes: &[u8]) -> Result<usize, String> {
+/// What a `.npy` file says about its data.
+struct NpyHeader {
+    /// Byte order, letter and bytes of an element: `<f8`.
+    kind: String,
+    /// Columns one after the other, not rows.
+    fortran: bool,
+    shape: Vec<usize>,
+}
+
+/// The header, and where the data starts.
+fn npy_header(bytes: &[u8]) -> Result<(NpyHeader, usize), String> {
     let broken = || "it is not a .npy file".to_owned();
     if bytes.len() < 12 || !bytes.starts_with(b"\x93NUMPY") {
         return Err(broken());
@@ -236,32 +237,45 @@ fn npy_header(bytes: &[u8]) -> Result<usize, String> {
     if length > NPY_HEADER {
         return Err(format!("its header of {length} bytes is too long"));
     }
-    let text = bytes.get(from..from + length).ok_or_else(broken)?;
-    // Every number of the header together bounds every product of them.
-    let product = text.split(|byte| !byte.is_ascii_digit()).filter(|digits| !digits.is_empty()).try_fold(
-        1u64,
-        |product, digits| {
-            let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
-            product.checked_mul(number.max(1))
-        },
-    );
-    let nested = text.iter().filter(|byte| b"([{".contains(byte)).count();
-    if product.is_none() || nested > 16 {
-        return Err("the shape in its header is beyond all measure".to_owned());
+    let text = bytes.get(from..from + length).and_then(|text| std::str::from_utf8(text).ok()).ok_or_else(broken)?;
+    // A dictionary as Python writes it: three keys in any order.
+    let (mut kind, mut fortran, mut shape) = (None, None, None);
+    let mut rest = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}')).ok_or_else(broken)?.trim();
+    while !rest.is_empty() {
+        let (key, value) = rest.split_once(':').ok_or_else(broken)?;
+        let value = value.trim_start();
+        let end = match value.as_bytes().first() {
+            Some(b'(') => value.find(')').map(|end| end + 1),
+            Some(b'[') => return Err("its elements are records".to_owned()),
+            _ => value.find(',').or(Some(value.len())),
+        };
+        let (value, after) = value.split_at(end.ok_or_else(broken)?);
+        match key.trim().trim_matches(['\'', '"']) {
+            "descr" => kind = Some(value.trim_end().trim_matches(['\'', '"']).to_owned()),
+            "fortran_order" => fortran = value.trim_end().to_ascii_lowercase().parse().ok(),
+            "shape" => {
+                let list = value.strip_prefix('(').and_then(|list| list.strip_suffix(')')).ok_or_else(broken)?;
+                let lengths = list.split(',').map(str::trim).filter(|length| !length.is_empty());
+                shape = Some(lengths.map(str::parse).collect::<Result<Vec<usize>, _>>().map_err(|_| broken())?);
+            }
+            _ => return Err(broken()),
+        }
+        rest = after.trim_start().trim_start_matches(',').trim_start();
     }
-    Ok(from + length)
+    let (Some(kind), Some(fortran), Some(shape)) = (kind, fortran, shape) else { return Err(broken()) };
+    Ok((NpyHeader { kind, fortran, shape }, from + length))
 }
 
 /// NumPy's name of a type; what NumPy has no type for is kept as unsigned bit patterns.
 fn npy_type(layout: Layout) -> String {
     let letter = match layout {
-        Layout::Integer { signed: true, .. } => TypeChar::Int,
+        Layout::Integer { signed: true, .. } => 'i',
         Layout::Float { exponent: 5, fraction: 10, .. }
         | Layout::Float { exponent: 8, fraction: 23, .. }
-        | Layout::Float { exponent: 11, fraction: 52, .. } => TypeChar::Float,
-        _ => TypeChar::Uint,
+        | Layout::Float { exponent: 11, fraction: 52, .. } => 'f',
+        _ => 'u',
     };
-    format!("{}{}", letter.to_str(), layout.bits() / 8)
+    format!("{letter}{}", layout.bits() / 8)
 }
 
 /// Writes rows as a two-dimensional `.npy` array.
@@ -272,14 +286,16 @@ pub fn save_npy<R: AsRef<[u64]>>(path: &Path, dtype: DType, rows: &[R]) -> std::
     let layout = layout(dtype);
     let width = layout.bits() as usize / 8;
     let mark = if width == 1 { "|" } else { "<" };
-    let kind = format!("{mark}{}", npy_type(layout)).parse().map_err(std::io::Error::other)?;
     let elements = rows.first().map_or(0, |row| row.as_ref().len());
+    let kind = npy_type(layout);
+    let header =
+        format!("{{'descr': '{mark}{kind}', 'fortran_order': False, 'shape': ({}, {elements}), }}", rows.len());
+    // The data begins at a multiple of 64 bytes, behind the 10 in front, the header and the end of its line.
+    let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
     crate::files::write_with(path, |file| {
-        npyz::WriteOptions::new_header_only()
-            .dtype(npyz::DType::Plain(kind))
-            .shape(&[rows.len() as u64, elements as u64])
-            .writer(&mut *file)
-            .write_header_only()?;
+        file.write_all(b"\x93NUMPY\x01\x00")?;
+        file.write_all(&(length as u16).to_le_bytes())?;
+        writeln!(file, "{header:<0$}", length - 1)?;
         rows.iter().flat_map(AsRef::as_ref).try_for_each(|word| file.write_all(&word.to_le_bytes()[..width]))
     })
 }
@@ -324,6 +340,17 @@ mod tests {
         let data: Vec<u8> = [1u32, 2, 3, 4].iter().flat_map(|word| word.to_be_bytes()).collect();
         let bytes = npy("{'descr': '>u4', 'fortran_order': True, 'shape': (2, 2), }\n", &data);
         assert_eq!(read_npy(&bytes, DType::U32, 2, 2), Ok(vec![vec![1, 3], vec![2, 4]]));
+        let bytes = npy("{\"shape\":(4,),\"fortran_order\":False,\"descr\":\">u4\"}", &data);
+        assert_eq!(read_npy(&bytes, DType::U32, 1, 4), Ok(vec![vec![1, 2, 3, 4]]));
+    }
+
+    #[test]
+    fn npy_is_what_numpy_writes() {
+        let (_folder, path) = file("x.npy", b"");
+        let numpy = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/traces/operands-4x16-f64.npy")).unwrap();
+        let rows = read_npy(&numpy, DType::F64, 4, 16).unwrap();
+        save_npy(&path, DType::F64, &rows).unwrap();
+        assert_eq!(fs::read(path).unwrap(), numpy);
     }
 
     #[test]
@@ -338,6 +365,10 @@ mod tests {
             ("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (2, 2), }", b""),
             ("((((((((((((((((((((((((((((((", b""),
             ("{'shape': 3}", b""),
+            ("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), 'more': 1, }", &[0; 32]),
+            ("{'descr': '<f8', 'fortran_order': No, 'shape': (2, 2), }", &[0; 32]),
+            ("{'descr': '<f8', 'shape': (2, 2), }", &[0; 32]),
+            ("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)", &[0; 32]),
         ] {
             assert!(read_npy(&npy(header, data), DType::F64, 2, 2).is_err(), "{header}");
         }
