@@ -9,7 +9,8 @@
 
 use std::cmp::Ordering;
 
-use num_bigint::{BigInt, BigUint, Sign};
+use num_bigint::{BigInt, BigUint};
+use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use crate::arith::{DType, Flags, Round};
 
@@ -67,7 +68,7 @@ pub struct Exact {
 impl Exact {
     /// Zero.
     pub fn zero() -> Self {
-        Self { integer: BigInt::ZERO, scale: 0 }
+        Self { integer: BigInt::zero(), scale: 0 }
     }
 
     /// The sum, exactly.
@@ -87,7 +88,7 @@ impl Exact {
     /// The order of the two numbers.
     pub fn order(&self, other: &Self) -> Ordering {
         let minus = Self { integer: -&other.integer, scale: other.scale };
-        self.plus(&minus).integer.sign().cmp(&Sign::NoSign)
+        self.plus(&minus).integer.cmp(&BigInt::zero())
     }
 }
 
@@ -96,9 +97,9 @@ impl Exact {
     ///
     /// The last digit is rounded half up; a number that has no more digits is written out, without trailing zeros.
     pub fn decimal(&self, digits: usize) -> String {
-        let negative = self.integer.sign() == Sign::Minus;
+        let negative = self.integer.is_negative();
         let magnitude = self.integer.magnitude();
-        if *magnitude == BigUint::ZERO {
+        if magnitude.is_zero() {
             return "0".to_owned();
         }
         // value = whole x 10^-places, exactly: a power of two below one is a power of five over a power of ten
@@ -148,7 +149,7 @@ impl Exact {
         let thousand: BigInt = &difference.integer * 1000;
         let shift = difference.scale - quantum;
         let thousandths = if shift >= 0 { thousand << shift as u64 } else { thousand >> -shift as u64 };
-        i64::try_from(&thousandths).map_or(f64::INFINITY, |thousandths| thousandths as f64 / 1000.0)
+        thousandths.to_i64().map_or(f64::INFINITY, |thousandths| thousandths as f64 / 1000.0)
     }
 }
 
@@ -245,10 +246,10 @@ fn quantise(magnitude: &BigUint, scale: i64, quantum: i64, round: Round, negativ
     let drop = (quantum - scale) as u64;
     let whole = magnitude >> drop;
     let rest = magnitude - (&whole << drop);
-    if rest == BigUint::ZERO {
+    if rest.is_zero() {
         return (whole, false);
     }
-    let half = BigUint::from(1u8) << (drop - 1);
+    let half = BigUint::one() << (drop - 1);
     let away = match round {
         Round::NearestEven => match rest.cmp(&half) {
             Ordering::Less => false,
@@ -269,9 +270,9 @@ fn quantise(magnitude: &BigUint, scale: i64, quantum: i64, round: Round, negativ
 /// If the type is an integer.
 pub fn round_to(dtype: DType, round: Round, value: &Exact, negative_zero: bool) -> (u64, Flags) {
     let s = shape(dtype).expect("only floating-point types are rounded to");
-    let negative = value.integer.sign() == Sign::Minus;
+    let negative = value.integer.is_negative();
     let magnitude = value.integer.magnitude();
-    if *magnitude == BigUint::ZERO {
+    if magnitude.is_zero() {
         return (signed(s, negative_zero, 0), Flags::NONE);
     }
     let digits = s.precision as i64 - 1;
@@ -284,7 +285,7 @@ pub fn round_to(dtype: DType, round: Round, value: &Exact, negative_zero: bool) 
     // In the format.
     let quantum = top.max(s.min_exponent) - digits;
     let (significand, inexact) = quantise(magnitude, value.scale, quantum, round, negative);
-    let largest = (BigUint::from(1u8) << s.precision) - if s.has_infinity { 1u8 } else { 2u8 };
+    let largest = (BigUint::one() << s.precision) - if s.has_infinity { 1u8 } else { 2u8 };
     let last_quantum = s.max_exponent - digits;
     let overflow = quantum > last_quantum || (quantum == last_quantum && significand > largest);
     if overflow {
@@ -305,7 +306,7 @@ pub fn round_to(dtype: DType, round: Round, value: &Exact, negative_zero: bool) 
     }
     let flags = Flags::NONE.with_if(Flags::INEXACT, inexact).with_if(Flags::UNDERFLOW, inexact && tiny);
     // Counting up from the quantum's first pattern works for denormals, normals and the carry into the next binade.
-    let significand = significand.iter_u64_digits().next().unwrap_or(0);
+    let significand = significand.to_u64().expect("no format has more bits");
     let binade = (quantum + digits - s.min_exponent) as u64;
     (signed(s, negative, (binade << digits) + significand), flags)
 }
@@ -355,7 +356,7 @@ pub fn operate(op: FloatOp, dtype: DType, round: Round, a: u64, b: u64) -> (u64,
         }
         (FloatOp::Mul, Meaning::Infinity { negative: p }, Meaning::Number { negative: q, value })
         | (FloatOp::Mul, Meaning::Number { negative: q, value }, Meaning::Infinity { negative: p }) => {
-            if value.integer == BigInt::ZERO { invalid } else { (infinity(dtype, s, p != q), Flags::NONE) }
+            if value.integer.is_zero() { invalid } else { (infinity(dtype, s, p != q), Flags::NONE) }
         }
         (_, Meaning::Infinity { negative: p }, Meaning::Infinity { negative: q }) if p != q => invalid,
         (_, Meaning::Infinity { negative }, _) | (_, _, Meaning::Infinity { negative }) => {

@@ -14,6 +14,9 @@
 
 use std::cmp::Ordering;
 
+use num_traits::ops::overflowing::{OverflowingAdd, OverflowingMul};
+use num_traits::{AsPrimitive, PrimInt, Zero};
+
 use crate::arith::{DType, Flags, Mode, NanPolicy, Op, SignalPolicy};
 
 use super::exact::{self, Meaning, default_nan, read, shape};
@@ -103,9 +106,10 @@ pub fn lane_predicate(predicate: Predicate, dtype: DType, a: u64, b: u64) -> (bo
         Predicate::Less => order == Ordering::Less,
     };
     let order = match dtype {
-        DType::I32 => (a as i32).cmp(&(b as i32)),
-        DType::I64 => (a as i64).cmp(&(b as i64)),
-        DType::U32 | DType::U64 => a.cmp(&b),
+        DType::I32 => order_of::<i32>(a, b),
+        DType::U32 => order_of::<u32>(a, b),
+        DType::I64 => order_of::<i64>(a, b),
+        DType::U64 => order_of::<u64>(a, b),
         _ => {
             let nan = |lane| match read(dtype, lane) {
                 Meaning::Nan { signalling, .. } => Some(signalling),
@@ -115,8 +119,7 @@ pub fn lane_predicate(predicate: Predicate, dtype: DType, a: u64, b: u64) -> (bo
                 let invalid = signals || other == Some(true) || predicate != Predicate::Equal;
                 return (false, Flags::NONE.with_if(Flags::INVALID, invalid));
             }
-            let is_zero =
-                |lane| matches!(read(dtype, lane), Meaning::Number { value, .. } if value.integer == 0.into());
+            let is_zero = |lane| matches!(read(dtype, lane), Meaning::Number { value, .. } if value.integer.is_zero());
             if is_zero(a) && is_zero(b) { Ordering::Equal } else { order(dtype, a, b) }
         }
     };
@@ -212,25 +215,39 @@ pub(super) fn order(dtype: DType, a: u64, b: u64) -> Ordering {
 }
 
 fn integer(op: Op, dtype: DType, a: u64, b: u64) -> (u64, Flags) {
-    let exact_and_wrapped =
-        |exact: Option<u64>, wrapped: u64| (wrapped, Flags::NONE.with_if(Flags::INT_OVERFLOW, exact.is_none()));
-    macro_rules! by_type {
-        ($type:ty, $unsigned:ty) => {{
-            let (a, b) = (a as $type, b as $type);
-            match op {
-                Op::Sum => exact_and_wrapped(a.checked_add(b).map(|_| 0), u64::from(a.wrapping_add(b) as $unsigned)),
-                Op::Prod => exact_and_wrapped(a.checked_mul(b).map(|_| 0), u64::from(a.wrapping_mul(b) as $unsigned)),
-                Op::Min => (u64::from(a.min(b) as $unsigned), Flags::NONE),
-                _ => (u64::from(a.max(b) as $unsigned), Flags::NONE),
-            }
-        }};
-    }
     match dtype {
-        DType::I32 => by_type!(i32, u32),
-        DType::U32 => by_type!(u32, u32),
-        DType::I64 => by_type!(i64, u64),
-        _ => by_type!(u64, u64),
+        DType::I32 => integer_of::<i32>(op, a, b),
+        DType::U32 => integer_of::<u32>(op, a, b),
+        DType::I64 => integer_of::<i64>(op, a, b),
+        _ => integer_of::<u64>(op, a, b),
     }
+}
+
+/// The order of two lanes that hold this type.
+fn order_of<T: PrimInt + 'static>(a: u64, b: u64) -> Ordering
+where
+    u64: AsPrimitive<T>,
+{
+    let (a, b): (T, T) = (a.as_(), b.as_());
+    a.cmp(&b)
+}
+
+/// Sum, product, minimum or maximum of two lanes that hold this type.
+fn integer_of<T>(op: Op, a: u64, b: u64) -> (u64, Flags)
+where
+    T: PrimInt + OverflowingAdd + OverflowingMul + AsPrimitive<u64>,
+    u64: AsPrimitive<T>,
+{
+    let (a, b): (T, T) = (a.as_(), b.as_());
+    let (result, overflows) = match op {
+        Op::Sum => a.overflowing_add(&b),
+        Op::Prod => a.overflowing_mul(&b),
+        Op::Min => (a.min(b), false),
+        _ => (a.max(b), false),
+    };
+    // The sign of a negative number goes on beyond its lane.
+    let lane = u64::MAX >> (64 - T::zero().count_zeros());
+    (result.as_() & lane, Flags::NONE.with_if(Flags::INT_OVERFLOW, overflows))
 }
 
 fn bitwise(op: Op, a: u64, b: u64) -> u64 {

@@ -14,7 +14,8 @@
 //!
 //! Requirements: R-AR-1 to R-AR-6, R-RC-1 (`armed.md`).
 
-use num_bigint::{BigInt, Sign};
+use num_bigint::BigInt;
+use num_traits::{Signed, ToPrimitive};
 
 use crate::arith::{DType, Flags, Mode, Op, Quad, ResultCode};
 
@@ -139,9 +140,9 @@ pub fn rep_split(double: u64) -> Quad {
         let up = value.scale - 40 * place;
         let magnitude = value.integer.magnitude();
         let whole = if up >= 0 { magnitude << up as u64 } else { magnitude >> (-up) as u64 };
-        (whole % (1u64 << 40)).iter_u64_digits().next().unwrap_or(0)
+        (whole % (1u64 << 40)).to_u64().expect("40 bits")
     };
-    let sign = |word: u64| if value.integer.sign() == Sign::Minus { word.wrapping_neg() } else { word };
+    let sign = |word: u64| if value.integer.is_negative() { word.wrapping_neg() } else { word };
     let lanes = [0, sign(digit(m - 2)), sign(digit(m - 1)), sign(digit(m))];
     Quad { lanes, m: m as i8, ..Quad::default() }
 }

@@ -4,6 +4,7 @@
 //! the flags before and reads them after. Tininess is detected after rounding and every NaN result is the default
 //! NaN (the RISC-V specialisation).
 
+use num_traits::AsPrimitive;
 use softfloat_wrapper::{ExceptionFlags, F16, F32, F64, Float, RoundingMode};
 
 use crate::arith::{DType, Flags, Round};
@@ -53,52 +54,56 @@ fn flagged<T>(run: impl FnOnce() -> T) -> (T, Flags) {
     (value, flags)
 }
 
-fn apply<F: Float>(op: FloatOp, round: Round, a: &F, b: &F) -> F {
-    let round = rounding(round);
-    match op {
-        FloatOp::Add => a.add(b, round),
-        FloatOp::Sub => a.sub(b, round),
-        FloatOp::Mul => a.mul(b, round),
-    }
+/// One operation in a format of SoftFloat, on lanes as wide as its numbers.
+fn operate_in<F: Float>(op: FloatOp, round: Round, a: u64, b: u64) -> (u64, Flags)
+where
+    u64: AsPrimitive<F::Payload>,
+    F::Payload: AsPrimitive<u64>,
+{
+    let (a, b, round) = (F::from_bits(a.as_()), F::from_bits(b.as_()), rounding(round));
+    flagged(|| {
+        let result = match op {
+            FloatOp::Add => a.add(b, round),
+            FloatOp::Sub => a.sub(b, round),
+            FloatOp::Mul => a.mul(b, round),
+        };
+        result.to_bits().as_()
+    })
 }
 
-fn ask<F: Float>(predicate: Predicate, a: &F, b: &F) -> bool {
-    match predicate {
+fn ask_in<F: Float>(predicate: Predicate, a: u64, b: u64) -> (bool, Flags)
+where
+    u64: AsPrimitive<F::Payload>,
+    F::Payload: 'static,
+{
+    let (a, b) = (F::from_bits(a.as_()), F::from_bits(b.as_()));
+    flagged(|| match predicate {
         Predicate::Equal => a.eq(b),
         Predicate::LessOrEqual => a.le(b),
         Predicate::Less => a.lt(b),
-    }
+    })
 }
 
 /// One operation of SoftFloat on right-justified lanes; `None` for formats it does not have.
 ///
 /// The wrapper's bf16 is wrong (it truncates an f32 result) and is not used.
 pub fn operate(op: FloatOp, dtype: DType, round: Round, a: u64, b: u64) -> Option<(u64, Flags)> {
-    Some(match dtype {
-        DType::F16 => flagged(|| {
-            let (a, b) = (F16::from_bits(a as u16), F16::from_bits(b as u16));
-            apply(op, round, &a, &b).to_bits() as u64
-        }),
-        DType::F32 => flagged(|| {
-            let (a, b) = (F32::from_bits(a as u32), F32::from_bits(b as u32));
-            apply(op, round, &a, &b).to_bits() as u64
-        }),
-        DType::F64 => flagged(|| {
-            let (a, b) = (F64::from_bits(a), F64::from_bits(b));
-            apply(op, round, &a, &b).to_bits()
-        }),
-        _ => return None,
-    })
+    match dtype {
+        DType::F16 => Some(operate_in::<F16>(op, round, a, b)),
+        DType::F32 => Some(operate_in::<F32>(op, round, a, b)),
+        DType::F64 => Some(operate_in::<F64>(op, round, a, b)),
+        _ => None,
+    }
 }
 
 /// One predicate of SoftFloat; `None` for formats it does not have.
 pub fn predicate(predicate: Predicate, dtype: DType, a: u64, b: u64) -> Option<(bool, Flags)> {
-    Some(match dtype {
-        DType::F16 => flagged(|| ask(predicate, &F16::from_bits(a as u16), &F16::from_bits(b as u16))),
-        DType::F32 => flagged(|| ask(predicate, &F32::from_bits(a as u32), &F32::from_bits(b as u32))),
-        DType::F64 => flagged(|| ask(predicate, &F64::from_bits(a), &F64::from_bits(b))),
-        _ => return None,
-    })
+    match dtype {
+        DType::F16 => Some(ask_in::<F16>(predicate, a, b)),
+        DType::F32 => Some(ask_in::<F32>(predicate, a, b)),
+        DType::F64 => Some(ask_in::<F64>(predicate, a, b)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
