@@ -5,12 +5,13 @@
 
 FLAGSHIP = testbench/piuma/allreduce-die.toml
 PROGRAM  = target/release/watershed
+FAST     = target/dist/watershed
 TOOLS    = .tools
 CARGO    = PATH="$$PATH:$$PWD/$(TOOLS)/bin" cargo
 RUN_TESTS = if $(CARGO) nextest --version >/dev/null 2>&1; \
 	then $(CARGO) nextest run --no-fail-fast; else $(CARGO) test --quiet --no-fail-fast --lib --bins --tests; fi
 
-.PHONY: help run test golden bench curves wave soak exhaustive plan doc clean program cmake
+.PHONY: help run test golden bench curves wave soak exhaustive plan doc clean program dist cmake
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -32,7 +33,7 @@ golden: cmake ## show what differs from golden/ and from the README's outputs, t
 	@git status --short golden README.md
 
 bench: cmake ## measure what simulating costs; BOOKSIM=path runs that program beside it
-	@BOOKSIM="$(BOOKSIM)" $(CARGO) bench --quiet --bench cost
+	@BOOKSIM="$(BOOKSIM)" $(CARGO) bench --quiet --profile dist --bench cost
 
 wave: run ## run the flagship and say how to look at its waveform
 	@echo
@@ -46,10 +47,11 @@ curves: program ## draw the README's curves of three networks with BookSim2's po
 		--svg golden/curves/booksim2.svg
 
 soak: cmake ## run the tests that take minutes
-	@$(CARGO) test --release --quiet --no-fail-fast -- --ignored --skip tracing_cost
+	@$(CARGO) test --profile dist --features parquet --quiet --no-fail-fast -- --ignored --skip tracing_cost
+	@$(CARGO) test --features parquet --quiet --test cli sweeps_are_exported
 
-exhaustive: program ## compare all pairs of f16 and bf16, and random ones of f32 and f64, with SoftFloat (hours; goes on where it was)
-	@mkdir -p out && $(PROGRAM) exhaustive --resume out/exhaustive.txt && $(PROGRAM) exhaustive --random 10000000
+exhaustive: dist ## compare all pairs of f16 and bf16, and random ones of f32 and f64, with SoftFloat (hours; goes on where it was)
+	@mkdir -p out && $(FAST) exhaustive --resume out/exhaustive.txt && $(FAST) exhaustive --random 10000000
 
 plan: cmake ## print the names of all tests as testbench/testplan.toml writes them (needs cargo-nextest)
 	@$(CARGO) nextest list --message-format oneline
@@ -64,6 +66,9 @@ clean: ## remove everything that was built or written
 
 program: cmake ## build the program: target/release/watershed
 	@$(CARGO) build --release
+
+dist: cmake ## build the program for long runs: target/dist/watershed, faster, and minutes longer to build
+	@$(CARGO) build --profile dist
 
 # CMake from the system, from .tools, or from PyPI into .tools: with venv where Python has it, with plain pip where not.
 cmake:

@@ -33,7 +33,7 @@ const ROUNDS: usize = 5;
 
 fn main() {
     println!("machine   {}", machine());
-    println!("command   cargo bench --bench cost    (best of {ROUNDS} rounds, one thread)\n");
+    println!("command   cargo bench --profile dist --bench cost    (best of {ROUNDS} rounds, one thread)\n");
     booksim::compare();
     traffic();
     allreduce();

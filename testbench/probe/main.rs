@@ -20,9 +20,9 @@ mod waves_differ;
 mod waves_end_with_the_run;
 mod writer_fails;
 
-/// Figures for people; `cargo test --release --test probe -- --ignored --nocapture tracing_cost`.
+/// Figures for people; `cargo test --profile dist --test probe -- --ignored --nocapture tracing_cost`.
 #[test]
-#[ignore = "a measurement; it means something in a release build only"]
+#[ignore = "a measurement; it means something in an optimised build only"]
 fn tracing_cost() {
     let nanoseconds = |(count, seconds): (u64, f64)| seconds * 1e9 / count as f64;
     println!("{:.1} ns a change", nanoseconds(bench::bench_changes(5_000_000, None)));
