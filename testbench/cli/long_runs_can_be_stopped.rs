@@ -159,7 +159,7 @@ mod signals {
         let sweep = Running::start(folder, "sweep long.toml --out sweep");
         sweep.says(", 0 of 2 points, cycle ");
         assert_eq!(sweep.end(Signal::SIGHUP), Some(1));
-        assert!(folder.join("sweep/points.csv").exists() && !folder.join("sweep/.sweep.sqlite.lock").exists());
+        assert!(folder.join("sweep/points.csv").exists() && !folder.join("sweep/.sweep.jsonl.lock").exists());
 
         let compare = Running::start(folder, "compare face-off-piuma face-off-armed --orders 1000 -j 1 -o c.html");
         assert_eq!(compare.end(Signal::SIGTERM), Some(1));
