@@ -3,7 +3,7 @@
 use watershed::fabric::NodeKind;
 use watershed::scenario::config::Scenario;
 use watershed::scenario::file::CollectiveKind;
-use watershed::scenario::why::{Kind, Part, Phase};
+use watershed::scenario::why::{Ask, Kind, Part, Phase};
 
 use crate::fabric::Hop;
 use crate::network::{Network, Sent};
@@ -41,7 +41,7 @@ pub fn word(piuma: &Piuma<'_>, steps: &Steps<'_>, scenario: &Scenario) {
 }
 
 /// A point-to-point packet.
-pub fn packet(net: &Network<'_>, steps: &Steps<'_>) {
+pub fn packet(net: &Network<'_>, steps: &Steps<'_>, ask: Ask<'_>) {
     let mut last = None;
     net.check_hops(steps, |_, _| Kind::Landing, |hop, _| last = Some(*hop));
     let last = last.unwrap_or_else(|| steps.fail("a packet came over no link"));
@@ -54,6 +54,39 @@ pub fn packet(net: &Network<'_>, steps: &Steps<'_>) {
     let created = header & ((1 << 40) - 1);
     steps.demand(created == steps.why.start_cycle, || format!("the header says that it was made in cycle {created}"));
     steps.all(created..head, Kind::Queue, net.name(first.from.0));
+    for part in &steps.parts {
+        let phase = if part.kind == Kind::Queue { Phase::Inject } else { Phase::Transit };
+        steps.demand(part.phase == phase, || format!("{} belongs to {}", part.kind.name(), phase.name()));
+    }
+    // Which one it is: of those that its end point sent, or of those that arrived.
+    let source = net.name(first.from.0);
+    let number = net.packets_sent(first.from).iter().filter(|&&cycle| cycle < head).count() as u64;
+    steps
+        .demand((steps.why.number, &steps.why.collective) == (number, &format!("packet {number} of {source}")), || {
+            format!("it is packet {number} of {source}")
+        });
+    let this = (left, last.to.0, last.sent.vc);
+    let arrived = net.packets_arrived();
+    let at = arrived.iter().position(|(place, _)| *place == this).expect("it arrived");
+    let slowest = |&&((left, ..), created): &&((u64, u32, u8), u64)| left - created;
+    match (ask.source, ask.packet) {
+        (Some(end), asked) => {
+            let ends = (0..net.plan.nodes.len() as u32).filter(|&node| net.kind(node) == NodeKind::End);
+            let asked = asked.is_none_or(|asked| asked == number);
+            let end = ends.take(end as usize + 1).last();
+            steps.demand(asked && end == Some(first.from.0), || format!("not {ask:?}"));
+        }
+        (None, Some(asked)) => {
+            steps.demand(at as u64 == asked, || format!("it is number {at} of those that arrived, not {asked}"));
+        }
+        (None, None) => {
+            let most = arrived.iter().map(|of| slowest(&of)).max();
+            let first = arrived.iter().position(|of| Some(slowest(&of)) == most);
+            steps.demand(first == Some(at), || {
+                format!("{:?} was the first of the slowest", first.map(|at| arrived[at]))
+            });
+        }
+    }
 }
 
 /// A flit in the queue of a block that takes it: when that is.
@@ -108,7 +141,9 @@ pub fn host(net: &Network<'_>, steps: &Steps<'_>) {
             }
             (Phase::Inject, Kind::Software) => {
                 let (_, state) = register(&part.place, "state");
-                steps.demand(state.value(part.from) != OVERHEAD && state.value(part.to + 1) == EXCHANGE, || {
+                // Where it has everything and sends nothing, it merges at once.
+                let goes_on = [EXCHANGE, MERGE].contains(&state.value(part.to + 1));
+                steps.demand(state.value(part.from) != OVERHEAD && goes_on, || {
                     format!("the overhead of {} is not from {} to {}", part.place, part.from, part.to)
                 });
                 for cycle in part.from + 1..=part.to {
@@ -188,7 +223,7 @@ fn sending(net: &Network<'_>, port: (u32, u16), (class, round): (u64, u64), cycl
             Some(Kind::MemoryRead)
         };
     }
-    let room = (net.plan.vcs.set..net.plan.vcs.total()).any(|vc| net.credits(port, vc, cycle) > 0);
+    let room = (net.plan.vcs.set..net.plan.vcs.total()).any(|vc| net.has_room(port, vc, cycle));
     (!room).then_some(Kind::CreditWait)
 }
 
@@ -236,6 +271,7 @@ pub fn armed(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
     let value =
         |key: &str| text.lines().find_map(|line| line.strip_prefix(key)).map(|value| value.trim().parse::<u64>());
     let stages = value("stages =").unwrap().unwrap();
+    let send = value("send_overhead_cycles =").map_or(0, Result::unwrap);
     let mut way: Vec<(Hop, Option<Hop>)> = Vec::new();
     let faulty = |hop: &Hop| net.name(hop.to.0).ends_with("fault");
     net.check_hops(
@@ -244,11 +280,19 @@ pub fn armed(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
         |hop, next| way.push((*hop, next.copied())),
     );
     for (hop, next) in &way {
+        let name = net.name(hop.to.0);
         if net.kind(hop.to.0) == NodeKind::End {
-            leaves(net, steps, hop, Kind::Software);
+            let tail = leaves(net, steps, hop, Kind::Software);
+            let seen = delivered(net, steps, hop.to.0, tail);
+            steps.all(tail..seen, Kind::Software, name);
+            // Behind it there is nothing but the software that sends.
+            if (steps.why.start_cycle..steps.why.end_cycle).contains(&seen) && steps.part(seen).kind == Kind::Software {
+                steps.demand(steps.part(seen).to == seen + send, || {
+                    format!("{name} saw the frame in cycle {seen}, and its software takes {send} cycles to send")
+                });
+            }
             continue;
         }
-        let name = net.name(hop.to.0);
         let engine = ArmedEngine { net, node: hop.to.0 };
         let Some(next) = next else { steps.fail(&format!("nothing leaves {name}")) };
         let head = net.head_of(next.from, &next.sent);
@@ -294,6 +338,34 @@ pub fn armed(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
     ends(net, steps, text);
 }
 
+/// The cycle in which a process of an end point saw the frame whose tail was taken in cycle `tail`: frames leave the inbox in
+/// order, and its register counts them.
+fn delivered(net: &Network<'_>, steps: &Steps<'_>, node: u32, tail: u64) -> u64 {
+    let register = |what: &str| net.registers.get(&format!("{}.nic.{what}", net.path(node)));
+    let inbox = register("inbox");
+    let mut tails: Vec<u64> = Vec::new();
+    for vc in 0..net.plan.vcs.total() {
+        let queue = net.queue((node, 0), vc);
+        let is_tail = |at: usize| queue.heads.get(at + 1) != Some(&queue.heads[at]);
+        tails.extend(queue.left.iter().enumerate().filter(|(at, _)| is_tail(*at)).map(|(_, left)| *left));
+    }
+    tails.sort_unstable();
+    let refused = ["damaged", "malformed"].map(register);
+    tails.retain(|&cycle| refused.iter().all(|of| of.steps(cycle) == 0));
+    let index = tails.iter().rposition(|&at| at == tail);
+    let index = index.unwrap_or_else(|| steps.fail("a frame that was refused is followed"));
+    let edges = inbox.changes().filter(|&edge| edge > 0).map(|edge| edge - 1).chain(tails.iter().copied());
+    let edges: std::collections::BTreeSet<u64> = edges.filter(|&edge| edge < net.registers.last).collect();
+    let mut left = 0;
+    for cycle in edges {
+        left += tails.iter().filter(|&&at| at == cycle).count() as i64 - inbox.steps(cycle);
+        if left > index as i64 {
+            return cycle;
+        }
+    }
+    steps.fail("a frame stayed in the inbox")
+}
+
 /// What end points of the armed family did between frames.
 fn ends(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
     let value = |key: &str| {
@@ -331,6 +403,14 @@ fn ends(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
                     format!("{} does not begin in cycle {}", part.place, part.from)
                 });
                 steps.demand(done || root, || format!("{} is not done in cycle {}", part.place, part.to));
+                // Where the scenario says how long it takes, nobody is late and nothing was before.
+                let says: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("compute_cycles = ")).collect();
+                let says = if let [only] = says[..] { only.parse::<u64>().ok() } else { None };
+                if let Some(says) =
+                    says.filter(|_| root && part.from > steps.why.start_cycle && !text.contains("late ="))
+                {
+                    steps.demand(part.to - part.from == says, || format!("{says} cycles of work"));
+                }
             }
             Kind::LateStart => {
                 for cycle in cycles {
@@ -377,6 +457,12 @@ fn ends(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
                 let least = if sends { send } else { 0 } + if receives { value("receive_overhead_cycles") } else { 0 };
                 steps.demand(part.to - part.from >= least, || {
                     format!("{} takes at least {least} cycles of software", part.place)
+                });
+                let own = before.is_some_and(|before| {
+                    before.place == part.place && matches!(before.kind, Kind::Compute | Kind::LateStart | Kind::TimeOut)
+                });
+                steps.demand(!own || part.to - part.from == send, || {
+                    format!("the software of {} takes {send} cycles to send", part.place)
                 });
             }
             _ => {}
@@ -440,7 +526,8 @@ pub fn pbv(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
         let (node, name) = (hop.to.0, net.name(hop.to.0));
         let register = |what: &str| net.registers.get(&format!("{}.{what}", net.path(node)));
         let tail = leaves(net, steps, hop, Kind::EngineWait);
-        steps.demand(register("frames_in").steps(tail) == 1, || format!("{name} checks no frame in cycle {tail}"));
+        // On both sides a frame may end in one cycle.
+        steps.demand(register("frames_in").steps(tail) > 0, || format!("{name} checks no frame in cycle {tail}"));
         let Some(next) = next else { steps.fail(&format!("nothing leaves {name}")) };
         let head = net.head_of(next.from, &next.sent);
         steps.demand(register("frames_out").steps(head) == 1, || format!("{name} begins no frame in cycle {head}"));

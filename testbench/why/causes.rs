@@ -62,7 +62,7 @@ fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
     let (result, registers) = observed(&loaded, ask)?;
     let stages = number(text, "pipeline_stages", 1);
     let expected = ended(&result);
-    if expected > 0 {
+    if expected > 0 && ask.packet.is_none() && ask.source.is_none() {
         assert_eq!(result.why.len(), expected, "{text}\n{:?}", result.notes);
     }
     match loaded.scenario.family {
@@ -99,11 +99,13 @@ fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
             use watershed::scenario::build::{BuildOptions, build};
             let ready = build(&loaded, BuildOptions { whole: true, ..BuildOptions::default() }).ok()?;
             let plan: &Plan = ready.system.plan();
-            let net = Network::new(&registers, plan, stages, |set, list| if set { 1 } else { run_of(list) });
+            let mut net = Network::new(&registers, plan, stages, |set, list| if set { 1 } else { run_of(list) });
+            net.drains = text.contains("wait_for_tail_credit = true");
             let ceng = ready.system.joins().first().map(watershed::piuma::Ceng::cfg);
             let limits = Limits {
                 operand_slots: ceng.map_or(0, |cfg| cfg.operand_slots as usize),
                 result_slots: ceng.map_or(0, |cfg| cfg.result_slots as usize),
+                unit_stages: ceng.map_or(0, |cfg| u64::from(cfg.tree.unit_stages)),
                 read_latency: number(text, "read_latency_cycles", 0),
             };
             let scans = loaded.scenario.collectives.iter().filter(|of| of.kind == CollectiveKind::Scan);
@@ -111,10 +113,13 @@ fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
             let piuma = Piuma::new(&net, limits, scans);
             for why in &result.why {
                 let steps = Steps::new(why, text);
+                if let Some(asked) = ask.packet.filter(|_| ask.source.is_none() && why.what == "word") {
+                    steps.demand(why.number == asked, || format!("why explains word {} for {asked}", why.number));
+                }
                 match why.what.as_str() {
                     "word" => blocks::word(&piuma, &steps, &loaded.scenario),
                     "rank" => blocks::host(&net, &steps),
-                    _ => blocks::packet(&net, &steps),
+                    _ => blocks::packet(&net, &steps, ask),
                 }
                 count(&steps, seen);
             }
@@ -149,23 +154,28 @@ fn count(steps: &Steps<'_>, seen: &mut Seen) {
 fn campaign(
     seeds: std::ops::Range<u64>,
     stream: u64,
-    ask: Ask<'_>,
+    ask: impl Fn(&mut Random) -> Ask<'static>,
     mut make: impl FnMut(&mut Random) -> String,
 ) -> (usize, Seen) {
     let (mut accounts, mut refused, mut seen) = (0, 0, Seen::new());
     let many = seeds.end - seeds.start;
-    let mut wrong = Vec::new();
+    let mut wrong: Vec<u64> = Vec::new();
     for seed in seeds {
-        let text = make(&mut Random(Rng::new(seed, stream)));
+        let mut random = Random(Rng::new(seed, stream));
+        let text = make(&mut random);
+        let ask = ask(&mut random);
         // All seeds that fail are named, not the first one only.
         match catch_unwind(AssertUnwindSafe(|| check(&text, ask, &mut seen))) {
             Ok(Some(found)) => accounts += found,
             Ok(None) => refused += 1,
-            Err(_) => wrong.push(seed),
+            Err(_) => {
+                eprintln!("stream {stream}, seed {seed}:\n{text}");
+                wrong.push(seed);
+            }
         }
     }
     assert!(wrong.is_empty(), "stream {stream}: seeds {wrong:?} fail");
-    assert!(refused * 2 < many, "{refused} of {many} scenarios are refused");
+    assert!(refused * 4 < many, "{refused} of {many} scenarios are refused");
     (accounts, seen)
 }
 
@@ -189,9 +199,25 @@ fn expect(seen: &Seen, kinds: &[Kind]) {
 
 const ANY: Ask<'static> = Ask { collective: None, packet: None, source: None };
 
+/// The last or slowest of all.
+fn any(_: &mut Random) -> Ask<'static> {
+    ANY
+}
+
+/// One of the first packets, of all or of an end point.
+fn packet(random: &mut Random) -> Ask<'static> {
+    let source = (random.0.below(2) == 0).then(|| random.0.below(4) as u32);
+    Ask { collective: None, packet: Some(random.0.below(if source.is_some() { 4 } else { 30 })), source }
+}
+
+/// One of the first words, rounds or runs.
+fn early(random: &mut Random) -> Ask<'static> {
+    Ask { packet: Some(random.0.below(3)), ..ANY }
+}
+
 #[test]
 fn words_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..60), 1, ANY, Random::piuma);
+    let (accounts, seen) = campaign(seeds(0..60), 1, any, Random::piuma);
     assert!(accounts >= 60, "{accounts}");
     let kinds = [Kind::CreditWait, Kind::Arbitration, Kind::Behind, Kind::OperandSlot, Kind::EngineWait, Kind::Queue];
     expect(&seen, &kinds);
@@ -200,28 +226,45 @@ fn words_wait_for_what_the_registers_show() {
 
 #[test]
 fn calls_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..20), 2, ANY, Random::programs);
+    let (accounts, seen) = campaign(seeds(0..20), 2, any, Random::programs);
     assert!(accounts >= 40, "{accounts}");
     expect(&seen, &[Kind::Call, Kind::CreditWait, Kind::MemoryRead, Kind::LateStart]);
 }
 
 #[test]
 fn hosts_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..30), 3, ANY, Random::hosts);
+    let (accounts, seen) = campaign(seeds(0..30), 3, any, Random::hosts);
     assert!(accounts >= 30, "{accounts}");
-    expect(&seen, &[Kind::Software, Kind::CreditWait, Kind::MemoryRead, Kind::MemoryWrite, Kind::Reduce, Kind::Inject]);
+    expect(&seen, &[Kind::Software, Kind::CreditWait, Kind::MemoryRead, Kind::Reduce, Kind::Inject]);
 }
 
 #[test]
 fn packets_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..60), 4, ANY, Random::fabric);
+    let (accounts, seen) = campaign(seeds(0..60), 4, any, Random::fabric);
     assert!(accounts >= 30, "{accounts}");
     expect(&seen, &[Kind::Queue, Kind::Frame, Kind::CreditWait, Kind::Arbitration, Kind::Behind, Kind::Switch]);
 }
 
 #[test]
+fn packets_that_are_asked_for_wait_for_what_the_registers_show() {
+    let (accounts, seen) = campaign(seeds(0..40), 8, packet, Random::fabric);
+    assert!(accounts >= 25, "{accounts}");
+    expect(&seen, &[Kind::Queue, Kind::Frame, Kind::CreditWait, Kind::Arbitration, Kind::Behind, Kind::Switch]);
+}
+
+#[test]
+fn what_is_asked_for_waits_for_what_the_registers_show() {
+    let all: [(u64, u64, fn(&mut Random) -> String); 3] =
+        [(9, 20, Random::piuma), (10, 15, Random::armed), (11, 15, Random::pbv)];
+    for (stream, many, make) in all {
+        let (accounts, _) = campaign(seeds(0..many), stream, early, make);
+        assert!(accounts as u64 >= many / 3, "{accounts} of stream {stream}");
+    }
+}
+
+#[test]
 fn armed_rounds_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..40), 5, ANY, Random::armed);
+    let (accounts, seen) = campaign(seeds(0..40), 5, any, Random::armed);
     assert!(accounts >= 25, "{accounts}");
     expect(
         &seen,
@@ -231,14 +274,14 @@ fn armed_rounds_wait_for_what_the_registers_show() {
 
 #[test]
 fn rounds_of_several_trees_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..40), 7, ANY, Random::crossing);
+    let (accounts, seen) = campaign(seeds(0..40), 7, any, Random::crossing);
     assert!(accounts >= 40, "{accounts}");
     expect(&seen, &[Kind::Arbitration, Kind::CreditWait, Kind::Behind, Kind::Switch]);
 }
 
 #[test]
 fn pbv_runs_wait_for_what_the_registers_show() {
-    let (accounts, seen) = campaign(seeds(0..40), 6, ANY, Random::pbv);
+    let (accounts, seen) = campaign(seeds(0..40), 6, any, Random::pbv);
     assert!(accounts >= 30, "{accounts}");
     expect(&seen, &[Kind::Compute, Kind::Queue, Kind::Engine, Kind::Reduce, Kind::Frame, Kind::Switch]);
 }
@@ -302,21 +345,26 @@ fn a_late_receiver_begins_when_its_delay_says() {
 #[ignore = "takes minutes"]
 fn thousands_wait_for_what_the_registers_show() {
     type Make = fn(&mut Random) -> String;
-    let all: [(u64, u64, Make); 7] = [
-        (1, 700, Random::piuma),
-        (2, 350, Random::programs),
-        (3, 150, Random::hosts),
-        (4, 700, Random::fabric),
-        (5, 700, Random::armed),
-        (6, 250, Random::pbv),
-        (7, 300, Random::crossing),
+    type Asking = fn(&mut Random) -> Ask<'static>;
+    let all: [(u64, u64, Asking, Make); 11] = [
+        (1, 700, any, Random::piuma),
+        (2, 350, any, Random::programs),
+        (3, 150, any, Random::hosts),
+        (4, 700, any, Random::fabric),
+        (5, 700, any, Random::armed),
+        (6, 250, any, Random::pbv),
+        (7, 300, any, Random::crossing),
+        (8, 300, packet, Random::fabric),
+        (9, 200, early, Random::piuma),
+        (10, 200, early, Random::armed),
+        (11, 100, early, Random::pbv),
     ];
     let mut wrong = Vec::new();
-    for (stream, many, make) in all {
+    for (stream, many, ask, make) in all {
         let seeds = seeds(100..100 + many);
-        let least = (seeds.end - seeds.start) / 2;
+        let least = (seeds.end - seeds.start) / 3;
         let held = catch_unwind(|| {
-            let (accounts, seen) = campaign(seeds, stream, ANY, make);
+            let (accounts, seen) = campaign(seeds, stream, ask, make);
             eprintln!("stream {stream}: {accounts} accounts {seen:?}");
             assert!(accounts as u64 >= least, "{accounts} {seen:?}");
         });

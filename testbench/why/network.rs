@@ -73,6 +73,8 @@ pub struct Network<'a> {
     length: Length,
     /// Whether engines in wires store what comes on channel 0 before they send it.
     pub stores: bool,
+    /// Whether a channel is given to a packet only when all credits of the one before are back.
+    pub drains: bool,
     nodes: HashMap<&'a str, u32>,
     links: HashMap<Port, Link>,
     sent: RefCell<HashMap<Port, Rc<Vec<Sent>>>>,
@@ -99,6 +101,7 @@ impl<'a> Network<'a> {
             post,
             length,
             stores: false,
+            drains: false,
             nodes,
             links,
             sent: RefCell::default(),
@@ -246,6 +249,39 @@ impl<'a> Network<'a> {
         sent[self.heads(flit.vc, &sent)[at]].cycle
     }
 
+    /// The cycles in which a port sent the first flits of point-to-point packets.
+    pub fn packets_sent(&self, port: Port) -> Vec<u64> {
+        let channels = self.plan.vcs.set..self.plan.vcs.total();
+        let heads = |vc: u8| {
+            let sent: Vec<Sent> = self.sent(port).iter().filter(|sent| sent.vc == vc).copied().collect();
+            let heads: std::collections::BTreeSet<usize> = self.heads(vc, &sent).into_iter().collect();
+            heads.into_iter().map(|at| sent[at].cycle).collect::<Vec<u64>>()
+        };
+        channels.flat_map(heads).collect()
+    }
+
+    /// Point-to-point packets whose tails were taken: when, by which end point, from which channel, and when each was made,
+    /// in the order of arrival.
+    pub fn packets_arrived(&self) -> Vec<((u64, u32, u8), u64)> {
+        let mut list = Vec::new();
+        for node in (0..self.plan.nodes.len() as u32).filter(|&node| self.kind(node) == NodeKind::End) {
+            for vc in self.plan.vcs.set..self.plan.vcs.total() {
+                let queue = self.queue((node, 0), vc);
+                for (at, &left) in queue.left.iter().enumerate() {
+                    // The tail of the last packet may not have come.
+                    let next = queue.heads.get(at + 1);
+                    let is_tail = next.is_some_and(|next| *next != queue.heads[at])
+                        || next.is_none() && self.flits((node, 0), vc, self.registers.last) == 0;
+                    if is_tail {
+                        list.push(((left, node, vc), queue.came[queue.heads[at]].word & ((1 << 40) - 1)));
+                    }
+                }
+            }
+        }
+        list.sort_unstable();
+        list
+    }
+
     /// What the packet at the head of a queue is doing: the register.
     pub fn phase(&self, port: Port, vc: u8, cycle: u64) -> u64 {
         self.register(port, &format!("in#.vc{vc}.phase")).map_or(0, |phase| phase.value(cycle))
@@ -255,6 +291,12 @@ impl<'a> Network<'a> {
     pub fn credits(&self, port: Port, vc: u8, cycle: u64) -> u64 {
         let name = format!("out#.credits{vc}.count");
         self.register(port, &name).unwrap_or_else(|| panic!("{} has no {name}", self.place(port))).value(cycle)
+    }
+
+    /// Whether a channel of an output has the credits that a packet needs to be given it.
+    pub fn has_room(&self, port: Port, vc: u8, cycle: u64) -> bool {
+        let credits = self.credits(port, vc, cycle);
+        credits > 0 && (!self.drains || credits == self.credits(port, vc, 0))
     }
 
     /// Whether a packet holds an output channel: the register.

@@ -57,7 +57,13 @@ struct Engine {
 pub struct Limits {
     pub operand_slots: usize,
     pub result_slots: usize,
+    pub unit_stages: u64,
     pub read_latency: u64,
+}
+
+/// Whether a port sends in a cycle, or is busy with what it sent before.
+fn net_busy(net: &Network<'_>, port: Port, cycle: u64) -> bool {
+    net.sent_in(port, cycle).is_some() || net.is_busy(port, cycle)
 }
 
 pub struct Piuma<'a> {
@@ -258,23 +264,13 @@ impl<'a> Piuma<'a> {
             steps.fail(&format!("the result of {name} goes nowhere"));
         };
         if self.scans.contains(&hop.sent.id) {
-            // What the scan unit holds no register shows: until the result is in the engine's queue.
-            let inside = |cycle: &u64| matches!(steps.part(*cycle).kind, Kind::EngineWait | Kind::Reduce);
-            let inside: Vec<u64> = (visible..next.sent.cycle).take_while(inside).collect();
-            for &cycle in &inside {
-                steps.holds(cycle, &Holds { kind: steps.part(cycle).kind, places: vec![name.clone()] });
-            }
-            return self.engine_sends(steps, node, visible + inside.len() as u64, next);
+            return self.scan(steps, hop, next);
         }
         // In the slot, and in the tree.
         let is_it = |put: &Put| (put.port, put.plane, put.cycle) == (port, plane, left);
         let take = engine.takes.iter().find(|take| take.operands.iter().any(is_it));
         let take = take.unwrap_or_else(|| steps.fail("an operand stayed in its slot"));
         let came = take.came.unwrap_or_else(|| steps.fail("a result stayed in the tree"));
-        for put in take.operands.iter().filter(|put| !is_it(put)) {
-            let order = (put.cycle, std::cmp::Reverse(put.port)) < (left, std::cmp::Reverse(port));
-            steps.demand(order, || format!("the operand of P{port} was not the last at {name}: {put:?}"));
-        }
         for cycle in visible..take.cycle {
             let other = engine.takes.iter().any(|other| other.cycle == cycle);
             let flying = engine.takes.iter().filter(|take| {
@@ -291,15 +287,93 @@ impl<'a> Piuma<'a> {
         }
         steps.all(visible..take.cycle, Kind::EngineWait, &name);
         steps.all(take.cycle..came, Kind::Reduce, &name);
+        self.last_operand(steps, node, take, (port, left));
+        self.engine_sends(steps, node, came, next);
+    }
+
+    /// The cycles in which results came into the engine's own queue on a channel, in order.
+    fn results(&self, node: u32, vc: u8) -> Vec<u64> {
+        let (net, engine) = (self.net, self.engine(node));
+        let flits = net.registers.get(&format!("{}.in{}.vc{vc}.flits", net.path(node), net.ports(node) - 1));
+        let left: BTreeSet<u64> = engine.left.keys().filter(|(of, _)| *of == vc).map(|(_, cycle)| *cycle).collect();
+        let edges = flits.changes().filter(|&edge| edge > 0).map(|edge| edge - 1).chain(left.iter().copied());
+        let edges: BTreeSet<u64> = edges.filter(|&cycle| cycle < net.registers.last).collect();
+        edges.into_iter().filter(|cycle| flits.steps(*cycle) + i64::from(left.contains(cycle)) == 1).collect()
+    }
+
+    /// A hop ends in a queue out of which the word goes into the scan unit, whose result is the next hop. A total of k inputs
+    /// takes k - 1 times the stages of a unit, at least a cycle; a response takes these stages, and a cycle more for each
+    /// one of its element before it.
+    fn scan(&self, steps: &Steps<'_>, hop: &Hop, next: &Hop) {
+        const ELEMENT: u64 = (1 << 30) - 1;
+        let net = self.net;
+        let (node, port) = hop.to;
+        let engine = self.engine(node);
+        let name = format!("{}.ceng", net.name(node));
+        let left = net.queue(hop.to, hop.sent.vc).left[hop.index];
+        let visible = left + net.post + 1;
+        let vc = next.sent.vc;
+        let departures: Vec<u64> = engine.left.keys().filter(|(of, _)| *of == vc).map(|(_, cycle)| *cycle).collect();
+        let at = departures.binary_search(&next.sent.cycle).unwrap_or_else(|_| steps.fail("a result left no queue"));
+        let came = self.results(node, vc)[at];
+        let is_response = vc % 2 == 1;
+        let before = if is_response {
+            let same = |cycle: &&u64| {
+                let other = &engine.left[&(vc, **cycle)];
+                (other.id, other.seq & ELEMENT) == (next.sent.id, next.sent.seq & ELEMENT)
+            };
+            departures[..at].iter().rev().take_while(same).count() as u64
+        } else {
+            0
+        };
+        let mut cycles = if is_response { self.limits.unit_stages + before } else { 0 };
+        let mut from = visible;
+        if hop.sent.vc % 2 == 0 {
+            let is_it = |put: &Put| (put.port, put.plane, put.cycle) == (port, hop.sent.vc / 2, left);
+            let take = engine.takes.iter().find(|take| take.operands.iter().any(is_it));
+            let take = take.unwrap_or_else(|| steps.fail("an operand stayed in its slot"));
+            cycles += (self.limits.unit_stages * (take.operands.len() as u64 - 1)).max(1);
+            from = take.cycle;
+            self.last_operand(steps, node, take, (port, left));
+        }
+        steps.demand(from + cycles <= came, || {
+            format!("{name} has the result in cycle {came}, and needs {cycles} from cycle {from} on")
+        });
+        // A result that is ready leaves unless another one does, or there is no place for it.
+        let own = (node, net.ports(node) - 1);
+        let others: BTreeSet<u64> = (0..net.plan.vcs.set).flat_map(|vc| self.results(node, vc)).collect();
+        for cycle in from + cycles..came {
+            let queued: u64 = (0..net.plan.vcs.set).map(|vc| net.flits(own, vc, cycle)).sum();
+            let full = queued > 2 * self.limits.result_slots as u64;
+            // Responses from above meet their prefixes one a cycle.
+            steps.demand(others.contains(&cycle) || full || is_response, || {
+                format!("in cycle {cycle} nothing keeps the result of {name}")
+            });
+        }
+        steps.all(visible..came - cycles, Kind::EngineWait, &name);
+        steps.all(came - cycles..came, Kind::Reduce, &name);
+        self.engine_sends(steps, node, came, next);
+    }
+
+    /// The operand that `why` calls the last one, and how much earlier the others were.
+    fn last_operand(&self, steps: &Steps<'_>, node: u32, take: &Take, (port, left): (u16, u64)) {
+        let net = self.net;
+        let name = format!("{}.ceng", net.name(node));
+        let rest = || take.operands.iter().filter(|put| put.port != port);
+        for put in rest() {
+            let order = (put.cycle, std::cmp::Reverse(put.port)) < (left, std::cmp::Reverse(port));
+            steps.demand(order, || format!("the operand of P{port} was not the last at {name}: {put:?}"));
+        }
+        let visible = left + net.post + 1;
+        if visible < steps.why.start_cycle {
+            return;
+        }
         let last = steps.why.engines.iter().find(|last| last.switch == net.name(node) && last.cycle == visible);
         let Some(last) = last else { steps.fail(&format!("why names no last operand of {name}")) };
-        let others: Vec<(String, u64)> = (take.operands.iter().filter(|put| !is_it(put)))
-            .map(|put| (format!("P{}", put.port), left - put.cycle))
-            .collect();
+        let others: Vec<(String, u64)> = rest().map(|put| (format!("P{}", put.port), left - put.cycle)).collect();
         steps.demand(last.from == format!("P{port}") && last.others == others, || {
             format!("the slots of {name} show {others:?} before P{port}; why says {last:?}")
         });
-        self.engine_sends(steps, node, came, next);
     }
 
     /// The way of a result out of the engine's own queue, into which it came in cycle `came`.
@@ -340,6 +414,19 @@ impl<'a> Piuma<'a> {
         (0..).map_while(|job| Some((job, counter(job)?))).find(|(_, of)| of.steps(cycle) > 0).map(|(job, _)| job)
     }
 
+    /// Late starts of a core end in cycles in which its program calls a collective.
+    fn called(&self, steps: &Steps<'_>, node: u32) {
+        let name = self.net.name(node);
+        let Some(issued) = self.net.registers.find(&format!("{}.calls.issued", self.net.path(node))) else { return };
+        for part in steps.parts.iter().filter(|part| part.kind == Kind::LateStart && part.place == name) {
+            steps.demand(issued.steps(part.to) > 0, || format!("{name} calls nothing in cycle {}", part.to));
+        }
+        for part in steps.parts.iter().filter(|part| part.kind == Kind::Call && part.place == name) {
+            let [since, calls] = [part.from, part.to].map(|cycle| issued.value(cycle + 1));
+            steps.demand(since > 0 && calls > 0, || format!("{name} has called nothing by cycle {}", part.from));
+        }
+    }
+
     fn job_register(&self, node: u32, job: usize, what: &str) -> &'a Register {
         self.net.registers.get(&format!("{}.job{job}.{what}", self.net.path(node)))
     }
@@ -360,8 +447,16 @@ impl<'a> Piuma<'a> {
         let name = self.net.name(node);
         let Some(job) = self.job(node, "sent", word.cycle) else {
             // A program's call has no registers of its own; credits have.
+            self.called(steps, node);
             for cycle in steps.why.start_cycle..word.cycle {
                 let kind = steps.part(cycle).kind;
+                if kind == Kind::Queue {
+                    // The word is there: another one goes first.
+                    let goes = net_busy(self.net, port, cycle);
+                    steps.demand(goes || self.net.credits(port, word.vc, cycle) == 0, || {
+                        format!("{name} could send in cycle {cycle}")
+                    });
+                }
                 if matches!(kind, Kind::CreditWait | Kind::MemoryRead | Kind::Queue) {
                     let empty = self.net.credits(port, word.vc, cycle) == 0;
                     let kind = match kind {
@@ -411,7 +506,8 @@ impl<'a> Piuma<'a> {
         let queue = self.net.queue(hop.to, hop.sent.vc);
         let taken = queue.left[hop.index];
         let Some(job) = self.job(node, "received", taken) else {
-            // A program's call: what comes before its writing is its own affair.
+            // A program's call has no registers of its own.
+            self.called(steps, node);
             let mut before = 0;
             for cycle in hop.came..taken {
                 let kind = steps.part(cycle).kind;

@@ -21,17 +21,18 @@ impl Random {
             self.pick(&["1", "3"]),
             self.pick(&["1", "1", "2", "3"])
         );
+        let stages = self.pick(&["1", "2", "3", "4"]);
         let _ = write!(
             text,
-            "[switch]\npipeline_stages = {}\narbiter = \"{}\"\ncollective_buffer_flits = {}\npoint_to_point_buffer_flits = {}\n\
+            "[switch]\npipeline_stages = {stages}\narbiter = \"{}\"\ncollective_buffer_flits = {}\npoint_to_point_buffer_flits = {}\n\
              ceng.stages = {}\nceng.operand_slots = {}\n",
-            self.pick(&["1", "2", "3", "4"]),
             self.pick(&["round-robin", "matrix", "fixed"]),
             self.pick(&["\"auto\"", "1", "2", "3"]),
             self.pick(&["2", "5", "12"]),
             self.pick(&["1", "3", "6"]),
             self.pick(&["1", "2"])
         );
+        let _ = write!(text, "[switch.router]\n{}", self.router(stages));
         let _ = write!(
             text,
             "[memory]\nbandwidth_gbps = {}\nread_latency_cycles = {}\nwrite_latency_cycles = {}\n",
@@ -39,6 +40,23 @@ impl Random {
             self.pick(&["0", "5"]),
             self.pick(&["0", "4"])
         );
+        text
+    }
+
+    /// Knobs of the router: each off more often than not.
+    fn router(&mut self, stages: &str) -> String {
+        let mut text = String::new();
+        for (key, values) in [
+            ("credit_delay_cycles", ["1", "4"]),
+            ("input_speedup", ["2", "2"]),
+            ("wait_for_tail_credit", ["true", "true"]),
+            ("speculative", ["true", "true"]),
+        ] {
+            // There is nothing to speculate on in one or two stages.
+            if self.0.below(3) == 0 && (key != "speculative" || ["3", "4"].contains(&stages)) {
+                let _ = writeln!(text, "{key} = {}", self.pick(&values));
+            }
+        }
         text
     }
 
@@ -143,22 +161,23 @@ impl Random {
             "kind = \"mesh\"\nsize = [2, 2]\nconcentration = 2",
         ]);
         let channels = if topology.contains("torus") { self.pick(&["2", "4"]) } else { self.pick(&["1", "2", "4"]) };
+        let stages = self.pick(&["1", "2", "3", "4"]);
         format!(
             "family = \"fabric\"\nseed = {}\n[clock]\nfrequency_mhz = 1000\n[topology]\n{topology}\n\
              [link]\nlatency_cycles = {}\nlocal_latency_cycles = {}\ncycles_per_flit = {}\n\
-             [switch]\npipeline_stages = {}\narbiter = \"{}\"\npoint_to_point_vcs = {channels}\npoint_to_point_buffer_flits = {}\n\
-             [switch.router]\nvc_allocator = \"{}\"\nswitch_allocator = \"{}\"\n\
+             [switch]\npipeline_stages = {stages}\narbiter = \"{}\"\npoint_to_point_vcs = {channels}\npoint_to_point_buffer_flits = {}\n\
+             [switch.router]\nvc_allocator = \"{}\"\nswitch_allocator = \"{}\"\n{}\
              [[traffic]]\npattern = \"{}\"\nrate = {}\npacket_flits = {}\nstop_cycle = 150\n",
             self.0.below(1000),
             self.pick(&["1", "2", "5"]),
             self.pick(&["1", "2"]),
             self.pick(&["1", "1", "2"]),
-            self.pick(&["1", "2", "3", "4"]),
             self.pick(&["round-robin", "matrix", "fixed"]),
             self.pick(&["1", "2", "8"]),
             self.pick(&["ordered", "separable", "islip"]),
             self.pick(&["separable", "islip"]),
-            self.pick(&["uniform", "neighbor"]),
+            self.router(stages),
+            self.pick(&["uniform", "neighbour"]),
             self.pick(&["0.1", "0.3", "0.6"]),
             self.pick(&["1", "4"]),
         )

@@ -337,6 +337,23 @@ impl<'a> Reader<'a> {
         Ok(((id, request, element), base + u32::from(input), left))
     }
 
+    /// When an engine took the operands of a result that came into its queue; none of a response that another result of the
+    /// same operands stands for, or that was made from one from above.
+    fn took(&self, node: u32, made: &Entry) -> Option<u64> {
+        let (id, vc, seq) = word_of(made);
+        let order = self.registers.order(node, id);
+        if order == 0 {
+            return Some(made.cycle - self.tree);
+        }
+        let chain = (self.stages * (scan::ports(order).count() as u64 - 1)).max(1);
+        if kind(vc) == REQUEST {
+            return Some(made.cycle - chain);
+        }
+        // At the root an element has as many responses as inputs; the first one leaves without waiting for others.
+        let is_first = scan::ports(order).next() == Some(scan::target(seq));
+        (is_first && self.registers.is_root(node, id)).then(|| made.cycle - chain - self.stages)
+    }
+
     /// Whether the engine's slots of a port were full in a cycle for a word that waited to get into them; if not, another
     /// channel's word had the input. Responses of scans, and requests beside them, wait for slots only.
     fn is_slot_full(&self, node: u32, queue: u32, (id, vc, _): Word, cycle: u64) -> bool {
@@ -347,10 +364,12 @@ impl<'a> Reader<'a> {
         let is_it = |entry: &&Entry| plane(entry.tag.vc()) == plane(vc);
         let put = self.index.of(queue).filter(is_it).filter(|entry| matches!(entry.what, Moved::Put { .. }));
         let put = put.filter(|entry| kind(entry.tag.vc()) == REQUEST && entry.cycle < cycle).count();
-        // What the engine made of operands of this port, it took out of their slots the latency of the tree before.
+        // What the engine made of operands of this port says when they left their slots.
         let made = self.index.of(self.ports.base(node) + u32::from(self.registers.engine_port())).filter(is_it);
-        let made = made.filter(|entry| matches!(entry.what, Moved::Entered { .. }) && entry.cycle <= cycle + self.tree);
-        let taken = made.filter(|entry| self.registers.engine_inputs(node, entry.tag.id()) >> input & 1 == 1).count();
+        let made = made.filter(|entry| matches!(entry.what, Moved::Entered { .. }));
+        let made = made.filter(|entry| self.registers.engine_inputs(node, entry.tag.id()) >> input & 1 == 1);
+        let took = made.filter_map(|entry| self.took(node, entry));
+        let taken = took.filter(|&took| took <= cycle).count();
         let slots = self.system.joins().get(node as usize).map_or(0, |ceng| ceng.cfg().operand_slots);
         put - taken >= slots as usize
     }
