@@ -341,6 +341,96 @@ fn a_late_receiver_begins_when_its_delay_says() {
     }
 }
 
+/// A scenario whose accounts must hold.
+fn holds(text: &str, ask: Ask<'_>) -> Seen {
+    let mut seen = Seen::new();
+    assert!(check(text, ask, &mut seen).is_some_and(|accounts| accounts > 0), "{text}");
+    seen
+}
+
+/// A scan has several results of one operand; beside it a reduction's operands wait for the same slots.
+#[test]
+fn operands_beside_a_scan_wait_for_slots() {
+    for (operands, seed) in [(1, 0), (2, 1), (1, 2)] {
+        let text = format!(
+            "family = \"piuma\"\nseed = {seed}\n[clock]\nfrequency_mhz = 1000\n[topology]\nkind = \"mesh\"\nsize = [4]\n\
+             concentration = 2\n[switch]\npipeline_stages = 2\nceng.stages = 3\nceng.operand_slots = {operands}\n\
+             [[collective]]\nkind = \"scan\"\nid = 0\nelements = 33\n\
+             [[collective]]\nkind = \"allreduce\"\nid = 1\ndelay_cycles = 7\nelements = 2\n"
+        );
+        for word in [0, 1] {
+            holds(&text, Ask { packet: Some(word), ..ANY });
+        }
+    }
+}
+
+/// Copies of a frame by two trees have one token; the one that a process saw first is the one whose way is told.
+#[test]
+fn copies_by_redundant_trees_are_told_apart() {
+    for (receive, seed) in [(25, 1), (40, 2), (25, 3)] {
+        for stages in [1, 3] {
+            let text = format!(
+                "family = \"armed\"\nseed = {seed}\n[clock]\nfrequency_mhz = 1000\n[topology]\nkind = \"tree\"\n\
+                 branching = [3]\n[link]\nlatency_cycles = 8\nlocal_latency_cycles = 1\ncycles_per_flit = 2\n\
+                 [switch]\npipeline_stages = {stages}\n[armed.engine]\nstages = 6\ndescriptors = 8\n\
+                 timeouts_1024_cycles = [2, 2, 3, 4]\n[[armed.reduction]]\nname = \"a\"\nop = \"int-min\"\nrounds = 4\n\
+                 compute_cycles = 0\nsend_overhead_cycles = 0\nreceive_overhead_cycles = {receive}\nmerge_cycles = 0\n\
+                 redundant = true\n"
+            );
+            let seen = holds(&text, ANY);
+            assert!(seen[&Kind::Software] >= receive, "{seen:?}");
+        }
+    }
+}
+
+/// An engine whose children miss a multicast sends it again when its watchdog fires.
+#[test]
+fn a_multicast_is_sent_again_when_a_watchdog_fires() {
+    const TEXT: &str = r#"family = "pbv"
+seed = 426
+[clock]
+frequency_mhz = 1000
+[topology]
+kind = "tree"
+branching = [2, 2, 2]
+[link]
+latency_cycles = 3
+local_latency_cycles = 1
+cycles_per_flit = 1
+[switch]
+pipeline_stages = 3
+[pbv.engine]
+stages = 1
+hazard = "interlock"
+attach = "own"
+timeout_cycles = 600
+retries = 3
+[pbv.setup]
+configuration = "side-port"
+[[pbv.collective]]
+name = "c0"
+kind = "multicast"
+blocks = true
+rounds = 3
+start_cycle = 2500
+[[pbv.fault]]
+effect = "drop"
+at = "all"
+probability = 0.02
+from_cycle = 2500
+way = "both"
+[[pbv.fault]]
+effect = "corrupt"
+at = "all"
+probability = 0.02
+from_cycle = 2500
+way = "both""#;
+    let seen = holds(TEXT, ANY);
+    // The watchdog of the lowest engines waits for those above: 81 times as long.
+    assert!(seen[&Kind::TimeOut] >= 81 * 600 - 100, "{seen:?}");
+    assert!(seen.get(&Kind::Reduce).is_none_or(|cycles| *cycles < 100), "{seen:?}");
+}
+
 #[test]
 #[ignore = "takes minutes"]
 fn thousands_wait_for_what_the_registers_show() {

@@ -191,8 +191,11 @@ impl<'a> Reader<'a> {
 
     /// A process had a frame in cycle `path.at`: back over what software took and the way of the frame to who sent it.
     fn receive(&self, node: u32, token: u64, path: &mut Path) -> Result<(), String> {
-        let got = |entry: &Logged| entry.token == token && entry.what == Happening::Received;
-        let arrived = self.last(node, path.at, got).ok_or("a frame that was delivered never came")?;
+        // Copies by redundant trees have one token; frames keep their order from coming to the process.
+        let of_it = |what| self.log(node).iter().filter(move |entry| entry.token == token && entry.what == what);
+        let delivered = of_it(Happening::Delivered).take_while(|entry| entry.cycle <= path.at).count();
+        let arrived = delivered.checked_sub(1).and_then(|before| of_it(Happening::Received).nth(before));
+        let arrived = arrived.ok_or("a frame that was delivered never came")?;
         path.back(arrived.cycle, Kind::Software, self.hops.name(node));
         let whole = |tag: crate::fabric::Tag| tag.tail() && tag.seq() == token;
         let port = self.hops.base(node);

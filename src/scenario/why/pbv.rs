@@ -240,7 +240,9 @@ impl<'a> Reader<'a> {
         };
         let last = self.step(node, queued.cycle.saturating_sub(TRACKING), answers);
         let told = last.is_some_and(|last| last.status == queued.status);
-        if queued.message == Message::Retry || queued.status == Status::TimedOut && !told {
+        // What it took asks nobody again: a command or multicast goes on in the cycle in which it was taken.
+        let again = |message| matches!(message, Message::Retry | Message::Multicast | Message::Command);
+        if again(queued.message) || queued.status == Status::TimedOut && !told {
             // Its watchdog fired.
             let set = self.step(node, queued.cycle - 1, |step| ours(step) && step.did == Did::Watched);
             let set = set.ok_or("a watchdog fired that was never set")?.cycle;
@@ -248,7 +250,7 @@ impl<'a> Reader<'a> {
             // It was set because the engine asked for something, or because a message came.
             let then = |step: &Stepped| ours(step) && step.cycle == set;
             let asked = self.step(node, set, |step| {
-                then(step) && step.did == Did::Queued && matches!(step.message, Message::Retry | Message::Partial)
+                then(step) && step.did == Did::Queued && (again(step.message) || step.message == Message::Partial)
             });
             if let Some(asked) = asked {
                 return self.engine(node, asked, path);
