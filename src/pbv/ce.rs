@@ -40,7 +40,9 @@
 //! changes a register of any context.
 //!
 //! The source of a collective is sent no command. Where its engine is not the master, its contribution may be there before the
-//! command has come down: it begins the run, and the command finds it begun *\[chosen\]*.
+//! command has come down: it begins the run, and the command finds it begun *\[chosen\]*. From then on the run has its
+//! watchdog like any other: if no command comes, those that are missing are asked, which is a command to who got none, and in
+//! the end the engine answers with what is there (B-ERR-1; the command that comes yet begins the time anew).
 //!
 //! Reduction order: that of arrival, operand of the message second; or that of PBV entries, for which the words of all
 //! participants are kept until everybody has answered (128 times the storage) *\[chosen\]*. The master's accumulators start with
@@ -428,6 +430,10 @@ impl Ce {
             return None;
         };
         let record = records[own];
+        if !cx.table.owners.may_initialise(header.cc_id, header.requester) {
+            self.refuse(&header, Status::UnknownDevice, cx);
+            return None;
+        }
         if let Some(slot) = self.slot(header.cc_id)
             && let Err(status) = self.admit(slot, &header, cx)
         {
@@ -585,7 +591,7 @@ impl Ce {
         let mut load = None;
         let early = context.early && context.like.run == header.run;
         if early {
-            (context.early, context.commanded) = (false, true);
+            (context.early, context.commanded, context.retries) = (false, true, 0);
             context.like = header;
             (context.requester, context.requester_offset) = (header.requester, reply_offset(&header));
             (context.p_id, context.dmu_id) = (header.p_id, header.dmu_id);
@@ -612,6 +618,13 @@ impl Ce {
         cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.down, skip: header.dmu_id } });
         self.release(slot, cx);
         if early {
+            let me = self.me;
+            let context = self.at(slot);
+            if matches!(context.state, State::Waiting | State::Done) {
+                // Its time was over before the command came, whose sender may not know the response.
+                let packet = context.response(Message::Partial, me);
+                cx.out.push(Outgoing { packet, target: Target::Header });
+            }
             // What was there before may have been everything.
             self.finish(slot, cx);
         }
@@ -660,6 +673,7 @@ impl Ce {
             let context = self.renew(slot);
             (context.state, context.early, context.like.run) = (State::Active, true, header.run);
             let track = Track { pbv: context.stored.pbv, p_count: context.stored.p_count };
+            self.guard(slot, cx);
             return Some((self.request(slot, TrackOp::Begin(track, header.p_id)), awaited));
         }
         if context.deadline.is_none() {

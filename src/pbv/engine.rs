@@ -46,7 +46,7 @@ use super::event::{Did, Event, Log};
 use super::metrics::{INBOX, OUTPUT};
 use super::packet::{Body, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status};
 use super::routes::{Directory, address_of, frame_flit};
-use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable, RegisterBlock, following};
+use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, PbvTable, RegisterBlock, following};
 use crate::fabric::{Block, Io};
 use crate::kernel::{Cycle, Wake};
 use crate::probe::Scope;
@@ -311,9 +311,9 @@ impl Engine {
     /// Its registers, for configuration out of band: an SPI-like side port that a management processor drives before the
     /// run. It costs no cycle of the data path.
     ///
-    /// Tables that are written like that are nobody's in band.
+    /// Tables that are written like that are nobody's in band, unless an owner is named there.
     pub fn side_port(&mut self) -> &mut RegisterBlock {
-        self.registers.owner = Some(NO_DEVICE);
+        self.registers.table.owners.table.get_or_insert(Owner::of(NO_DEVICE));
         &mut self.registers
     }
 
@@ -413,11 +413,12 @@ impl Engine {
     /// Takes over its own record; sends the others on to their switches (B-HI-7: one switch generates all).
     fn configure(&mut self, packet: &Packet) {
         let Body::Configuration(records) = &packet.body else { unreachable!("decoding gives records") };
+        // Others take over what this engine sends on in its own name.
+        if !self.registers.may_write(0, packet.header.requester) {
+            return self.refuse(&packet.header, Status::UnknownDevice);
+        }
         for record in records {
             if record.device == self.cfg.device {
-                if !self.registers.may_write(0, packet.header.requester) {
-                    return self.refuse(&packet.header, Status::UnknownDevice);
-                }
                 self.registers.configure(record);
             } else {
                 let mut header = packet.header;

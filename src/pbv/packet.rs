@@ -266,7 +266,7 @@ numbered! {
         CountZero = 2, "count-zero";
         /// No such context in the store.
         UnknownContext = 3, "unknown-context";
-        /// The device is not in the PBV table, or not where P_ID says.
+        /// The device is not in the PBV table, or not where P_ID says, or may not say this.
         UnknownDevice = 4, "unknown-device";
         /// A message that this receiver has no use for.
         WrongType = 5, "wrong-type";

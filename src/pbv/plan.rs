@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::packet::{
     Body, ConfigRecord, Groups, Header, InitRecord, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet,
 };
-use super::tables::{METRICS, engine_base};
+use super::tables::{METRICS, Owner, engine_base};
 use crate::arith::{DType, Mode, Op};
 
 /// An engine of a collective with everybody directly below it.
@@ -284,6 +284,19 @@ pub type Seat = (u16, u8);
 pub struct Tables {
     /// By device ID of the switch and number of the engine there.
     pub engines: BTreeMap<Seat, ConfigRecord>,
+}
+
+/// Owners of the contexts of all these collectives at every engine that has to do with them: their sources, and the engines
+/// above.
+pub fn context_owners(collectives: &[Collective]) -> BTreeMap<Seat, BTreeMap<u16, Owner>> {
+    let mut owners: BTreeMap<Seat, BTreeMap<u16, Owner>> = BTreeMap::new();
+    for of in collectives {
+        for branch in of.tree.preorder() {
+            let owner = Owner { device: of.source, through: of.superiors(branch.device).0 };
+            owners.entry((branch.device, of.plane)).or_default().insert(of.cc_id, owner);
+        }
+    }
+    owners
 }
 
 /// Tables that serve all these collectives.

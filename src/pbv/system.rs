@@ -12,13 +12,15 @@
 //! Ports of a switch: links to other switches in the order of the list, then nodes, then the engine's own port if it has
 //! one. Behind an engine's own port stands an idle end point, because a wire has two ends.
 
+use std::collections::BTreeMap;
+
 use super::ce::CeCfg;
 use super::engine::{Engine, EngineCfg, MOST_CHANNELS};
 use super::event::Event;
 use super::node::Node;
-use super::plan::Tables;
+use super::plan::{Seat, Tables};
 use super::routes::Directory;
-use super::tables::{ENGINE_BASE, ENGINE_SPAN};
+use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owners};
 use crate::fabric::arbiter::Policy;
 use crate::fabric::fault::FaultyLink;
 use crate::fabric::topology::LinkParams;
@@ -219,8 +221,7 @@ impl Spec {
             let path = format!("{name}.switch");
             plan.nodes.push(PlanNode { kind: NodeKind::Switch, ports, engine: false, name, path });
         }
-        let mut given: std::collections::BTreeMap<u16, Node> =
-            nodes.into_iter().map(|node| (node.device(), node)).collect();
+        let mut given: BTreeMap<u16, Node> = nodes.into_iter().map(|node| (node.device(), node)).collect();
         let mut ends = Vec::new();
         for (number, switch) in self.switches.iter().enumerate() {
             for (k, &device) in switch.nodes.iter().enumerate() {
@@ -241,7 +242,15 @@ impl Spec {
         }
         let engines = self.switches.iter().map(|switch| EngineCfg { ce: self.ce, ..EngineCfg::of(switch.device) });
         let engines = engines.collect();
-        let ground = Ground { plan, directory, engines, ends, faults: Vec::new(), side_port: Tables::default() };
+        let ground = Ground {
+            plan,
+            directory,
+            engines,
+            ends,
+            faults: Vec::new(),
+            side_port: Tables::default(),
+            owners: BTreeMap::new(),
+        };
         let pipeline = Pipeline::new(self.stages);
         let depths = |link: &PlanLink, _: u8| {
             self.buffer.unwrap_or_else(|| {
@@ -275,6 +284,8 @@ pub struct Ground {
     pub faults: Vec<((u32, u16), FaultyLink)>,
     /// Tables that engines have before the run, written out of band.
     pub side_port: Tables,
+    /// Who owns tables and contexts, written out of band too. Engines that are not here belong to whoever comes first.
+    pub owners: BTreeMap<Seat, Owners>,
 }
 
 /// What wires and switches are made of.
@@ -296,7 +307,7 @@ impl Ground {
     /// # Panics
     /// If the plan is unsound, or an engine's port does not exist.
     pub fn build(self, wires: &Wires<'_>, log: bool, record: bool) -> System {
-        let Ground { mut plan, directory, engines, mut ends, faults, side_port } = self;
+        let Ground { mut plan, directory, engines, mut ends, faults, side_port, mut owners } = self;
         let switches = plan.count(NodeKind::Switch);
         let base = |plan: &Plan, switch: u32| {
             let path = &plan.nodes[switch as usize].path;
@@ -317,7 +328,11 @@ impl Ground {
             plan.nodes[switches + bump].path = format!("{home}.engine{suffix}");
             let mut engine = Engine::new(cfg, number as u32);
             engine.log.on = log;
-            if let Some(table) = side_port.engines.get(&(cfg.device, k as u8)) {
+            let seat = (cfg.device, k as u8);
+            if let Some(owners) = owners.remove(&seat) {
+                engine.side_port().table.owners = owners;
+            }
+            if let Some(table) = side_port.engines.get(&seat) {
                 engine.side_port().configure(table);
             }
             if record {

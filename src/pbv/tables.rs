@@ -24,22 +24,32 @@
 //! | 0x158 | frames in | r | frames taken from the data path |
 //! | 0x15c | frames out | r | frames put into the data path |
 //! | 0x160 | wait | r | cycles in which a frame stood ready and could not leave |
+//! | 0x170 | owner of the table | r | 15:0 device ID, 31:16 the engine that may pass its frames on; 0xffff: nobody |
 //! | 0x180 + 4 s | counter of status s | r | frames refused with that [`Status`] |
 //! | 0x200 | selected context | rw | 11:0 CC_ID for the registers below |
 //! | 0x204 | its state | r | number of its [`State`], 0 if there is none |
 //! | 0x208 | its p_count | r | tracking store |
 //! | 0x210 + 4 f | its PBV, field f of 4 | r | tracking store |
 //! | 0x220 + 4 f | its PBV, field f of 4 | r | context store |
+//! | 0x230 | owner of the selected context | r | as before; all ones also if it has none |
 //! | 0x2f4 | window | rw | cycles of a window of the congestion metrics; 0: without end. A write begins them anew |
 //! | 0x2f8 | windows | r | complete windows |
 //! | 0x2fc | measured | r | cycles that the readings at 0x300 are of |
 //! | 0x300 + 8 q | mean of queue q, 0 to 17 | r | 24 bits and 8 behind the point; queues as numbered in [`metrics`](super::metrics) |
 //! | 0x304 + 8 q | maximum of queue q | r | |
 //!
-//! The table and the settings (below 0x140) belong to the device that wrote the first of them: with validation on, what others
-//! write there is refused with `unknown-device` *\[chosen\]*.
 //!
-//! Storage: the table 128 x 17 bits; the stores are in the [collective engine](super::ce).
+//! The table, the settings (below 0x140) and the window of the metrics belong to one device, and so does every context: what
+//! others write there with validation on, and every initialisation of others, is refused with `unknown-device`. A management
+//! processor names the [owners](Owners) over the side port before the first frame, so that no frame is obeyed that comes before
+//! those of a source *\[chosen\]*: requester IDs are stamped by the fabric, and a frame that one engine passes on has the
+//! engine's. At an engine that nobody named owners for, the table belongs to the first that writes it, and a context to the
+//! first that initialises it.
+//!
+//! Storage: the table 128 x 17 bits, the owner of the table 32 bits, of each context 12 + 32; the stores are in the
+//! [collective engine](super::ce).
+
+use std::collections::BTreeMap;
 
 use super::ce::{Ce, State};
 use super::metrics::{Metrics, QUEUES};
@@ -63,6 +73,50 @@ pub const METRICS: u16 = 0x2f4;
 const READINGS: u16 = 0x300;
 const READINGS_END: u16 = READINGS + 8 * QUEUES as u16;
 
+const TABLE_OWNER: u16 = 0x170;
+const CONTEXT_OWNER: u16 = 0x230;
+
+/// Who may say something to an engine that nobody else may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The device it belongs to; [`NO_DEVICE`]: nobody, in band.
+    pub device: u16,
+    /// The engine that may pass the device's frames on, or [`NO_DEVICE`].
+    pub through: u16,
+}
+
+impl Owner {
+    /// A device whose frames come straight from it.
+    pub const fn of(device: u16) -> Owner {
+        Owner { device, through: NO_DEVICE }
+    }
+
+    /// Whether a frame of this requester counts.
+    fn is(self, requester: u16) -> bool {
+        requester != NO_DEVICE && [self.device, self.through].contains(&requester)
+    }
+
+    fn bits(self) -> u32 {
+        u32::from(self.device) | u32::from(self.through) << 16
+    }
+}
+
+/// Who owns what of an engine: written over the side port, never by a frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Owners {
+    /// Of the table and the settings; `None`: the first that writes there.
+    pub table: Option<Owner>,
+    /// Of contexts, by CC_ID: others cannot be initialised; `None`: whoever initialises one first.
+    pub contexts: Option<BTreeMap<u16, Owner>>,
+}
+
+impl Owners {
+    /// Whether a device may initialise a context that is not stored yet.
+    pub(super) fn may_initialise(&self, cc_id: u16, device: u16) -> bool {
+        self.contexts.as_ref().is_none_or(|all| all.get(&cc_id).is_some_and(|owner| owner.is(device)))
+    }
+}
+
 /// The PBV table and the settings of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PbvTable {
@@ -79,6 +133,8 @@ pub struct PbvTable {
     pub validate: bool,
     /// Ports that lead to other switches.
     pub isl_ports: u64,
+    /// Who may write all that, and who may initialise contexts. No frame changes them.
+    pub owners: Owners,
 }
 
 impl Default for PbvTable {
@@ -91,6 +147,7 @@ impl Default for PbvTable {
             report_errors: true,
             validate: true,
             isl_ports: 0,
+            owners: Owners::default(),
         }
     }
 }
@@ -154,8 +211,6 @@ pub struct RegisterBlock {
     pub readings: Readings,
     /// Congestion metrics.
     pub metrics: Metrics,
-    /// The device that writes the table and the settings.
-    pub(super) owner: Option<u16>,
     selected: u16,
 }
 
@@ -173,9 +228,11 @@ impl RegisterBlock {
         }
     }
 
-    /// Whether a device may write a register: the first one that writes the table or a setting keeps them.
+    /// Whether a device may write a register. Where nobody was named, the first one that writes the table or a setting keeps
+    /// them.
     pub(super) fn may_write(&mut self, offset: u16, device: u16) -> bool {
-        offset >= FREE || !self.table.validate || *self.owner.get_or_insert(device) == device
+        let free = offset >= FREE && offset != METRICS;
+        free || !self.table.validate || self.table.owners.table.get_or_insert(Owner::of(device)).is(device)
     }
 
     /// Writes a register.
@@ -246,6 +303,11 @@ impl RegisterBlock {
             }
             READINGS..READINGS_END if offset.is_multiple_of(4) => {
                 self.metrics.reading(usize::from(offset - READINGS) / 8).most
+            }
+            TABLE_OWNER => table.owners.table.map_or(u32::MAX, Owner::bits),
+            CONTEXT_OWNER => {
+                let owner = table.owners.contexts.as_ref().and_then(|all| all.get(&self.selected));
+                owner.map_or(u32::MAX, |owner| owner.bits())
             }
             0x180..0x1c0 if offset.is_multiple_of(4) => readings.refused[usize::from((offset - 0x180) / 4)],
             0x200 => u32::from(self.selected),

@@ -338,6 +338,13 @@ fn pbv(scenario: &Scenario, flit: u64, switches: u64, add: &mut impl FnMut(&str,
     let count = switches * u64::from(engine.per_switch);
     let contexts = u64::from(engine.contexts);
     add("PBV table", "128 entries of 17 bits".into(), count, Sum::storage(128 * 17));
+    let owned = contexts.max(pbv.collectives.len() as u64);
+    add(
+        "owners",
+        format!("of the table, and of {owned} contexts by CC_ID; two devices each"),
+        count,
+        Sum::storage(32 + owned * (12 + 32)),
+    );
     add(
         "context store",
         format!("{contexts} contexts, PBV and count, programmed and running"),

@@ -279,3 +279,25 @@ fn more_missing_than_a_frame_can_name_are_named_in_several() {
     assert_eq!(named.iter().filter(|device| ready.devices.contains(device)).count(), 2089);
     assert!(lists.len() >= 2 && lists.iter().all(|&length| 16 + 2 * length <= 4080), "{lists:?}");
 }
+
+/// Two switches of three nodes; node 0 is the source. Its command is lost, and nobody asks for anything: only engines watch.
+fn without_its_command(more: &str) -> Document {
+    document(&format!(
+        "family = \"pbv\"\n[topology]\nkind = \"mesh\"\nsize = [2]\nconcentration = 3\n[pbv.setup]\n\
+         configuration = \"side-port\"\n[pbv.engine]\ntimeout_cycles = 300\nretries = 1\n[[pbv.collective]]\nelements = 2\n\
+         dtype = \"u64\"\nop = \"sum\"\nsource = 0\nstart_cycle = 1000\ntask_cycles = 50\npatience_cycles = 0\n{more}\
+         [[pbv.fault]]\neffect = \"drop\"\nat = \"s0.node0\"\nway = \"from\"\nnth = 1\n"
+    ))
+}
+
+#[test]
+fn a_run_that_the_sources_contribution_begins_has_its_watchdog() {
+    // At the master: whoever is missing is asked, which is the command.
+    let one = without_its_command("");
+    passed(&one);
+    assert_eq!(told(&one), [row("after-retry", &[])]);
+    // Below it: the master never hears of the run, and everybody who took part is told.
+    let other = without_its_command("master = \"s1\"\n");
+    assert_eq!(other.outcome, watershed::scenario::result::Outcome::Finished, "{:?}", other.checks);
+    assert_eq!(told(&other), [row("incomplete", &["s1"])]);
+}

@@ -109,15 +109,21 @@ fn scenario(seed: u64) -> String {
     }
     for _ in 0..below(3) {
         let (name, stranger, participant) = &names[below(names.len() as u64) as usize];
-        let (wrong, end) = [("sender", stranger), ("sender", stranger), ("channel", stranger), ("run", participant)]
-            [below(4) as usize];
+        let (wrong, end) = [
+            ("sender", stranger),
+            ("sender", stranger),
+            ("channel", stranger),
+            ("run", participant),
+            ("kind", participant),
+        ][below(5) as usize];
         let to = if below(2) == 0 { switches[below(3) as usize].to_owned() } else { end_name(shape, below(ends)) };
-        let from = 2500 + below(1500);
+        // Before the first frame of the set-up, between its frames, or among those of the rounds.
+        let from = if below(2) == 0 { 0 } else { below(4000) };
         let _ = write!(
             text,
             "[[pbv.stranger]]\nend_point = {end}\ncollective = \"{name}\"\nwrong = \"{wrong}\"\nto = \"{to}\"\n\
              from_cycle = {from}\nuntil_cycle = {}\nevery_cycles = {}\n",
-            from + 1500,
+            from + 500 + below(2500),
             20 + below(60)
         );
     }

@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
-use watershed::pbv::packet::{Control, Message, Packet, Status};
+use watershed::pbv::packet::{Body, ConfigRecord, Control, Header, Message, Packet, Status};
 use watershed::pbv::system::{engine, node};
+use watershed::pbv::tables::engine_base;
 use watershed::scenario::load_text;
 use watershed::scenario::pbv::build::{BuildOptions, build};
 use watershed::scenario::run::{RunOptions, run};
@@ -21,7 +22,7 @@ fn scenario(kind: &str, strangers: &str) -> String {
 
 fn stranger(end_point: u32, wrong: &str, more: &str) -> String {
     format!(
-        "[[pbv.stranger]]\nend_point = {end_point}\ncollective = \"c\"\nwrong = \"{wrong}\"\nfrom_cycle = 1500\n\
+        "[[pbv.stranger]]\nend_point = {end_point}\ncollective = \"c\"\nwrong = \"{wrong}\"\nfrom_cycle = 0\n\
          until_cycle = 9000\nevery_cycles = 23\n{more}"
     )
 }
@@ -79,7 +80,7 @@ fn every_message_of_a_stranger_alone_changes_nothing_and_is_counted() {
         let text = scenario(KINDS[0], &stranger(5, "sender", &format!("to = \"s1\"\nmessages = [\"{message}\"]\n")));
         let (with, refused) = told(&text);
         assert_eq!(with, plain, "{message}");
-        assert_eq!(refused, before + (9000 - 1500_u64).div_ceil(23), "{message}: each is counted once");
+        assert_eq!(refused, before + 9000_u64.div_ceil(23), "{message}: each is counted once");
     }
 }
 
@@ -113,6 +114,75 @@ fn tables_and_settings_belong_to_whoever_wrote_them_first() {
 }
 
 #[test]
+fn nobody_sets_up_an_engine_before_the_source_does() {
+    // From cycle 0 on: in front of the tables, between tables and contexts, and behind.
+    for configuration in ["side-port", "writes", "frame-each", "one-frame"] {
+        for initialisation in ["through-master", "each"] {
+            let of = |more: &str| {
+                let set_up = format!("configuration = \"{configuration}\"\ninitialisation = \"{initialisation}\"");
+                scenario(KINDS[0], more).replace("configuration = \"side-port\"", &set_up)
+            };
+            let (plain, before) = told(&of(""));
+            for (end, wrong) in [(5, "sender"), (4, "kind"), (1, "kind")] {
+                for to in ["s0", "s1"] {
+                    for message in ["configuration", "initialisation", "write", "control"] {
+                        let more = format!("to = \"{to}\"\nmessages = [\"{message}\"]\n");
+                        let (with, refused) = told(&of(&stranger(end, wrong, &more)));
+                        let what = format!("{configuration}, {initialisation}: {message} of {end} to {to}");
+                        assert_eq!(with, plain, "{what}");
+                        // A participant has no use for the answers either.
+                        let (each, more) = (9000_u64.div_ceil(23), refused - before);
+                        assert!(more == each || end != 5 && more == 2 * each, "{what}: {more} counted of {each}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_engine_passes_on_tables_that_a_stranger_gives_it() {
+    // An engine sends the records of others on in its own name: theirs would obey it.
+    for configuration in ["side-port", "one-frame"] {
+        let text = scenario(KINDS[0], "").replace("side-port", configuration);
+        let loaded = load_text("c", &text, Path::new(""), "c", &[]).unwrap();
+        let mut ready = build(&loaded, BuildOptions::default()).unwrap();
+        let (top, below) = (ready.collectives[0].tree.device, ready.collectives[0].tree.engines[0].device);
+        let header = Header::new(Message::Configuration, ready.devices[5], top, engine_base(0));
+        let body = Body::Configuration(vec![ConfigRecord::of(below, Vec::new(), 0)]);
+        ready.system.end_mut(5).disturb(0, Packet { header, body });
+        watershed::pbv::system::run(&mut ready.system, 1_000_000).unwrap();
+        let refused = |device| engine(&ready.system, device).registers().readings.refused;
+        let unknown = usize::from(Status::UnknownDevice.number());
+        assert_eq!((refused(top)[unknown], refused(below)[unknown]), (1, 0), "{configuration}");
+        let right = node(&ready.system, ready.devices[4]).outcomes(0).iter().filter(|outcome| outcome.error.is_none());
+        assert_eq!(right.count(), 4, "{configuration}: but for the round in which one is late");
+    }
+}
+
+#[test]
+fn no_frame_changes_who_owns_what() {
+    let text = scenario(KINDS[0], "").replace("side-port", "one-frame");
+    let loaded = load_text("c", &text, Path::new(""), "c", &[]).unwrap();
+    let mut ready = build(&loaded, BuildOptions::default()).unwrap();
+    let (top, below) = (ready.collectives[0].tree.device, ready.collectives[0].tree.engines[0].device);
+    let source = ready.devices[0];
+    // The source itself tries: every register there is.
+    for offset in (0..0x400).step_by(4).filter(|&at| at != 0x108) {
+        let header = Header::new(Message::Write, source, below, engine_base(0) + offset);
+        ready.system.end_mut(0).disturb(4000, Packet::of(header, vec![0x1234]));
+    }
+    watershed::pbv::system::run(&mut ready.system, 1_000_000).unwrap();
+    let read = |at| engine(&ready.system, below).read(at).unwrap();
+    assert_eq!(read(0x170), u32::from(source) | u32::from(top) << 16, "of the table");
+    assert_eq!((read(0x200), read(0x230)), (0x234, u32::MAX), "a context that nobody may initialise");
+    let mut registers = engine(&ready.system, below).registers().clone();
+    registers.write(0x200, 0).unwrap();
+    let owner = registers.read(0x230, engine(&ready.system, below).ce()).unwrap();
+    assert_eq!(owner, u32::from(source) | u32::from(top) << 16, "of the context");
+}
+
+#[test]
 fn no_stranger_stops_pauses_removes_or_closes_a_context() {
     for &control in Control::ALL {
         let loaded = load_text("c", &scenario(KINDS[0], ""), Path::new(""), "c", &[]).unwrap();
@@ -143,7 +213,7 @@ fn what_is_wrong_with_a_stranger_is_said() {
         (stranger(5, "sender", "messages = [\"comand\"]\n"), "comand"),
         (stranger(1, "run", "messages = [\"satisfied\"]\n"), "cannot have this wrong"),
         (stranger(5, "sender", "to = \"s7\"\n"), "there is no \"s7\""),
-        (stranger(5, "sender", "").replace("until_cycle = 9000", "until_cycle = 100"), "has to stop"),
+        (stranger(5, "sender", "").replace("from_cycle = 0", "from_cycle = 9000"), "has to stop"),
         (stranger(5, "sender", "").replace("\"c\"", "\"d\""), "there is no collective \"d\""),
     ] {
         let text = scenario(KINDS[1], &more);

@@ -2,7 +2,8 @@
 //!
 //! | message | sender | run | state |
 //! |---|---|---|---|
-//! | initialisation of a stored context | the device that initialised it, or the one above | | |
+//! | initialisation | an owner of the context | | |
+//! | initialisation of a stored context | and the device that initialised it, or the one above | | |
 //! | control | the device above | close: the present one | close: tracked |
 //! | command, multicast | the device above, or the collector | a new one; the present one is once more | not inactive |
 //! | contribution, failure | an end device of the table, at its P_ID and in the PBV | the present one | tracked |
@@ -14,8 +15,8 @@
 //! | retry | above or below | | |
 //!
 //! The device above is the engine that the initialisation names, at the master whoever sent the initialisation; the collector is
-//! the engine that expects the response of this one, which is further up where responses are handed on. A context that is not
-//! stored yet is initialised by anybody: nothing is known by which a source could be told from a stranger *\[chosen\]*. What
+//! the engine that expects the response of this one, which is further up where responses are handed on. The
+//! [owners](crate::pbv::tables::Owners) of a context, its source and the engine above, are known before its first frame. What
 //! another engine hands on is looked at by the collector. Requester IDs are stamped by the fabric: nobody forges them *\[chosen\]*.
 //!
 //! Paragraph 96.

@@ -2,7 +2,7 @@
 //!
 //! | who waits | for | on a time-out |
 //! |---|---|---|
-//! | an active context | participants | those that are missing are asked again, so often; then they are reported, and what is there is the answer, marked as an error |
+//! | an active context, commanded or begun by its source's contribution | participants | those that are missing are asked again, so often; then they are reported, and what is there is the answer, marked as an error |
 //! | a context whose partial response is under way | the final result | the engine above is asked for it; in the end everybody below is told that there is none |
 //! | a context with a multicast | acknowledgements | the data goes out again to whoever has not acknowledged it; then they are reported |
 //!
@@ -182,7 +182,11 @@ impl Ce {
                 }
                 continue;
             }
-            self.expire(slot as u16, Status::TimedOut, cx);
+            if context.knows_its_requester() {
+                self.expire(slot as u16, Status::TimedOut, cx);
+            } else {
+                self.forsake(slot as u16, cx);
+            }
         }
         self.alarm = self.contexts().filter_map(|context| context.deadline).min().unwrap_or(Cycle::MAX);
     }
@@ -203,10 +207,18 @@ impl Ce {
             cx.out.push(Outgoing { packet, target: Target::Header });
             return self.guard(slot, cx);
         }
+        self.forsake(slot, cx);
+    }
+
+    /// Nobody above answers, or ever commanded the run: everybody below is told that there is no result.
+    fn forsake(&mut self, slot: u16, cx: &mut CeCx<'_>) {
+        let me = self.me;
+        let context = self.at(slot);
         (context.error, context.state) = (Status::TimedOut, State::Done);
+        (context.deadline, context.satisfied) = (None, true);
         context.release = context.stored.groups.map(|_| Status::TimedOut);
         context.result = Some(Vec::new());
-        let (cc_id, above, run) = (context.cc_id, context.requester, context.like.run);
+        let (cc_id, above, run) = (context.cc_id, context.above, context.like.run);
         let mut packet = context.response(Message::Satisfied, me);
         packet.body = Body::Words(Vec::new());
         packet.header.p_count = context.stored.p_count;

@@ -18,11 +18,11 @@ use crate::pbv::ce::{CeCfg, Hazard};
 use crate::pbv::engine::EngineCfg;
 use crate::pbv::metrics::QUEUES;
 use crate::pbv::node::{Node, Part, TaskTime, When};
-use crate::pbv::packet::{Groups, Header, Message, Packet};
+use crate::pbv::packet::{Groups, Header, Message, NO_DEVICE, Packet};
 use crate::pbv::plan::{self, Branch, Tables};
 use crate::pbv::routes::Directory;
 use crate::pbv::system::{Ground, System, Wires};
-use crate::pbv::tables::{METRICS, engine_base};
+use crate::pbv::tables::{ENGINE_BASE, ENGINE_SPAN, METRICS, Owner, Owners, engine_base};
 use crate::scenario::armed::file::{ComputeFile, EffectFile};
 use crate::scenario::build::{lay_out, pipeline, policy, router};
 use crate::scenario::config::{AutoOr, Data};
@@ -166,7 +166,9 @@ impl<'a> Builder<'a> {
         names.extend(self.devices.iter().zip(&plan.nodes[first..]).map(|(&device, node)| (device, node.name.clone())));
         let side = self.pbv.setup.file.configuration == ConfigurationFile::SidePort;
         let side_port = if side { tables.clone() } else { Tables::default() };
-        let ground = Ground { plan, directory, engines: self.engines(lay), ends, faults, side_port };
+        let engines = self.engines(lay);
+        let owners = self.owners(&engines, &collectives);
+        let ground = Ground { plan, directory, engines, ends, faults, side_port, owners };
         let system = self.wire(ground, common);
         let derived = std::mem::take(&mut self.derived);
         Some(Ready { system, collectives, operands, tables, devices: self.devices.clone(), names, derived })
@@ -360,6 +362,29 @@ impl<'a> Builder<'a> {
             nodes: nodes.get(&switch).cloned().unwrap_or_default(),
             engines: below.map(|&below| self.branch(below, children, nodes)).collect(),
         }
+    }
+
+    /// Who may write the tables of engines and initialise their contexts: the end point that configures, or the switch that
+    /// generates all records, and the sources.
+    fn owners(&self, engines: &[EngineCfg], collectives: &[plan::Collective]) -> BTreeMap<plan::Seat, Owners> {
+        let setup = &self.pbv.setup;
+        let table = match setup.file.configuration {
+            ConfigurationFile::SidePort => Owner::of(NO_DEVICE),
+            ConfigurationFile::OneFrame => {
+                Owner { device: self.devices[setup.configured_by as usize], through: self.switch_device(setup.through) }
+            }
+            ConfigurationFile::FrameEach | ConfigurationFile::Writes => {
+                Owner::of(self.devices[setup.configured_by as usize])
+            }
+        };
+        let mut contexts = plan::context_owners(collectives);
+        let seats = engines.iter().map(|cfg| (cfg.device, ((cfg.base - ENGINE_BASE) / ENGINE_SPAN) as u8));
+        seats
+            .map(|seat| {
+                let contexts = Some(contexts.remove(&seat).unwrap_or_default());
+                (seat, Owners { table: Some(table), contexts })
+            })
+            .collect()
     }
 
     // --------------------------------------------------------------------------------------------------------- time
