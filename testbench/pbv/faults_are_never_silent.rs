@@ -8,6 +8,8 @@ use watershed::scenario::load_text;
 use watershed::scenario::pbv::result::PbvResult;
 use watershed::scenario::run::{RunOptions, run};
 
+use crate::campaign;
+
 fn add(text: &mut String, more: std::fmt::Arguments<'_>) {
     std::fmt::Write::write_fmt(text, more).unwrap();
 }
@@ -97,33 +99,22 @@ fn one(seed: u64) -> Result<PbvResult, String> {
     Ok(pbv)
 }
 
-fn campaign(seeds: std::ops::Range<u64>) {
+fn hold(seeds: std::ops::Range<u64>) {
     let mut sum = watershed::scenario::armed::result::Outcomes::default();
-    let mut wrong = Vec::new();
-    for seed in seeds.clone() {
-        match one(seed) {
-            Ok(pbv) => sum.add(&pbv.outcomes),
-            Err(error) => wrong.push(error),
-        }
-    }
-    println!("{} runs: {}", seeds.end - seeds.start, sum.words());
-    let heads: Vec<&str> = wrong.iter().filter_map(|error| error.lines().next()).collect();
-    assert!(wrong.is_empty(), "{} runs:\n{}\nthe first: {}", wrong.len(), heads.join("\n"), wrong[0]);
+    let runs = campaign::over(seeds, |seed| one(seed).map(|pbv| pbv.outcomes));
+    runs.iter().for_each(|outcomes| sum.add(outcomes));
+    println!("{} runs: {}", runs.len(), sum.words());
     // Faults do something: some rounds are saved by asking again, some are lost, and most are whole.
     assert!(sum.complete > 0 && sum.after_retry > 0 && sum.incomplete > 0, "{}", sum.words());
 }
 
 #[test]
 fn two_hundred_runs_end_right_or_with_a_name() {
-    campaign(0..200);
+    hold(0..200);
 }
 
 #[test]
 #[ignore = "long: make soak"]
 fn ten_thousand_runs_end_right_or_with_a_name() {
-    // WATERSHED_CAMPAIGN=FIRST..END runs other seeds.
-    let given = std::env::var("WATERSHED_CAMPAIGN").ok();
-    let range = given.as_deref().and_then(|text| text.split_once("..")).map(|(a, b)| (a.parse(), b.parse()));
-    let (first, end) = range.map_or((200, 10_200), |(a, b)| (a.expect("a seed"), b.expect("a seed")));
-    campaign(first..end);
+    hold(campaign::asked(200..10_200));
 }

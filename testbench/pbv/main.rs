@@ -1,5 +1,7 @@
 //! The PBV family: frames, stores, engines in systems, and the examples of its source.
 
+#[path = "../campaign/mod.rs"]
+mod campaign;
 mod contexts_share_an_engine;
 mod engines_say_how_full_they_were;
 mod examples_of_the_source;

@@ -22,6 +22,8 @@ use watershed::scenario::pbv::config::Collective;
 use watershed::scenario::pbv::file::KindFile;
 use watershed::scenario::run::{RunOptions, run};
 
+use crate::campaign;
+
 /// Shape of the system, its end points, and names of three of its switches.
 const SHAPES: [(&str, u64, [&str; 3]); 4] = [
     ("kind = \"tree\"\nbranching = [2, 2, 2]\nroots = 0", 8, ["s0", "s1_0", "top"]),
@@ -337,35 +339,20 @@ fn one(seed: u64) -> Result<(u64, u64), String> {
     Ok((whole, not))
 }
 
-fn campaign(seeds: std::ops::Range<u64>) {
-    let (mut whole, mut not, mut wrong) = (0, 0, Vec::new());
-    for seed in seeds.clone() {
-        if seed % 500 == 0 {
-            println!("seed {seed}: {whole} rounds whole, {not} incomplete and named, {} runs wrong", wrong.len());
-        }
-        match std::panic::catch_unwind(|| one(seed)) {
-            Ok(Ok((a, b))) => (whole, not) = (whole + a, not + b),
-            Ok(Err(error)) => wrong.push(error),
-            Err(_) => wrong.push(format!("seed {seed}: panic\n{}", scenario(seed))),
-        }
-    }
-    println!("{} runs: {whole} rounds whole, {not} incomplete and named", seeds.end - seeds.start);
-    let heads: Vec<&str> = wrong.iter().filter_map(|error| error.lines().next()).collect();
-    assert!(wrong.is_empty(), "{} runs:\n{}\nthe first: {}", wrong.len(), heads.join("\n"), wrong[0]);
+fn hold(seeds: std::ops::Range<u64>) {
+    let rounds = campaign::over(seeds, one);
+    let (whole, not) = rounds.iter().fold((0, 0), |(whole, not), (a, b)| (whole + a, not + b));
+    println!("{} runs: {whole} rounds whole, {not} incomplete and named", rounds.len());
     assert!(whole > 0 && not > 0);
 }
 
 #[test]
 fn fifty_runs_are_what_the_nodes_words_come_to() {
-    campaign(0..50);
+    hold(0..50);
 }
 
 #[test]
 #[ignore = "long: make soak"]
 fn ten_thousand_runs_are_what_the_nodes_words_come_to() {
-    // WATERSHED_CAMPAIGN=FIRST..END runs other seeds.
-    let given = std::env::var("WATERSHED_CAMPAIGN").ok();
-    let range = given.as_deref().and_then(|text| text.split_once("..")).map(|(a, b)| (a.parse(), b.parse()));
-    let (first, end) = range.map_or((50, 10_050), |(a, b)| (a.expect("a seed"), b.expect("a seed")));
-    campaign(first..end);
+    hold(campaign::asked(50..10_050));
 }

@@ -14,6 +14,7 @@ use watershed::scenario::armed::result::Outcomes;
 use watershed::scenario::result::{Document, Outcome};
 use watershed::scenario::{Loaded, load_text};
 
+use crate::campaign;
 use crate::order_of_evaluation_changes_nothing::every_way;
 use crate::support::{armed, root};
 
@@ -317,9 +318,8 @@ fn judge(seed: u64, case: &Case, document: &Document) -> u64 {
     silent
 }
 
-fn campaign(seeds: std::ops::Range<u64>) -> Outcomes {
-    let mut outcomes = Outcomes::default();
-    for seed in seeds {
+fn hold(seeds: std::ops::Range<u64>) -> Outcomes {
+    let one = |seed| {
         let case = case(seed);
         let document = every_way(&case.text, &[seed]);
         let silent = judge(seed, &case, &document);
@@ -337,27 +337,24 @@ fn campaign(seeds: std::ops::Range<u64>) -> Outcomes {
                 case.text
             );
         }
-        outcomes.add(&armed(&document).outcomes);
-    }
+        Ok(armed(&document).outcomes)
+    };
+    let mut outcomes = Outcomes::default();
+    campaign::over(seeds, one).iter().for_each(|of| outcomes.add(of));
     outcomes
 }
 
 #[test]
 fn fifty_faulty_runs_hold_what_they_may() {
-    let outcomes = campaign(0..50);
+    let outcomes = hold(0..50);
     println!("rounds of 50 faulty runs: {}", outcomes.words());
     assert!(outcomes.complete > 50 && outcomes.after_retry > 5 && outcomes.incomplete > 5, "{}", outcomes.words());
 }
 
-/// Seeds as `WATERSHED_SEEDS=FROM..TO` has them, or ten thousand.
 #[test]
 #[ignore = "minutes: part of make soak"]
 fn ten_thousand_faulty_runs_hold_what_they_may() {
-    let asked = std::env::var("WATERSHED_SEEDS").ok().and_then(|range| {
-        let (from, to) = range.split_once("..")?;
-        Some(from.parse().ok()?..to.parse().ok()?)
-    });
-    let outcomes = campaign(asked.unwrap_or(1000..11_000));
+    let outcomes = hold(campaign::asked(1000..11_000));
     println!("rounds of the faulty runs: {}", outcomes.words());
     assert!(outcomes.complete > 0, "{}", outcomes.words());
 }

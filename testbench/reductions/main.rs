@@ -1,6 +1,8 @@
 //! The armed family: engines on their own, trees of them, and what faults and strangers do to them.
 
 mod agent_builds_trees;
+#[path = "../campaign/mod.rs"]
+mod campaign;
 mod engine_keeps_its_table;
 mod every_node_may_hold_what_it_holds;
 mod every_round_ends_or_is_named;
