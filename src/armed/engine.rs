@@ -76,9 +76,10 @@ use crate::arith::quad::Opcode;
 use crate::arith::unit::cut;
 use crate::arith::{Mode, Quad, QuadRegister, QuadUnit, ResultCode};
 use crate::fabric::{Flit, Io, pass_through};
-use crate::kernel::{Cycle, Wake};
+use crate::kernel::{Cycle, Digest, Wake};
 use crate::probe::{EnumTable, Scope};
 use std::collections::VecDeque;
+use std::hash::Hasher;
 
 /// Cycles of a time-out unit.
 pub const TIMEOUT_UNIT_CYCLES: u64 = 1024;
@@ -422,7 +423,15 @@ impl Engine {
 
         // The exit as it was at the start of the cycle; then results out of the pipeline, deadlines, and what descended.
         moved |= self.send(io);
-        moved |= self.write_back(tables, now);
+        moved |= self.step(tables, now, descended);
+        moved |= self.take_in(io, cfg);
+        self.next_wake(io, cfg, moved)
+    }
+
+    /// One clock of all but the links: results out of the pipeline, deadlines, what descended, the match stage. Returns
+    /// whether anything moved.
+    pub fn step(&mut self, tables: &Tables, now: Cycle, descended: Option<Result<(Frame, u64), FrameError>>) -> bool {
+        let mut moved = self.write_back(tables, now);
         moved |= self.expire(tables, now);
         match descended {
             Some(Ok((frame, token))) => self.descend(tables, now, &frame, token),
@@ -431,8 +440,51 @@ impl Engine {
             None => {}
         }
         moved |= self.issue(tables, now);
-        moved |= self.take_in(io, cfg);
-        self.next_wake(io, cfg, moved)
+        moved
+    }
+
+    /// A whole frame stands at the entrance: for who has no link to take flits from.
+    pub fn climb(&mut self, frame: Frame, token: u64) {
+        self.state().frames.push_back(Held { frame, token });
+    }
+
+    /// The next frame that leaves, whole: for who has no link to put flits into.
+    pub fn leave(&mut self) -> Option<(Frame, u64)> {
+        self.state.as_deref_mut()?.exit.pop_front().map(|held| (held.frame, held.token))
+    }
+
+    /// When time brings something about next: a deadline, or that a free descriptor forgets the reduction it had.
+    pub fn due(&self, now: Cycle) -> Option<Cycle> {
+        let all = self.state.as_deref().map_or(&[][..], |state| &state.descriptors);
+        let of = |descriptor: &Descriptor| {
+            if descriptor.active {
+                Some(descriptor.deadline)
+            } else {
+                Some(descriptor.known_until).filter(|&at| at > now)
+            }
+        };
+        all.iter().filter_map(of).min()
+    }
+
+    /// Takes into a hash what decides what it does next; see [`Digest`].
+    pub fn digest(&self, now: Cycle, to: &mut impl Hasher) {
+        let to = &mut Digest(to);
+        let Some(state) = self.state.as_deref() else { return };
+        for descriptor in &state.descriptors {
+            let Descriptor { active, busy, address, keys, seqno, wait_count, count, first, quad, .. } = descriptor;
+            if *active {
+                to.of((busy, address, keys, seqno, wait_count, count, first, quad));
+            } else if now < descriptor.known_until {
+                to.of(("known", address, seqno));
+            } else {
+                to.of("free");
+            }
+        }
+        to.of(state.frames.iter().chain(&state.exit).map(|held| held.frame).collect::<Vec<_>>());
+        if state.pipe.iter().any(Option::is_some) {
+            let generations = state.descriptors.iter().map(|descriptor| descriptor.generation);
+            to.of((generations.collect::<Vec<_>>(), &state.pipe));
+        }
     }
 
     fn refuse_down(&mut self, why: Refused) {

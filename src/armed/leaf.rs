@@ -21,8 +21,9 @@ use super::job::{Job, Round};
 use super::root::Outbox;
 use super::station::{Made, Merges};
 use crate::arith::Quad;
-use crate::kernel::{Cycle, Wake};
+use crate::kernel::{Cycle, Digest, Wake};
 use crate::probe::{EnumTable, Scope};
+use std::hash::Hasher;
 use std::sync::Arc;
 
 /// States in waves.
@@ -257,6 +258,14 @@ impl Leaf {
             };
             out.push((frame, merges.made(record, made)));
         }
+    }
+
+    /// Takes into a hash what decides what it does next; see [`Digest`].
+    pub fn digest(&self, to: &mut impl Hasher) {
+        let to = &mut Digest(to);
+        to.of((self.state, self.step, self.contribution, self.armed, self.sent, self.awaited, self.floor));
+        to.of(self.patience_ends != Cycle::MAX);
+        to.of(self.results.iter().map(|result| (result.round, result.quad)).collect::<Vec<_>>());
     }
 
     /// When to act again if nothing comes.

@@ -37,8 +37,9 @@ use super::header::{Header, MAX_COUNT, NO_RESULT, next_seqno};
 use super::job::{Job, Round};
 use super::station::{Made, Merges};
 use crate::arith::{Quad, ResultCode};
-use crate::kernel::{Cycle, Wake};
+use crate::kernel::{Cycle, Digest, Wake};
 use crate::probe::{EnumTable, Scope};
+use std::hash::Hasher;
 use std::sync::Arc;
 
 /// States in waves.
@@ -392,6 +393,19 @@ impl Root {
         let header = Header { seqno: self.seqno, arm: true, op: code_op, resno, retry: true, ..Header::default() };
         self.multicast(header, quad, token, out);
         self.begin_attempt(now);
+    }
+
+    /// Takes into a hash what decides what it does next; see [`Digest`].
+    pub fn digest(&self, to: &mut impl Hasher) {
+        let to = &mut Digest(to);
+        to.of((self.state, self.step, self.seqno, self.deadline != Cycle::MAX));
+        to.of(self.last.map(|(resno, frame, _)| (resno, frame)));
+        for gathered in &self.gathered {
+            to.of((gathered.first, gathered.quad, gathered.count));
+        }
+        for round in &self.rounds {
+            to.of((round.round, round.seqno, round.attempts, round.state, round.quad));
+        }
     }
 
     /// When to act again if nothing comes.

@@ -22,10 +22,12 @@
 //! | [`storage`](self::Fifo) | clocked storage with staged writes |
 //! | [`few`](self::Few) | lists and queues whose first entries lie where their owner lies |
 //! | [`rng`](self::Rng) | seeded random numbers by integer methods only (K-DET-1) |
+//! | [`digest`](self::Digest) | what a block is in the middle of, as a hash |
 //! | `ahead` | asking memory ahead of time for what will be looked at |
 //! | [`waits`](self::WaitFor) | the wait-for graph of the watchdog (K-WD-1) |
 
 pub(crate) mod ahead;
+mod digest;
 mod few;
 mod rng;
 mod storage;
@@ -33,6 +35,7 @@ mod waits;
 mod wake;
 mod wheel;
 
+pub use digest::Digest;
 pub use few::{Few, FewQueue, OneOrMore, QueueHead};
 pub use rng::Rng;
 pub use storage::Fifo;

@@ -62,6 +62,7 @@ mod groups;
 mod recovery;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::hash::Hasher;
 
 pub use super::context::{Context, State};
 pub use super::tracking::{Hazard, Judged, Request, Track, TrackOp, Tracker, Verdict};
@@ -72,7 +73,7 @@ use super::packet::{
 };
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable};
 use crate::arith::{Flags, Op, Operands, Tree, TreeCfg, TreeIn};
-use crate::kernel::Cycle;
+use crate::kernel::{Cycle, Digest};
 use crate::probe::Scope;
 
 /// Parameters of a collective engine.
@@ -299,6 +300,21 @@ impl Ce {
     /// A cycle before which no watchdog is due.
     pub fn deadline(&self) -> Option<Cycle> {
         (self.alarm != Cycle::MAX).then_some(self.alarm)
+    }
+
+    /// Takes into a digest what decides what it does next.
+    pub(super) fn digest<H: Hasher>(&self, to: &mut Digest<'_, H>) {
+        for context in &self.contexts {
+            match context {
+                Some(context) => context.digest(to),
+                None => to.of("free"),
+            }
+        }
+        if !self.is_idle() {
+            // Whatever is in a pipeline knows its generation.
+            to.of(self.contexts().map(|context| context.generation).collect::<Vec<_>>());
+            to.of((&self.tracker, &self.awaited, &self.in_unit, &self.feeds, &self.loads, &self.tree));
+        }
     }
 
     /// Whether a watchdog of a context runs.

@@ -3,12 +3,13 @@
 //! Its states and what leads from one to another are in the table of the [collective engine](super::ce).
 
 use std::collections::BTreeSet;
+use std::hash::Hasher;
 
 use super::ce::engine_tag;
 use super::packet::{Header, InitRecord, Message, Packet, Status};
 use super::tracking::Track;
 use crate::arith::{Flags, Op};
-use crate::kernel::Cycle;
+use crate::kernel::{Cycle, Digest};
 use crate::probe::EnumTable;
 
 /// State of a context; see the table of the [collective engine](super::ce).
@@ -90,6 +91,43 @@ pub struct Context {
 }
 
 impl Context {
+    /// When its watchdog ends, if it runs.
+    pub fn deadline(&self) -> Option<Cycle> {
+        self.deadline
+    }
+
+    /// Whether a run of it is under way: somebody has entered, or its response has gone up.
+    pub fn is_under_way(&self) -> bool {
+        let tracked = matches!(self.state, State::Active | State::Paused);
+        self.state == State::Waiting && !(self.is_master() && self.stored.groups.is_some())
+            || tracked && !self.is_untouched()
+    }
+
+    pub(super) fn digest<H: Hasher>(&self, to: &mut Digest<'_, H>) {
+        to.of((self.cc_id, self.state, self.stored, self.track, self.like));
+        to.of((
+            self.requester,
+            self.requester_offset,
+            self.initialiser,
+            self.above,
+            self.collector,
+            self.p_id,
+            self.dmu_id,
+        ));
+        to.of((
+            self.flags,
+            self.error,
+            &self.missing,
+            &self.accumulators,
+            &self.kept,
+            &self.result,
+            &self.cast,
+            &self.last,
+        ));
+        to.of((self.satisfied, self.early, self.commanded, self.arrived, self.release, self.under_way));
+        to.of((self.deadline.is_some(), self.retries));
+    }
+
     pub(super) fn is_master(&self) -> bool {
         self.stored.master
     }

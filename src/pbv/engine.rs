@@ -40,6 +40,7 @@
 //! Requirements: B-STR-1, B-STR-2, B-HI-5, B-HI-6 (`pbv.md`); paragraphs 91, 92.
 
 use std::collections::VecDeque;
+use std::hash::Hasher;
 
 use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, engine_tag, reply_offset};
 use super::event::{Did, Event, Log};
@@ -48,7 +49,7 @@ use super::packet::{Body, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Statu
 use super::routes::{Directory, address_of, frame_flit};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, PbvTable, RegisterBlock, following};
 use crate::fabric::{Block, Io};
-use crate::kernel::{Cycle, Wake};
+use crate::kernel::{Cycle, Digest, Wake};
 use crate::probe::Scope;
 
 /// Refusals that may wait in the output queue.
@@ -345,8 +346,8 @@ impl Engine {
         }
     }
 
-    /// Checks a frame and leads it to its unit.
-    fn check(&mut self, words: &[u64], now: Cycle) {
+    /// Checks a whole frame and leads it to its unit, in the cycle of its last flit.
+    pub fn receive(&mut self, words: &[u64], now: Cycle) {
         self.registers.readings.frames_in += 1;
         let packet = match Packet::from_flits(words) {
             Ok(packet) => packet,
@@ -446,7 +447,8 @@ impl Engine {
         });
     }
 
-    fn collect(&mut self, now: Cycle) {
+    /// One clock of the collective engine and what leads to it: of all but the data path.
+    pub fn step(&mut self, now: Cycle) {
         let input = match self.inbox.front() {
             Some((packet, _)) if self.ce.ready(&packet.header) => {
                 let (packet, flits) = self.inbox.pop_front().expect("looked at");
@@ -473,6 +475,24 @@ impl Engine {
             self.log.step(now, Did::Queued, &outgoing.packet.header);
             self.output.push(outgoing);
         }
+    }
+
+    /// The next frame that it sends, whole: for who has no data path to put flits into.
+    pub fn next_frame(&mut self, directory: &Directory) -> Option<(Header, Vec<u64>)> {
+        self.output.look_up(&self.registers.table, directory, self.number, self.cfg.base);
+        self.output.copy.take().map(|copy| (copy.header, copy.words))
+    }
+
+    /// Whether no frame waits for the collective engine, and nothing is in its pipelines.
+    pub fn is_idle(&self) -> bool {
+        self.inbox.is_empty() && self.ce.is_idle()
+    }
+
+    /// Takes into a hash what decides what it does next; see [`Digest`].
+    pub fn digest(&self, to: &mut impl Hasher) {
+        let to = &mut Digest(to);
+        to.of((&self.inbox, &self.registers.table, &self.output.entries, self.output.next_entry));
+        self.ce.digest(to);
     }
 
     fn inject(&mut self, io: &mut Io<'_>, directory: &Directory) {
@@ -524,10 +544,10 @@ impl Block for Engine {
         let mut frames = std::mem::take(&mut self.scratch.0);
         let moved = self.interposer.tick(io, mine, room, injecting, &mut frames);
         // The collective engine sees what the checker had at the start of the cycle.
-        self.collect(io.now());
+        self.step(io.now());
         self.inject(io, directory);
         for frame in frames.drain(..) {
-            self.check(&frame, io.now());
+            self.receive(&frame, io.now());
         }
         self.scratch.0 = frames;
         self.registers.readings.queue = self.output.len();

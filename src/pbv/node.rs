@@ -35,6 +35,7 @@
 //! Limitation: one outbox, frames in the order in which they were made.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::Hasher;
 
 use super::ce::reply_offset;
 use super::event::{Did, Event, Log};
@@ -42,7 +43,7 @@ use super::packet::{Body, Control, Groups, Header, Message, NO_DEVICE, Packet, S
 use super::routes::{Directory, frame_flit};
 use crate::arith::Flags;
 use crate::fabric::{Block, Io};
-use crate::kernel::{Cycle, Rng, Wake};
+use crate::kernel::{Cycle, Digest, Rng, Wake};
 use crate::probe::{EnumTable, Scope};
 
 /// How long a node's task takes.
@@ -284,6 +285,8 @@ pub struct Node {
     casts: BTreeMap<u16, u32>,
     /// Frames that concern no task: read replies, errors, multicasts.
     mail: Vec<(Cycle, Packet)>,
+    /// Runs that have ended in this cycle.
+    ended: u32,
     /// What it received and sent.
     pub log: Log,
 }
@@ -303,6 +306,7 @@ impl Node {
             refused: [0; 16],
             casts: BTreeMap::new(),
             mail: Vec::new(),
+            ended: 0,
             log: Log::default(),
         }
     }
@@ -516,7 +520,8 @@ impl Node {
         self.outbox.push_back(packet);
     }
 
-    fn receive(&mut self, words: &[u64], now: Cycle, io: &mut Io<'_>) {
+    /// Takes a whole frame, in the cycle of its last flit.
+    pub fn receive(&mut self, words: &[u64], now: Cycle) {
         let packet = match Packet::from_flits(words) {
             Ok(packet) => packet,
             Err(error) => return self.refuse(error.status()),
@@ -566,7 +571,7 @@ impl Node {
                 running.end(Outcome { run, met, cycle: now, words, flags, error });
                 self.follow(at, run, now);
                 self.start(now);
-                io.complete();
+                self.ended += 1;
             }
             (Message::Partial, Some(at)) if self.parts[at].part.group => {
                 let running = &mut self.parts[at];
@@ -742,7 +747,13 @@ impl Node {
         }
     }
 
-    fn work(&mut self, now: Cycle, io: &mut Io<'_>) {
+    /// What time brings about: contributions are made, answers asked for.
+    pub fn step(&mut self, now: Cycle) {
+        self.work(now);
+        self.watch(now);
+    }
+
+    fn work(&mut self, now: Cycle) {
         for at in 0..self.parts.len() {
             if self.parts[at].state == PartState::Working && self.parts[at].until <= now {
                 let running = &mut self.parts[at];
@@ -752,7 +763,7 @@ impl Node {
                 if let Some((run, error)) = running.released.take().filter(|&(run, _)| run == running.run) {
                     let (met, words, flags) = (running.until, Vec::new(), Flags::NONE);
                     running.end(Outcome { run, met, cycle: now, words, flags, error });
-                    io.complete();
+                    self.ended += 1;
                 }
                 let packet = self.contribution(at);
                 self.log.step(now, Did::Made, &packet.header);
@@ -774,9 +785,39 @@ impl Node {
         })
     }
 
-    fn send(&mut self, io: &mut Io<'_>) {
-        let now = io.now();
-        let vc = io.vcs().set;
+    /// When time brings something about next: a task ends, a patience, the set-up is sent again.
+    pub fn due(&self) -> Option<Cycle> {
+        let of = |running: &Running| {
+            let task = running.state == PartState::Working && running.until != Cycle::MAX;
+            [running.alarm, running.set_up_due, task.then_some(running.until)]
+        };
+        self.parts.iter().flat_map(of).flatten().min()
+    }
+
+    /// The next frame that it sends, whole: for who has no link to put flits into.
+    pub fn next_frame(&mut self, now: Cycle) -> Option<(Header, Vec<u64>)> {
+        self.choose(now);
+        let Leaving { packet, words, strange, .. } = self.leaving.take()?;
+        self.sends(&packet, strange, now);
+        Some((packet.header, words))
+    }
+
+    /// Takes into a hash what decides what it does next; see [`Digest`].
+    pub fn digest(&self, to: &mut impl Hasher) {
+        let to = &mut Digest(to);
+        for running in &self.parts {
+            let Running { part, state, run, started, command, released, arrived, alarm, asked, set_ups, .. } = running;
+            to.of((state, run, started, command, released, arrived, alarm.is_some(), asked, set_ups));
+            to.of((&part.like, &part.heeds, running.set_up_due.is_some()));
+            to.of(running.outcomes.iter().map(|end| (end.run, &end.words, end.flags, end.error)).collect::<Vec<_>>());
+            to.of(running.made.iter().map(|&(run, _)| run).collect::<Vec<_>>());
+        }
+        to.of(self.scripts.iter().map(VecDeque::len).collect::<Vec<_>>());
+        to.of((&self.outbox, self.strange.len(), &self.casts));
+    }
+
+    /// Puts the next frame to be sent into its place.
+    fn choose(&mut self, now: Cycle) {
         if self.leaving.is_none() {
             let own = self.outbox.pop_front().or_else(|| {
                 let lane = self.script_ready(now)?;
@@ -790,44 +831,56 @@ impl Node {
                 self.leaving = Some(Leaving { packet, words, sent: 0, strange });
             }
         }
+    }
+
+    fn send(&mut self, io: &mut Io<'_>) {
+        let now = io.now();
+        let vc = io.vcs().set;
+        self.choose(now);
         let Some(Leaving { packet, words, sent, strange }) = &mut self.leaving else { return };
         let strange = *strange;
         let free = if *sent == 0 { io.can_start(0, vc) } else { io.can_send(0, vc) };
         if !free {
             return;
         }
-        let header = packet.header;
-        let first = *sent == 0;
-        let own = header.dmu_id == self.device && !strange;
-        // What asks for an answer is kept: a command, a multicast that is to be acknowledged.
-        let asks = own && matches!(header.message, Message::Command | Message::Multicast) && !header.posted;
-        let kept = (first && asks).then(|| packet.clone());
-        io.send(0, vc, frame_flit(&header, vc, *sent, words));
+        let first = (*sent == 0).then(|| packet.clone());
+        io.send(0, vc, frame_flit(&packet.header, vc, *sent, words));
         *sent += 1;
         if *sent == words.len() {
             self.leaving = None;
         }
-        if first {
-            self.log.note(Event::sent(now, &header));
-            // The source is not sent its own command; its task starts with it.
-            let begins = self.parts.iter().position(|running| {
-                running.part.cc_id == header.cc_id && header.message == running.part.starts_on && own
-            });
-            if let Some(at) = begins {
-                self.begin(at, header.run, now);
-            }
-            let Some(command) = kept else { return };
-            let running = self.parts.iter_mut().find(|running| running.part.cc_id == header.cc_id);
-            let recovers = |running: &&mut Running| {
-                (running.part.patience > 0 || !running.part.set_up.is_empty()) && running.is_news(header.run)
-            };
-            if let Some(running) = running.filter(recovers)
-                && running.command.is_none()
-            {
-                running.command = Some(command);
-                (running.run, running.set_ups) = (header.run, 0);
-                running.wait(now);
-            }
+        if let Some(packet) = first {
+            self.sends(&packet, strange, now);
+        }
+    }
+
+    /// A frame leaves.
+    fn sends(&mut self, packet: &Packet, strange: bool, now: Cycle) {
+        let header = packet.header;
+        let own = header.dmu_id == self.device && !strange;
+        self.log.note(Event::sent(now, &header));
+        // The source is not sent its own command; its task starts with it.
+        let begins = self
+            .parts
+            .iter()
+            .position(|running| running.part.cc_id == header.cc_id && header.message == running.part.starts_on && own);
+        if let Some(at) = begins {
+            self.begin(at, header.run, now);
+        }
+        // What asks for an answer is kept: a command, a multicast that is to be acknowledged.
+        if !own || !matches!(header.message, Message::Command | Message::Multicast) || header.posted {
+            return;
+        }
+        let running = self.parts.iter_mut().find(|running| running.part.cc_id == header.cc_id);
+        let recovers = |running: &&mut Running| {
+            (running.part.patience > 0 || !running.part.set_up.is_empty()) && running.is_news(header.run)
+        };
+        if let Some(running) = running.filter(recovers)
+            && running.command.is_none()
+        {
+            running.command = Some(packet.clone());
+            (running.run, running.set_ups) = (header.run, 0);
+            running.wait(now);
         }
     }
 }
@@ -844,12 +897,14 @@ impl Block for Node {
             self.collecting.push(flit.word);
             if flit.tag.tail() {
                 let words = std::mem::take(&mut self.collecting);
-                self.receive(&words, now, io);
+                self.receive(&words, now);
             }
         }
-        self.work(now, io);
-        self.watch(now);
+        self.step(now);
         self.send(io);
+        for _ in 0..std::mem::take(&mut self.ended) {
+            io.complete();
+        }
         let mut wake = Wake::OnInput;
         if io.queued(0, vc) > 0 || self.leaving.is_some() || !self.outbox.is_empty() || self.script_ready(now).is_some()
         {
@@ -863,15 +918,7 @@ impl Block for Node {
                 wake = wake.or(Wake::At(*cycle));
             }
         }
-        for running in &self.parts {
-            for cycle in [running.alarm, running.set_up_due].into_iter().flatten() {
-                wake = wake.or(Wake::At(cycle.max(now + 1)));
-            }
-            if running.state == PartState::Working && running.until != Cycle::MAX {
-                wake = wake.or(Wake::At(running.until.max(now + 1)));
-            }
-        }
-        wake
+        self.due().map_or(wake, |cycle| wake.or(Wake::At(cycle.max(now + 1))))
     }
 
     fn open(&self) -> Option<String> {

@@ -4,6 +4,7 @@
 mod campaign;
 mod contexts_share_an_engine;
 mod engines_say_how_full_they_were;
+mod every_interleaving_is_searched;
 mod examples_of_the_source;
 mod faults_are_never_silent;
 mod frames_keep_every_bit;
@@ -16,6 +17,8 @@ mod refusals_disturb_nobody;
 mod responses_are_handed_on;
 mod rounds_are_told_as_they_were;
 mod runs_are_recomputed_from_nodes_words;
+#[path = "../search/mod.rs"]
+mod search;
 mod standing_collectives_are_found;
 mod strangers_change_nothing;
 mod support;

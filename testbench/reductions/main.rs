@@ -4,6 +4,7 @@ mod agent_builds_trees;
 #[path = "../campaign/mod.rs"]
 mod campaign;
 mod engine_keeps_its_table;
+mod every_interleaving_is_searched;
 mod every_node_may_hold_what_it_holds;
 mod every_round_ends_or_is_named;
 mod faults_are_never_silent;
@@ -12,6 +13,8 @@ mod frames_on_the_command_line;
 mod links_send_again;
 mod long_runs;
 mod order_of_evaluation_changes_nothing;
+#[path = "../search/mod.rs"]
+mod search;
 mod standing_reductions_are_found;
 mod strangers_change_nothing;
 mod support;

@@ -1,0 +1,292 @@
+//! Exhaustive search over the interleavings of a protocol (H-CHECK-1), with `stateright`. What runs in a step is the code that the
+//! simulator clocks; what the search chooses is what a network chooses: which frame arrives next, whether it arrives right
+//! behind the one before, which time-out comes first, and where the faults are.
+//!
+//! Wires are queues, one for each pair of stations: frames between two stations never overtake each other, and have no other
+//! order. Time stands still but for time-outs: one comes when no frame is under way, which is what a time-out that is long
+//! enough means, and so many of them come too early.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt::{self, Debug};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use stateright::{Checker, HasDiscoveries, Model, Property};
+use watershed::kernel::Digest;
+
+/// Frames that stations send: from, to, frame.
+pub type Out<F> = Vec<(u8, u8, F)>;
+
+/// Stations and what they are in the middle of.
+pub trait System: Clone + Send + Sync + 'static {
+    /// What is on a wire.
+    type Frame: Clone + Debug + Send + Sync + 'static;
+
+    /// A frame arrives. `follows`: the next one arrives there in the next cycle.
+    fn deliver(&mut self, from: u8, to: u8, frame: &Self::Frame, follows: bool, out: &mut Out<Self::Frame>);
+
+    /// Whether it matters to a station that a frame comes right behind another one.
+    fn is_pipelined(&self, station: u8) -> bool;
+
+    /// Stations with a time-out that runs, and whether it is longer than all others.
+    fn timers(&self) -> Vec<(u8, bool)>;
+
+    /// The next time-out of a station comes.
+    fn expire(&mut self, station: u8, out: &mut Out<Self::Frame>);
+
+    /// Takes into a hash what decides what it does next.
+    fn digest(&self, to: &mut DefaultHasher);
+
+    /// A result that is wrong and called right.
+    fn is_wrong(&self) -> bool;
+
+    /// Who waits for ever, or what is left behind, when nothing happens any more.
+    fn left(&self) -> Option<String>;
+
+    /// Whether everybody has every result.
+    fn is_whole(&self) -> bool;
+}
+
+/// A system with what is under way between its stations.
+#[derive(Clone)]
+pub struct State<S: System> {
+    /// The stations.
+    pub system: S,
+    wires: BTreeMap<(u8, u8), VecDeque<S::Frame>>,
+    /// A frame that a fault delays.
+    held: Option<(u8, u8, S::Frame)>,
+    faults: u8,
+    early: u8,
+    /// The station at which the next frame arrives right behind the last.
+    next_at: Option<u8>,
+}
+
+impl<S: System> State<S> {
+    fn put(&mut self, out: Out<S::Frame>) {
+        for (from, to, frame) in out {
+            self.wires.entry((from, to)).or_default().push_back(frame);
+        }
+        self.wires.retain(|_, frames| !frames.is_empty());
+    }
+
+    fn take(&mut self, wire: (u8, u8)) -> S::Frame {
+        self.wires.get_mut(&wire).and_then(VecDeque::pop_front).expect("a frame is there")
+    }
+
+    fn hash_of(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.system.digest(&mut hasher);
+        let mut digest = Digest(&mut hasher);
+        digest.of(self.wires.iter().collect::<Vec<_>>());
+        digest.of((&self.held, self.faults, self.early, self.next_at));
+        hasher.finish()
+    }
+}
+
+impl<S: System> Hash for State<S> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash_of());
+    }
+}
+
+impl<S: System> PartialEq for State<S> {
+    fn eq(&self, other: &State<S>) -> bool {
+        self.hash_of() == other.hash_of()
+    }
+}
+
+impl<S: System> Debug for State<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}, held {:?}, left: {:?}", self.wires, self.held, self.system.left())
+    }
+}
+
+/// What happens next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The first frame of a wire arrives; `follows`: another one in the next cycle.
+    Arrive { wire: (u8, u8), follows: bool },
+    /// It is lost.
+    Lose { wire: (u8, u8) },
+    /// It is there twice.
+    Repeat { wire: (u8, u8) },
+    /// It is held up, and others overtake it.
+    Delay { wire: (u8, u8) },
+    /// What was held up arrives.
+    ArriveLate,
+    /// A time-out comes.
+    Expire { station: u8 },
+}
+
+/// What may go wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Faults {
+    /// Frames that are lost, repeated or held up.
+    pub faults: u8,
+    /// Whether frames are held up.
+    pub delays: bool,
+    /// Whether frames are repeated: nothing removes those that a link sends twice.
+    pub repeats: bool,
+    /// Time-outs that come although frames are under way.
+    pub early: u8,
+    /// Whether frames arrive in consecutive cycles.
+    pub follow: bool,
+}
+
+/// A search.
+pub struct Search<S: System> {
+    start: State<S>,
+    faults: Faults,
+}
+
+impl<S: System> Model for Search<S> {
+    type State = State<S>;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<State<S>> {
+        vec![self.start.clone()]
+    }
+
+    fn actions(&self, state: &State<S>, actions: &mut Vec<Step>) {
+        let wires = || state.wires.keys().copied();
+        for wire in wires().filter(|wire| state.next_at.is_none_or(|at| at == wire.1)) {
+            actions.push(Step::Arrive { wire, follows: false });
+            let frames = |(from, to)| state.wires.get(&(from, to)).map_or(0, VecDeque::len);
+            let more: usize = wires().filter(|other| other.1 == wire.1).map(frames).sum();
+            if self.faults.follow && more > 1 && state.system.is_pipelined(wire.1) {
+                actions.push(Step::Arrive { wire, follows: true });
+            }
+        }
+        if state.next_at.is_some() {
+            return;
+        }
+        if state.faults > 0 {
+            for wire in wires() {
+                actions.push(Step::Lose { wire });
+                if self.faults.delays {
+                    actions.push(Step::Delay { wire });
+                }
+                if self.faults.repeats {
+                    actions.push(Step::Repeat { wire });
+                }
+            }
+        }
+        if state.held.is_some() {
+            actions.push(Step::ArriveLate);
+        }
+        let timers = state.system.timers();
+        let patient = timers.iter().all(|&(_, long)| long);
+        if state.wires.is_empty() || state.early > 0 {
+            let due = timers.iter().filter(|&&(_, long)| !long || patient && state.wires.is_empty());
+            actions.extend(due.map(|&(station, _)| Step::Expire { station }));
+        }
+    }
+
+    fn next_state(&self, last: &State<S>, step: Step) -> Option<State<S>> {
+        let mut next = last.clone();
+        let mut out = Vec::new();
+        next.next_at = None;
+        match step {
+            Step::Arrive { wire, follows } => {
+                let frame = next.take(wire);
+                next.system.deliver(wire.0, wire.1, &frame, follows, &mut out);
+                next.next_at = follows.then_some(wire.1);
+            }
+            Step::Lose { wire } => {
+                next.take(wire);
+                next.faults -= 1;
+            }
+            Step::Repeat { wire } => {
+                let frame = next.wires[&wire][0].clone();
+                out.push((wire.0, wire.1, frame));
+                next.faults -= 1;
+            }
+            Step::Delay { wire } => {
+                let frame = next.take(wire);
+                next.held = Some((wire.0, wire.1, frame));
+                next.faults -= 1;
+            }
+            Step::ArriveLate => {
+                let (from, to, frame) = next.held.take()?;
+                next.system.deliver(from, to, &frame, false, &mut out);
+            }
+            Step::Expire { station } => {
+                next.early -= u8::from(!last.wires.is_empty());
+                next.system.expire(station, &mut out);
+            }
+        }
+        next.put(out);
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Search<S>>> {
+        let ends = |search: &Search<S>, state: &State<S>| {
+            let mut actions = Vec::new();
+            search.actions(state, &mut actions);
+            let clean = state.faults == search.faults.faults && state.early == search.faults.early;
+            !actions.is_empty() || state.system.left().is_none() && (!clean || state.system.is_whole())
+        };
+        vec![
+            Property::always("nothing wrong is called right", |_, state: &State<S>| !state.system.is_wrong()),
+            Property::always("everything ends, whole without a fault", ends),
+        ]
+    }
+}
+
+/// What a search came to.
+pub struct Found {
+    /// Different states.
+    pub states: usize,
+    /// Properties that do not hold, each with its shortest trace.
+    pub broken: Vec<(&'static str, Vec<String>)>,
+}
+
+/// Searches all states that a system can reach, or as far as to the first in which a property does not hold.
+pub fn search<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Found {
+    let mut start =
+        State { system, wires: BTreeMap::new(), held: None, faults: faults.faults, early: faults.early, next_at: None };
+    start.put(first);
+    let checker = Search { start, faults }.checker().finish_when(HasDiscoveries::Any).spawn_bfs().join();
+    let broken = checker.discoveries().into_iter().map(|(name, path)| {
+        let last = format!("{:?}", path.last_state());
+        let steps = path.into_actions().into_iter().map(|step| format!("{step:?}"));
+        (name, steps.chain([last]).collect())
+    });
+    let mut found = Found { states: checker.unique_state_count(), broken: broken.collect() };
+    found.broken.sort();
+    println!(
+        "{} states, at most {} steps to one, {:?}: {:#?}",
+        found.states,
+        checker.max_depth(),
+        faults,
+        found.broken
+    );
+    found
+}
+
+/// Whether a system can come back to a state it was in: then it need not end.
+pub fn returns<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> bool {
+    let early = faults.early;
+    let mut start = State { system, wires: BTreeMap::new(), held: None, faults: faults.faults, early, next_at: None };
+    start.put(first);
+    let search = Search { start: start.clone(), faults };
+    // Depth first: a state that is met again while its own followers are looked at.
+    let mut open: HashMap<u64, bool> = HashMap::from([(start.hash_of(), true)]);
+    let mut path = vec![(start.hash_of(), search.next_states(&start))];
+    while let Some((hash, next)) = path.last_mut() {
+        let Some(state) = next.pop() else {
+            open.insert(*hash, false);
+            path.pop();
+            continue;
+        };
+        let at = state.hash_of();
+        match open.get(&at) {
+            Some(true) => return true,
+            Some(false) => {}
+            None => {
+                open.insert(at, true);
+                path.push((at, search.next_states(&state)));
+            }
+        }
+    }
+    false
+}
