@@ -1,5 +1,6 @@
-//! The management agent: it lays spanning trees over a fabric and writes them into the multicast tables (requirements
-//! R-TAB-1, R-TAB-2, R-EP-4; description (36), (50), (51), (70), (77), (78)).
+//! What the management agent computes: spanning trees over a fabric, and their entries in the multicast tables (requirements
+//! R-TAB-1, R-TAB-2, R-EP-4; description (36), (50), (51), (70), (77), (78)). Trees that are there when the run begins are
+//! written before cycle 0; at run time the [`manager`](super::manager) writes them with frames.
 //!
 //! A request names a root end point and any set of others. The agent walks outwards from the root's switch, cuts off what
 //! leads to no participant, counts the end points below every switch, takes the lowest multicast id that is free at all
@@ -27,7 +28,7 @@
 
 use super::admission::Owner;
 use super::header::MAX_COUNT;
-use super::tables::{Entry, Ports, TableError, Tables};
+use super::tables::{Entry, Ports, TableError, Tables, Ways};
 use crate::fabric::topology::{EndPlace, Layout, Neighbours};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -219,6 +220,11 @@ impl Agent {
         way
     }
 
+    /// The ways of a management agent at this place to all switches, in the order of all trees.
+    pub fn ways(&self, place: EndPlace) -> Ways {
+        Ways::new(&self.neighbours, place, &self.outwards(place.switch, &Avoid::default()))
+    }
+
     /// A spanning tree for these end points, whichever end points there are elsewhere.
     ///
     /// # Errors
@@ -263,6 +269,23 @@ impl Agent {
         let mut rows: Vec<Row> = rows.into_values().collect();
         rows.sort_by_key(|row| (row.depth, row.switch));
         Ok(SpanningTree { rows, root, leaves: leaves.len() as u32 })
+    }
+
+    /// The trees of a job: one, and a second one if two are wanted and can be had.
+    ///
+    /// # Errors
+    /// If there is not even one tree.
+    pub fn planned(
+        &self,
+        root: EndPlace,
+        leaves: &[EndPlace],
+        redundant: bool,
+    ) -> Result<(SpanningTree, Option<SpanningTree>), Refusal> {
+        if redundant {
+            self.pair(root, leaves).map(|(first, second)| (first, second.ok()))
+        } else {
+            self.tree(root, leaves).map(|first| (first, None))
+        }
     }
 
     /// Two trees for the same end points that share no link between switches, if they can be had; otherwise the first tree
@@ -343,7 +366,21 @@ impl Agent {
     /// # Errors
     /// If a table is full. Nothing is written then.
     pub fn install(&self, tables: &mut Tables, tree: &SpanningTree, owner: Owner) -> Result<u16, Refusal> {
-        let multicast_id = tables.free_id(&tree.switches().collect::<Vec<u32>>())?;
+        self.install_under(tables, tree, owner, |_| true)
+    }
+
+    /// The same under one of the ids that are allowed.
+    ///
+    /// # Errors
+    /// As [`Agent::install`].
+    pub fn install_under(
+        &self,
+        tables: &mut Tables,
+        tree: &SpanningTree,
+        owner: Owner,
+        allowed: impl Fn(u16) -> bool,
+    ) -> Result<u16, Refusal> {
+        let multicast_id = tables.free_id(&tree.switches().collect::<Vec<u32>>(), allowed)?;
         for row in &tree.rows {
             let Row { parent, children, wait_count, .. } = *row;
             tables.insert(row.switch, Entry { multicast_id, parent, children, wait_count, owner })?;

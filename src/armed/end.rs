@@ -24,24 +24,35 @@
 //! A dead end point takes what comes, says nothing, and finishes the frame it is sending. One that comes back *chosen* has
 //! its processes as they were: what came meanwhile is lost, and what time has brought about meanwhile happens then.
 //!
+//! **The management agent.** An end point can hold the agent ([`manager`](super::manager)), and has a [`client`](super::client)
+//! for each job of its root processes whose tree is made at run time. Their frames have the highest channel. What the agent
+//! receives it acts on at once; requests and answers take a root's `send` and `receive` as its other frames do. When a client
+//! is refused, its root processes end, and the dormant rank 0 of the same job is roused.
+//!
 //! Which frames processes obey: see [`admission`](super::admission); those they do not are counted here, by why.
 
 use super::admission::{Refusals, Refused};
+use super::client::Client;
 use super::engine::Assembly;
 use super::frame::{ETHERNET_FLITS, Frame, FrameError};
 use super::header::{Address, Header, SEQNOS, next_seqno};
 use super::job::Job;
 use super::leaf::Leaf;
+use super::manage::{self, Place};
+use super::manager::Manager;
 use super::root::{Outbox, Root, RootRound};
 use super::soft::{Message, Soft};
 use super::station::{Happening, Log, Merges, NO_TOKEN, Tokens};
-use super::tables::{CHANNELS, DOWN, Tables, UP};
+use super::tables::{CHANNELS, DOWN, MANAGE, Tables, UP};
 use crate::fabric::traffic::Traffic;
 use crate::fabric::{Block, Flit, Io};
 use crate::kernel::{Cycle, Wake};
 use crate::probe::Scope;
 use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// Stands for any point-to-point channel: the first one is behind the set-routed ones of the system.
+const MESSAGE: u8 = u8::MAX;
 
 /// What a stranger's frames have wrong (requirement R-ERR-1, interference).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +114,7 @@ impl Stranger {
     /// The channel of its frames: those of the root descend.
     fn channel(&self) -> u8 {
         match self.forged {
-            _ if self.job.trees.is_empty() => CHANNELS,
+            _ if self.job.is_software() => MESSAGE,
             Forged::Contribution => UP,
             Forged::Arm | Forged::Result | Forged::Release => DOWN,
         }
@@ -129,11 +140,12 @@ impl Stranger {
         (self.sent % u64::from(self.job.flows)) as u8
     }
 
-    fn frame(&self, source: u32, armed: Option<u16>) -> Frame {
+    fn frame(&self, source: u32, armed: Option<u16>, tree: Option<u16>) -> Frame {
         let job = &self.job;
         let right = armed.unwrap_or(job.first_seqno);
         let flow = self.flow();
-        let address = Address { multicast_id: job.trees.first().copied().unwrap_or_default(), reduction_id: flow };
+        let address =
+            Address { multicast_id: tree.or(job.trees.first().copied()).unwrap_or_default(), reduction_id: flow };
         let all = job.members.len() as u32;
         let header = Header { seqno: right, op: job.op.number, cookie: job.keys.cookie, ..Header::default() };
         let (rank, header) = match self.forged {
@@ -169,8 +181,8 @@ impl Stranger {
         frame
     }
 
-    fn words(&self, source: u32, armed: Option<u16>, ethernet: bool) -> Vec<u64> {
-        let frame = self.frame(source, armed);
+    fn words(&self, source: u32, armed: Option<u16>, tree: Option<u16>, ethernet: bool) -> Vec<u64> {
+        let frame = self.frame(source, armed, tree);
         if ethernet && self.wrong != Wrong::Malformed {
             return frame.to_ethernet_words().expect("its fields fit").into();
         }
@@ -219,6 +231,11 @@ pub struct End {
     leaves: Vec<Leaf>,
     softs: Vec<Soft>,
     strangers: Vec<Stranger>,
+    clients: Vec<Client>,
+    manager: Option<Box<Manager>>,
+    managing: Assembly,
+    /// Frames of the agent, or for it, that the processor will look at.
+    desk: VecDeque<(Cycle, manage::Message)>,
     /// Background traffic at this end point.
     pub traffic: Option<Box<Traffic>>,
     assembling: [Assembly; 2],
@@ -248,6 +265,10 @@ impl End {
             leaves: Vec::new(),
             softs: Vec::new(),
             strangers: Vec::new(),
+            clients: Vec::new(),
+            manager: None,
+            managing: Assembly::default(),
+            desk: VecDeque::new(),
             traffic: None,
             assembling: [Assembly::default(); 2],
             long: [const { Vec::new() }; 2],
@@ -277,6 +298,26 @@ impl End {
     /// Adds a rank of a software reduction.
     pub fn add_soft(&mut self, soft: Soft) {
         self.softs.push(soft);
+    }
+
+    /// Adds what asks the agent for a job's tree.
+    pub fn add_client(&mut self, client: Client) {
+        self.clients.push(client);
+    }
+
+    /// Makes it the end point of the management agent.
+    pub fn set_manager(&mut self, manager: Manager) {
+        self.manager = Some(Box::new(manager));
+    }
+
+    /// What asks the agent for trees of jobs.
+    pub fn clients(&self) -> &[Client] {
+        &self.clients
+    }
+
+    /// The agent, if it is here.
+    pub fn manager(&self) -> Option<&Manager> {
+        self.manager.as_deref()
     }
 
     /// Lets it be dead from a cycle on, and before another.
@@ -371,15 +412,28 @@ impl End {
                 None => {}
             }
         }
+        if tables.managed().is_some()
+            && let Some(flit) = io.head(0, MANAGE)
+        {
+            io.take(0, MANAGE);
+            moved = true;
+            let whole = self.managing.take_words(&flit);
+            match whole.map(|words| words.and_then(|words| manage::Message::decode(&words))) {
+                Some(Ok(message)) => self.arrived_for_agent(io.now(), message),
+                Some(Err(error)) => self.refused.count(Refused::from(&error)),
+                None => {}
+            }
+        }
         if self.softs.is_empty() {
             return moved;
         }
         // A software message: a header flit, then the frame.
-        for vc in CHANNELS..io.vcs().total() {
+        let first = io.vcs().set;
+        for vc in first..io.vcs().total() {
             let Some(flit) = io.head(0, vc) else { continue };
             io.take(0, vc);
             moved = true;
-            let at = usize::from(vc - CHANNELS);
+            let at = usize::from(vc - first);
             if self.unicast.len() <= at {
                 self.unicast.resize(at + 1, (Vec::new(), 0));
             }
@@ -393,12 +447,29 @@ impl End {
             if flit.tag.tail() {
                 let token = *token;
                 match Frame::from_words(words) {
-                    Ok(frame) => self.arrived(io.now(), CHANNELS, frame, token, tables),
+                    Ok(frame) => self.arrived(io.now(), MESSAGE, frame, token, tables),
                     Err(error) => self.refused.count(Refused::from(&error)),
                 }
             }
         }
         moved
+    }
+
+    /// A frame of the agent, or for it, is here.
+    fn arrived_for_agent(&mut self, now: Cycle, message: manage::Message) {
+        if self.is_dead(now) {
+            return;
+        }
+        let client = self.clients.iter().find(|client| client.job().number == message.job);
+        let to_client = matches!(message.verb, manage::Verb::Granted | manage::Verb::Refused | manage::Verb::Deleted);
+        let receive = client.filter(|_| to_client).map_or(0, |client| client.job().overheads.receive);
+        let ready = now.max(self.busy_until) + receive;
+        if receive > 0 {
+            self.busy_until = ready;
+        }
+        // Frames for the agent and for roots have their order each; a root's overheads do not hold up the agent.
+        let at = self.desk.partition_point(|&(other, _)| other <= ready);
+        self.desk.insert(at, (ready, message));
     }
 
     /// A whole frame is here: the processor will look at it.
@@ -410,14 +481,8 @@ impl End {
             self.log.push(now, Happening::Received, token, &frame);
         }
         let overheads = match vc {
-            UP => {
-                self.roots.iter().find(|root| root.job().find(frame.address).is_some()).map(|root| root.job().overheads)
-            }
-            DOWN => self
-                .leaves
-                .iter()
-                .find(|leaf| leaf.job().find(frame.address).is_some())
-                .map(|leaf| leaf.job().overheads),
+            UP => self.roots.iter().find(|root| root.find(frame.address).is_some()).map(|root| root.job().overheads),
+            DOWN => self.leaves.iter().find(|leaf| leaf.find(&frame).is_some()).map(|leaf| leaf.job().overheads),
             _ => self
                 .softs
                 .iter()
@@ -425,7 +490,7 @@ impl End {
                 .map(|soft| soft.job().overheads),
         }
         .unwrap_or_default();
-        let merge = if vc == DOWN || (vc == CHANNELS && frame.header.arm) { 0 } else { overheads.merge };
+        let merge = if vc == DOWN || (vc == MESSAGE && frame.header.arm) { 0 } else { overheads.merge };
         let ready = now.max(self.busy_until) + overheads.receive + merge;
         self.busy_until = self.busy_until.max(ready);
         self.inbox.push_back((ready, vc, frame, token));
@@ -437,9 +502,7 @@ impl End {
         match vc {
             UP => {
                 for root in &mut self.roots {
-                    if let Some((tree, flow)) = root.job().find(frame.address)
-                        && flow == root.flow()
-                    {
+                    if let Some(tree) = root.find(frame.address) {
                         root.receive(tree, frame, token);
                         ours = true;
                     }
@@ -447,21 +510,25 @@ impl End {
             }
             DOWN => {
                 for leaf in &mut self.leaves {
-                    if let Some((tree, flow)) = leaf.job().find(frame.address)
-                        && flow == leaf.flow()
-                    {
+                    if let Some(tree) = leaf.find(frame) {
                         leaf.receive(now, tree, frame, token);
                         ours = true;
                     }
                 }
             }
             _ => {
+                let mut messages = Vec::new();
                 for soft in &mut self.softs {
-                    if soft.job().number == frame.portals.initiator {
-                        soft.receive(frame, token);
+                    let job = soft.job().number;
+                    if job == frame.portals.initiator {
+                        if soft.receive(frame, token, &mut messages) {
+                            let leaves = self.leaves.iter_mut().filter(|leaf| leaf.job().number == job);
+                            leaves.for_each(Leaf::withdraw);
+                        }
                         ours = true;
                     }
                 }
+                self.post_messages(now, frame.portals.initiator, messages);
             }
         }
         if !ours {
@@ -488,8 +555,102 @@ impl End {
         self.queues[0].push_back(Packet { due, vc, token, id, words });
     }
 
+    /// Sends messages of a rank of a software reduction.
+    fn post_messages(&mut self, now: Cycle, job: u16, messages: Vec<Message>) {
+        let Some(soft) = self.softs.iter().find(|soft| soft.job().number == job) else { return };
+        let (send, members) = (soft.job().overheads.send, Arc::clone(&soft.job().members));
+        for Message { to, frame, token } in messages {
+            self.post(now, send, MESSAGE, &frame, token, Some(members[to as usize]));
+        }
+    }
+
+    /// Frames of the agent, or for it, on their way out; those to this end point itself need no way.
+    fn post_for_agent(&mut self, now: Cycle, send: u64, messages: Vec<manage::Message>) {
+        for message in messages {
+            if message.to == Place::End(self.source) {
+                self.arrived_for_agent(now, message);
+                continue;
+            }
+            let due = now.max(self.busy_until) + send;
+            if send > 0 {
+                self.busy_until = due;
+            }
+            let packet = Packet { due, vc: MANAGE, token: NO_TOKEN, id: 0, words: message.encode().into() };
+            self.queues[0].push_back(packet);
+        }
+    }
+
+    /// The agent and what asks it.
+    fn manage(&mut self, now: Cycle) {
+        // What the agent sends to its own end point comes in the same cycle.
+        loop {
+            while let Some(&(ready, message)) = self.desk.front() {
+                if ready > now {
+                    break;
+                }
+                self.desk.pop_front();
+                self.obey(now, &message);
+            }
+            for at in 0..self.clients.len() {
+                self.ask(now, at);
+            }
+            if let Some(manager) = &mut self.manager {
+                let mut out = Vec::new();
+                manager.act(now, &mut out);
+                self.post_for_agent(now, 0, out);
+            }
+            if self.desk.front().is_none_or(|&(ready, _)| ready > now) {
+                return;
+            }
+        }
+    }
+
+    /// A frame of the agent, or for it.
+    fn obey(&mut self, now: Cycle, message: &manage::Message) {
+        use manage::Verb;
+        if !matches!(message.verb, Verb::Granted | Verb::Refused | Verb::Deleted) {
+            let Some(manager) = &mut self.manager else { return self.refused.count(Refused::NotOurs) };
+            let mut out = Vec::new();
+            manager.receive(message, &mut out);
+            return self.post_for_agent(now, 0, out);
+        }
+        let client = self.clients.iter_mut().find(|client| client.job().number == message.job);
+        let Some(client) = client else { return self.refused.count(Refused::NotOurs) };
+        client.receive(now, message);
+    }
+
+    /// Lets a client ask, and its processes begin or withdraw.
+    fn ask(&mut self, now: Cycle, at: usize) {
+        let over = |roots: &[Root], job: u16| roots.iter().filter(|root| root.job().number == job).all(Root::is_over);
+        let client = &self.clients[at];
+        let (job, send) = (client.job().number, client.job().overheads.send);
+        let softs_over =
+            |job: u16| self.softs.iter().all(|soft| soft.job().number != job || soft.is_over() || soft.is_dormant());
+        let before_over = client.follows().is_none_or(|before| {
+            let settled = self.clients.iter().all(|other| other.job().number != before || other.is_over());
+            settled && over(&self.roots, before) && softs_over(before)
+        });
+        let roots_over = over(&self.roots, job);
+        let mut out = Vec::new();
+        self.clients[at].act(now, before_over, roots_over, &mut out);
+        self.post_for_agent(now, send, out);
+        let client = &self.clients[at];
+        if client.refusal().is_some() {
+            let mut messages = Vec::new();
+            self.roots.iter_mut().filter(|root| root.job().number == job).for_each(Root::withdraw);
+            self.softs.iter_mut().filter(|soft| soft.job().number == job).for_each(|soft| soft.rouse(&mut messages));
+            self.post_messages(now, job, messages);
+        } else if !client.trees().is_empty() {
+            let roots = self.roots.iter_mut().filter(|root| root.job().number == job);
+            roots.for_each(|root| root.grant(client.trees()));
+        }
+    }
+
     fn act(&mut self, now: Cycle, tables: &Tables) {
         let record = tables.cfg.record;
+        if self.manager.is_some() || !self.clients.is_empty() {
+            self.manage(now);
+        }
         let mut out: Outbox = Vec::new();
         for at in 0..self.roots.len() {
             self.roots[at].act(now, record, &mut self.merges, &mut out);
@@ -511,8 +672,12 @@ impl End {
             let send = self.softs[at].job().overheads.send;
             for Message { to, frame, token } in messages.drain(..) {
                 let end = self.softs[at].job().members[to as usize];
-                self.post(now, send, CHANNELS, &frame, token, Some(end));
+                self.post(now, send, MESSAGE, &frame, token, Some(end));
             }
+        }
+        // What has just ended may be what a client waits for.
+        if !self.clients.is_empty() {
+            self.manage(now);
         }
         for at in 0..self.strangers.len() {
             let stranger = &self.strangers[at];
@@ -524,9 +689,10 @@ impl End {
             let leaf = self.leaves.iter().find(|leaf| leaf.job().number == number && leaf.flow() == flow);
             let root = self.roots.iter().find(|root| root.job().number == number && root.flow() == flow);
             let armed = leaf.and_then(Leaf::seqno).or(root.map(Root::seqno));
+            let tree = leaf.and_then(|leaf| leaf.trees().first()).or(root.and_then(|root| root.trees().first()));
             let vc = stranger.channel();
-            let mut words = stranger.words(self.source, armed, self.ethernet && vc < CHANNELS);
-            if vc == CHANNELS {
+            let mut words = stranger.words(self.source, armed, tree.copied(), self.ethernet && vc < CHANNELS);
+            if vc == MESSAGE {
                 words.insert(0, Flit::header(stranger.job.members[stranger.to() as usize], now));
             }
             self.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words: words.into() });
@@ -539,6 +705,8 @@ impl End {
     /// Sends one flit.
     fn send(&mut self, io: &mut Io<'_>, tables: &Tables) -> bool {
         let now = io.now();
+        let first = io.vcs().set;
+        let channel = |vc: u8| if vc == MESSAGE { first } else { vc };
         if self.sending.is_none() {
             let due = |queue: &VecDeque<Packet>| queue.front().is_some_and(|packet| packet.due <= now);
             let ready = [due(&self.queues[0]), due(&self.queues[1])];
@@ -550,7 +718,7 @@ impl End {
             };
             // A packet leaves its queue when its head leaves: what is behind it sees the place free in the same cycle
             // whether or not the end point is looked at in between.
-            let vc = self.queues[which].front().map_or(UP, |packet| packet.vc);
+            let vc = channel(self.queues[which].front().map_or(UP, |packet| packet.vc));
             if !io.can_send(0, vc) {
                 return false;
             }
@@ -559,7 +727,8 @@ impl End {
             self.sending = Some((packet, 0));
         }
         let Some((packet, sent)) = &mut self.sending else { return false };
-        if !io.can_send(0, packet.vc) {
+        let vc = channel(packet.vc);
+        if !io.can_send(0, vc) {
             return false;
         }
         let length = packet.words.len();
@@ -567,8 +736,8 @@ impl End {
         if logged && let Ok(frame) = packet.frame() {
             self.log.push(now, Happening::Sent, packet.token, &frame);
         }
-        let flit = Flit::part(packet.id, packet.vc, packet.token, *sent as u32, length as u32, packet.words[*sent]);
-        io.send(0, packet.vc, flit);
+        let flit = Flit::part(packet.id, vc, packet.token, *sent as u32, length as u32, packet.words[*sent]);
+        io.send(0, vc, flit);
         *sent += 1;
         if *sent == length {
             self.sending = None;
@@ -579,7 +748,8 @@ impl End {
     fn tell(&mut self, io: &mut Io<'_>) {
         let over = self.roots.iter().filter(|root| root.is_over()).count()
             + self.leaves.iter().filter(|leaf| leaf.is_over()).count()
-            + self.softs.iter().filter(|soft| soft.is_over()).count();
+            + self.softs.iter().filter(|soft| soft.is_over()).count()
+            + self.clients.iter().filter(|client| client.is_over()).count();
         while self.over < over as u64 {
             self.over += 1;
             io.complete();
@@ -588,7 +758,8 @@ impl End {
 
     /// Processes that will do nothing more, and processes in all.
     pub fn processes(&self) -> (usize, usize) {
-        (self.over as usize, self.roots.len() + self.leaves.len() + self.softs.len())
+        let softs = self.softs.iter().filter(|soft| !soft.is_dormant()).count();
+        (self.over as usize, self.roots.len() + self.leaves.len() + softs + self.clients.len())
     }
 
     /// How far the processes of a job have come: changes with every round, attempt and result. `None` if all are over, or
@@ -600,11 +771,14 @@ impl End {
         let attempts = |rounds: &[RootRound]| rounds.iter().map(|round| 1 + u64::from(round.attempts)).sum::<u64>();
         let roots = self.roots.iter().filter(|root| root.job().number == job && !root.is_over());
         let leaves = self.leaves.iter().filter(|leaf| leaf.job().number == job && !leaf.is_over());
-        let softs = self.softs.iter().filter(|soft| soft.job().number == job && !soft.is_over());
-        let roots = roots.map(|root| attempts(root.rounds()));
+        let softs = self.softs.iter().filter(|soft| soft.job().number == job && !soft.is_over() && !soft.is_dormant());
+        let clients = self.clients.iter().filter(|client| client.job().number == job && !client.is_over());
+        let roots = roots.map(|root| attempts(root.all_rounds()));
         let leaves = leaves.map(|leaf| 2 * leaf.results().len() as u64 + u64::from(leaf.seqno().is_some()));
         let softs = softs.map(|soft| soft.results().len() as u64);
-        roots.chain(leaves).chain(softs).reduce(|sum, one| sum + one)
+        let clients = clients.map(|client| client.state() as u64 + u64::from(client.requests()));
+        let manager = self.manager.iter().filter(|manager| manager.is_busy()).map(|manager| manager.advanced());
+        roots.chain(leaves).chain(softs).chain(clients).chain(manager).reduce(|sum, one| sum + one)
     }
 
     /// Whether a process of a job waits for a time that will come: its start, its compute time, a time-out.
@@ -612,7 +786,9 @@ impl End {
         let roots = self.roots.iter().filter(|root| root.job().number == job).map(|root| root.next_wake(now));
         let leaves = self.leaves.iter().filter(|leaf| leaf.job().number == job).map(Leaf::next_wake);
         let softs = self.softs.iter().filter(|soft| soft.job().number == job).map(Soft::next_wake);
-        let mut waits = roots.chain(leaves).chain(softs);
+        let clients = self.clients.iter().filter(|client| client.job().number == job);
+        let clients = clients.map(|client| client.next_wake(now)).chain(self.manager.iter().map(|it| it.next_wake()));
+        let mut waits = roots.chain(leaves).chain(softs).chain(clients);
         let will = waits.any(|wake| matches!(wake, Wake::At(cycle) if cycle > now));
         self.dead_for_good(now).is_none() && (self.is_dead(now) || will)
     }
@@ -650,13 +826,23 @@ impl Block for End {
             for soft in &self.softs {
                 wake = wake.or(soft.next_wake());
             }
+            for client in &self.clients {
+                wake = wake.or(client.next_wake(now));
+            }
+            if let Some(manager) = &self.manager {
+                wake = wake.or(manager.next_wake());
+            }
+            if let Some(&(ready, _)) = self.desk.front() {
+                wake = wake.or(Wake::At(ready.max(now + 1)));
+            }
             for stranger in &self.strangers {
                 if now < stranger.until && self.queues[1].len() < 2 {
                     wake = wake.or(Wake::At(stranger.next.max(now + 1)));
                 }
             }
-        } else if !(self.inbox.is_empty() && self.queues.iter().all(VecDeque::is_empty)) {
+        } else if !(self.inbox.is_empty() && self.desk.is_empty() && self.queues.iter().all(VecDeque::is_empty)) {
             self.inbox.clear();
+            self.desk.clear();
             self.queues.iter_mut().for_each(VecDeque::clear);
             moved = true;
         }
@@ -699,6 +885,12 @@ impl Block for End {
         }
         for (at, soft) in self.softs.iter().enumerate() {
             scope.indexed("software", at, |scope| soft.probe(scope));
+        }
+        for (at, client) in self.clients.iter().enumerate() {
+            scope.indexed("client", at, |scope| client.probe(scope));
+        }
+        if let Some(manager) = &self.manager {
+            scope.scope("agent", |scope| manager.probe(scope));
         }
         scope.scope("nic", |scope| {
             scope.bits("inbox", 16, self.inbox.len() as u64);

@@ -63,7 +63,8 @@
 //! a free descriptor is taken; if there is none the request fails, is counted and nothing else. With `arm` clear, an active
 //! descriptor of the address is freed: the reduction is over *chosen*. A descriptor that is free again still knows the number
 //! of its last arming for as long as its time-out is, so that a repeated or late arm frame does not open it again *chosen*;
-//! longer would let numbers that wrap look old.
+//! longer would let numbers that wrap look old. A number counts only under the keys that it came with: where a tree was deleted
+//! at run time and its address given to another job, the first arm frame of that one clears what is left.
 //!
 //! Limitations: one climbing frame is assembled at a time; an engine on a port that no tree climbs is not instantiated.
 
@@ -227,6 +228,12 @@ pub(super) struct Assembly {
 impl Assembly {
     /// Takes a flit; at the tail the whole frame, or why it is none.
     pub(super) fn take(&mut self, flit: &Flit) -> Option<Result<(Frame, u64), FrameError>> {
+        let words = self.take_words(flit)?;
+        Some(words.and_then(|words| Frame::from_words(&words)).map(|frame| (frame, self.token)))
+    }
+
+    /// As [`Assembly::take`], whatever the words mean.
+    pub(super) fn take_words(&mut self, flit: &Flit) -> Option<Result<[u64; FRAME_FLITS], FrameError>> {
         if flit.tag.head() {
             self.flits = 0;
             self.token = flit.tag.seq();
@@ -240,11 +247,7 @@ impl Assembly {
         }
         let flits = usize::from(self.flits);
         self.flits = 0;
-        Some(if flits == FRAME_FLITS {
-            Frame::from_words(&self.words).map(|frame| (frame, self.token))
-        } else {
-            Err(FrameError::Length { got: flits * 8 })
-        })
+        Some(if flits == FRAME_FLITS { Ok(self.words) } else { Err(FrameError::Length { got: flits * 8 }) })
     }
 
     pub(super) fn flits(&self) -> u16 {
@@ -507,7 +510,9 @@ impl Engine {
         let logged = tables.cfg.log;
         let state = self.state();
         let known = state.descriptors.iter().position(|descriptor| descriptor.knows(now, address));
-        let last = known.map(|at| state.descriptors[at].seqno);
+        // Under other keys it was another job's tree that had this address: its numbers mean nothing here.
+        let same = |at: &usize| state.descriptors[*at].keys == entry.owner.keys;
+        let last = known.filter(same).map(|at| state.descriptors[at].seqno);
         if let Err(why) = descends(frame, &entry.owner, last) {
             self.refuse_down(why);
             return;

@@ -333,7 +333,7 @@ impl Frame {
 }
 
 /// Bytes as big-endian words, the last one filled up with zeros.
-fn words<const BYTES: usize, const WORDS: usize>(bytes: &[u8; BYTES]) -> [u64; WORDS] {
+pub(super) fn words<const BYTES: usize, const WORDS: usize>(bytes: &[u8; BYTES]) -> [u64; WORDS] {
     let mut words = [0; WORDS];
     for (word, chunk) in words.iter_mut().zip(bytes.chunks(8)) {
         let mut eight = [0; 8];
@@ -343,7 +343,7 @@ fn words<const BYTES: usize, const WORDS: usize>(bytes: &[u8; BYTES]) -> [u64; W
     words
 }
 
-fn bytes<const BYTES: usize>(words: &[u64]) -> [u8; BYTES] {
+pub(super) fn bytes<const BYTES: usize>(words: &[u64]) -> [u8; BYTES] {
     let mut bytes = [0; BYTES];
     for (chunk, word) in bytes.chunks_mut(8).zip(words) {
         chunk.copy_from_slice(&word.to_be_bytes()[..chunk.len()]);

@@ -7,10 +7,13 @@
 //! A node with several contributions reduces them one after another in a unit like an engine's, each pair in as many cycles
 //! as that has stages *chosen*, before it contributes.
 //!
+//! A job whose tree is made at run time ([`RunTime`]) knows no address: its root learns it from the agent, its leaves from the
+//! first arm frame with the root's address and the job's keys *chosen*.
+//!
 //! Rank 0 is the root, ranks 1 to [`Job::leaves`] are the leaves in their order.
 
 use super::admission::{Keys, Owner};
-use super::header::{Address, NO_RESULT};
+use super::header::NO_RESULT;
 use crate::arith::quad::Opcode;
 use crate::arith::{Mode, Quad};
 use crate::kernel::{Cycle, Rng};
@@ -88,13 +91,37 @@ pub struct Overheads {
     pub merge: u64,
 }
 
+/// How a job comes by its tree at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunTime {
+    /// End point of the management agent.
+    pub agent: u32,
+    /// Cycles after which the root asks again.
+    pub answer_timeout: u64,
+    /// How often it asks before it does without.
+    pub requests: u32,
+    /// Trees it may be granted: 1, or 2 disjoint ones.
+    pub most_trees: u8,
+    /// The job whose tree is changed into this one's, once it is over.
+    pub changes: Option<u16>,
+    /// Whether the tree is deleted when all rounds are done.
+    pub delete: bool,
+    /// Cycles after the start that a leaf waits for the first arm frame; 0 for ever.
+    pub first_patience: u64,
+}
+
 /// A job; see the module's text.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Its number in the system.
     pub number: u16,
-    /// Multicast ids of its trees: one, or two disjoint ones; none if it reduces in software.
+    /// Multicast ids of its trees: one, or two disjoint ones; none if it reduces in software, or if they are made at run time.
     pub trees: Vec<u16>,
+    /// How it comes by its tree, if it is made at run time.
+    pub run_time: Option<RunTime>,
+    /// Whether each flow closes with a barrier, which tells the root that everybody has the last result: the tree is deleted or
+    /// changed then *chosen*.
+    pub closing: bool,
     /// Reduction ids in use: 1 to 8.
     pub flows: u8,
     /// Data rounds of all flows together.
@@ -134,8 +161,20 @@ pub struct Job {
 /// A round of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// The data round; `None` is the opening barrier.
+    /// The data round; `None` is a barrier.
     pub data: Option<u32>,
+    /// Of barriers: the closing one, not the opening one.
+    pub closing: bool,
+}
+
+impl Round {
+    /// The opening barrier.
+    pub const OPENING: Round = Round { data: None, closing: false };
+
+    /// A data round.
+    pub fn data(number: u32) -> Round {
+        Round { data: Some(number), closing: false }
+    }
 }
 
 impl Job {
@@ -151,20 +190,24 @@ impl Job {
 
     /// The round that is a flow's step; `None` beyond its last.
     pub fn round(&self, flow: u8, step: u32) -> Option<Round> {
-        let Some(step) = step.checked_sub(u32::from(self.opening)) else { return Some(Round { data: None }) };
-        let round = u64::from(flow) + u64::from(step) * u64::from(self.flows);
-        (round < u64::from(self.rounds)).then_some(Round { data: Some(round as u32) })
+        let Some(step) = step.checked_sub(u32::from(self.opening)) else { return Some(Round::OPENING) };
+        let round = |step: u32| u64::from(flow) + u64::from(step) * u64::from(self.flows);
+        let (rounds, at) = (u64::from(self.rounds), round(step));
+        if at < rounds {
+            return Some(Round::data(at as u32));
+        }
+        let first_beyond = step.checked_sub(1).is_none_or(|before| round(before) < rounds);
+        (self.closing && first_beyond).then_some(Round { data: None, closing: true })
     }
 
-    /// The address of a flow on one of the trees.
-    pub fn address(&self, tree: usize, flow: u8) -> Address {
-        Address { multicast_id: self.trees[tree], reduction_id: flow }
+    /// Whether it has no tree and will have none: it reduces in software.
+    pub fn is_software(&self) -> bool {
+        self.trees.is_empty() && self.run_time.is_none()
     }
 
-    /// Which tree and flow an address is.
-    pub fn find(&self, address: Address) -> Option<(usize, u8)> {
-        let tree = self.trees.iter().position(|&id| id == address.multicast_id)?;
-        (address.reduction_id < self.flows).then_some((tree, address.reduction_id))
+    /// Trees that it has at most.
+    pub fn most_trees(&self) -> usize {
+        self.run_time.map_or(self.trees.len(), |run_time| usize::from(run_time.most_trees))
     }
 
     /// The operation of a round: the opening is a barrier.

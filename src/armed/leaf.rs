@@ -16,7 +16,7 @@
 
 use super::admission::{Refusals, Refused, descends};
 use super::frame::{Frame, Portals};
-use super::header::{Age, Header, NO_RESULT, age};
+use super::header::{Address, Age, Header, NO_RESULT, age};
 use super::job::{Job, Round};
 use super::root::Outbox;
 use super::station::{Made, Merges};
@@ -27,7 +27,8 @@ use std::hash::Hasher;
 use std::sync::Arc;
 
 /// States in waves.
-static STATES: EnumTable = EnumTable { name: "leaf", names: &["WAIT_ARM", "COMPUTING", "WAITING", "DONE", "GAVE_UP"] };
+static STATES: EnumTable =
+    EnumTable { name: "leaf", names: &["WAIT_ARM", "COMPUTING", "WAITING", "DONE", "GAVE_UP", "SOFTWARE"] };
 
 /// Where a flow's leaf stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub enum LeafState {
     Done = 3,
     /// Its patience was over, or the root released it without a result.
     GaveUp = 4,
+    /// The root got no tree at run time: the job reduces in software.
+    Software = 5,
 }
 
 /// A result as a leaf got it.
@@ -68,6 +71,8 @@ pub struct Leaf {
     source: u32,
     /// The opcode it sends instead of the job's (a misbehaving leaf).
     wrong_op: Option<u8>,
+    /// Multicast ids of its trees, as far as it knows them.
+    trees: Vec<u16>,
     state: LeafState,
     step: u32,
     ready: Cycle,
@@ -87,8 +92,10 @@ pub struct Leaf {
 impl Leaf {
     /// The leaf with this rank of a flow, at the end point with this source address.
     pub fn new(job: Arc<Job>, flow: u8, rank: u32, source: u32) -> Leaf {
-        let patience_ends = if job.patience == 0 { Cycle::MAX } else { job.start + job.patience };
+        let first = job.run_time.map_or(job.patience, |run_time| run_time.first_patience);
+        let patience_ends = if first == 0 { Cycle::MAX } else { job.start + first };
         Leaf {
+            trees: job.trees.clone(),
             job,
             flow,
             rank,
@@ -155,9 +162,46 @@ impl Leaf {
         &self.refused
     }
 
-    /// Whether it will do nothing more.
+    /// Whether it will do nothing more, but perhaps contribute to the closing barrier again.
     pub fn is_over(&self) -> bool {
-        matches!(self.state, LeafState::Done | LeafState::GaveUp)
+        self.is_done() || self.is_closing()
+    }
+
+    fn is_done(&self) -> bool {
+        matches!(self.state, LeafState::Done | LeafState::GaveUp | LeafState::Software)
+    }
+
+    /// Whether it has all results and has said so.
+    fn is_closing(&self) -> bool {
+        self.state == LeafState::Waiting
+            && self.job.round(self.flow, self.step).is_some_and(|round| round.closing)
+            && self.awaited.is_some()
+    }
+
+    /// The root has no tree: a rank of a software reduction takes its place.
+    pub fn withdraw(&mut self) {
+        if self.state == LeafState::WaitArm {
+            self.state = LeafState::Software;
+        }
+    }
+
+    /// Multicast ids of its trees, as far as it knows them.
+    pub fn trees(&self) -> &[u16] {
+        &self.trees
+    }
+
+    /// Which of its trees a frame descends, if it is one of this flow. A job whose trees are made at run time learns them from
+    /// arm frames of its root.
+    pub fn find(&self, frame: &Frame) -> Option<usize> {
+        let Address { multicast_id, reduction_id } = frame.address;
+        let known = self.trees.iter().position(|&id| id == multicast_id);
+        let learns = || {
+            let more = self.job.run_time.is_some() && self.trees.len() < self.job.most_trees();
+            let owner = self.job.owner();
+            let roots = frame.source == owner.root && owner.keys.admit(frame).is_ok();
+            (more && roots && frame.header.arm).then_some(self.trees.len())
+        };
+        known.or_else(learns).filter(|_| reduction_id == self.flow)
     }
 
     fn begin(&mut self, now: Cycle) {
@@ -180,13 +224,18 @@ impl Leaf {
     pub fn receive(&mut self, now: Cycle, tree: usize, frame: &Frame, token: u64) {
         let header = &frame.header;
         let admitted = descends(frame, &self.job.owner(), self.armed[tree]);
-        if let Err(why) = admitted.and(if self.is_over() { Err(Refused::State) } else { Ok(()) }) {
+        if let Err(why) = admitted.and(if self.is_done() { Err(Refused::State) } else { Ok(()) }) {
             self.refused.count(why);
             return;
         }
+        if tree == self.trees.len() {
+            self.trees.push(frame.address.multicast_id);
+        }
         if self.state == LeafState::Waiting && header.resno != NO_RESULT && Some(header.resno) == self.awaited {
             let round = self.job.round(self.flow, self.step).expect("a round is under way");
-            self.results.push(LeafResult { round, entered: self.entered, got: now, quad: frame.quad(), token });
+            if !round.closing {
+                self.results.push(LeafResult { round, entered: self.entered, got: now, quad: frame.quad(), token });
+            }
             self.step += 1;
             self.floor = header.seqno;
             self.begin(now);
@@ -201,17 +250,17 @@ impl Leaf {
             self.armed[tree] = Some(header.seqno);
         } else {
             // Released, and not with the result it waits for: there will be none.
-            self.state = LeafState::GaveUp;
+            self.state = if self.is_closing() { LeafState::Done } else { LeafState::GaveUp };
         }
     }
 
     /// What time and what has come bring about.
     pub fn act(&mut self, now: Cycle, record: bool, merges: &mut Merges, out: &mut Outbox) {
-        if self.is_over() {
+        if self.is_done() {
             return;
         }
         if now >= self.patience_ends {
-            self.state = LeafState::GaveUp;
+            self.state = if self.is_closing() { LeafState::Done } else { LeafState::GaveUp };
             return;
         }
         let Some(round) = self.job.round(self.flow, self.step) else { return };
@@ -223,7 +272,7 @@ impl Leaf {
         if self.state != LeafState::Waiting {
             return;
         }
-        for tree in 0..self.job.trees.len() {
+        for tree in 0..self.trees.len() {
             let Some(seqno) = self.armed[tree] else { continue };
             if self.sent[tree] == Some(seqno) || age(seqno, self.floor) == Age::Older {
                 continue;
@@ -240,7 +289,7 @@ impl Leaf {
             let op = self.wrong_op.filter(|_| round.data.is_some()).unwrap_or(self.job.opcode(round).number);
             let header = Header { seqno, op, count: 1, cookie: self.job.keys.cookie, ..Header::default() };
             let frame = Frame {
-                address: self.job.address(tree, self.flow),
+                address: Address { multicast_id: self.trees[tree], reduction_id: self.flow },
                 source: self.source,
                 vni: self.job.keys.vni,
                 portals: Portals { target: 0, request: self.step, initiator: self.job.number },

@@ -8,7 +8,9 @@
 //! | [`header`] | reduction header, multicast address, sequence numbers |
 //! | [`frame`] | the 84-byte frame, its check sum, its Ethernet form |
 //! | [`tables`] | multicast tables: entries, wait counts, the discard port |
-//! | [`agent`] | the management agent: spanning trees on any switch graph |
+//! | [`agent`] | spanning trees on any switch graph: what the management agent computes |
+//! | [`manage`] | the agent's frames: requests, orders to switches, answers |
+//! | [`manager`], [`client`] | the agent as a process at run time, and the root process that asks it |
 //! | [`admission`] | which frames are obeyed, and what is counted for those that are not |
 //! | [`engine`] | the reduction engine in the wire |
 //! | [`job`] | a reduction job: rounds, keys, data, timing |
@@ -32,6 +34,7 @@
 
 pub mod admission;
 pub mod agent;
+pub mod client;
 pub mod end;
 pub mod engine;
 pub mod ethernet;
@@ -39,6 +42,8 @@ pub mod frame;
 pub mod header;
 pub mod job;
 pub mod leaf;
+pub mod manage;
+pub mod manager;
 pub mod reduce;
 pub mod root;
 pub mod soft;
@@ -47,6 +52,7 @@ pub mod tables;
 
 pub use admission::{Keys, Owner, Refusals, Refused};
 pub use agent::{Agent, Refusal, SpanningTree};
+pub use client::{Client, ClientState};
 pub use end::{End, Forged, Stranger, Wrong};
 pub use engine::{Engine, EngineCfg, EngineCounts, Hazard};
 pub use ethernet::Adapter;
@@ -54,11 +60,12 @@ pub use frame::{FRAME_BYTES, FRAME_FLITS, Frame, FrameError, Portals};
 pub use header::{Address, Header};
 pub use job::{Compute, Inputs, Job, Late, Overheads};
 pub use leaf::{Leaf, LeafState};
+pub use manager::{Manager, ManagerCfg, ManagerCounts};
 pub use reduce::{Contribution, Outcome, reduce_contributions, reduce_with};
 pub use root::{Root, RootState, RoundEnd};
 pub use soft::Soft;
 pub use station::Tokens;
-pub use tables::{CHANNELS, DOWN, Discard, Entry, Tables, TablesCfg, UP, WORDS};
+pub use tables::{CHANNELS, DOWN, Discard, Entry, MANAGE, Managed, Tables, TablesCfg, UP, WORDS, Ways};
 
 pub use crate::fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
 use crate::fabric::{Block, Io, Network};
@@ -101,7 +108,7 @@ impl Block for Wired {
     fn tick(&mut self, io: &mut Io<'_>, tables: &Tables) -> Wake {
         match self {
             Wired::Engine(engine) => engine.tick(io, tables),
-            Wired::Fault(link) => link.tick(io, &tables::Frames),
+            Wired::Fault(link) => link.tick(io, &tables::Frames { agent: tables.managed().is_some() }),
             Wired::Adapter(adapter) => adapter.tick(io, tables),
         }
     }

@@ -33,7 +33,7 @@
 use super::admission::{Refusals, Refused, is_contribution};
 use super::engine::mismatch;
 use super::frame::{Frame, Portals};
-use super::header::{Header, MAX_COUNT, NO_RESULT, next_seqno};
+use super::header::{Address, Header, MAX_COUNT, NO_RESULT, next_seqno};
 use super::job::{Job, Round};
 use super::station::{Made, Merges};
 use crate::arith::{Quad, ResultCode};
@@ -43,7 +43,7 @@ use std::hash::Hasher;
 use std::sync::Arc;
 
 /// States in waves.
-static STATES: EnumTable = EnumTable { name: "root", names: &["IDLE", "GATHERING", "DONE", "FAILED"] };
+static STATES: EnumTable = EnumTable { name: "root", names: &["IDLE", "GATHERING", "DONE", "FAILED", "SOFTWARE"] };
 
 /// Where a flow's root stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub enum RootState {
     Done = 2,
     /// A round was given up.
     Failed = 3,
+    /// It got no tree at run time: the job reduces in software.
+    Software = 4,
 }
 
 /// How a round ended.
@@ -119,6 +121,8 @@ pub struct Root {
     job: Arc<Job>,
     flow: u8,
     source: u32,
+    /// Multicast ids of its trees.
+    trees: Vec<u16>,
     state: RootState,
     step: u32,
     seqno: u16,
@@ -136,15 +140,15 @@ pub type Outbox = Vec<(Frame, u64)>;
 impl Root {
     /// The root of a flow, at the end point with this source address.
     pub fn new(job: Arc<Job>, flow: u8, source: u32) -> Root {
-        let trees = job.trees.len();
         Root {
             seqno: job.first_seqno,
+            gathered: vec![Gathered::default(); job.trees.len()],
+            trees: job.trees.clone(),
             job,
             flow,
             source,
             state: RootState::Idle,
             step: 0,
-            gathered: vec![Gathered::default(); trees],
             own_ready: 0,
             deadline: Cycle::MAX,
             last: None,
@@ -168,14 +172,46 @@ impl Root {
         self.state
     }
 
-    /// Its rounds so far.
+    /// Its rounds so far, without the closing barrier.
     pub fn rounds(&self) -> &[RootRound] {
+        let closing = self.rounds.last().is_some_and(|round| round.round.closing);
+        &self.rounds[..self.rounds.len() - usize::from(closing)]
+    }
+
+    /// Its rounds so far, all of them.
+    pub fn all_rounds(&self) -> &[RootRound] {
         &self.rounds
     }
 
     /// Whether it will do nothing more.
     pub fn is_over(&self) -> bool {
-        matches!(self.state, RootState::Done | RootState::Failed)
+        matches!(self.state, RootState::Done | RootState::Failed | RootState::Software)
+    }
+
+    /// The agent made these trees for it: it arms.
+    pub fn grant(&mut self, trees: &[u16]) {
+        if self.state == RootState::Idle && self.trees.is_empty() {
+            self.trees = trees.to_vec();
+            self.gathered = vec![Gathered::default(); trees.len()];
+        }
+    }
+
+    /// There is no tree for it.
+    pub fn withdraw(&mut self) {
+        if self.state == RootState::Idle {
+            self.state = RootState::Software;
+        }
+    }
+
+    /// Multicast ids of its trees.
+    pub fn trees(&self) -> &[u16] {
+        &self.trees
+    }
+
+    /// Which of its trees an address is of, if it is of this flow.
+    pub fn find(&self, address: Address) -> Option<usize> {
+        let tree = self.trees.iter().position(|&id| id == address.multicast_id);
+        tree.filter(|_| address.reduction_id == self.flow)
     }
 
     fn round(&self) -> Option<Round> {
@@ -185,7 +221,7 @@ impl Root {
     fn frame(&self, tree: usize, header: Header, quad: Quad) -> Frame {
         let portals = Portals { target: 0, request: self.step, initiator: self.job.number };
         let frame = Frame {
-            address: self.job.address(tree, self.flow),
+            address: Address { multicast_id: self.trees[tree], reduction_id: self.flow },
             source: self.source,
             vni: self.job.keys.vni,
             portals,
@@ -198,7 +234,7 @@ impl Root {
 
     /// Sends a frame like this one down every tree.
     fn multicast(&self, header: Header, quad: Quad, token: u64, out: &mut Outbox) {
-        for tree in 0..self.job.trees.len() {
+        for tree in 0..self.trees.len() {
             out.push((self.frame(tree, header, quad), token));
         }
     }
@@ -285,7 +321,7 @@ impl Root {
 
     /// What time and what has come bring about.
     pub fn act(&mut self, now: Cycle, record: bool, merges: &mut Merges, out: &mut Outbox) {
-        if self.state == RootState::Idle && now >= self.job.start {
+        if self.state == RootState::Idle && now >= self.job.start && !self.trees.is_empty() {
             self.state = RootState::Gathering;
             if self.round().is_none() {
                 self.state = RootState::Done;
@@ -411,7 +447,8 @@ impl Root {
     /// When to act again if nothing comes.
     pub fn next_wake(&self, now: Cycle) -> Wake {
         match self.state {
-            RootState::Idle => Wake::At(self.job.start),
+            RootState::Idle if self.trees.is_empty() => Wake::OnInput,
+            RootState::Idle => Wake::At(self.job.start.max(now + 1)),
             RootState::Gathering => {
                 let mut wake = if self.deadline == Cycle::MAX { Wake::OnInput } else { Wake::At(self.deadline) };
                 if self.own_ready > now {
@@ -419,7 +456,7 @@ impl Root {
                 }
                 wake
             }
-            RootState::Done | RootState::Failed => Wake::OnInput,
+            RootState::Done | RootState::Failed | RootState::Software => Wake::OnInput,
         }
     }
 

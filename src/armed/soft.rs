@@ -16,6 +16,10 @@
 //! has. Rank 0 that does not have all knows who is missing; it sends down that there is no result, and whoever gets that, or waits
 //! longer for a result than rank 0 can for everybody, passes it on and ends. So one dead rank costs the job, and not the run.
 //!
+//! **In place of a tree** that a job was to get at run time and did not get ([`client`](super::client)): every participant has a
+//! dormant rank. Rank 0 is roused by its own end point; it tells those below it by a message with `arm` and `retry` set, and
+//! so on down the same tree *chosen*.
+//!
 //! Whose messages are obeyed: see [`admission`](super::admission).
 //!
 //! Limitations: no retry: a lost message is a missing one. One flow.
@@ -33,7 +37,7 @@ use std::sync::Arc;
 
 /// States in waves.
 static STATES: EnumTable =
-    EnumTable { name: "software", names: &["IDLE", "COMPUTING", "GATHERING", "WAITING", "DONE", "GAVE_UP"] };
+    EnumTable { name: "software", names: &["IDLE", "COMPUTING", "GATHERING", "WAITING", "DONE", "GAVE_UP", "DORMANT"] };
 
 /// Where a rank stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +54,8 @@ pub enum SoftState {
     Done = 4,
     /// Its patience was over, or its parent told it that there is no result.
     GaveUp = 5,
+    /// It stands by in case that the job gets no tree at run time.
+    Dormant = 6,
 }
 
 /// A message a rank wants to send.
@@ -122,6 +128,28 @@ impl Soft {
             rounds: Vec::new(),
             results: Vec::new(),
             refused: Refusals::default(),
+        }
+    }
+
+    /// The same, which does nothing until it is told to: by the end point at rank 0, by its parent at the others.
+    #[must_use]
+    pub fn dormant(mut self) -> Soft {
+        self.state = SoftState::Dormant;
+        self
+    }
+
+    /// Whether nobody has told it to begin.
+    pub fn is_dormant(&self) -> bool {
+        self.state == SoftState::Dormant
+    }
+
+    /// It is to reduce after all: it tells those below, and begins.
+    pub fn rouse(&mut self, out: &mut Vec<Message>) {
+        if self.is_dormant() {
+            self.state = SoftState::Idle;
+            let mut frame = self.frame(true, Quad::default(), self.ranks());
+            frame.header.retry = true;
+            self.pass_down(frame, NO_TOKEN, out);
         }
     }
 
@@ -208,17 +236,36 @@ impl Soft {
         }
         let slot = step.map(|step| Self::slot(step, round));
         let taken = slot.map_or(self.result.is_some(), |slot| self.arrived[slot].is_some());
-        if taken || self.is_over() { Err(Refused::State) } else { Ok(slot) }
+        if taken || self.is_over() || self.is_dormant() { Err(Refused::State) } else { Ok(slot) }
     }
 
-    /// A message for this rank: a child's contribution or the parent's result.
-    pub fn receive(&mut self, frame: &Frame, token: u64) {
+    /// Whether a message tells a dormant rank to begin.
+    fn rouses(&self, frame: &Frame) -> Result<(), Refused> {
+        let parent = self.rank > 0 && frame.rank == self.parent();
+        if !parent || self.job.members.get(frame.rank as usize) != Some(&frame.source) {
+            return Err(Refused::Sender);
+        }
+        self.job.keys.admit(frame)?;
+        if self.is_dormant() { Ok(()) } else { Err(Refused::State) }
+    }
+
+    /// A message for this rank: a child's contribution, the parent's result, or its word to begin. Returns whether it begins.
+    pub fn receive(&mut self, frame: &Frame, token: u64, out: &mut Vec<Message>) -> bool {
+        if frame.header.arm && frame.header.retry {
+            let roused = self.rouses(frame);
+            match roused {
+                Err(why) => self.refused.count(why),
+                Ok(()) => self.rouse(out),
+            }
+            return roused.is_ok();
+        }
         let brought = Brought { quad: frame.quad(), token, count: frame.header.count };
         match self.admit(frame) {
             Err(why) => self.refused.count(why),
             Ok(Some(slot)) => self.arrived[slot] = Some(brought),
             Ok(None) => self.result = Some(brought),
         }
+        false
     }
 
     fn frame(&self, down: bool, quad: Quad, count: u32) -> Frame {
@@ -284,7 +331,7 @@ impl Soft {
 
     /// Merges what has come, and sends it up.
     fn gather(&mut self, now: Cycle, record: bool, merges: &mut Merges, out: &mut Vec<Message>) -> u64 {
-        let round = super::job::Round { data: Some(self.round) };
+        let round = super::job::Round::data(self.round);
         let (job, op, rank, source) = (self.job.number, self.job.op.number, self.rank, self.source);
         let mut from = vec![merges.made(record, Made::Contribution { job, rank, round: round.data, op, source })];
         let mut quad = self.job.contribution(self.rank, round);
@@ -327,10 +374,10 @@ impl Soft {
             return;
         }
         self.state = SoftState::Computing;
-        self.ready = now + self.job.compute_cycles(self.rank, super::job::Round { data: Some(self.round) });
+        self.ready = now + self.job.compute_cycles(self.rank, super::job::Round::data(self.round));
         if self.rank == 0 {
             self.rounds.push(RootRound {
-                round: super::job::Round { data: Some(self.round) },
+                round: super::job::Round::data(self.round),
                 seqno: 0,
                 attempts: 1,
                 asked: vec![(0, now)],

@@ -22,18 +22,29 @@
 //! Frames of one tree take one path, on one channel of each link, whose buffers are first in, first out, and a frame holds
 //! the channel from head to tail: so they never overtake each other (R-TAB-3).
 //!
+//! **Written at run time.** A system with a [management agent](super::manager) has one more set-routed channel, [`MANAGE`], of
+//! the highest priority *chosen*: what travels there never waits for a reduction and holds none up. Its frames follow one tree
+//! that spans all switches and has the agent at its root ([`Ways`]): towards the agent by the parent, away from it by the
+//! child below which the destination lies. A frame for the switch itself goes to its internal port, whose [`Discard`] obeys
+//! it. What it writes stands in the table from the next cycle on ([`Tables::stage`]), so that no block sees a table change
+//! within a cycle; a frame whose head was routed before keeps its way.
+//!
 //! Storage: an entry costs a bit a port, a port number and 100 bits; the model keeps only entries in use.
 
-use super::admission::Owner;
-use super::engine::EngineCfg;
+use super::admission::{Owner, Refusals, Refused};
+use super::engine::{Assembly, EngineCfg};
 use super::frame::FRAME_FLITS;
 use super::header::{Address, MAX_COUNT, MULTICAST_IDS};
+use super::manage::{Message, NO_ID, Place, Verb};
+use super::station::NO_TOKEN;
 use crate::fabric::fault::{View, Way};
 use crate::fabric::routing::Routes;
-use crate::fabric::topology::Neighbours;
+use crate::fabric::topology::{EndPlace, Neighbours};
 use crate::fabric::{self, At, Flit, Join, JoinCx, JoinOut, PortSet, Route};
 use crate::kernel::{Cycle, Rng, Wake};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Words of a port set: switches of this family have up to 255 external ports.
 pub const WORDS: usize = 4;
@@ -46,8 +57,10 @@ pub const MOST_PORTS: u16 = 64 * WORDS as u16 - 1;
 pub const UP: u8 = 0;
 /// The channel on which frames descend. It has priority over climbing ones.
 pub const DOWN: u8 = 1;
-/// Number of set-routed channels.
+/// Number of set-routed channels on which reductions travel.
 pub const CHANNELS: u8 = 2;
+/// The channel of the management agent, in systems that have one.
+pub const MANAGE: u8 = CHANNELS;
 
 /// One multicast entry of one switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +130,114 @@ pub struct Tables {
     entries: Vec<Vec<Entry>>,
     discard: u16,
     routes: Routes,
+    /// The ways of the agent's frames, and its rules; none without an agent.
+    managed: Option<Arc<Managed>>,
+    staged: Staged,
+}
+
+/// The management agent as switches know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Managed {
+    /// Its end point: whose orders switches obey.
+    pub agent: u32,
+    /// Cycles that a switch takes to write an entry.
+    pub write_cycles: u64,
+    /// The ways of its frames.
+    pub ways: Ways,
+}
+
+/// One tree over all switches with the agent at its root.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ways {
+    /// By switch: its number in the order of the walk and the first one that is not below it; equal if the agent has no way to
+    /// it.
+    range: Vec<(u32, u32)>,
+    /// By switch: the port towards the agent.
+    up: Vec<u16>,
+    /// By switch: the children's first numbers, ascending, and the ports to them.
+    down: Vec<Vec<(u32, u16)>>,
+}
+
+impl Ways {
+    /// From the port towards the agent and the number of hops of every switch, as far as the agent has a way to it.
+    pub fn new(neighbours: &Neighbours, root: EndPlace, way: &[Option<(u16, u32)>]) -> Ways {
+        let mut children: Vec<Vec<(u32, u16)>> = vec![Vec::new(); way.len()];
+        let mut up = vec![root.port; way.len()];
+        for (switch, way) in (0u32..).zip(way) {
+            let Some((port, _)) = way.filter(|_| switch != root.switch) else { continue };
+            up[switch as usize] = port;
+            if let Some((parent, back)) = neighbours.of(switch, port) {
+                children[parent as usize].push((switch, back));
+            }
+        }
+        let mut ways = Ways { range: vec![(0, 0); way.len()], up, down: vec![Vec::new(); way.len()] };
+        let mut next = 0;
+        // A switch is left when all that is below it has been numbered.
+        let mut stack = vec![(root.switch, false)];
+        while let Some((switch, leaving)) = stack.pop() {
+            let at = switch as usize;
+            if leaving {
+                ways.range[at].1 = next;
+                ways.down[at] =
+                    children[at].iter().map(|&(child, port)| (ways.range[child as usize].0, port)).collect();
+                ways.down[at].sort_unstable();
+                continue;
+            }
+            ways.range[at].0 = next;
+            next += 1;
+            stack.push((switch, true));
+            stack.extend(children[at].iter().map(|&(child, _)| (child, false)));
+        }
+        ways
+    }
+
+    /// The port towards the agent.
+    pub fn up(&self, switch: u32) -> u16 {
+        self.up[switch as usize]
+    }
+
+    /// Switches that have a way to the agent over other switches, with the port of it.
+    pub fn climbs(&self) -> impl Iterator<Item = (u32, u16)> + '_ {
+        let reached = self.range.iter().enumerate().filter(|(_, range)| range.0 > 0);
+        reached.map(|(switch, _)| (switch as u32, self.up[switch]))
+    }
+
+    /// The port of the next step from one switch to another; `None` if they are the same, or there is no way.
+    fn hop(&self, at: u32, to: u32) -> Option<u16> {
+        let ((first, end), (number, far_end)) = (self.range[at as usize], self.range[to as usize]);
+        if at == to || number == far_end {
+            return None;
+        }
+        if !(first..end).contains(&number) {
+            return Some(self.up(at));
+        }
+        let down = &self.down[at as usize];
+        let below = down.partition_point(|&(child, _)| child <= number).checked_sub(1)?;
+        Some(down[below].1)
+    }
+}
+
+/// What becomes of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It is written, in the place of one with its id.
+    Write(Entry),
+    /// The one with this id is erased.
+    Erase(u16),
+}
+
+/// Changes of this cycle, by switch.
+#[derive(Debug, Default)]
+struct Staged {
+    any: AtomicBool,
+    list: Mutex<Vec<(u32, Change)>>,
+}
+
+impl Clone for Staged {
+    fn clone(&self) -> Staged {
+        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Staged { any: AtomicBool::new(!list.is_empty()), list: Mutex::new(list) }
+    }
 }
 
 impl Tables {
@@ -128,7 +249,44 @@ impl Tables {
         assert!(external_ports <= MOST_PORTS, "a switch of this family has up to {MOST_PORTS} ports");
         assert!(cfg.entries <= MULTICAST_IDS, "there are {MULTICAST_IDS} multicast ids");
         let entries = vec![Vec::new(); names.len()];
-        Tables { cfg, names, entries, discard: external_ports, routes }
+        Tables { cfg, names, entries, discard: external_ports, routes, managed: None, staged: Staged::default() }
+    }
+
+    /// Lets an agent write them.
+    pub fn manage(&mut self, managed: Managed) {
+        self.managed = Some(Arc::new(managed));
+    }
+
+    /// The agent, if there is one.
+    pub fn managed(&self) -> Option<&Managed> {
+        self.managed.as_deref()
+    }
+
+    /// Whether a switch has a place for this id: it has one already, or the table is not full.
+    pub fn has_room(&self, switch: u32, multicast_id: u16) -> bool {
+        self.entry(switch, multicast_id).is_some()
+            || self.entries[switch as usize].len() < usize::from(self.cfg.entries)
+    }
+
+    /// Changes an entry from the next cycle on.
+    pub fn stage(&self, switch: u32, change: Change) {
+        self.staged.list.lock().unwrap_or_else(PoisonError::into_inner).push((switch, change));
+        self.staged.any.store(true, Ordering::Release);
+    }
+
+    /// Where a frame of the agent, or for it, goes on.
+    fn manages(&self, switch: u32, word: u64) -> u16 {
+        let Some(managed) = &self.managed else { return self.discard };
+        let (to, port) = match Place::decode((word >> 32) as u32) {
+            Place::Switch(to) if (to as usize) < self.names.len() => (to, self.discard),
+            Place::End(end) if (end as usize) < self.routes.ends.len() => {
+                let place = self.routes.ends[end as usize];
+                (place.switch, place.port)
+            }
+            _ => return self.discard,
+        };
+        let here = if to == switch { port } else { self.discard };
+        managed.ways.hop(switch, to).unwrap_or(here)
     }
 
     /// The entry of a switch for a multicast id.
@@ -173,11 +331,11 @@ impl Tables {
         self.entries[switch as usize].retain(|entry| entry.multicast_id != multicast_id);
     }
 
-    /// The lowest multicast id that is free at all these switches.
+    /// The lowest multicast id that is allowed and free at all these switches.
     ///
     /// # Errors
     /// The first switch whose table is full, or any of them if they have no free id in common.
-    pub fn free_id(&self, switches: &[u32]) -> Result<u16, TableError> {
+    pub fn free_id(&self, switches: &[u32], allowed: impl Fn(u16) -> bool) -> Result<u16, TableError> {
         for &switch in switches {
             if self.entries[switch as usize].len() >= usize::from(self.cfg.entries) {
                 return Err(TableError::Full { switch: self.name(switch).into(), entries: self.cfg.entries });
@@ -187,7 +345,7 @@ impl Tables {
             .iter()
             .flat_map(|&switch| self.entries[switch as usize].iter().map(|entry| entry.multicast_id))
             .collect();
-        (0..MULTICAST_IDS).find(|id| !taken.contains(id)).ok_or_else(|| TableError::Full {
+        (0..MULTICAST_IDS).find(|id| !taken.contains(id) && allowed(*id)).ok_or_else(|| TableError::Full {
             switch: switches.first().map_or_else(String::new, |&switch| self.name(switch).into()),
             entries: self.cfg.entries,
         })
@@ -257,6 +415,9 @@ impl Tables {
 impl fabric::Tables<WORDS> for Tables {
     #[inline]
     fn outputs(&self, switch: u32, port: u16, flit: &Flit) -> Ports {
+        if flit.tag.vc() == MANAGE {
+            return Ports::one(self.manages(switch, flit.word));
+        }
         let entry =
             Address::decode((flit.word >> 32) as u32).ok().and_then(|address| self.entry(switch, address.multicast_id));
         match (entry, flit.tag.vc()) {
@@ -274,6 +435,24 @@ impl fabric::Tables<WORDS> for Tables {
         self.routes.route(at, flit)
     }
 
+    fn commit(&mut self) {
+        if !*self.staged.any.get_mut() {
+            return;
+        }
+        *self.staged.any.get_mut() = false;
+        let list = std::mem::take(self.staged.list.get_mut().unwrap_or_else(PoisonError::into_inner));
+        // A switch changes one entry a cycle, so the order of the list, which is that of evaluation, does not matter.
+        for (switch, change) in list {
+            match change {
+                Change::Erase(id) => self.remove(switch, id),
+                Change::Write(entry) => {
+                    self.remove(switch, entry.multicast_id);
+                    _ = self.insert(switch, entry);
+                }
+            }
+        }
+    }
+
     fn no_route(&self, switch: u32, port: u16, _: &Flit) -> String {
         format!(
             "a frame came in by port {port} of {} and found neither an entry nor the discard port",
@@ -282,12 +461,87 @@ impl fabric::Tables<WORDS> for Tables {
     }
 }
 
-/// The discard port: the internal port of a switch, where frames without an entry end. It takes a flit a cycle from every
-/// input port and counts frames.
+/// The internal port of a switch. Frames without an entry end here: it takes a flit a cycle from every input port and counts
+/// frames. And it is where the switch obeys the management agent:
+///
+/// | order | obeyed if | answer |
+/// |---|---|---|
+/// | CRC wrong, or malformed | never; counted | none: the agent sends it again |
+/// | from another end point than the agent | never; counted | none |
+/// | a number lower than the last one obeyed | never; counted | none: the agent has long gone on |
+/// | the number obeyed last | it was; nothing changes | the same again |
+/// | write, erase | the table has room | done, or no room |
+///
+/// The agent has one order under way at a switch, so one register with the last number tells a repeated or late order from a
+/// new one *chosen*. Timing: an order whose tail was granted in cycle t is carried out in t + post + 1 + `write_cycles`;
+/// its answer enters the crossbar flit by flit from then on.
 #[derive(Clone, Debug, Default)]
 pub struct Discard {
     /// Frames that ended here.
     pub frames: u64,
+    desk: Option<Box<Desk>>,
+}
+
+/// What the internal port has of the agent's orders.
+#[derive(Clone, Debug, Default)]
+struct Desk {
+    assembling: BTreeMap<u16, Assembly>,
+    /// Orders and the cycle in which they can first be seen.
+    orders: VecDeque<(Cycle, Message)>,
+    /// Until when an entry is being written.
+    busy_until: Cycle,
+    last: Option<(u32, Verb)>,
+    answers: VecDeque<Message>,
+    leaving: Option<([u64; FRAME_FLITS], usize)>,
+    obeyed: u64,
+    refused: Refusals,
+}
+
+/// Answers that wait to leave; what comes meanwhile is not answered, and the agent asks again.
+const MOST_ANSWERS: usize = 4;
+
+impl Desk {
+    /// Carries out an order, and answers it.
+    fn obey(&mut self, tables: &Tables, switch: u32, order: &Message) {
+        let Some(managed) = tables.managed() else { return };
+        if order.from != Place::End(managed.agent) {
+            self.refused.count(Refused::Sender);
+            return;
+        }
+        if order.to != Place::Switch(switch) || !matches!(order.verb, Verb::Write | Verb::Erase) {
+            self.refused.count(Refused::Kind);
+            return;
+        }
+        let verb = match self.last {
+            Some((last, answer)) if last == order.number => answer,
+            Some((last, _)) if last > order.number => {
+                self.refused.count(Refused::Stale);
+                return;
+            }
+            _ => {
+                self.obeyed += 1;
+                let change = order.change();
+                let room = matches!(change, Change::Erase(_)) || tables.has_room(switch, order.ids[0]);
+                if room {
+                    tables.stage(switch, change);
+                }
+                if room { Verb::Done } else { Verb::NoRoom }
+            }
+        };
+        self.last = Some((order.number, verb));
+        if self.answers.len() < MOST_ANSWERS {
+            let ids = [order.ids[0], NO_ID];
+            let (to, from) = (order.from, Place::Switch(switch));
+            self.answers.push_back(Message { ids, number: order.number, ..Message::new(to, from, verb, order.job) });
+        }
+    }
+}
+
+impl Discard {
+    /// Orders it obeyed, and why it did not obey others.
+    pub fn orders(&self) -> (u64, Refusals) {
+        self.desk.as_ref().map_or_else(Default::default, |desk| (desk.obeyed, desk.refused))
+    }
 }
 
 impl Join for Discard {
@@ -297,16 +551,61 @@ impl Join for Discard {
         true
     }
 
-    fn put(&mut self, _: u16, _: u8, flit: Flit, _: Cycle) {
-        self.frames += u64::from(flit.tag.head());
+    fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
+        if vc != MANAGE {
+            self.frames += u64::from(flit.tag.head());
+            return;
+        }
+        let desk = self.desk.get_or_insert_default();
+        match desk.assembling.entry(port).or_default().take_words(&flit).map(|words| Message::decode(&words?)) {
+            Some(Ok(order)) => desk.orders.push_back((visible, order)),
+            Some(Err(error)) => desk.refused.count(Refused::from(&error)),
+            None => {}
+        }
     }
 
-    fn tick(&mut self, _: &JoinCx<'_, Tables>) -> JoinOut {
-        JoinOut { result: None, changed: false, wake: Wake::OnInput, fault: None }
+    fn tick(&mut self, cx: &JoinCx<'_, Tables>) -> JoinOut {
+        let mut out = JoinOut { result: None, changed: false, wake: Wake::OnInput, fault: None };
+        let Some(desk) = self.desk.as_deref_mut() else { return out };
+        let write_cycles = cx.tables.managed().map_or(0, |managed| managed.write_cycles);
+        if let Some(&(visible, order)) = desk.orders.front() {
+            let ready = visible.max(desk.busy_until) + write_cycles;
+            if ready <= cx.now {
+                desk.orders.pop_front();
+                desk.busy_until = cx.now;
+                desk.obey(cx.tables, cx.switch, &order);
+                out.changed = true;
+            }
+        }
+        if desk.leaving.is_none()
+            && let Some(answer) = desk.answers.pop_front()
+        {
+            desk.leaving = Some((answer.encode(), 0));
+            out.changed = true;
+        }
+        if let Some((words, sent)) = &mut desk.leaving
+            && cx.queued.on(MANAGE) < FRAME_FLITS
+        {
+            out.result = Some(Flit::part(0, MANAGE, NO_TOKEN, *sent as u32, FRAME_FLITS as u32, words[*sent]));
+            *sent += 1;
+            if *sent == FRAME_FLITS {
+                desk.leaving = None;
+            }
+            out.changed = true;
+        }
+        if let Some((visible, _)) = desk.orders.front() {
+            out.wake = Wake::At((visible.max(&desk.busy_until) + write_cycles).max(cx.now + 1));
+        }
+        if desk.leaving.is_some() && cx.queued.on(MANAGE) < FRAME_FLITS || !desk.answers.is_empty() {
+            out.wake = Wake::Next;
+        }
+        out
     }
 
     fn is_idle(&self) -> bool {
-        true
+        self.desk
+            .as_ref()
+            .is_none_or(|desk| desk.orders.is_empty() && desk.answers.is_empty() && desk.leaving.is_none())
     }
 
     fn waits_for(&self, _: &Tables, _: u32) -> Vec<(u16, u8, String)> {
@@ -315,18 +614,30 @@ impl Join for Discard {
 
     fn probe(&self, scope: &mut crate::probe::Scope<'_>) {
         scope.scope("discard", |scope| scope.bits("frames", 32, self.frames));
+        if let Some(desk) = &self.desk {
+            scope.scope("management", |scope| {
+                scope.bits("orders", 8, desk.orders.len() as u64);
+                scope.valid("last", 32, desk.last.map(|(number, _)| u64::from(number)));
+                scope.bits("obeyed", 32, desk.obeyed);
+            });
+        }
     }
 }
 
 /// How frames look to a link with faults.
 #[derive(Clone, Copy, Debug)]
-pub struct Frames;
+pub struct Frames {
+    /// Whether channel [`MANAGE`] is the agent's.
+    pub agent: bool,
+}
 
 impl View for Frames {
     fn way(&self, _: u16, head: &Flit) -> Option<Way> {
         match head.tag.vc() {
             UP => Some(Way::Up),
             DOWN => Some(Way::Down),
+            // Which frames these are only systems with an agent ask.
+            MANAGE if self.agent => Some(Way::Agent),
             _ => None,
         }
     }

@@ -31,7 +31,7 @@ use crate::probe::Scope;
 
 /// How a family's frames look to a link.
 pub trait View {
-    /// The way of a frame whose head comes in at port `from`: [`Way::Up`] or [`Way::Down`]; `None` for one that only a dead
+    /// The way of a frame whose head comes in at port `from`: [`Way::Up`], [`Way::Down`] or [`Way::Agent`]; `None` for one that only a dead
     /// link stops.
     fn way(&self, from: u16, head: &Flit) -> Option<Way>;
 
@@ -63,6 +63,8 @@ pub enum Way {
     Down,
     /// Both.
     Both,
+    /// Frames of a management agent and for it, both ways: neither of the others.
+    Agent,
 }
 
 /// A fault: what happens to which frames.
@@ -182,7 +184,7 @@ pub(super) struct Faults {
     rng: Rng,
     counts: FaultCounts,
     /// Frames of each way so far.
-    seen: [u64; 2],
+    seen: [u64; 3],
 }
 
 /// A link with faults; a bump in the wire.
@@ -207,12 +209,17 @@ impl Faults {
             return Fate::Swallow;
         }
         let Some(way) = view.way(from, flit) else { return Fate::Pass };
-        let seen = &mut self.seen[usize::from(way == Way::Down)];
+        let seen = &mut self.seen[match way {
+            Way::Agent => 2,
+            Way::Down => 1,
+            Way::Up | Way::Both => 0,
+        }];
         let number = *seen;
         *seen += 1;
         let mut fate = Fate::Pass;
         for fault in &self.list {
-            let fits = (fault.way == Way::Both || fault.way == way) && fault.id.is_none_or(|id| id == flit.tag.id());
+            let of_way = fault.way == way || fault.way == Way::Both && way != Way::Agent;
+            let fits = of_way && fault.id.is_none_or(|id| id == flit.tag.id());
             if !fits || !(fault.from..fault.until).contains(&now) || fault.nth.is_some_and(|nth| nth != number) {
                 continue;
             }
@@ -262,7 +269,7 @@ impl FaultyLink {
         let retry_cycles = layer.retry_cycles;
         let rng = Rng::new(seed, stream);
         FaultyLink {
-            faults: Faults { list: faults, retry_cycles, rng, counts: FaultCounts::default(), seen: [0; 2] },
+            faults: Faults { list: faults, retry_cycles, rng, counts: FaultCounts::default(), seen: [0; 3] },
             layer,
             lanes: Vec::new(),
             replay: layer.reliability.map(|cfg| Box::new(Replay::new(cfg))),

@@ -46,6 +46,9 @@ pub trait Tables<const W: usize> {
     /// What to tell the user when [`Tables::outputs`] is empty.
     fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String;
 
+    /// Takes over what blocks have staged in the cycle that ended; blocks see it from the next one on.
+    fn commit(&mut self) {}
+
     /// The number that users know a port of a switch by: its own, unless switches were built without ports they do not use.
     fn port_number(&self, switch: u32, port: u16) -> u16 {
         let _ = switch;
@@ -197,7 +200,7 @@ pub struct Network<T, J, B, E, const W: usize> {
     pub(super) cfg: SwitchCfg,
     evaluation: Evaluation,
     order: Option<Rng>,
-    /// The family's tables; constant while a cycle runs.
+    /// The family's tables; constant while a cycle runs, see [`Tables::commit`].
     pub tables: T,
     pub(super) switches: u32,
     pub(super) waves: Option<Box<Waves>>,
@@ -634,6 +637,7 @@ where
         let awake = std::mem::take(&mut self.first.awake);
         self.first.clock(&common, &awake);
         self.first.awake = awake;
+        self.tables.commit();
         self.first.wires.flow.now += 1;
         let alive = any_awake || before != (0, 0, self.first.wires.flow.moves) || !self.first.wires.wake.is_empty();
         if alive {

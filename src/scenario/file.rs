@@ -1112,9 +1112,10 @@ impl Default for WaveFile {
 // ---- values with a word of their own -------------------------------------------------------------------------------
 
 /// A number, or "auto".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Default, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AutoOr {
     /// Derived from the rest of the configuration.
+    #[default]
     Auto,
     /// As given.
     Fixed(u32),

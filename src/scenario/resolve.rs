@@ -93,7 +93,13 @@ impl Resolver<'_> {
         let armed = (file.family == Family::Armed).then(|| {
             let table = file.armed.clone().unwrap_or_default();
             let replays = file.link.reliability.is_some();
-            super::armed::config::resolve(&table, &topology, replays, file.seed, &mut self.problems)
+            super::armed::config::resolve(
+                &table,
+                &topology,
+                (replays, link.latency.cycles),
+                file.seed,
+                &mut self.problems,
+            )
         });
         let programs = self.programs(file, &topology);
         let hosts = super::hosts::config::resolve(&file.host, &collectives, &topology, file.seed, &mut self.problems);

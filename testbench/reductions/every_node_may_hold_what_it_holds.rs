@@ -47,6 +47,85 @@ fn names(scenario: &str) -> (Vec<String>, Vec<String>) {
 }
 
 fn case(seed: u64) -> Case {
+    made(seed, &mut None)
+}
+
+/// The same with trees that the management agent makes, changes and deletes at run time, and faults that strike its frames.
+fn case_at_run_time(seed: u64) -> Case {
+    made(seed, &mut Some(Rng::new(seed, 0xa9e7)))
+}
+
+/// What a run-time tree adds to a reduction, and whether it may be changed.
+fn by_agent(rng: &mut Rng, text: &mut String) -> bool {
+    let delete = rng.below(2) == 0;
+    *text += "configured_by = \"agent\"\n";
+    if delete {
+        *text += "delete_tree = true\n";
+    }
+    !delete
+}
+
+/// The agent, what becomes of changed trees, jobs that come later to addresses that are free again, and what strikes the
+/// agent's frames.
+fn with_agent(
+    rng: &mut Rng,
+    text: &mut String,
+    ends: u64,
+    (names, switches): (&[String], &[String]),
+    may: &[(u64, u64)],
+) {
+    for &(job, root) in may {
+        if rng.below(3) > 0 {
+            let there: Vec<u64> = (0..ends).filter(|&end| end == root || rng.below(3) > 0).collect();
+            let there = if there.len() > 1 { there } else { vec![root, (root + 1) % ends] };
+            let _ = write!(
+                text,
+                "[[armed.reduction]]\nname = \"x{job}\"\nop = \"int-sum\"\nrounds = {}\nroot = {root}\nparticipants = {there:?}\n\
+                 changes = \"r{job}\"\nretry_after_cycles = 4000\nmax_retries = 1\npatience_cycles = 20000\n\
+                 data = {{ random = \"integers\" }}\n",
+                1 + rng.below(3)
+            );
+            by_agent(rng, text);
+        }
+    }
+    if rng.below(2) == 0 {
+        let _ = write!(
+            text,
+            "[[armed.reduction]]\nname = \"later\"\nop = \"xor\"\nrounds = 2\nroot = {}\nstart_cycle = {}\n\
+             retry_after_cycles = 4000\nmax_retries = 1\npatience_cycles = 20000\nconfigured_by = \"agent\"\n\
+             data = {{ random = \"integers\" }}\n",
+            rng.below(ends),
+            rng.below(60_000)
+        );
+    }
+    let _ = write!(
+        text,
+        "[armed.agent]\nend_point = {}\ncompute_cycles = {}\nswitch_write_cycles = {}\noutstanding_orders = {}\n\
+         order_timeout_cycles = {}\norder_attempts = {}\nanswer_timeout_cycles = {}\nrequests = {}\n",
+        rng.below(ends),
+        rng.below(500),
+        rng.below(20),
+        1 + rng.below(4),
+        1500 + rng.below(1500),
+        1 + rng.below(3),
+        4000 + rng.below(12_000),
+        1 + rng.below(3)
+    );
+    for _ in 0..rng.below(3) {
+        let effect = one(rng, &["drop", "drop", "corrupt", "duplicate", "delay"]);
+        let _ = write!(text, "[[armed.fault]]\neffect = \"{effect}\"\nway = \"agent\"\n");
+        match rng.below(3) {
+            0 => _ = write!(text, "at = \"{}\"\nnth = {}\n", names[rng.below(ends) as usize], rng.below(4)),
+            1 if switches.len() > 1 => _ = write!(text, "at = \"all\"\nprobability = 0.1\n"),
+            _ => _ = write!(text, "at = \"{}\"\nprobability = 0.3\n", names[rng.below(ends) as usize]),
+        }
+        if effect == "delay" {
+            let _ = writeln!(text, "delay_cycles = {}", 1 + rng.below(6000));
+        }
+    }
+}
+
+fn made(seed: u64, agent: &mut Option<Rng>) -> Case {
     let mut rng = Rng::new(seed, 0x5eed_ca5e);
     let (shape, ends) = [
         ("kind = \"tree\"\nbranching = [4]", 5),
@@ -98,6 +177,7 @@ fn case(seed: u64) -> Case {
     let jobs = 1 + rng.below(2);
     let mut roots = Vec::new();
     let mut software = Vec::new();
+    let mut may_change = Vec::new();
     for job in 0..jobs {
         let op = one(&mut rng, &["int-sum", "xor", "int-max", "int-min", "and", "or", "flt-sum-near", "barrier"]);
         let root = rng.below(ends);
@@ -122,7 +202,15 @@ fn case(seed: u64) -> Case {
             text += "method = \"software\"\n";
         } else {
             let _ = writeln!(text, "reduction_ids = {}\nredundant = {}", 1 + rng.below(4), rng.below(3) == 0);
+            if let Some(agent) = agent
+                && by_agent(agent, &mut text)
+            {
+                may_change.push((job, root));
+            }
         }
+    }
+    if let Some(agent) = agent {
+        with_agent(agent, &mut text, ends, (&end_names, &switch_names), &may_change);
     }
     for _ in 0..rng.below(4) {
         fault(&mut rng, &mut text, ends, &end_names, &switch_names);
@@ -274,10 +362,11 @@ fn judge(seed: u64, case: &Case, document: &Document) -> u64 {
     let mut silent = 0;
     let mut whole = true;
     for (laid, result) in ready.reductions.iter().zip(&armed.reductions) {
-        let job = &laid.job;
+        let job = laid.job_of(&ready.system);
         let nodes = job.members.len() as u64;
         let held = held(&ready, job, &result.op);
-        let asked: u64 = (0..job.flows).map(|flow| (0..).map_while(|step| job.round(flow, step)).count() as u64).sum();
+        let steps = |flow| (0..).map_while(move |step| job.round(flow, step)).filter(|round| !round.closing);
+        let asked: u64 = (0..job.flows).map(|flow| steps(flow).count() as u64).sum();
         assert_eq!(result.outcomes.rounds(), asked, "every round is accounted for: {}", place());
         assert_eq!(result.more_rounds, 0, "{}", place());
         let none = Held::default();
@@ -318,9 +407,9 @@ fn judge(seed: u64, case: &Case, document: &Document) -> u64 {
     silent
 }
 
-fn hold(seeds: std::ops::Range<u64>) -> Outcomes {
+fn hold(seeds: std::ops::Range<u64>, make: impl Fn(u64) -> Case + Sync) -> Outcomes {
     let one = |seed| {
-        let case = case(seed);
+        let case = make(seed);
         let document = every_way(&case.text, &[seed]);
         let silent = judge(seed, &case, &document);
         let count =
@@ -346,15 +435,30 @@ fn hold(seeds: std::ops::Range<u64>) -> Outcomes {
 
 #[test]
 fn fifty_faulty_runs_hold_what_they_may() {
-    let outcomes = hold(0..50);
+    let outcomes = hold(0..50, case);
     println!("rounds of 50 faulty runs: {}", outcomes.words());
     assert!(outcomes.complete > 50 && outcomes.after_retry > 5 && outcomes.incomplete > 5, "{}", outcomes.words());
 }
 
 #[test]
+fn thirty_runs_with_run_time_trees_hold_what_they_may() {
+    let outcomes = hold(0..30, case_at_run_time);
+    println!("rounds of 30 runs with trees made at run time: {}", outcomes.words());
+    assert!(outcomes.complete > 50 && outcomes.incomplete > 5, "{}", outcomes.words());
+}
+
+#[test]
+#[ignore = "minutes: part of make soak"]
+fn thousands_of_run_time_trees_hold_what_they_may() {
+    let outcomes = hold(campaign::asked(1000..6000), case_at_run_time);
+    println!("rounds of the runs with trees made at run time: {}", outcomes.words());
+    assert!(outcomes.complete > 0, "{}", outcomes.words());
+}
+
+#[test]
 #[ignore = "minutes: part of make soak"]
 fn ten_thousand_faulty_runs_hold_what_they_may() {
-    let outcomes = hold(campaign::asked(1000..11_000));
+    let outcomes = hold(campaign::asked(1000..11_000), case);
     println!("rounds of the faulty runs: {}", outcomes.words());
     assert!(outcomes.complete > 0, "{}", outcomes.words());
 }

@@ -18,4 +18,5 @@ mod search;
 mod standing_reductions_are_found;
 mod strangers_change_nothing;
 mod support;
+mod trees_made_at_run_time;
 mod worked_examples;

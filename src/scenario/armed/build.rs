@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use super::config::disturbs_software;
 use super::config::{Armed, Reduction};
-use super::file::{ComputeFile, EffectFile, Method, NanFile, SendsFile, SignallingNan, WayFile, WrongFile};
+use super::file::{
+    ComputeFile, ConfiguredBy, EffectFile, Method, NanFile, SendsFile, SignallingNan, WayFile, WrongFile,
+};
 use crate::arith::{Mode, NanPolicy, Op, Quad, SignalPolicy, repsum};
 use crate::armed::frame::ETHERNET_FLITS;
+use crate::armed::job::RunTime;
 use crate::armed::{
-    Adapter, Agent, CHANNELS, Compute, Discard, Effect, End, Engine, EngineCfg, FRAME_FLITS, Fault, FaultyLink, Forged,
-    Hazard, Inputs, Job, Keys, Late, Leaf, LinkLayer, Overheads, Owner, Refusal, Root, Soft, SpanningTree, Stranger,
-    System, Tables, TablesCfg, Tokens, Way, Wired, Wrong, station, tables,
+    Adapter, Agent, CHANNELS, Client, Compute, Discard, Effect, End, Engine, EngineCfg, FRAME_FLITS, Fault, FaultyLink,
+    Forged, Hazard, Inputs, Job, Keys, Late, Leaf, LinkLayer, Managed, Manager, ManagerCfg, Overheads, Owner, Refusal,
+    Root, Soft, SpanningTree, Stranger, System, Tables, TablesCfg, Tokens, Way, Wired, Wrong, station, tables,
 };
 use crate::fabric::replay::Reliability;
 use crate::fabric::routing::Routes;
@@ -32,10 +35,31 @@ pub struct Laid {
     pub job: Arc<Job>,
     /// Its trees.
     pub trees: Vec<SpanningTree>,
+    /// What reduces in software if the agent makes no tree at run time.
+    pub fallback: Option<Arc<Job>>,
     /// Why it reduces in software although it was to use engines.
     pub refused: Option<String>,
     /// Why it has no second tree although it asked for one.
     pub no_second: Option<String>,
+}
+
+impl Laid {
+    /// What asks the agent for its tree.
+    pub fn client<'a>(&self, system: &'a System) -> Option<&'a Client> {
+        let root = system.end(self.job.members[0] as usize);
+        root.clients().iter().find(|client| client.job().number == self.job.number)
+    }
+
+    /// Multicast ids of its trees, of those made at run time too.
+    pub fn ids(&self, system: &System) -> Vec<u16> {
+        self.client(system).map_or_else(|| self.job.trees.clone(), |client| client.trees().to_vec())
+    }
+
+    /// The job as those know it who reduce: in software if there was to be a tree at run time and there was none.
+    pub fn job_of(&self, system: &System) -> &Arc<Job> {
+        let fell_back = self.client(system).is_some_and(|client| client.refusal().is_some());
+        self.fallback.as_ref().filter(|_| fell_back).unwrap_or(&self.job)
+    }
 }
 
 /// A system and what runs on it.
@@ -91,7 +115,10 @@ impl Builder<'_> {
             cycles_per_flit: scenario.link.cycles_per_flit as u16,
         };
         let common = Common {
-            vcs: Vcs { set: CHANNELS, unicast: scenario.switch.point_to_point_vcs as u8 },
+            vcs: Vcs {
+                set: CHANNELS + u8::from(armed.agent.is_some()),
+                unicast: scenario.switch.point_to_point_vcs as u8,
+            },
             engine: true,
             link: link(scenario.link.latency.cycles),
             local: link(scenario.link.local_latency.cycles),
@@ -121,7 +148,12 @@ impl Builder<'_> {
         let names: Vec<String> = lay.switch_names().map(String::from).collect();
         let routes = Routes { routing: lay.routing.clone(), ends: lay.ends.clone() };
         let mut tables = Tables::new(cfg, names, lay.external_ports, routes);
-        let agent = Agent::new(&lay);
+        let agent = Arc::new(Agent::new(&lay));
+        if let Some(manage) = &armed.agent {
+            let ways = agent.ways(lay.ends[manage.end_point as usize]);
+            let write_cycles = manage.switch_write_cycles;
+            tables.manage(Managed { agent: manage.end_point, write_cycles, ways });
+        }
         let reductions = self.reductions(&lay, &agent, &mut tables);
         if let Some(cycle) = agent.dependency_cycle(&tables) {
             let message =
@@ -158,7 +190,9 @@ impl Builder<'_> {
             bumps.push(Wired::Engine(Box::new(if unavailable { made.with_descriptors(0) } else { made })));
             engines.insert((switch, port), number);
         }
-        let dead = self.faults(&mut plan, &mut bumps, &ends, &climbs, &lay_links);
+        let managed = tables.managed().map(|managed| managed.ways.climbs().collect::<BTreeSet<_>>());
+        let places = Places { climbs: &climbs, managed: &managed.unwrap_or_default() };
+        let dead = self.faults(&mut plan, &mut bumps, &ends, &places, &lay_links);
         if plan.nodes.len() > station::MAX_STATIONS {
             self.problems.push(
                 Problem::at("topology", format!("{} nodes are too many for the armed family", plan.nodes.len()))
@@ -176,6 +210,16 @@ impl Builder<'_> {
         }
         self.processes(&reductions, &mut made);
         self.strangers(&reductions, &mut made);
+        if let Some(manage) = &armed.agent {
+            let cfg = ManagerCfg {
+                compute_cycles: manage.compute_cycles,
+                write_timeout: manage.order_timeout_cycles,
+                write_attempts: manage.order_attempts,
+                window: manage.outstanding_orders,
+            };
+            let manager = Manager::new(manage.end_point, cfg, Arc::clone(&agent), ends.clone().into(), tables.clone());
+            made[manage.end_point as usize].set_manager(manager);
+        }
         if !self.problems.is_empty() {
             return Err(self.problems);
         }
@@ -203,6 +247,7 @@ impl Builder<'_> {
         let blocks =
             Blocks { joins: vec![Discard::default(); switches], no_join: Discard::default(), bumps, ends: made };
         let mut vc_names = vec!["up".to_owned(), "down".to_owned()];
+        vc_names.extend(armed.agent.map(|_| "agent".to_owned()));
         vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
         self.derived.push(("engines".into(), engines.len() as u64));
         for (which, units) in engine.timeouts.iter().enumerate() {
@@ -243,6 +288,17 @@ impl Builder<'_> {
             let leaves: Vec<EndPlace> = reduction.leaves.iter().map(|&end| lay.ends[end as usize]).collect();
             let (mut trees, mut ids) = (Vec::new(), Vec::new());
             let (mut refused, mut no_second) = (None, None);
+            if reduction.configured_by == ConfiguredBy::Agent {
+                // The agent will make the same ones: where trees climb does not depend on what else is in the tables.
+                if let Ok((first, second)) = agent.planned(root, &leaves, reduction.redundant) {
+                    trees.extend([Some(first), second].into_iter().flatten());
+                }
+                let job = self.job(index, reduction, Vec::new());
+                let fallback = Job { run_time: None, opening: false, closing: false, flows: 1, ..job.clone() };
+                let (job, fallback) = (Arc::new(job), Some(Arc::new(fallback)));
+                all.push(Laid { job, trees, fallback, refused, no_second });
+                continue;
+            }
             if reduction.method == Method::Engines {
                 let wanted = if reduction.redundant {
                     agent.pair(root, &leaves).map(|(first, second)| (first, Some(second)))
@@ -272,7 +328,7 @@ impl Builder<'_> {
                 }
             }
             let job = Arc::new(self.job(index, reduction, ids));
-            all.push(Laid { job, trees, refused, no_second });
+            all.push(Laid { job, trees, fallback: None, refused, no_second });
         }
         all
     }
@@ -289,7 +345,9 @@ impl Builder<'_> {
     }
 
     fn job(&self, index: usize, reduction: &Reduction, trees: Vec<u16>) -> Job {
-        let software = trees.is_empty();
+        let run_time = self.run_time(index, reduction);
+        let software = trees.is_empty() && run_time.is_none();
+        let changed = self.armed.reductions.iter().any(|other| other.changes == Some(index as u16));
         let members = members(reduction);
         let rank_of = |end: u32| members.iter().position(|&member| member == end).map_or(0, |rank| rank as u32);
         let compute = match &reduction.compute_cycles {
@@ -307,6 +365,8 @@ impl Builder<'_> {
         Job {
             number: index as u16,
             trees,
+            closing: run_time.is_some() && (reduction.delete_tree || changed),
+            run_time,
             flows: if software { 1 } else { reduction.reduction_ids as u8 },
             rounds: reduction.rounds,
             opening: reduction.opening_barrier && !software,
@@ -331,6 +391,30 @@ impl Builder<'_> {
         }
     }
 
+    /// How a reduction comes by its tree at run time.
+    fn run_time(&self, index: usize, reduction: &Reduction) -> Option<RunTime> {
+        let manage = self.armed.agent.filter(|_| reduction.configured_by == ConfiguredBy::Agent)?;
+        // A leaf of a job that follows others waits for these as long as they may take.
+        let mut first_patience = 0u64;
+        let mut at = Some(index as u16);
+        while let Some(job) = at {
+            let of = &self.armed.reductions[usize::from(job)];
+            let rounds = if usize::from(job) == index { 1 } else { u64::from(of.rounds) + 2 };
+            let whole = of.patience_cycles.saturating_mul(rounds).saturating_add(manage.patience());
+            first_patience = first_patience.saturating_add(whole).min(1 << 58);
+            at = of.changes;
+        }
+        Some(RunTime {
+            agent: manage.end_point,
+            answer_timeout: manage.answer_timeout_cycles,
+            requests: manage.requests,
+            most_trees: if reduction.redundant { 2 } else { 1 },
+            changes: reduction.changes,
+            delete: reduction.delete_tree,
+            first_patience: if reduction.patience_cycles == 0 { 0 } else { first_patience },
+        })
+    }
+
     // ------------------------------------------------------------------------------------------------- faults
 
     /// Puts faulty links into the plan, and says which end points are dead from when until when.
@@ -339,10 +423,11 @@ impl Builder<'_> {
         plan: &mut Plan,
         bumps: &mut Vec<Wired>,
         ends: &[EndPlace],
-        climbs: &BTreeSet<(u32, u16)>,
+        places: &Places<'_>,
         lay_links: &[PlanLink],
     ) -> Vec<(usize, Cycle, Cycle)> {
         let switches = plan.count(NodeKind::Switch);
+        let climbs = places.climbs;
         let mut dead = Vec::new();
         let mut at: BTreeMap<(u32, u16), Vec<Fault>> = BTreeMap::new();
         for (index, file) in self.armed.faults.iter().enumerate() {
@@ -359,6 +444,7 @@ impl Builder<'_> {
                     WayFile::Up => Way::Up,
                     WayFile::Down => Way::Down,
                     WayFile::Both => Way::Both,
+                    WayFile::Agent => Way::Agent,
                 },
                 threshold: file.probability.map_or(u64::MAX, Rng::threshold),
                 nth: file.nth,
@@ -366,6 +452,8 @@ impl Builder<'_> {
                 from,
                 until,
             };
+            let climbs = if file.way == WayFile::Agent { places.managed } else { places.climbs };
+            let what = if file.way == WayFile::Agent { "frame for the agent climbs" } else { "tree climbs" };
             let first_end = plan.nodes.len() - ends.len();
             let end = plan.nodes[first_end..].iter().position(|node| node.name == file.at);
             let switch = plan.nodes[..switches].iter().position(|node| node.name == file.at).map(|at| at as u32);
@@ -396,7 +484,7 @@ impl Builder<'_> {
                     if ports.is_empty() {
                         self.problems.push(Problem::at(
                             format!("armed.fault[{index}].at"),
-                            format!("no tree climbs from switch \"{}\"", file.at),
+                            format!("no {what} from switch \"{}\"", file.at),
                         ));
                     }
                     ports
@@ -469,11 +557,17 @@ impl Builder<'_> {
     fn processes(&self, reductions: &[Laid], ends: &mut [End]) {
         for (laid, reduction) in reductions.iter().zip(&self.armed.reductions) {
             let job = &laid.job;
-            if job.trees.is_empty() {
+            if job.is_software() {
                 for (rank, &end) in (0u32..).zip(&*job.members) {
                     ends[end as usize].add_soft(Soft::new(Arc::clone(job), rank, end));
                 }
                 continue;
+            }
+            if let Some(fallback) = &laid.fallback {
+                ends[reduction.root as usize].add_client(Client::new(Arc::clone(job), reduction.root));
+                for (rank, &end) in (0u32..).zip(&*job.members) {
+                    ends[end as usize].add_soft(Soft::new(Arc::clone(fallback), rank, end).dormant());
+                }
             }
             for flow in 0..job.flows {
                 ends[reduction.root as usize].add_root(Root::new(Arc::clone(job), flow, reduction.root));
@@ -490,7 +584,7 @@ impl Builder<'_> {
                 continue;
             };
             let job = &reductions[at].job;
-            if job.trees.is_empty() && !disturbs_software(file.wrong) {
+            if job.is_software() && !disturbs_software(file.wrong) {
                 self.problems.push(
                     Problem::at(
                         format!("armed.stranger[{index}].wrong"),
@@ -510,7 +604,7 @@ impl Builder<'_> {
                     let other = file.tree.as_deref().and_then(|name| {
                         let at = self.armed.reductions.iter().position(|reduction| reduction.name == name)?;
                         let other = &reductions[at].job;
-                        (!other.trees.is_empty()).then(|| other.address(0, 0).multicast_id)
+                        other.trees.first().copied().or(other.run_time.map(|_| 0))
                     });
                     let Some(id) = other else {
                         self.problems.push(Problem::at(
@@ -543,6 +637,12 @@ impl Builder<'_> {
             end.add_stranger(Stranger::new(Arc::clone(job), wrong, forged, file.from_cycle, until, file.every_cycles));
         }
     }
+}
+
+/// Links on which frames of trees climb, and on which those for the agent do.
+struct Places<'a> {
+    climbs: &'a BTreeSet<(u32, u16)>,
+    managed: &'a BTreeSet<(u32, u16)>,
 }
 
 /// Link-layer replay of a link with so many cycles from end to end, and for a flit.

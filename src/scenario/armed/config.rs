@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::file::{
-    ArmedFile, ComputeFile, EffectFile, FaultFile, LateFile, LinkLayerFile, Method, NanFile, ReductionFile, SendsFile,
-    SignallingNan, StrangerFile, WrongFile, op_name,
+    AgentFile, ArmedFile, ComputeFile, ConfiguredBy, EffectFile, FaultFile, LateFile, LinkLayerFile, Method, NanFile,
+    ReductionFile, SendsFile, SignallingNan, StrangerFile, WrongFile, op_name,
 };
 use crate::arith::Op;
 use crate::arith::quad::{OPCODES, Opcode};
@@ -24,6 +24,9 @@ pub struct Armed {
     pub engine: Engine,
     /// Entries of a multicast table.
     pub table_entries: u32,
+    /// The management agent at run time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Manage>,
     /// Link layer of links with faults.
     pub link_layer: LinkLayerFile,
     /// End points with an Ethernet NIC.
@@ -59,6 +62,44 @@ pub struct Engine {
     pub unavailable: Vec<String>,
 }
 
+/// The management agent at run time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Manage {
+    /// Its end point.
+    pub end_point: u32,
+    /// Cycles of a request.
+    pub compute_cycles: u64,
+    /// Cycles of an entry.
+    pub switch_write_cycles: u64,
+    /// Switches with an order under way.
+    pub outstanding_orders: u32,
+    /// Patience with a switch.
+    pub order_timeout_cycles: u64,
+    /// Orders until it is given up.
+    pub order_attempts: u32,
+    /// Roots' patience.
+    pub answer_timeout_cycles: u64,
+    /// Requests until they do without.
+    pub requests: u32,
+}
+
+impl Manage {
+    /// Cycles in which a root has an answer, or none and has done with asking.
+    pub fn patience(&self) -> u64 {
+        self.answer_timeout_cycles.saturating_mul(u64::from(self.requests) + 1)
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_before(by: &ConfiguredBy) -> bool {
+    *by == ConfiguredBy::Scenario
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_not(flag: &bool) -> bool {
+    !*flag
+}
+
 /// A reduction job.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reduction {
@@ -85,6 +126,15 @@ pub struct Reduction {
     pub contributions_per_node: u32,
     /// Over two trees.
     pub redundant: bool,
+    /// Who writes its tree.
+    #[serde(skip_serializing_if = "is_before")]
+    pub configured_by: ConfiguredBy,
+    /// The reduction whose tree is changed into this one's, by its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<u16>,
+    /// Its tree is deleted afterwards.
+    #[serde(skip_serializing_if = "is_not")]
+    pub delete_tree: bool,
     /// Protection key.
     pub vni: u16,
     /// Cookie.
@@ -160,7 +210,7 @@ const MAX_END_POINTS: u32 = 1 << 17;
 pub(crate) fn resolve(
     file: &ArmedFile,
     topology: &Topology,
-    replays: bool,
+    (replays, link_latency): (bool, u64),
     seed: u64,
     problems: &mut Vec<Problem>,
 ) -> Armed {
@@ -240,6 +290,8 @@ pub(crate) fn resolve(
         }
         reductions.push(resolved);
     }
+    let agent = file.agent.as_ref().map(|agent| manage(agent, &reductions, topology, ends, link_latency, problems));
+    check_changes(file, &mut reductions, problems);
     for (index, fault) in file.fault.iter().enumerate() {
         check_fault(fault, &format!("armed.fault[{index}]"), problems);
     }
@@ -260,11 +312,100 @@ pub(crate) fn resolve(
             unavailable: engine.unavailable.clone(),
         },
         table_entries: file.table_entries.unwrap_or(8192),
+        agent,
         link_layer: file.link_layer.clone(),
         ethernet: file.ethernet.clone(),
         reductions,
         faults: file.fault.clone(),
         strangers: file.stranger.clone(),
+    }
+}
+
+fn manage(
+    file: &AgentFile,
+    reductions: &[Reduction],
+    topology: &Topology,
+    ends: u32,
+    link_latency: u64,
+    problems: &mut Vec<Problem>,
+) -> Manage {
+    end_point(file.end_point, ends, "armed.agent.end_point", problems);
+    let order_timeout = match file.order_timeout_cycles {
+        AutoOr::Auto => 4096 + 64 * link_latency,
+        AutoOr::Fixed(cycles) => u64::from(cycles).max(1),
+    };
+    let asking = reductions.iter().filter(|reduction| reduction.configured_by == ConfiguredBy::Agent).count() as u64;
+    let switches = u64::from(topology.switches());
+    let answer_timeout = match file.answer_timeout_cycles {
+        AutoOr::Auto => {
+            let orders = 2 * (switches / u64::from(file.outstanding_orders) + 1);
+            let lost = 2 * u64::from(file.order_attempts) * order_timeout;
+            2 * asking * (file.compute_cycles + orders * (order_timeout / 8)) + lost
+        }
+        AutoOr::Fixed(cycles) => u64::from(cycles).max(1),
+    };
+    Manage {
+        end_point: file.end_point,
+        compute_cycles: file.compute_cycles,
+        switch_write_cycles: file.switch_write_cycles,
+        outstanding_orders: file.outstanding_orders,
+        order_timeout_cycles: order_timeout,
+        order_attempts: file.order_attempts,
+        answer_timeout_cycles: answer_timeout,
+        requests: file.requests,
+    }
+}
+
+/// Which reductions have their trees made at run time, and in the place of which.
+fn check_changes(file: &ArmedFile, reductions: &mut [Reduction], problems: &mut Vec<Problem>) {
+    let mut changed: BTreeMap<usize, usize> = BTreeMap::new();
+    for at in 0..reductions.len() {
+        let reduction = &file.reduction[at];
+        let path = |key: &str| format!("armed.reduction[{at}].{key}");
+        let by_agent = reduction.configured_by == ConfiguredBy::Agent;
+        if by_agent && file.agent.is_none() {
+            problems.push(
+                Problem::at(path("configured_by"), "there is no agent that could write its tree")
+                    .expected("a table [armed.agent] that says at which end point it runs"),
+            );
+        }
+        if by_agent && reduction.method == Method::Software {
+            problems.push(Problem::at(path("configured_by"), "a software reduction has no tree"));
+        }
+        for (key, given) in [("changes", reduction.changes.is_some()), ("delete_tree", reduction.delete_tree)] {
+            if given && !by_agent {
+                problems.push(
+                    Problem::at_key(path(key), format!("`{key}` needs a tree that is made at run time"))
+                        .expected("configured_by = \"agent\""),
+                );
+            }
+        }
+        let Some(name) = &reduction.changes else { continue };
+        let place = path("changes");
+        let names = || reductions[..at].iter().map(|reduction| reduction.name.as_str());
+        let Some(before) = reductions[..at].iter().position(|before| before.name == *name) else {
+            problems
+                .push(Problem::at(&place, format!("there is no earlier reduction \"{name}\"")).nearest(name, names()));
+            continue;
+        };
+        if reductions[before].configured_by != ConfiguredBy::Agent {
+            problems.push(Problem::at(&place, format!("the tree of \"{name}\" is not made at run time")));
+        } else if reductions[before].root != reductions[at].root {
+            let (other, root) = (reductions[before].root, reductions[at].root);
+            let message = format!("the root of \"{name}\" is end point {other}, of this one {root}");
+            problems.push(Problem::at(&place, message).expected("the same root: it asks for the change"));
+        } else if reductions[before].delete_tree {
+            problems.push(
+                Problem::at(&place, format!("the tree of \"{name}\" is deleted: nothing is left to change"))
+                    .related(format!("armed.reduction[{before}].delete_tree"), "by this key"),
+            );
+        } else if let Some(first) = changed.insert(before, at) {
+            problems.push(
+                Problem::at(&place, format!("the tree of \"{name}\" is changed twice"))
+                    .related(format!("armed.reduction[{first}].changes"), "here already"),
+            );
+        }
+        reductions[at].changes = Some(before as u16);
     }
 }
 
@@ -392,6 +533,9 @@ fn one(
         reduction_ids: file.reduction_ids,
         contributions_per_node: file.contributions_per_node,
         redundant: file.redundant,
+        configured_by: file.configured_by,
+        changes: None,
+        delete_tree: file.delete_tree,
         vni: file.vni.unwrap_or(index as u32 + 1) as u16,
         cookie,
         first_seqno: file.first_seqno as u16,

@@ -18,6 +18,9 @@ pub struct ArmedFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 8192))]
     pub table_entries: Option<u32>,
+    /// The management agent, which makes trees at run time. Default: none; all trees are there when the run begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentFile>,
     /// The link layer of links on which faults happen.
     pub link_layer: LinkLayerFile,
     /// End points with an Ethernet NIC: their frames travel to the switch behind an Ethernet header.
@@ -92,6 +95,65 @@ pub enum SignallingNan {
     Ieee,
 }
 
+/// The management agent at run time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct AgentFile {
+    /// The end point it runs at. Its frames have a channel of their own, above all others.
+    #[schemars(range(min = 0, max = 4_194_303))]
+    pub end_point: u32,
+    /// Cycles that it computes for a request, before it orders the first entry.
+    #[serde(default = "agent_compute")]
+    #[schemars(range(min = 0, max = 1_073_741_824))]
+    pub compute_cycles: u64,
+    /// Cycles that a switch takes to write or erase an entry.
+    #[serde(default = "entry_write")]
+    #[schemars(range(min = 0, max = 65_536))]
+    pub switch_write_cycles: u64,
+    /// Switches that have an order under way at a time.
+    #[serde(default = "outstanding")]
+    #[schemars(range(min = 1, max = 65_536))]
+    pub outstanding_orders: u32,
+    /// Cycles after which an order that was not acknowledged is sent again; "auto" is 4096 and 64 times the latency of a link.
+    #[serde(default)]
+    #[schemars(schema_with = "cycles_or_auto")]
+    pub order_timeout_cycles: AutoOr,
+    /// How often an order is sent before the switch is given up.
+    #[serde(default = "order_attempts")]
+    #[schemars(range(min = 1, max = 255))]
+    pub order_attempts: u32,
+    /// Cycles after which a root that has no answer asks again; "auto" is longer than the agent needs for the requests of all
+    /// reductions if nothing is lost, and for one whose orders are lost as often as they may be.
+    #[serde(default)]
+    #[schemars(schema_with = "cycles_or_auto")]
+    pub answer_timeout_cycles: AutoOr,
+    /// How often a root asks before it reduces in software.
+    #[serde(default = "requests")]
+    #[schemars(range(min = 1, max = 255))]
+    pub requests: u32,
+}
+
+fn agent_compute() -> u64 {
+    2000
+}
+
+fn entry_write() -> u64 {
+    4
+}
+
+fn outstanding() -> u32 {
+    8
+}
+
+fn order_attempts() -> u32 {
+    4
+}
+
+fn requests() -> u32 {
+    3
+}
+
 /// NaN results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -155,6 +217,15 @@ pub struct ReductionFile {
     pub contributions_per_node: u32,
     /// Reduces over two disjoint trees; the first complete result counts.
     pub redundant: bool,
+    /// Who writes its tree into the multicast tables, and when.
+    pub configured_by: ConfiguredBy,
+    /// configured_by = "agent": name of an earlier reduction with the same root. When that one is over, its tree is changed into
+    /// this one's, whose participants may be others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub changes: Option<String>,
+    /// configured_by = "agent": the tree is deleted when all rounds are done, and its address is free for others.
+    pub delete_tree: bool,
     /// Protection key. Default: 1 and up, in the order of the reductions.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 65_535))]
@@ -211,6 +282,9 @@ impl Default for ReductionFile {
             reduction_ids: 1,
             contributions_per_node: 1,
             redundant: false,
+            configured_by: ConfiguredBy::Scenario,
+            changes: None,
+            delete_tree: false,
             vni: None,
             cookie: None,
             first_seqno: 0,
@@ -236,6 +310,16 @@ pub enum Method {
     Engines,
     /// In software, over a binomial tree of point-to-point messages.
     Software,
+}
+
+/// Who writes a reduction's tree into the multicast tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConfiguredBy {
+    /// Nobody during the run: it is there before cycle 0.
+    Scenario,
+    /// The management agent of `[armed.agent]`, at run time, when the root asks it to.
+    Agent,
 }
 
 /// A participant that takes longer.
@@ -351,6 +435,9 @@ pub enum WayFile {
     Down,
     /// Both.
     Both,
+    /// Frames of the management agent and those for it, which neither climb nor descend a tree. The link from `at` is the one
+    /// towards the agent then.
+    Agent,
 }
 
 /// A process that sends frames which do not belong.

@@ -28,7 +28,7 @@ pub fn ladder(ready: &Ready) -> Ladder {
     let engine_at: BTreeMap<(u32, u16), u32> =
         ready.engines.iter().map(|(place, number)| (*place, switches + *number as u32)).collect();
     for laid in &ready.reductions {
-        for (tree, id) in laid.trees.iter().zip(&laid.job.trees) {
+        for (tree, id) in laid.trees.iter().zip(&laid.ids(system)) {
             let end_at: BTreeMap<(u32, u16), u32> = (0..system.ends().len() as u32)
                 .map(|end| (end_place(plan, first_end + end), first_end + end))
                 .collect();

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
+use crate::armed::ManagerCounts;
+
 /// The armed part of a result document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ArmedResult {
@@ -27,6 +29,26 @@ pub struct ArmedResult {
     pub end_points: serde_json::Map<String, serde_json::Value>,
     /// Frames that strangers sent.
     pub stranger_frames: u64,
+    /// What the management agent did at run time, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<ManagerCounts>,
+}
+
+/// How a reduction came by its tree at run time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Configured {
+    /// Cycle in which the root first asked.
+    pub asked_cycle: Option<u64>,
+    /// Cycle in which it had the answer, or had asked often enough.
+    pub answered_cycle: Option<u64>,
+    /// From the one to the other.
+    pub cycles: Option<u64>,
+    /// Requests that the root sent, those to delete the tree included.
+    pub requests: u32,
+    /// The reduction whose tree was changed into this one's.
+    pub changes: Option<String>,
+    /// Whether the tree was to be deleted, and the agent has said that it is.
+    pub deleted: Option<bool>,
 }
 
 /// How rounds ended.
@@ -67,6 +89,9 @@ pub struct ReductionResult {
     pub one_tree: Option<String>,
     /// Multicast ids of its trees.
     pub multicast_ids: Vec<u16>,
+    /// How it came by its tree, if that was made at run time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configured: Option<Configured>,
     /// Participants.
     pub participants: u64,
     /// How its rounds ended, opening barriers included.
@@ -221,6 +246,34 @@ pub fn rounds_in_words(all: u64, opening: u64) -> String {
     }
 }
 
+fn plural(number: u64, what: &str) -> String {
+    plural_of(number, what, &format!("{what}s"))
+}
+
+fn plural_of(number: u64, one: &str, more: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { more })
+}
+
+impl Configured {
+    /// In words.
+    fn words(&self, granted: bool) -> String {
+        let mut text = match self.cycles {
+            Some(cycles) if granted => format!("configured by: agent in {cycles} cycles"),
+            Some(cycles) => format!("not configured: the agent was asked for {cycles} cycles"),
+            None => "not configured: nobody asked the agent, or it had not answered yet".to_owned(),
+        };
+        if let Some(name) = self.changes.as_ref().filter(|_| granted) {
+            let _ = write!(text, ", from the tree of {name}");
+        }
+        match self.deleted {
+            Some(true) => text += "; the tree was deleted afterwards",
+            Some(false) if granted => text += "; the agent has not said that the tree is deleted",
+            _ => {}
+        }
+        text
+    }
+}
+
 impl ArmedResult {
     /// Lines of the summary: a label and a text each.
     pub fn lines(&self, nanoseconds: impl Fn(u64) -> f64) -> Vec<(String, String)> {
@@ -243,6 +296,9 @@ impl ArmedResult {
             };
             lines.push((name.clone(), format!("{op} over {participants} end points, {rounds}{how}")));
             lines.push((String::new(), format!("{}{exact}", outcomes.words())));
+            if let Some(configured) = &reduction.configured {
+                lines.push((String::new(), configured.words(reduction.refused.is_none())));
+            }
             if let Some(why) = &reduction.one_tree {
                 lines.push((String::new(), format!("only one tree: {why}")));
             }
@@ -320,6 +376,23 @@ impl ArmedResult {
                 }
             }
             lines.push(("engines".into(), text));
+        }
+        if let Some(agent) = &self.agent {
+            let ManagerCounts { granted, changed, refused, deleted, written, erased, resent, given_up, .. } = agent;
+            let mut text = format!("{} granted", plural(*granted, "tree"));
+            for (number, what) in [
+                (*changed, "of them in the place of another"),
+                (*refused, "refused"),
+                (*deleted, "deleted"),
+                (*resent, "orders sent again"),
+                (*given_up, "given up"),
+            ] {
+                if number > 0 {
+                    let _ = write!(text, ", {number} {what}");
+                }
+            }
+            let _ = write!(text, "; {} written, {erased} erased", plural_of(*written, "entry", "entries"));
+            lines.push(("agent".into(), text));
         }
         lines
     }

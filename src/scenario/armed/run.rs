@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
 
-use super::build::{BuildOptions, Laid, Ready, build};
+use super::build::{BuildOptions, Ready, build};
 use super::config::{Armed, Reduction};
 use super::golden::{MergedAt, Reader, engines};
 use super::ladder::ladder;
-use super::result::{ArmedResult, Distinct, MergedShare, Outcomes, ReductionResult, RoundResult};
+use super::result::{ArmedResult, Configured, Distinct, MergedShare, Outcomes, ReductionResult, RoundResult};
 use crate::arith::{Quad, ResultCode};
 use crate::armed::frame::FRAME_FLITS;
 use crate::armed::root::RootRound;
-use crate::armed::{End, Job, Leaf, Root, RoundEnd, Soft, System, Wired};
+use crate::armed::{Client, ClientState, End, Job, Leaf, Root, RootState, RoundEnd, Soft, System, Wired};
 use crate::fabric::{Evaluation, Step};
 use crate::oracle;
 use crate::scenario::Loaded;
@@ -328,6 +328,13 @@ impl<'a> Run<'a> {
             for refused in processes.chain(end.softs().iter().map(Soft::refused)).chain([end.refused()]) {
                 add(&mut armed.end_points, serde_json::to_value(refused).unwrap_or_default());
             }
+            if let Some(manager) = end.manager() {
+                armed.agent = Some(*manager.counts());
+                add(&mut armed.end_points, serde_json::to_value(manager.refused()).unwrap_or_default());
+            }
+            for client in end.clients() {
+                add(&mut armed.end_points, serde_json::to_value(client.refused()).unwrap_or_default());
+            }
             armed.stranger_frames += end.strangers().iter().map(crate::armed::Stranger::sent).sum::<u64>();
         }
     }
@@ -336,8 +343,11 @@ impl<'a> Run<'a> {
     fn reduction(&self, index: usize, oracle: bool) -> (ReductionResult, Vec<Check>) {
         let reduction = &self.armed.reductions[index];
         let laid = &self.ready.reductions[index];
-        let Laid { job, trees, .. } = laid;
+        let trees = &laid.trees;
         let system = &self.ready.system;
+        let job = laid.job_of(system);
+        let client = laid.client(system);
+        let refused = client.and_then(Client::refusal).map(str::to_owned).or_else(|| laid.refused.clone());
         let reader = oracle.then(|| Reader::new(system, job, reduction, trees));
         let flows = self.flows(index);
         let told = Told::of(system, job, reduction);
@@ -345,10 +355,11 @@ impl<'a> Run<'a> {
         let mut result = ReductionResult {
             name: reduction.name.clone(),
             op: reduction.op.clone(),
-            method: if trees.is_empty() { "software" } else { "engines" }.into(),
-            refused: laid.refused.clone(),
+            method: if job.is_software() { "software" } else { "engines" }.into(),
+            refused,
             one_tree: laid.no_second.clone(),
-            multicast_ids: job.trees.clone(),
+            multicast_ids: laid.ids(system),
+            configured: client.map(|client| self.configured(reduction, client)),
             participants: u64::from(reduction.participants),
             outcomes: Outcomes::default(),
             opening_rounds: if job.opening { u64::from(job.flows) } else { 0 },
@@ -520,12 +531,28 @@ impl<'a> Run<'a> {
         (result, checks)
     }
 
+    /// How a reduction came by its tree at run time.
+    fn configured(&self, reduction: &Reduction, client: &Client) -> Configured {
+        let (asked_cycle, answered_cycle) = client.times();
+        let before = reduction.changes.map(|at| self.armed.reductions[usize::from(at)].name.clone());
+        let deleted = reduction.delete_tree && !client.trees().is_empty();
+        Configured {
+            asked_cycle,
+            answered_cycle,
+            cycles: asked_cycle.zip(answered_cycle).map(|(asked, answered)| answered - asked),
+            requests: client.requests(),
+            changes: before,
+            deleted: deleted.then(|| client.state() == ClientState::Closed && !client.undeleted()),
+        }
+    }
+
     /// Tokens of what the root of a flow has of the round that is under way.
     fn under_way(&self, index: usize, flow: u8) -> Vec<u64> {
         let end = self.ready.system.end(self.armed.reductions[index].root as usize);
         let mut roots = end.roots().iter();
         let root = roots.find(|root| usize::from(root.job().number) == index && root.flow() == flow);
         let soft = || end.softs().iter().find(|soft| usize::from(soft.job().number) == index);
+        let root = root.filter(|root| root.state() != RootState::Software);
         root.map(|root| root.under_way().to_vec()).or_else(|| soft().map(Soft::under_way)).unwrap_or_default()
     }
 
@@ -533,12 +560,14 @@ impl<'a> Run<'a> {
     fn not_ended(&self, index: usize) -> (Option<String>, u64) {
         const NAMED: usize = 8;
         let reduction = &self.armed.reductions[index];
-        let job = &self.ready.reductions[index].job;
+        let job = self.ready.reductions[index].job_of(&self.ready.system);
         let (mut open, mut unstarted) = (Vec::new(), Vec::new());
         for (flow, rounds) in self.flows(index) {
             open.extend(rounds.iter().filter(|round| round.state == RoundEnd::Open).map(|round| round.round.data));
             let steps = rounds.len() as u32..;
-            unstarted.extend(steps.map_while(|step| job.round(flow, step)).map(|round| round.data));
+            unstarted.extend(
+                steps.map_while(|step| job.round(flow, step).filter(|round| !round.closing)).map(|round| round.data),
+            );
         }
         open.sort_unstable();
         unstarted.sort_unstable();
@@ -575,7 +604,8 @@ impl<'a> Run<'a> {
         let reduction = &self.armed.reductions[index];
         let end = self.ready.system.end(reduction.root as usize);
         let roots = end.roots().iter().filter(|root| usize::from(root.job().number) == index);
-        let softs = end.softs().iter().filter(|soft| usize::from(soft.job().number) == index);
+        let roots = roots.filter(|root| root.state() != RootState::Software);
+        let softs = end.softs().iter().filter(|soft| usize::from(soft.job().number) == index && !soft.is_dormant());
         roots.map(|root| (root.flow(), root.rounds())).chain(softs.map(|soft| (0, soft.rounds()))).collect()
     }
 

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 
 use super::hops::{Bumps, Hops, Origin};
 use super::{Ask, Kind, LastOperand, Path, Phase, Why};
+use crate::armed::job::Round;
 use crate::armed::root::RootRound;
 use crate::armed::station::{Happening, Logged, Made};
-use crate::armed::{CHANNELS, DOWN, End, Engine, Job, System, UP, Wired};
+use crate::armed::{DOWN, End, Engine, Job, System, UP, Wired};
 use crate::fabric::NodeKind;
 use crate::scenario::armed::build::Ready;
 
@@ -67,6 +68,7 @@ struct Reader<'a> {
     wires: Wires<'a>,
     logs: BTreeMap<u32, &'a [Logged]>,
     first_end: u32,
+    first_unicast: u8,
     job: &'a Job,
     root: u32,
     flow: u8,
@@ -94,7 +96,7 @@ fn reduction(ready: &Ready, name: &str, root: u32, job: &Job, ask: Ask<'_>) -> R
     let roots = end.roots().iter().filter(|found| found.job().number == job.number);
     let softs = end.softs().iter().filter(|found| found.job().number == job.number);
     let flows: Vec<(u8, &[RootRound])> =
-        roots.map(|root| (root.flow(), root.rounds())).chain(softs.map(|soft| (0, soft.rounds()))).collect();
+        roots.map(|root| (root.flow(), root.all_rounds())).chain(softs.map(|soft| (0, soft.rounds()))).collect();
     // The slowest of all rounds of all flows that everybody has the result of.
     let mut best: Option<(u64, usize, usize, Told)> = None;
     for (at, (flow, rounds)) in flows.iter().enumerate() {
@@ -131,12 +133,16 @@ fn reduction(ready: &Ready, name: &str, root: u32, job: &Job, ask: Ask<'_>) -> R
         wires: Wires { system, switches },
         logs: engines.chain(ends).collect(),
         first_end,
+        first_unicast: plan.vcs.set,
         job,
         root,
         flow,
         rounds,
     };
-    let mut path = Path::new(round.armed, told.got, Phase::Eject);
+    // The first data round of a tree that was made at run time begins with the request for it.
+    let first = rounds[..index].iter().all(|before| before.round.data.is_none());
+    let start = set_up(end, job).filter(|_| first).map_or(round.armed, |(asked, _)| asked);
+    let mut path = Path::new(start, told.got, Phase::Eject);
     let node = first_end + told.end;
     if told.end == root {
         // Software: the root was the last to have the result.
@@ -147,6 +153,18 @@ fn reduction(ready: &Ready, name: &str, root: u32, job: &Job, ask: Ask<'_>) -> R
     let last = told.entered.max(round.own_ready);
     let data = u64::from(round.round.data.unwrap_or(0));
     path.finish((name, "round", data), reader.hops.name(node).to_owned(), told.got, Some(last))
+}
+
+/// When the root of a job asked the agent for its tree, and when it had it.
+fn set_up(root: &End, job: &Job) -> Option<(u64, u64)> {
+    let client = root.clients().iter().find(|client| client.job().number == job.number)?;
+    let (asked, answered) = client.times();
+    asked.zip(answered).filter(|_| client.refusal().is_none())
+}
+
+/// The round with this number, or a barrier: what participants compute for them is the same for both.
+fn round_of(data: Option<u32>) -> Round {
+    data.map_or(Round::OPENING, Round::data)
 }
 
 /// Who had the result of a round last.
@@ -223,7 +241,7 @@ impl<'a> Reader<'a> {
         match origin.vc {
             UP => self.leaf(origin, path),
             DOWN => self.multicast(origin, path),
-            vc if vc >= CHANNELS => self.soft(origin, path),
+            vc if vc >= self.first_unicast => self.soft(origin, path),
             _ => Err("a stranger sent it".into()),
         }
     }
@@ -345,7 +363,7 @@ impl<'a> Reader<'a> {
             return self.receive(node, armed.token, path);
         }
         self.outbox(node, ready, path);
-        let computed = self.job.compute_cycles(*rank, crate::armed::job::Round { data: *round });
+        let computed = self.job.compute_cycles(*rank, round_of(*round));
         path.back(ready.saturating_sub(computed), Kind::Compute, name);
         if path.is_done() {
             return Ok(());
@@ -353,7 +371,8 @@ impl<'a> Reader<'a> {
         // It began when the frame came that armed it or brought the result before.
         let began = self.last(node, path.at, |entry| {
             entry.what == Happening::Delivered
-                && self.job.find(entry.frame.address).is_some_and(|(_, flow)| flow == self.flow)
+                && leaf.trees().contains(&entry.frame.address.multicast_id)
+                && entry.frame.address.reduction_id == self.flow
         });
         let began = began.ok_or("a leaf began with nothing")?;
         path.back(began.cycle, Kind::LateStart, name);
@@ -400,8 +419,19 @@ impl<'a> Reader<'a> {
         }
         match round.checked_sub(1) {
             Some(before) => self.complete(before, path),
-            None => Err("a reduction began before its first round".into()),
+            None => self.set_up(path),
         }
+    }
+
+    /// The first round began in cycle `path.at`: the agent had made its tree.
+    fn set_up(&self, path: &mut Path) -> Result<(), String> {
+        let root = self.end(self.first_end + self.root);
+        let (asked, answered) = set_up(root, self.job).ok_or("a reduction began before its first round")?;
+        let agent = self.job.run_time.map_or(self.root, |run_time| run_time.agent);
+        path.phase = Phase::Command;
+        path.back(answered, Kind::Software, self.hops.name(self.first_end + self.root));
+        path.back(asked, Kind::SetUp, self.hops.name(self.first_end + agent));
+        Ok(())
     }
 
     /// A round was complete in cycle `path.at`: its last partial result, or the root's own contribution.
@@ -412,7 +442,9 @@ impl<'a> Reader<'a> {
         let of = &self.rounds[round];
         let node = self.first_end + self.root;
         path.phase = Phase::Reduce;
-        if let Some(soft) = self.end(node).softs().iter().find(|soft| soft.job().number == self.job.number) {
+        if let Some(soft) =
+            self.end(node).softs().iter().find(|soft| soft.job().number == self.job.number && !soft.is_dormant())
+        {
             let token = soft.results().iter().find(|result| Some(result.round) == of.round.data);
             let token = token.ok_or("a round ended without a result")?.token;
             return self.gathered(node, token, of.own_ready, path);
@@ -436,7 +468,8 @@ impl<'a> Reader<'a> {
     /// A message left a rank of a software reduction.
     fn soft(&self, origin: &Origin, path: &mut Path) -> Result<(), String> {
         let (node, token) = (origin.node, origin.tag.seq());
-        let soft = self.end(node).softs().iter().find(|soft| soft.job().number == self.job.number);
+        let soft =
+            self.end(node).softs().iter().find(|soft| soft.job().number == self.job.number && !soft.is_dormant());
         let soft = soft.ok_or("a stranger sent it")?;
         if let Some(result) = soft.results().iter().find(|result| result.token == token) {
             // The result, on its way down.
@@ -465,9 +498,9 @@ impl<'a> Reader<'a> {
             _ => token,
         };
         let Made::Contribution { round, rank, .. } = end.merges().of(own)? else { return None };
-        let soft = end.softs().iter().find(|soft| soft.job().number == self.job.number)?;
+        let soft = end.softs().iter().find(|soft| soft.job().number == self.job.number && !soft.is_dormant())?;
         let result = soft.results().iter().find(|result| Some(result.round) == *round)?;
-        let computed = self.job.compute_cycles(*rank, crate::armed::job::Round { data: *round });
+        let computed = self.job.compute_cycles(*rank, round_of(*round));
         Some((result.entered - computed, result.entered))
     }
 
@@ -498,7 +531,12 @@ impl<'a> Reader<'a> {
         // It began when it had the result before.
         let before = self.end(node).softs().iter().flat_map(crate::armed::Soft::results);
         let before = before.filter(|result| result.got <= path.at).max_by_key(|result| result.got);
-        let before = before.ok_or("a rank began with nothing")?;
+        let Some(before) = before else {
+            // It had to be told that there is no tree.
+            self.job.run_time.ok_or("a rank began with nothing")?;
+            path.back(path.start, Kind::LateStart, name);
+            return Ok(());
+        };
         path.back(before.got, Kind::LateStart, name);
         if path.is_done() {
             return Ok(());

@@ -88,6 +88,8 @@ pub struct Part {
 pub enum Kind {
     /// Not called yet.
     LateStart,
+    /// The management agent makes the tree.
+    SetUp,
     /// A program's call on its way, or behind another one.
     Call,
     /// A participant worked.
@@ -132,8 +134,9 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the order of a packet's way.
-    pub const ALL: [Kind; 21] = [
+    pub const ALL: [Kind; 22] = [
         Kind::LateStart,
+        Kind::SetUp,
         Kind::Call,
         Kind::Compute,
         Kind::MemoryRead,
@@ -160,6 +163,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::LateStart => "late start",
+            Kind::SetUp => "set-up",
             Kind::Call => "call",
             Kind::Compute => "compute",
             Kind::MemoryRead => "memory read",
