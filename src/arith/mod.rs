@@ -27,6 +27,7 @@ pub mod adder;
 mod bank;
 pub mod code;
 pub mod comparator;
+pub mod divider;
 pub mod format;
 pub mod integer;
 pub mod lanes;

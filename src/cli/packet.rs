@@ -94,6 +94,9 @@ struct Encode {
     /// Data is incomplete or wrong
     #[arg(long)]
     error: bool,
+    /// For switches only: no end device gets it
+    #[arg(long)]
+    engines_only: bool,
     /// Sets EP
     #[arg(long)]
     poisoned: bool,
@@ -182,6 +185,7 @@ fn encode(arguments: &Encode) -> Result<String, String> {
     header.dmu_id = fits("DMU_ID", arguments.dmu_id, 16)?;
     header.p_count = fits("P_count", arguments.p_count, 16)?;
     header.run = fits("run", arguments.run, 32)?;
+    header.engines_only = arguments.engines_only;
     (header.status, header.posted, header.error, header.poisoned) =
         (arguments.status, arguments.posted, arguments.error, arguments.poisoned);
     let body = match arguments.message {
@@ -249,6 +253,9 @@ fn rows(packet: &Packet) -> Vec<Row> {
     }
     row("3.11", "posted", bit(header.posted), "");
     row("3.10", "error", bit(header.error), "");
+    if header.engines_only {
+        row("3.9", "engines_only", bit(true), "for switches only");
+    }
     row("3.7:0", "status", header.status.number().to_string(), header.status.name());
     row("4.31:20", "cc_id", header.cc_id.to_string(), "");
     row("4.19:16", "dtype", header.dtype.to_string(), "");
@@ -279,7 +286,11 @@ fn rows(packet: &Packet) -> Vec<Row> {
         Body::Initialisation(records) => {
             for record in records {
                 let InitRecord { device, p_count, words, below, .. } = record;
-                let master = if record.master { "master, " } else { "" };
+                let master = match (record.master, record.to_source) {
+                    (true, true) => "master that hands responses to the source, ",
+                    (true, false) => "master, ",
+                    _ => "",
+                };
                 let meaning = format!("{master}{p_count} participants, {words} words, {below} records below");
                 row("", "record", format!("{device:#06x}"), &meaning);
                 row("", "pbv", format!("{:#x}", record.pbv), "");
@@ -330,6 +341,9 @@ fn json_of(packet: &Packet) -> String {
     }
     put("posted", json!(header.posted));
     put("error", json!(header.error));
+    if header.engines_only {
+        put("engines_only", json!(true));
+    }
     put("status", json!(header.status.name()));
     put("cc_id", json!(header.cc_id));
     put("dtype", json!(header.dtype.to_string()));
@@ -363,6 +377,7 @@ fn json_of(packet: &Packet) -> String {
                     "below": record.below,
                     "pbv": format!("{:x}", record.pbv),
                     "master": record.master,
+                    "to_source": record.to_source,
                     "above": record.above,
                     "collector": record.collector,
                     "down": format!("{:x}", record.down),

@@ -42,6 +42,7 @@ pub mod fast;
 pub mod list;
 pub mod pair;
 pub mod quad;
+pub mod quotient;
 pub mod small;
 pub mod soft;
 pub mod tree;

@@ -131,14 +131,14 @@ pub fn lane_difference(dtype: DType, mode: Mode, a: u64, b: u64) -> (u64, Flags)
     sum_or_product(FloatOp::Sub, dtype, mode, a, b)
 }
 
-fn is_denormal(dtype: DType, lane: u64) -> bool {
+pub(super) fn is_denormal(dtype: DType, lane: u64) -> bool {
     let s = shape(dtype).expect("a floating-point type");
     let magnitude = (lane & !(1 << (dtype.bits() - 1))) >> s.pad;
     (1..1 << (s.precision - 1)).contains(&magnitude)
 }
 
 /// The NaN of a pair whose result is a NaN.
-fn nan(dtype: DType, mode: Mode, a: u64, b: u64) -> u64 {
+pub(super) fn nan(dtype: DType, mode: Mode, a: u64, b: u64) -> u64 {
     let s = shape(dtype).expect("a floating-point type");
     let default = default_nan(dtype);
     if mode.nan == NanPolicy::DefaultQuiet || !s.has_infinity {

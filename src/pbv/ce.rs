@@ -60,6 +60,7 @@ mod admission;
 mod forward;
 mod groups;
 mod recovery;
+mod unmerged;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::Hasher;
@@ -386,7 +387,7 @@ impl Ce {
     fn error_to(&self, header: &Header, status: Status) -> Outgoing {
         let mut answer = Header::new(Message::Error, self.me.0, header.requester, reply_offset(header));
         answer.status = status;
-        answer.cc_id = header.cc_id;
+        (answer.cc_id, answer.tc) = (header.cc_id, header.tc);
         answer.p_id = header.p_id;
         answer.tag = self.tag();
         answer.run = header.run;
@@ -489,7 +490,7 @@ impl Ce {
             collector: if record.collector == NO_DEVICE { header.requester } else { record.collector },
             p_id: header.p_id,
             dmu_id: header.dmu_id,
-            like: header,
+            like: Header { engines_only: false, ..header },
             flags: Flags::NONE,
             error: Status::Ok,
             missing: BTreeSet::new(),
@@ -497,6 +498,7 @@ impl Ce {
             kept: vec![None; kept],
             result: None,
             cast: Vec::new(),
+            handed: Vec::new(),
             last: None,
             generation: 0,
             satisfied: false,
@@ -522,7 +524,7 @@ impl Ce {
                 let below = &records[own + 1..own + 1 + usize::from(record.below)];
                 let Some(at) = below.iter().position(|below| below.device == device) else { continue };
                 below[at..=at + usize::from(below[at].below)].to_vec()
-            } else if device == header.dmu_id {
+            } else if device == header.dmu_id || header.engines_only {
                 continue;
             } else {
                 vec![InitRecord { device, p_count: 0, below: 0, pbv: 0, down: 0, above: self.me.0, ..record }]
@@ -563,7 +565,8 @@ impl Ce {
         }
         let (stored, cc_id) = (context.stored, context.cc_id);
         let packet = Packet::bare(copy);
-        cx.out.push(Outgoing { packet, target: Target::Entries { pbv: stored.down, skip: header.dmu_id } });
+        let pbv = if header.engines_only { stored.down & cx.table.switches } else { stored.down };
+        cx.out.push(Outgoing { packet, target: Target::Entries { pbv, skip: header.dmu_id } });
         if header.control == Control::Remove {
             self.index[usize::from(cc_id)] = 0;
             self.contexts[usize::from(slot)] = None;
@@ -748,6 +751,10 @@ impl Ce {
         }
         context.satisfied |= verdict == Verdict::Satisfied;
         let satisfied = context.satisfied;
+        if context.hands_to_source() {
+            self.hand_to_source(slot, entry, Packet::of(header, words), cx);
+            return self.finish(slot, cx);
+        }
         if context.stored.pbv_order && !words.is_empty() {
             context.kept[usize::from(entry)] = Some(words);
         } else {
@@ -835,17 +842,14 @@ impl Ce {
         let master = context.is_master();
         if context.error != Status::Ok {
             // Who is missing goes ahead of the data (B-ERR-3): upstream, or from the master to the source.
-            let mut header = Header::new(Message::Error, me.0, context.requester, context.requester_offset);
-            header.tag = engine_tag(me.1);
-            (header.status, header.cc_id, header.run) = (context.error, context.cc_id, context.like.run);
-            (header.dmu_id, header.p_id) = (context.dmu_id, context.p_id);
-            let (pbv, all) = (context.track.pbv, context.missing.iter().copied().collect::<Vec<u16>>());
-            for devices in all.chunks(MOST_MISSING).map(<[u16]>::to_vec).chain(all.is_empty().then(Vec::new)) {
-                let body = Body::Missing { pbv, devices };
-                cx.out.push(Outgoing { packet: Packet { header, body }, target: Target::Header });
-            }
+            self.name_missing(slot, cx);
         }
-        if master && context.stored.groups.is_some() {
+        let context = self.at(slot);
+        if context.hands_to_source() {
+            context.state = State::Waiting;
+            context.retries = 0;
+            self.guard(slot, cx);
+        } else if master && context.stored.groups.is_some() {
             self.arrive(slot, cx);
         } else if master {
             let stored = context.stored;
@@ -865,6 +869,21 @@ impl Ce {
                 context.state = State::Waiting;
                 self.guard(slot, cx);
             }
+        }
+    }
+
+    /// Tells the requester who is missing: upstream, or from the master the source.
+    fn name_missing(&mut self, slot: u16, cx: &mut CeCx<'_>) {
+        let me = self.me;
+        let context = self.at(slot);
+        let mut header = Header::new(Message::Error, me.0, context.requester, context.requester_offset);
+        (header.tag, header.tc) = (engine_tag(me.1), context.like.tc);
+        (header.status, header.cc_id, header.run) = (context.error, context.cc_id, context.like.run);
+        (header.dmu_id, header.p_id) = (context.dmu_id, context.p_id);
+        let (pbv, all) = (context.track.pbv, context.missing.iter().copied().collect::<Vec<u16>>());
+        for devices in all.chunks(MOST_MISSING).map(<[u16]>::to_vec).chain(all.is_empty().then(Vec::new)) {
+            let body = Body::Missing { pbv, devices };
+            cx.out.push(Outgoing { packet: Packet { header, body }, target: Target::Header });
         }
     }
 

@@ -69,6 +69,8 @@ pub struct Context {
     pub(super) result: Option<Vec<u64>>,
     /// Data of the multicast under way, for those who have not got it.
     pub(super) cast: Vec<u64>,
+    /// Responses that were handed to the source, for when it asks for them again.
+    pub(super) handed: Vec<Packet>,
     /// Armed again: the answer of the run before, for those who have not got it.
     pub(super) last: Option<Packet>,
     /// Counts how often any context of the engine began anew: what is under way in its pipelines carries the one it was
@@ -132,6 +134,11 @@ impl Context {
         self.stored.master
     }
 
+    /// Whether its responses go on to the source as they are: at the master of an unmerged context.
+    pub(super) fn hands_to_source(&self) -> bool {
+        self.stored.to_source && self.is_master() && !self.is_multicast()
+    }
+
     /// Whether it is known to whom the answer goes: where every engine was set up by the source, the first command says it.
     pub(super) fn knows_its_requester(&self) -> bool {
         self.is_master() || self.requester != self.dmu_id
@@ -171,6 +178,7 @@ impl Context {
         self.kept.fill(None);
         self.result = None;
         self.cast.clear();
+        self.handed.clear();
         self.satisfied = false;
         (self.early, self.commanded, self.release) = (false, false, None);
         self.retries = 0;

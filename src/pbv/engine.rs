@@ -20,7 +20,7 @@
 //! | checker | collects a frame; when its tail is there, decodes and checks it; steers by message and address | with the tail |
 //! | collective engine | see [`ce`](super::ce) | from the next cycle on |
 //! | registers | write; read and answer | 1 |
-//! | output queue | engines work in planes: the k-th engine of a switch speaks to the k-th engines of others *\[chosen\]*; a message is one entry, however many copies it has; copies leave in the order of PBV entries, a flit a cycle; the look-up of a copy overlaps the copy before | 1 |
+//! | output queue | engines work in planes: the k-th engine of a switch speaks to the k-th engines of others *\[chosen\]*; a message is one entry, however many copies it has; copies leave in the order of PBV entries, a flit a cycle, between those of messages of a higher [class](super::priority); the look-up of a copy overlaps the copy before | 1 |
 //!
 //! | parameter | default | unit | effect |
 //! |---|---|---|---|
@@ -46,6 +46,7 @@ use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, engine_tag, reply_offset};
 use super::event::{Did, Event, Log};
 use super::metrics::{INBOX, OUTPUT};
 use super::packet::{Body, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status};
+use super::priority::Picker;
 use super::routes::{Directory, address_of, frame_flit};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, PbvTable, RegisterBlock, following};
 use crate::fabric::{Block, Io};
@@ -62,6 +63,10 @@ pub struct EngineCfg {
     pub device: u16,
     /// Offset of its registers.
     pub base: u16,
+    /// Which part of a larger engine it is (paragraph 91): 0 is the one that others know, and the only one of most.
+    pub part: u8,
+    /// Frames in a row that may go past an older one of a lower traffic class; 0: any number.
+    pub priority_bound: u8,
     /// Flits of frames that wait for the collective engine.
     pub inbox: usize,
     /// Its collective engine.
@@ -71,7 +76,7 @@ pub struct EngineCfg {
 impl EngineCfg {
     /// The first engine of a switch, with defaults.
     pub fn of(device: u16) -> EngineCfg {
-        EngineCfg { device, base: ENGINE_BASE, inbox: 1024, ce: CeCfg::default() }
+        EngineCfg { device, base: ENGINE_BASE, part: 0, priority_bound: 16, inbox: 1024, ce: CeCfg::default() }
     }
 }
 
@@ -183,11 +188,10 @@ struct Leaving {
 }
 
 /// Messages that leave, and the copy that is on its way out.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct OutputQueue {
     entries: VecDeque<Outgoing>,
-    /// PBV entry from which the next copy of the first message is looked for.
-    next_entry: u8,
+    picker: Picker,
     copy: Option<Leaving>,
     /// Refusals among the entries.
     refusals: usize,
@@ -199,6 +203,10 @@ fn is_refusal(outgoing: &Outgoing) -> bool {
 }
 
 impl OutputQueue {
+    fn new(bound: u8) -> OutputQueue {
+        OutputQueue { entries: VecDeque::new(), picker: Picker::new(bound), copy: None, refusals: 0 }
+    }
+
     /// Queues a message; of refusals only so many.
     fn push(&mut self, outgoing: Outgoing) {
         if is_refusal(&outgoing) {
@@ -213,23 +221,27 @@ impl OutputQueue {
     /// Looks the next copy up: its destination, its port, its bits.
     fn look_up(&mut self, table: &PbvTable, directory: &Directory, engine: u32, base: u16) {
         while self.copy.is_none() {
-            let Some(first) = self.entries.front() else { return };
+            let classes = self.entries.iter().map(|outgoing| outgoing.packet.header.tc);
+            let Some(at) = self.picker.next(classes) else { return };
+            let first = &mut self.entries[at];
             let mut packet;
             match first.target {
                 Target::Header => {
-                    let outgoing = self.entries.pop_front().expect("looked at");
+                    let outgoing = self.entries.remove(at).expect("looked at");
                     self.refusals -= usize::from(is_refusal(&outgoing));
                     packet = outgoing.packet;
                 }
-                Target::Entries { pbv, skip } => {
-                    let wanted =
-                        |entry: &u8| pbv >> entry & 1 != 0 && table.device(*entry).is_some_and(|device| device != skip);
-                    let Some(entry) = (self.next_entry..PBV_ENTRIES as u8).find(wanted) else {
-                        self.entries.pop_front();
-                        self.next_entry = 0;
+                Target::Entries { ref mut pbv, skip } => {
+                    let left = *pbv;
+                    let wanted = |entry: &u8| {
+                        left >> entry & 1 != 0 && table.device(*entry).is_some_and(|device| device != skip)
+                    };
+                    let Some(entry) = (0..PBV_ENTRIES as u8).find(wanted) else {
+                        self.entries.remove(at);
                         continue;
                     };
-                    self.next_entry = entry + 1;
+                    // What is left of it keeps its place.
+                    *pbv &= !(1 << entry);
                     packet = first.packet.clone();
                     packet.header.p_id = entry;
                     packet.header.device = table.device(entry).expect("wanted");
@@ -240,6 +252,7 @@ impl OutputQueue {
             if !directory.knows(header.address()) {
                 continue;
             }
+            self.picker.went(at);
             let words = packet.flits().expect("an engine builds frames that fit");
             self.copy = Some(Leaving { header, words, sent: 0, port: directory.side(engine, header.address()) });
         }
@@ -267,6 +280,8 @@ pub struct Engine {
     /// Frames that were checked, with their flits.
     inbox: VecDeque<(Packet, usize)>,
     inbox_flits: usize,
+    /// Which of them goes next.
+    picker: Picker,
     registers: RegisterBlock,
     ce: Ce,
     output: OutputQueue,
@@ -286,9 +301,10 @@ impl Engine {
             interposer: Interposer::default(),
             inbox: VecDeque::new(),
             inbox_flits: 0,
+            picker: Picker::new(cfg.priority_bound),
             registers: RegisterBlock::default(),
             ce,
-            output: OutputQueue::default(),
+            output: OutputQueue::new(cfg.priority_bound),
             scratch: (Vec::new(), Vec::new()),
             log: Log::default(),
         }
@@ -449,9 +465,11 @@ impl Engine {
 
     /// One clock of the collective engine and what leads to it: of all but the data path.
     pub fn step(&mut self, now: Cycle) {
-        let input = match self.inbox.front() {
+        let at = self.picker.next(self.inbox.iter().map(|(packet, _)| packet.header.tc)).unwrap_or(0);
+        let input = match self.inbox.get(at) {
             Some((packet, _)) if self.ce.ready(&packet.header) => {
-                let (packet, flits) = self.inbox.pop_front().expect("looked at");
+                let (packet, flits) = self.inbox.remove(at).expect("looked at");
+                self.picker.went(at);
                 self.inbox_flits -= flits;
                 self.log.step(now, Did::Took, &packet.header);
                 Some(packet)
@@ -491,7 +509,7 @@ impl Engine {
     /// Takes into a hash what decides what it does next; see [`Digest`].
     pub fn digest(&self, to: &mut impl Hasher) {
         let to = &mut Digest(to);
-        to.of((&self.inbox, &self.registers.table, &self.output.entries, self.output.next_entry));
+        to.of((&self.inbox, &self.picker, &self.registers.table, &self.output.entries, self.output.next_entry));
         self.ce.digest(to);
     }
 

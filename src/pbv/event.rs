@@ -76,6 +76,8 @@ pub enum Did {
     Made,
     /// It made its contribution once more, because it was asked to.
     Repeated,
+    /// It merged the last response, as the source.
+    Merged,
     /// It asked for an answer that had not come.
     Asked,
 }

@@ -10,8 +10,10 @@
 //! | [`context`] | context store: what is known of a context, its states |
 //! | [`tracking`] | tracking store: PBV and p_count, read-modify-write pipeline |
 //! | [`engine`] | packet engine in the wire: interposer, checker, output queue |
+//! | [`gather`] | the source that merges responses in software |
 //! | [`metrics`] | congestion metrics of an engine's queues |
 //! | [`node`] | end points with task times; the source that configures |
+//! | [`priority`] | traffic classes: which frame goes next |
 //! | [`routes`] | device IDs, addresses, route tables |
 //! | [`plan`] | collectives as trees of engines: tables, records and frames that set them up |
 //! | [`reduce`](mod@reduce) | operands through one engine, for the command line |
@@ -27,10 +29,12 @@ pub mod context;
 pub mod engine;
 pub mod event;
 pub mod fault;
+pub mod gather;
 pub mod metrics;
 pub mod node;
 pub mod packet;
 pub mod plan;
+pub mod priority;
 pub mod reduce;
 pub mod routes;
 pub mod system;

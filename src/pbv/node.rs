@@ -25,6 +25,9 @@
 //! what set the context up again, and the command, as often as it asks; when it gives up it tells the master engine, which
 //! ends the run for all others (*\[chosen\]*: [`Control::Close`]).
 //!
+//! A source may merge the responses itself: see [`gather`](super::gather). Where a mean is asked for, each node divides the sum by the number of
+//! participants when it has it ([`arith::divider`](crate::arith::divider)).
+//!
 //! A task may fail: then a failure message goes out at its end instead of the contribution (B-PKT-6).
 //!
 //! In an [inter-group barrier](super::ce) the answer may be there before the contribution is made; then the node goes on with
@@ -39,9 +42,11 @@ use std::hash::Hasher;
 
 use super::ce::reply_offset;
 use super::event::{Did, Event, Log};
+use super::gather::Gather;
 use super::packet::{Body, Control, Groups, Header, Message, NO_DEVICE, Packet, Status};
 use super::routes::{Directory, frame_flit};
 use crate::arith::Flags;
+use crate::arith::divider::word_quotient;
 use crate::fabric::{Block, Io};
 use crate::kernel::{Cycle, Digest, Rng, Wake};
 use crate::probe::{EnumTable, Scope};
@@ -100,6 +105,10 @@ pub struct Part {
     pub heeds: Vec<u16>,
     /// A source's frames that set the context up, to be sent again to engines that do not know it.
     pub set_up: Vec<Packet>,
+    /// It merges the responses itself, as the source.
+    pub gather: Option<Gather>,
+    /// The result is divided by this: the participants of a mean; 0 for none.
+    pub divide: u32,
     /// Cycles that they take at most: what engines say in the meantime may be about the frames before.
     pub set_up_cycles: u64,
 }
@@ -127,7 +136,20 @@ impl Part {
             heeds,
             set_up: Vec::new(),
             set_up_cycles: 0,
+            gather: None,
+            divide: 0,
         }
+    }
+
+    /// A result as the node keeps it, with its flags.
+    fn kept(&self, words: &[u64], flags: Flags) -> (Vec<u64>, Flags) {
+        let mut all = flags;
+        let divided = |&word: &u64| {
+            let (word, raised) = word_quotient(self.like.dtype, self.like.mode(), word, self.divide);
+            all |= raised;
+            word
+        };
+        if self.divide == 0 { (words.to_vec(), flags) } else { (words.iter().map(divided).collect(), all) }
     }
 
     /// The operand of a run; runs are counted from 1.
@@ -227,6 +249,13 @@ impl Running {
     /// Whether it waits for the answer of this run, its contribution made.
     fn has_met(&self, run: u32) -> bool {
         self.state == PartState::Met && self.run == run
+    }
+
+    /// Whether the master asks for the result that this source has, or has given up.
+    fn is_asked_for_result(&self, header: &Header) -> bool {
+        let waits = self.state != PartState::Idle || self.command.is_some();
+        let gather = self.part.gather.as_ref().filter(|gather| gather.master == header.requester);
+        gather.is_some_and(|gather| !waits || gather.answer(header.run).is_some())
     }
 
     /// A run ends without an answer.
@@ -361,6 +390,11 @@ impl Node {
         self.strange.insert(at, (cycle, packet));
     }
 
+    /// What it merges of a context, if it does.
+    pub fn gather(&self, cc_id: u16) -> Option<&Gather> {
+        self.parts.iter().find(|running| running.part.cc_id == cc_id)?.part.gather.as_ref()
+    }
+
     /// Frames that have not been sent because their condition has not come.
     pub fn unsent(&self) -> usize {
         self.scripts.iter().map(VecDeque::len).sum::<usize>() + self.strange.len()
@@ -405,7 +439,9 @@ impl Node {
                 packet.header.cc_id == cc_id && matches!(when, When::At(cycle) if *cycle > now)
             })
         };
-        parts.any(|of| task(of) || of.alarm.is_some_and(|cycle| cycle > now)) || self.scripts.iter().any(is_due)
+        let merges = |of: &Running| of.part.gather.as_ref().and_then(Gather::due).is_some_and(|due| due > now);
+        parts.any(|of| task(of) || merges(of) || of.alarm.is_some_and(|cycle| cycle > now))
+            || self.scripts.iter().any(is_due)
     }
 
     /// Whether all of a group have arrived in a run, and this node has gone on.
@@ -489,9 +525,13 @@ impl Node {
 
     /// Whether a frame may change anything here: whether end devices have a use for it, and who sends it.
     fn admit(&mut self, at: Option<usize>, header: &Header) -> Result<(), Status> {
+        let merges = |gather: &Gather| gather.master == header.requester;
+        let merges = at.and_then(|at| self.parts[at].part.gather.as_ref()).is_some_and(merges);
         match header.message {
             _ if header.poisoned => return Err(Status::Poisoned),
             _ if header.offset != 0 => return Err(Status::BadAddress),
+            _ if header.engines_only => return Err(Status::WrongType),
+            Message::Contribution | Message::Failure if merges => {}
             Message::Write | Message::Read | Message::Configuration | Message::Contribution | Message::Failure => {
                 return Err(Status::WrongType);
             }
@@ -559,7 +599,7 @@ impl Node {
                     // The answer to the run it waits for was lost, and so was the command of this one.
                     running.give_up(Status::TimedOut, now);
                 }
-                let words = packet.words().to_vec();
+                let (words, flags) = running.part.kept(packet.words(), header.flags);
                 let error = header.error.then_some(header.status);
                 if running.part.group && running.state != PartState::Met {
                     // The others are there; this node is not yet, and maybe its command is lost.
@@ -567,7 +607,7 @@ impl Node {
                     return;
                 }
                 let met = if running.part.watches { now } else { running.until };
-                let (run, flags) = (header.run, header.flags);
+                let run = header.run;
                 running.end(Outcome { run, met, cycle: now, words, flags, error });
                 self.follow(at, run, now);
                 self.start(now);
@@ -593,6 +633,16 @@ impl Node {
                     running.alarm = None;
                 }
             }
+            (Message::Contribution | Message::Partial | Message::Failure, Some(at))
+                if self.parts[at].part.gather.is_some() =>
+            {
+                let part = &mut self.parts[at].part;
+                let (gather, length) = (part.gather.as_mut().expect("looked at"), part.length);
+                if let Err(status) = gather.take(packet, length, now) {
+                    self.refuse(status);
+                }
+            }
+            (Message::Retry, Some(at)) if self.parts[at].is_asked_for_result(&header) => self.hand_in(at, &header, now),
             (Message::Retry, Some(at)) => {
                 let running = &self.parts[at];
                 let gone_on = running.part.group && !running.is_news(header.run);
@@ -627,12 +677,52 @@ impl Node {
                 }
             }
             (Message::Error, Some(at)) => {
+                if let (Some(gather), Body::Missing { .. }) = (&mut self.parts[at].part.gather, &packet.body)
+                    && gather.master == header.requester
+                    && !header.is_about_set_up()
+                {
+                    gather.end(header.run, header.status, now);
+                }
                 self.mail.push((now, packet));
                 self.hear_of_set_up(at, &header, now);
             }
             (Message::Initialisation | Message::Control, _) => {}
             (Message::Command | Message::Retry, None) => self.refuse(Status::UnknownContext),
             _ => self.mail.push((now, packet)),
+        }
+    }
+
+    /// The master asks for the result that it has no more of: once more, or what there is if this node has given up.
+    fn hand_in(&mut self, at: usize, header: &Header, now: Cycle) {
+        let Some(gather) = &mut self.parts[at].part.gather else { return };
+        if let Some(answer) = gather.answer(header.run) {
+            let answer = answer.clone();
+            self.log.step(now, Did::Repeated, &answer.header);
+            self.outbox.push_back(answer);
+        } else {
+            gather.end(header.run, Status::TimedOut, now);
+        }
+    }
+
+    /// Sends the results whose last response is merged.
+    fn merge(&mut self, now: Cycle) {
+        for at in 0..self.parts.len() {
+            let running = &mut self.parts[at];
+            let Some(gather) = &mut running.part.gather else { continue };
+            if gather.due().is_none_or(|due| due > now) {
+                continue;
+            }
+            let like = Header { requester: self.device, ..running.part.like };
+            let packet = gather.finish(&like);
+            let header = packet.header;
+            if running.part.watches && running.is_news(header.run) {
+                let (words, flags) = running.part.kept(packet.words(), header.flags);
+                let error = header.error.then_some(header.status);
+                running.end(Outcome { run: header.run, met: now, cycle: now, words, flags, error });
+                self.ended += 1;
+            }
+            self.log.step(now, Did::Merged, &header);
+            self.outbox.push_back(packet);
         }
     }
 
@@ -750,6 +840,7 @@ impl Node {
     /// What time brings about: contributions are made, answers asked for.
     pub fn step(&mut self, now: Cycle) {
         self.work(now);
+        self.merge(now);
         self.watch(now);
     }
 
@@ -789,7 +880,8 @@ impl Node {
     pub fn due(&self) -> Option<Cycle> {
         let of = |running: &Running| {
             let task = running.state == PartState::Working && running.until != Cycle::MAX;
-            [running.alarm, running.set_up_due, task.then_some(running.until)]
+            let merged = running.part.gather.as_ref().and_then(Gather::due);
+            [running.alarm, running.set_up_due, merged, task.then_some(running.until)]
         };
         self.parts.iter().flat_map(of).flatten().min()
     }
@@ -808,7 +900,7 @@ impl Node {
         for running in &self.parts {
             let Running { part, state, run, started, command, released, arrived, alarm, asked, set_ups, .. } = running;
             to.of((state, run, started, command, released, arrived, alarm.is_some(), asked, set_ups));
-            to.of((&part.like, &part.heeds, running.set_up_due.is_some()));
+            to.of((&part.like, &part.heeds, &part.gather, running.set_up_due.is_some()));
             to.of(running.outcomes.iter().map(|end| (end.run, &end.words, end.flags, end.error)).collect::<Vec<_>>());
             to.of(running.made.iter().map(|&(run, _)| run).collect::<Vec<_>>());
         }

@@ -34,7 +34,8 @@
 //! | 3 | 15:12 | version | 1 |
 //! | 3 | 11 | posted | no answer is expected |
 //! | 3 | 10 | error | the data is incomplete or wrong |
-//! | 3 | 9:8 | R | reserved |
+//! | 3 | 9 | S | for switches only: no engine hands it to an end device, and an end device has no use for it (B-PKT-5) |
+//! | 3 | 8 | R | reserved |
 //! | 3 | 7:0 | status | [`Status`] |
 //! | 4 | 31:20 | CC_ID | collective context |
 //! | 4 | 19:16 | data type | as counted in [`DType::ALL`] |
@@ -117,7 +118,8 @@ bitfield! {
     u8, version, set_version: 15, 12;
     posted, set_posted: 11;
     error, set_error: 10;
-    u8, reserved, _: 9, 8;
+    engines_only, set_engines_only: 9;
+    reserved, _: 8;
     u8, status, set_status: 7, 0;
 }
 
@@ -402,6 +404,8 @@ pub struct Header {
     pub posted: bool,
     /// Data is incomplete or wrong.
     pub error: bool,
+    /// For switches only.
+    pub engines_only: bool,
     /// Status.
     pub status: Status,
     /// Collective context, 12 bits.
@@ -442,6 +446,7 @@ impl Header {
             op: Op::Barrier,
             posted: false,
             error: false,
+            engines_only: false,
             status: Status::Ok,
             cc_id: 0,
             dtype: DType::U64,
@@ -600,6 +605,7 @@ impl Packet {
         dw3.set_version(VERSION);
         dw3.set_posted(header.posted);
         dw3.set_error(header.error);
+        dw3.set_engines_only(header.engines_only);
         dw3.set_status(header.status.number());
         let mut dw4 = Dw4(0);
         dw4.set_cc_id(header.cc_id);
@@ -642,7 +648,7 @@ impl Packet {
         if expected != payload.len() {
             return Err(PacketError::Length { expected: expected + HEADER_BYTES, given: bytes.len() });
         }
-        let reserved = [(1, dw1.reserved()), (3, dw3.reserved() != 0), (4, dw4.reserved() != 0)];
+        let reserved = [(1, dw1.reserved()), (3, dw3.reserved()), (4, dw4.reserved() != 0)];
         if let Some((word, _)) = reserved.into_iter().find(|&(_, set)| set) {
             return Err(PacketError::Reserved(word));
         }
@@ -679,6 +685,7 @@ impl Packet {
             op,
             posted: dw3.posted(),
             error: dw3.error(),
+            engines_only: dw3.engines_only(),
             status: Status::from_number(dw3.status()).ok_or(PacketError::Status(dw3.status()))?,
             cc_id: dw4.cc_id(),
             dtype: *DType::ALL.get(usize::from(dw4.dtype())).ok_or(PacketError::DataType(dw4.dtype()))?,

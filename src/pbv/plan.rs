@@ -96,6 +96,12 @@ pub struct Collective {
     pub multicast: bool,
     /// It is a group of an inter-group barrier.
     pub groups: Option<Groups>,
+    /// Initialisation goes to switches only: end devices learn what they need from commands (B-PKT-5).
+    pub engines_only: bool,
+    /// Traffic class of its frames, 0 to 7.
+    pub traffic_class: u8,
+    /// The master hands responses to the source, which merges them.
+    pub to_source: bool,
     /// Device IDs of the switches whose engines hand responses of engines below them on, unmerged.
     pub forwards: BTreeSet<u16>,
 }
@@ -136,6 +142,9 @@ impl Collective {
             mode: Mode::default(),
             multicast: false,
             groups: None,
+            engines_only: false,
+            traffic_class: 0,
+            to_source: false,
             forwards: BTreeSet::new(),
         }
     }
@@ -161,6 +170,7 @@ impl Collective {
     pub fn header(&self, message: Message, engine: u16) -> Header {
         let mut header = Header::new(message, self.source, engine, engine_base(self.plane));
         (header.round, header.flush_to_zero) = (self.mode.round, self.mode.flush_to_zero);
+        header.tc = self.traffic_class;
         (header.cc_id, header.dmu_id, header.op, header.dtype) = (self.cc_id, self.source, self.op, self.dtype);
         header
     }
@@ -232,8 +242,9 @@ impl Collective {
             initial: self.initial.filter(|_| master),
             pbv_order: self.pbv_order,
             rearm: self.rearm,
-            answer_source: outside && self.groups.is_none(),
+            answer_source: outside && self.groups.is_none() && !self.to_source,
             master,
+            to_source: master && self.to_source,
             groups: self.groups,
             above,
             collector,
@@ -247,18 +258,19 @@ impl Collective {
         self.tree.preorder().into_iter().map(|branch| self.record(branch, tables)).collect()
     }
 
+    fn initialisation(&self, engine: u16) -> Header {
+        Header { engines_only: self.engines_only, ..self.header(Message::Initialisation, engine) }
+    }
+
     /// One initialisation frame to the master, which hands every engine below its records.
     pub fn initialise(&self, tables: &Tables) -> Packet {
-        Packet {
-            header: self.header(Message::Initialisation, self.tree.device),
-            body: Body::Initialisation(self.records(tables)),
-        }
+        Packet { header: self.initialisation(self.tree.device), body: Body::Initialisation(self.records(tables)) }
     }
 
     /// One initialisation frame to every engine, straight from the source.
     pub fn initialise_each(&self, tables: &Tables) -> Vec<Packet> {
         let frame = |record: InitRecord| Packet {
-            header: self.header(Message::Initialisation, record.device),
+            header: self.initialisation(record.device),
             body: Body::Initialisation(vec![InitRecord { below: 0, ..record }]),
         };
         self.records(tables).into_iter().map(frame).collect()

@@ -115,6 +115,13 @@ impl Directory {
         self.places.push((switch, port));
     }
 
+    /// Puts a further part of a larger engine behind the port of one that is there; its device is like an end point's.
+    pub fn add_part(&mut self, device: u16, switch: u32, plane: u8) {
+        let port = self.engines[switch as usize][usize::from(plane)];
+        self.add_end(device, switch, port);
+        self.places.push((switch, port));
+    }
+
     /// Switch and port of an engine.
     pub fn engine_place(&self, engine: u32) -> (u32, u16) {
         self.places[engine as usize]

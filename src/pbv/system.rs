@@ -317,14 +317,19 @@ impl Ground {
         for (number, cfg) in engines.into_iter().enumerate() {
             let (switch, port) = directory.engine_place(number as u32);
             let k = (cfg.base - ENGINE_BASE) / ENGINE_SPAN;
-            let suffix = if k == 0 { String::new() } else { k.to_string() };
+            let mut suffix = if k == 0 { String::new() } else { k.to_string() };
+            if cfg.part > 0 {
+                suffix = format!("{suffix}_part{}", cfg.part);
+            }
             let (home, name) = (base(&plan, switch), plan.nodes[switch as usize].name.clone());
             if !plan.links.iter().any(|link| link.a == (switch, port) || link.b == (switch, port)) {
                 let (end, path) = (format!("{name}.idle{suffix}"), format!("{home}.idle{suffix}"));
                 push_end(&mut plan, (switch, port), wires.local, end, path);
                 ends.push(Node::new(IDLE));
             }
-            let bump = plan.insert_bump(switch, port, wires.inner, &format!("{name}.engine{suffix}"));
+            // Further parts of a larger engine lie behind the one that others know.
+            let (at, side) = if cfg.part > 0 { plan.outermost(switch, port) } else { (switch, port) };
+            let bump = plan.insert_bump(at, side, wires.inner, &format!("{name}.engine{suffix}"));
             plan.nodes[switches + bump].path = format!("{home}.engine{suffix}");
             let mut engine = Engine::new(cfg, number as u32);
             engine.log.on = log;

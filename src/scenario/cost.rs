@@ -351,9 +351,12 @@ fn pbv(scenario: &Scenario, flit: u64, switches: u64, add: &mut impl FnMut(&str,
         count,
         Sum::storage(contexts * 2 * (128 + 16)),
     );
-    // As long as the longest vector of the scenario; in the order of entries all participants' words are kept.
+    // As long as the longest vector of the scenario; in the order of entries, and where the source merges, all participants'
+    // words are kept.
     let words = |collective: &super::pbv::config::Collective| {
-        let copies = if collective.order == super::pbv::file::OrderFile::Arrival { 1 } else { 128 };
+        use super::pbv::file::{MergeFile, OrderFile};
+        let reduced = (collective.order, collective.merge.0) == (OrderFile::Arrival, MergeFile::Master);
+        let copies = if reduced { 1 } else { 128 };
         u64::from(collective.words()) * copies
     };
     let words = pbv.collectives.iter().map(words).max().unwrap_or(0);

@@ -18,12 +18,13 @@ prop_compose! {
         (message, control, op, status) in (one_of(Message::ALL), one_of(Control::ALL), one_of(Op::COMMON), one_of(Status::ALL)),
         (cc_id, dtype, round, flush_to_zero) in (0..1u16 << 12, one_of(DType::ALL), one_of(Round::ALL), any::<bool>()),
         (p_id, dmu_id, p_count, run, flags) in (0..128u8, any::<u16>(), any::<u16>(), any::<u32>(), any::<u8>()),
+        engines_only in any::<bool>(),
     ) -> Header {
         Header {
             tc, ohc, ts, attr, requester, poisoned, tag, device, offset, message,
             control: if message == Message::Control { control } else { Control::Start },
             op: if message == Message::Control { Op::Barrier } else { op },
-            posted, error, status, cc_id, dtype, round, flush_to_zero, p_id, dmu_id, p_count, run,
+            posted, error, engines_only, status, cc_id, dtype, round, flush_to_zero, p_id, dmu_id, p_count, run,
             flags: Flags::from_bits(flags),
         }
     }
@@ -43,12 +44,12 @@ prop_compose! {
 prop_compose! {
     fn init()(
         device in any::<u16>(), words in any::<u16>(), initial in any::<Option<u64>>(), pbv in any::<u128>(),
-        (pbv_order, rearm, answer_source, master) in any::<(bool, bool, bool, bool)>(),
+        (pbv_order, rearm, answer_source, master, to_source) in any::<(bool, bool, bool, bool, bool)>(),
         (above, collector) in any::<(u16, u16)>(),
         groups in proptest::option::of((0u16..3841, 2u8..=255)), other in proptest::option::of(any::<u128>()),
     ) -> InitRecord {
         let groups = groups.map(|(first, count)| Groups { first, count });
-        InitRecord { above, collector, groups, down: other.unwrap_or(pbv), words, initial, pbv_order, rearm, answer_source, master, ..InitRecord::barrier(device, pbv) }
+        InitRecord { above, collector, groups, down: other.unwrap_or(pbv), words, initial, pbv_order, rearm, answer_source, master, to_source, ..InitRecord::barrier(device, pbv) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 #[path = "../campaign/mod.rs"]
 mod campaign;
+mod classes_go_first;
 mod contexts_share_an_engine;
 mod engines_say_how_full_they_were;
 mod every_interleaving_is_searched;
@@ -9,6 +10,7 @@ mod examples_of_the_source;
 mod faults_are_never_silent;
 mod frames_keep_every_bit;
 mod groups_wait_for_each_other;
+mod means_are_divided_once;
 mod messages_follow_each_other;
 mod other_contexts_are_untouched;
 mod packets_on_the_command_line;
@@ -19,6 +21,8 @@ mod rounds_are_told_as_they_were;
 mod runs_are_recomputed_from_nodes_words;
 #[path = "../search/mod.rs"]
 mod search;
+mod some_frames_go_to_switches_only;
+mod sources_merge_themselves;
 mod standing_collectives_are_found;
 mod strangers_change_nothing;
 mod support;

@@ -1,22 +1,73 @@
 //! Table 1 and paragraphs 151 and 153, from simulated runs (B-FIG-1 to B-FIG-5, B-HI-3, B-HI-4).
 
-use watershed::study::named::{Basis, Report, find};
+use watershed::study::named::{Basis, Relation, Report, find};
+use watershed::study::pbv_table1::{Column, Engines, Shape, column, sixteen_contexts};
 
 fn rows<'a>(report: &'a Report, id: &str) -> Vec<(&'a str, f64, Option<f64>)> {
     report.rows.iter().filter(|row| row.id == id).map(|row| (row.what.as_str(), row.ours, row.simulated)).collect()
 }
 
+const COMMAND: u64 = 4;
+const DATA: u64 = 132;
+
+/// What a second all-reduce adds at the master engine's port: out and in.
+fn a_round(shape: Shape, engines: Engines) -> (u64, u64) {
+    let flits = |rounds| column(shape, engines, rounds).unwrap().port_flits;
+    let (one, two) = (flits(1), flits(2));
+    (two.0 - one.0, two.1 - one.1)
+}
+
 #[test]
+fn a_smaller_table_has_the_frames_its_shape_says() {
+    // 160 end points are more than a table has entries; 21 are not.
+    for shape in [Shape { switches: 4, nodes: 40 }, Shape { switches: 3, nodes: 7 }] {
+        let (switches, nodes) = (u64::from(shape.switches), u64::from(shape.nodes));
+        let ends = switches * nodes;
+        let mono = column(shape, Engines::Monolithic, 1).unwrap();
+        assert_eq!((mono.to_engines, mono.to_ends, mono.from_ends, mono.to_source), (0, ends - 1, ends, 1));
+        assert_eq!((mono.on_a_link, mono.below, mono.partials), ((nodes, nodes), 0, 0));
+        let dist = column(shape, Engines::Distributed, 1).unwrap();
+        assert_eq!((dist.to_engines, dist.to_ends, dist.from_ends), (switches - 1, nodes - 1, nodes));
+        assert_eq!((dist.on_a_link, dist.below, dist.partials, dist.to_source), ((1, 1), nodes, 1, 1));
+        assert_eq!(dist.on_an_edge, (3, 3));
+        let ns = |flits: u64| flits as f64 / 2.0;
+        let (send, receive) = (ns(COMMAND * (ends - 1)), ns(DATA * ends));
+        assert_eq!(mono.sending, [send, receive, send + 2.0 * receive]);
+        let (send, receive) = (ns(COMMAND * (switches - 1 + nodes)), ns(DATA * (switches - 1 + nodes)));
+        assert_eq!(dist.sending, [send, receive, send + 2.0 * receive]);
+        simulated_is_not_faster(&mono);
+        simulated_is_not_faster(&dist);
+        // The wire at the engine's port carries these frames and not one flit more.
+        let out = COMMAND * (ends - 1) + DATA * ends;
+        assert_eq!(a_round(shape, Engines::Monolithic), (out, COMMAND + DATA * ends), "{shape:?}");
+        let (peers, own) = (switches - 1, nodes);
+        let out = COMMAND * (peers + own - 1) + DATA * (peers + own);
+        assert_eq!(a_round(shape, Engines::Distributed), (out, COMMAND + DATA * (peers + own)), "{shape:?}");
+    }
+}
+
+/// With latencies nothing is faster than the frames of one port alone.
+fn simulated_is_not_faster(column: &Column) {
+    assert!(column.simulated[0] > column.sending[0] / 2.0, "{column:?}");
+    assert!(column.simulated[2] > column.sending[2] / 2.0, "{column:?}");
+}
+
+#[test]
+#[ignore = "simulates 1024 end points at one engine"]
 fn counts_are_the_texts_and_times_are_within_two_per_cent() {
     let mut report = Report::default();
     (find("pbv-table1").unwrap().run)(&|_| {}, &mut report).unwrap();
     assert!(report.holds(), "{}", report.text());
-    assert!(report.rows.iter().all(|row| row.basis == Basis::Predicted && row.tolerance <= 0.02));
+    println!("{}", report.text());
+    let reproduced = report.rows.iter().filter(|row| row.holds_if != Relation::Differs);
+    assert!(reproduced.clone().all(|row| row.basis == Basis::Predicted && row.tolerance <= 0.02));
     let of = |id: &str| rows(&report, id);
-    assert_eq!(of("B-FIG-1").iter().map(|row| row.1).collect::<Vec<_>>(), [1023.0, 31.0, 31.0, 32.0, 1.0]);
-    assert_eq!(of("B-FIG-2").iter().map(|row| row.1).collect::<Vec<_>>(), [32.0, 1.0]);
-    assert_eq!(of("B-HI-4").iter().map(|row| row.1).collect::<Vec<_>>(), [3.0, 3.0]);
-    assert_eq!(of("B-HI-3").iter().map(|row| row.1).collect::<Vec<_>>(), [528.0, 264.0]);
+    let ours = |id: &str| of(id).iter().map(|row| row.1).collect::<Vec<_>>();
+    assert_eq!(ours("B-FIG-1"), [1023.0, 1023.0, 1.0, 31.0, 31.0, 1.0, 32.0, 1.0]);
+    assert_eq!(ours("B-FIG-2"), [32.0, 32.0, 1.0, 1.0]);
+    assert_eq!(ours("B-HI-4"), [3.0, 3.0]);
+    // Fifteen engines below the master, one behind the other at its port.
+    assert_eq!(ours("B-HI-3"), [528.0, 7920.0, 264.0, 3960.0]);
     // With latencies nothing is faster than sending alone, and the tree of engines keeps its lead.
     for id in ["B-FIG-3", "B-FIG-4"] {
         let rows = of(id);
@@ -25,5 +76,19 @@ fn counts_are_the_texts_and_times_are_within_two_per_cent() {
     }
     // Two masters: the results of sixteen contexts are out sooner, at the engines' own ports as well.
     let rows = of("B-HI-3");
-    assert!(rows[1].2.unwrap() < 0.8 * rows[0].2.unwrap(), "{rows:?}");
+    assert!(rows[2].2.unwrap() < 0.8 * rows[0].2.unwrap(), "{rows:?}");
+    assert!(rows[3].2.unwrap() < 0.8 * rows[1].2.unwrap(), "{rows:?}");
+}
+
+#[test]
+fn a_second_master_halves_the_results_on_an_edge_and_at_a_port() {
+    for nodes in [1, 2, 3] {
+        let (one, two) = (sixteen_contexts(1, nodes).unwrap(), sixteen_contexts(2, nodes).unwrap());
+        assert_eq!((one.edge.0, two.edge.0), (528.0, 264.0), "{nodes}");
+        // The port sends to fifteen engines below, one frame behind the other.
+        assert_eq!((one.port.0, two.port.0), (15.0 * 528.0, 15.0 * 264.0), "{nodes}");
+        // A run is not faster than the frames alone.
+        assert!(one.edge.1 >= one.edge.0 && one.port.1 >= one.port.0, "{nodes} {:?} {:?}", one.edge, one.port);
+        assert!(two.edge.1 >= two.edge.0 && two.port.1 >= two.port.0, "{nodes} {:?} {:?}", two.edge, two.port);
+    }
 }

@@ -106,7 +106,7 @@ impl Ce {
             (cx.missing)(context.cc_id, device, from.status);
         }
         let mut header = Header::new(Message::Error, me.0, context.requester, context.requester_offset);
-        header.tag = engine_tag(me.1);
+        (header.tag, header.tc) = (engine_tag(me.1), from.tc);
         (header.status, header.cc_id, header.run) = (from.status, context.cc_id, from.run);
         (header.dmu_id, header.p_id, header.p_count) = (context.dmu_id, context.p_id, from.p_count);
         let packet = Packet { header, body: Body::Missing { pbv: 0, devices } };

@@ -83,6 +83,10 @@ impl Ce {
         if context.like.run != header.run {
             return;
         }
+        if context.hands_to_source() && header.requester == context.requester {
+            return self.hand_again(slot, cx);
+        }
+        let context = self.at(slot);
         if context.is_multicast() && !context.is_master() {
             // Whoever sends the data again has no acknowledgement.
             if context.state == State::Done {
@@ -196,7 +200,7 @@ impl Ce {
         let me = self.me;
         let context = self.at(slot);
         context.deadline = None;
-        if context.is_master() {
+        if context.is_master() && !context.hands_to_source() {
             // The other groups have watchdogs of their own.
             return;
         }

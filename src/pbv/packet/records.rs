@@ -47,7 +47,7 @@ pub struct ConfigRecord {
 /// | 4 | words of data, 2 bytes; 0 for a barrier |
 /// | 6 | records that follow and belong to engines below this one, 2 bytes |
 /// | 8 | initial value of the accumulator, 8 bytes; only the master's enters |
-/// | 16 | bit 0: the accumulator starts with the initial value; bit 1: PBV order; bit 2: armed again when satisfied; bit 3: the master also answers DMU_ID; bit 4: a second bit vector follows; bit 5: this engine is the master |
+/// | 16 | bit 0: the accumulator starts with the initial value; bit 1: PBV order; bit 2: armed again when satisfied; bit 3: the master also answers DMU_ID; bit 4: a second bit vector follows; bit 5: this engine is the master; bit 6: responses are handed to the source, which merges them |
 /// | 17 | groups of an inter-group barrier, 0: it is none |
 /// | 18 | CC_ID of its first group, 2 bytes |
 /// | 20 | device ID of the engine above, 2 bytes; 0xffff at the master: whoever sends the initialisation |
@@ -77,6 +77,8 @@ pub struct InitRecord {
     pub answer_source: bool,
     /// The engine is the master of the context.
     pub master: bool,
+    /// The master hands every response to the source, which merges them.
+    pub to_source: bool,
     /// The context is a group of an inter-group barrier.
     pub groups: Option<Groups>,
     /// The engine above, whose commands and results count; [`NO_DEVICE`] at the master: whoever initialises it.
@@ -200,6 +202,7 @@ impl InitRecord {
             rearm: false,
             answer_source: false,
             master: false,
+            to_source: false,
             groups: None,
             above: NO_DEVICE,
             collector: NO_DEVICE,
@@ -220,7 +223,8 @@ impl InitRecord {
                 | u8::from(self.rearm) << 2
                 | u8::from(self.answer_source) << 3
                 | u8::from(self.down != self.pbv) << 4
-                | u8::from(self.master) << 5,
+                | u8::from(self.master) << 5
+                | u8::from(self.to_source) << 6,
         );
         let Groups { first, count } = self.groups.unwrap_or(Groups { first: 0, count: 0 });
         out.push(count);
@@ -240,7 +244,7 @@ impl InitRecord {
             return Err(bad("fewer bytes than an initialisation record has"));
         }
         let initial = u64_at(bytes, 8);
-        if bytes[16] > 63 || bytes[16] & 1 == 0 && initial != 0 {
+        if bytes[16] > 127 || bytes[16] & 1 == 0 && initial != 0 {
             return Err(bad("reserved bits are set"));
         }
         let (count, first) = (bytes[17], u16_at(bytes, 18));
@@ -262,6 +266,7 @@ impl InitRecord {
             rearm: bytes[16] & 4 != 0,
             answer_source: bytes[16] & 8 != 0,
             master: bytes[16] & 32 != 0,
+            to_source: bytes[16] & 64 != 0,
             groups: (count > 0).then_some(Groups { first, count }),
             above: u16_at(bytes, 20),
             collector: u16_at(bytes, 22),

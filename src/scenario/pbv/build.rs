@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::{Collective, Pbv};
 use super::file::{
-    AttachFile, ConfigurationFile, HazardFile, InitialisationFile, KindFile, OrderFile, StartFile, TreeFile, WayFile,
-    WrongFile,
+    AttachFile, ConfigurationFile, HazardFile, InitialisationFile, KindFile, MergeFile, OrderFile, StartFile, TreeFile,
+    WayFile, WrongFile,
 };
 use super::strange;
 use crate::arith::{Mode, pack_lanes};
@@ -16,9 +16,10 @@ use crate::fabric::{Plan, PlanLink, SwitchCfg, Vcs, credit_round_trip};
 use crate::kernel::{Cycle, Rng};
 use crate::pbv::ce::{CeCfg, Hazard};
 use crate::pbv::engine::EngineCfg;
+use crate::pbv::gather::Gather;
 use crate::pbv::metrics::QUEUES;
 use crate::pbv::node::{Node, Part, TaskTime, When};
-use crate::pbv::packet::{Groups, Header, Message, NO_DEVICE, Packet};
+use crate::pbv::packet::{Groups, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet};
 use crate::pbv::plan::{self, Branch, Tables};
 use crate::pbv::routes::Directory;
 use crate::pbv::system::{Ground, System, Wires};
@@ -96,6 +97,8 @@ struct Builder<'a> {
     /// The neighbour behind a port.
     neighbours: BTreeMap<(u32, u16), u32>,
     devices: Vec<u16>,
+    /// Further parts of larger engines: switch, plane, number from 1 on, device ID.
+    parts: Vec<(u32, u8, u8, u16)>,
     problems: Vec<Problem>,
     derived: Vec<(String, u64)>,
 }
@@ -113,7 +116,8 @@ impl<'a> Builder<'a> {
             (place.switch * pbv.device_stride + *local) as u16
         };
         let devices = lay.ends.iter().map(device).collect();
-        Builder { scenario, pbv, options, links, neighbours, devices, problems: Vec::new(), derived: Vec::new() }
+        let (parts, problems, derived) = (Vec::new(), Vec::new(), Vec::new());
+        Builder { scenario, pbv, options, links, neighbours, devices, parts, problems, derived }
     }
 
     fn switch_device(&self, switch: u32) -> u16 {
@@ -121,8 +125,11 @@ impl<'a> Builder<'a> {
     }
 
     fn build(&mut self, lay: &Layout, common: &Common) -> Option<Ready> {
-        let directory = self.directory(lay)?;
+        let mut directory = self.directory(lay)?;
         let collectives = self.collectives(lay, &directory);
+        for &(switch, plane, _, device) in &self.parts {
+            directory.add_part(device, switch, plane);
+        }
         let mut tables = match plan::tables(&collectives) {
             Ok(tables) => tables,
             Err(error) => {
@@ -162,6 +169,10 @@ impl<'a> Builder<'a> {
         }
         let mut names: BTreeMap<u16, String> =
             lay.switch_names().zip(0..).map(|(name, at)| (self.switch_device(at), name.to_owned())).collect();
+        for &(switch, _, part, device) in &self.parts {
+            let name = format!("{}-part{part}", names[&self.switch_device(switch)]);
+            names.insert(device, name);
+        }
         let first = plan.nodes.len() - lay.ends.len();
         names.extend(self.devices.iter().zip(&plan.nodes[first..]).map(|(&device, node)| (device, node.name.clone())));
         let side = self.pbv.setup.file.configuration == ConfigurationFile::SidePort;
@@ -254,14 +265,19 @@ impl<'a> Builder<'a> {
             },
             unit_stages: engine.stages as u8,
         };
-        let of = |switch: u32, k: u8| {
-            let device = self.switch_device(switch);
-            EngineCfg { device, base: engine_base(k), inbox: engine.inbox_flits as usize, ce }
+        let of = |device: u16, k: u8, part: u8| EngineCfg {
+            device,
+            base: engine_base(k),
+            part,
+            priority_bound: engine.priority_bound as u8,
+            inbox: engine.inbox_flits as usize,
+            ce,
         };
         let per_switch = engine.per_switch as u8;
         (0..lay.switches() as u32)
             .flat_map(|switch| (0..per_switch).map(move |k| (switch, k)))
-            .map(|(s, k)| of(s, k))
+            .map(|(switch, k)| of(self.switch_device(switch), k, 0))
+            .chain(self.parts.iter().map(|&(_, plane, part, device)| of(device, plane, part)))
             .collect()
     }
 
@@ -306,6 +322,9 @@ impl<'a> Builder<'a> {
                 plane: collective.plane,
                 mode: Mode { flush_to_zero: collective.flush_to_zero, ..Mode::rounding(collective.round) },
                 multicast: collective.kind == KindFile::Multicast,
+                engines_only: !self.pbv.setup.file.initialise_nodes,
+                traffic_class: collective.traffic_class,
+                to_source: collective.merge.0 == MergeFile::Source,
                 forwards: collective.forwards.iter().map(|&switch| self.switch_device(switch)).collect(),
                 groups: collective.group.map(|group| Groups { first: group.first, count: group.count }),
             });
@@ -316,6 +335,9 @@ impl<'a> Builder<'a> {
     /// The engines of a collective as a tree below its master.
     fn tree(&mut self, index: usize, collective: &Collective, lay: &Layout, directory: &Directory) -> Option<Branch> {
         let master = collective.master;
+        if collective.tree == TreeFile::Monolithic && collective.participants.len() > PBV_ENTRIES {
+            return self.larger_engine(index, collective, lay);
+        }
         let mut nodes: BTreeMap<u32, Vec<u16>> = BTreeMap::new();
         for &end in collective.participants.iter() {
             let switch = if collective.tree == TreeFile::Monolithic { master } else { lay.ends[end as usize].switch };
@@ -353,6 +375,42 @@ impl<'a> Builder<'a> {
             return None;
         }
         Some(tree)
+    }
+
+    /// One engine for more participants than a table has entries: several behind one port that act as a single one (paragraph
+    /// 91). The first has the others and as many participants in its table as fit beside them; each of the others is full
+    /// but for the last *[chosen]*.
+    fn larger_engine(&mut self, index: usize, collective: &Collective, lay: &Layout) -> Option<Branch> {
+        let devices: Vec<u16> = collective.participants.iter().map(|&end| self.devices[end as usize]).collect();
+        let (master, plane) = (collective.master, collective.plane);
+        let parts = (devices.len() - PBV_ENTRIES).div_ceil(PBV_ENTRIES - 1);
+        let nodes = lay.ends.iter().filter(|end| end.switch == master).count();
+        let elsewhere = self.parts.iter().filter(|part| part.0 == master && part.1 != plane).count();
+        let room = (self.pbv.device_stride as usize - 1).saturating_sub(nodes + elsewhere);
+        if parts > room || parts >= PBV_ENTRIES {
+            let path = format!("pbv.collective[{index}].tree");
+            self.problems.push(
+                Problem::at(path, format!("{} participants take {parts} more parts of one engine", devices.len()))
+                    .expected(format!("up to {room}: device IDs that the master's switch has left"))
+                    .help("`pbv.device_stride` sets how many device IDs a switch has"),
+            );
+            return None;
+        }
+        let mut all = Vec::new();
+        for number in 1..=parts as u8 {
+            let there = self.parts.iter().find(|part| (part.0, part.1, part.2) == (master, plane, number));
+            let device = there.map(|part| part.3).unwrap_or_else(|| {
+                let taken = nodes + self.parts.iter().filter(|part| part.0 == master).count();
+                let device = self.switch_device(master) + 1 + taken as u16;
+                self.parts.push((master, plane, number, device));
+                device
+            });
+            all.push(device);
+        }
+        let (own, others) = devices.split_at(PBV_ENTRIES - parts);
+        let below = all.into_iter().zip(others.chunks(PBV_ENTRIES));
+        let below = below.map(|(device, nodes)| Branch::leaf(device, nodes.iter().copied()));
+        Some(Branch::leaf(self.switch_device(master), own.iter().copied()).over(below))
     }
 
     fn branch(&self, switch: u32, children: &BTreeMap<u32, BTreeSet<u32>>, nodes: &BTreeMap<u32, Vec<u16>>) -> Branch {
@@ -539,6 +597,7 @@ impl<'a> Builder<'a> {
                 self.task(index, rank),
             );
             part.length = words;
+            part.divide = if of.mean { of.participants.len() as u32 } else { 0 };
             part.blocks = of.blocks;
             part.group = of.group.is_some();
             for fails in of.fails.iter().filter(|fails| fails.end_point == end) {
@@ -557,6 +616,15 @@ impl<'a> Builder<'a> {
             (part.watches, part.group) = (true, of.group.is_some());
             (part.patience, part.asks) = (self.patience(index, collective), of.max_asks);
             source.join(part);
+        }
+        if of.merge.0 == MergeFile::Source {
+            let part = source.part_mut(of.cc_id).expect("it takes part or is told");
+            let mut gather = Gather::new(collective.tree.device, collective.mask(&collective.tree, tables));
+            (gather.in_order, gather.initial) = (collective.pbv_order, collective.initial);
+            gather.cycles_per_word = of.merge.1;
+            part.gather = Some(gather);
+            part.length = words;
+            part.divide = if of.mean { of.participants.len() as u32 } else { 0 };
         }
         let configures = self.pbv.setup.configured_by == of.source;
         let lane = index + 1;

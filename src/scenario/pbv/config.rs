@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::file::{
-    CollectiveFile, CongestionFile, EngineFile, FailsFile, FaultFile, InitialisationFile, KindFile, OrderFile, PbvFile,
-    SetupFile, StartFile, StrangerFile, TreeFile, WrongFile,
+    CollectiveFile, CongestionFile, EngineFile, FailsFile, FaultFile, InitialisationFile, KindFile, MEAN, MergeFile,
+    OrderFile, PbvFile, SetupFile, StartFile, StrangerFile, TreeFile, WrongFile,
 };
 use crate::arith::{DType, Op, Round};
 use crate::pbv::packet::{MAX_PAYLOAD_BYTES, Message};
@@ -89,6 +89,9 @@ pub struct Collective {
     /// Operation.
     #[serde(serialize_with = "named")]
     pub op: Op,
+    /// The result is divided by the number of participants, by each of them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub mean: bool,
     /// Type of an element.
     #[serde(serialize_with = "named")]
     pub dtype: DType,
@@ -121,6 +124,12 @@ pub struct Collective {
     /// Switches whose engines hand responses on unmerged.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub forwards: BTreeSet<u32>,
+    /// Who merges what the master gets.
+    #[serde(skip_serializing_if = "is_usual")]
+    pub merge: (MergeFile, u64),
+    /// Traffic class.
+    #[serde(skip_serializing_if = "is_lowest")]
+    pub traffic_class: u8,
     /// Which engine of each switch.
     pub plane: u8,
     /// Rounds.
@@ -169,7 +178,24 @@ fn named<T: Named, S: serde::Serializer>(value: &T, serializer: S) -> Result<S::
     serializer.serialize_str(value.name())
 }
 
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_usual(merge: &(MergeFile, u64)) -> bool {
+    merge.0 == MergeFile::Master
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_lowest(class: &u8) -> bool {
+    *class == 0
+}
+
 impl Collective {
+    /// The name of its operation.
+    pub fn op_name(&self) -> &'static str {
+        if self.mean { MEAN } else { self.op.name() }
+    }
+
     /// 64-bit words of a contribution.
     pub fn words(&self) -> u32 {
         self.elements.div_ceil(self.dtype.lanes())
@@ -626,7 +652,14 @@ fn one(
             .expected("\"command\", or `pbv.setup.initialisation = \"through-master\"`"),
         );
     }
+    if file.starts_on == StartFile::Initialisation && !pbv.setup.initialise_nodes {
+        problems.push(
+            Problem::at(format!("{path}.starts_on"), "initialisation frames go to switches only: no node would start")
+                .expected("\"command\", or `pbv.setup.initialise_nodes = true`"),
+        );
+    }
     timing(file, path, &list, problems);
+    let mean = file.kind == KindFile::Allreduce && file.op.as_deref() == Some(MEAN);
     let dtype = file.dtype.as_deref().and_then(DType::from_name).unwrap_or(DType::F64);
     let given = file.op.as_deref().and_then(Op::from_name);
     let op = match file.kind {
@@ -635,6 +668,13 @@ fn one(
         KindFile::Allreduce | KindFile::Multicast => given.unwrap_or(Op::Sum),
     };
     arithmetic(file, path, op, dtype, problems);
+    merging(file, path, problems);
+    if mean && !matches!(layout(dtype), Layout::Float { .. }) {
+        problems.push(
+            Problem::at(format!("{path}.op"), format!("a mean is a quotient: it has no type {}", dtype.name()))
+                .expected("a floating-point type, or \"sum\""),
+        );
+    }
     let elements = if file.kind.is_barrier() { 0 } else { file.elements.unwrap_or(1) };
     let most = MAX_PAYLOAD_BYTES as u32 / 8 * dtype.lanes();
     if elements > most {
@@ -650,6 +690,7 @@ fn one(
         name: file.name.clone().unwrap_or_else(|| format!("c{index}")),
         kind: file.kind,
         op,
+        mean,
         dtype,
         round: file.round.as_deref().and_then(Round::from_name).unwrap_or(Round::NearestEven),
         flush_to_zero: file.flush_to_zero,
@@ -664,6 +705,8 @@ fn one(
         tree: file.tree,
         parents,
         forwards,
+        merge: (file.merge, file.merge_cycles_per_word),
+        traffic_class: file.traffic_class as u8,
         plane: file.plane as u8,
         rounds: file.rounds,
         rearm: file.rearm,
@@ -705,6 +748,29 @@ fn forwards(
         }
     }
     all
+}
+
+/// Who merges, and what that excludes.
+fn merging(file: &CollectiveFile, path: &str, problems: &mut Vec<Problem>) {
+    if file.merge == MergeFile::Master {
+        if file.merge_cycles_per_word != 1 {
+            problems.push(Problem::at_key(
+                format!("{path}.merge_cycles_per_word"),
+                "only a source that merges has `merge_cycles_per_word`",
+            ));
+        }
+        return;
+    }
+    let here = format!("{path}.merge");
+    if !matches!(file.kind, KindFile::Allreduce | KindFile::Barrier) {
+        let what = "no source merges the responses of a multicast or of an inter-group barrier";
+        problems.push(Problem::at(here.clone(), what).expected("an all-reduce or a barrier"));
+    }
+    if file.rearm || file.starts_on == StartFile::Initialisation {
+        let key = if file.rearm { "rearm" } else { "starts_on" };
+        let what = format!("a source that merges commands each round: it has no `{key}`");
+        problems.push(Problem::at_key(format!("{path}.{key}"), what).related(here, "the source merges"));
+    }
 }
 
 /// What makes no sense for a kind or type.

@@ -66,6 +66,11 @@ pub struct EngineFile {
     /// What happens to messages for one context that follow each other in the tracking pipeline. Frames bring them four
     /// cycles apart or more, so that neither choice costs a cycle there.
     pub hazard: HazardFile,
+    /// Frames in a row that may go past an older one of a lower traffic class, in the inbox and in the output queue; then the
+    /// oldest goes. 0: any number, so that the lowest class may wait for ever.
+    #[serde(skip_serializing_if = "is_usual_bound")]
+    #[schemars(range(min = 0, max = 255))]
+    pub priority_bound: u32,
     /// Clock stages of the arithmetic. Never changes bits.
     #[schemars(range(min = 1, max = 6))]
     pub stages: u32,
@@ -100,6 +105,7 @@ impl Default for EngineFile {
             inner_cycles: 1,
             contexts: 64,
             hazard: HazardFile::Forward,
+            priority_bound: 16,
             stages: 4,
             inbox_flits: 1024,
             timeout_cycles: 0,
@@ -110,6 +116,18 @@ impl Default for EngineFile {
             validate: true,
         }
     }
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_usual_bound(value: &u32) -> bool {
+    *value == 16
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one(value: &u64) -> bool {
+    *value == 1
 }
 
 // The signature is serde's.
@@ -235,6 +253,10 @@ pub struct SetupFile {
     pub configuration: ConfigurationFile,
     /// How contexts are set up.
     pub initialisation: InitialisationFile,
+    /// Initialisation frames go to end devices too. Without, they go to switches only, and end devices learn what they need from
+    /// the first command.
+    #[serde(skip_serializing_if = "is_true")]
+    pub initialise_nodes: bool,
     /// The end point that sends the configuration. Default: the source of the first collective.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 4_194_303))]
@@ -253,11 +275,18 @@ impl Default for SetupFile {
         Self {
             configuration: ConfigurationFile::FrameEach,
             initialisation: InitialisationFile::ThroughMaster,
+            initialise_nodes: true,
             configured_by: None,
             through: None,
             initialise_cycle: AutoOr::Auto,
         }
     }
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 /// How tables are written.
@@ -295,9 +324,10 @@ pub struct CollectiveFile {
     pub name: Option<String>,
     /// What it does.
     pub kind: KindFile,
-    /// Operation of an all-reduce. Default: "sum".
+    /// Operation of an all-reduce. Default: "sum". "mean" is the sum, which each end point divides once by the number of
+    /// participants; it takes floating-point types.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "names::<Op>")]
+    #[schemars(schema_with = "operations")]
     pub op: Option<String>,
     /// Type of an element. Default: "f64".
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -355,6 +385,17 @@ pub struct CollectiveFile {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 65_536), inner(length(min = 1)))]
     pub forwards: Vec<String>,
+    /// Who merges the responses that the master engine gets.
+    #[serde(skip_serializing_if = "MergeFile::is_master")]
+    pub merge: MergeFile,
+    /// merge = "source": cycles in which the source merges a word of a response.
+    #[serde(skip_serializing_if = "is_one")]
+    #[schemars(range(min = 0, max = 1_048_576))]
+    pub merge_cycles_per_word: u64,
+    /// Traffic class of its frames: of those that wait in an engine a higher one goes first.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0, max = 7))]
+    pub traffic_class: u32,
     /// Which of the packet engines of each switch it uses.
     #[schemars(range(min = 0, max = 3))]
     pub plane: u32,
@@ -417,6 +458,9 @@ impl Default for CollectiveFile {
             tree: TreeFile::Routes,
             parents: BTreeMap::new(),
             forwards: Vec::new(),
+            merge: MergeFile::Master,
+            merge_cycles_per_word: 1,
+            traffic_class: 0,
             plane: 0,
             rounds: 1,
             rearm: false,
@@ -479,6 +523,32 @@ pub enum OrderFile {
     Pbv,
 }
 
+/// The operation that end points finish: the sum, divided by the number of participants.
+pub const MEAN: &str = "mean";
+
+fn operations(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let names: Vec<&str> = <Op as crate::scenario::names::Named>::names().chain([MEAN]).collect();
+    schemars::json_schema!({ "type": "string", "enum": names })
+}
+
+/// Who merges the responses that the master engine gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MergeFile {
+    /// The master engine.
+    Master,
+    /// The source, in software: the master hands it every response as it is, and passes the result on.
+    Source,
+}
+
+impl MergeFile {
+    // The signature is serde's.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    fn is_master(&self) -> bool {
+        *self == Self::Master
+    }
+}
+
 /// How engines hang below the master.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -487,7 +557,8 @@ pub enum TreeFile {
     Routes,
     /// All report to the master; those on the way are passed by.
     Flat,
-    /// One engine for all participants, up to 128.
+    /// One engine for all participants. One of more than 128 is made of several behind one port of the master's switch, each
+    /// with a table of 128 entries and a device ID of its own behind those of the nodes.
     Monolithic,
 }
 

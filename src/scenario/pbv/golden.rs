@@ -9,6 +9,7 @@ use crate::arith::{Flags, Op};
 use crate::kernel::Cycle;
 use crate::oracle;
 use crate::pbv::ce::Entered;
+use crate::pbv::gather::Gather;
 use crate::pbv::plan::{Branch, Collective, Seat};
 use crate::pbv::system::{System, engines};
 use crate::pbv::tables::{ENGINE_BASE, ENGINE_SPAN};
@@ -33,6 +34,10 @@ pub struct Reader<'a> {
     collective: &'a Collective,
     /// Operands of the participants: all rounds, one after the other.
     operands: BTreeMap<u16, &'a [u64]>,
+    /// The source that merges responses itself, if it does.
+    gather: Option<&'a Gather>,
+    /// Everybody divides the result by this.
+    divide: Option<u32>,
 }
 
 impl<'a> Reader<'a> {
@@ -50,7 +55,13 @@ impl<'a> Reader<'a> {
                 answered.entry((seat, cc_id, run)).or_default().push((generation, cycle));
             }
         }
-        Reader { records, answered, collective, operands }
+        Reader { records, answered, collective, operands, gather: None, divide: None }
+    }
+
+    /// Merged by a source as it wrote down, and divided by a number of participants.
+    #[must_use]
+    pub fn at_the_ends(self, gather: Option<&'a Gather>, divide: Option<u32>) -> Reader<'a> {
+        Reader { gather, divide, ..self }
     }
 
     fn key(&self, branch: &Branch, run: u32) -> (Seat, u16, u32) {
@@ -65,7 +76,19 @@ impl<'a> Reader<'a> {
         if values.is_empty() {
             values.push(self.at(&self.collective.tree, run, Cycle::MAX));
         }
+        values.iter_mut().for_each(|value| self.finish(value));
         values
+    }
+
+    /// What end points make of a result: they divide it.
+    fn finish(&self, value: &mut Value) {
+        let (Some(divide), Some(words)) = (self.divide, &mut value.words) else { return };
+        let Collective { dtype, mode, .. } = *self.collective;
+        for word in words {
+            let (quotient, raised) = oracle::quotient::word_quotient(dtype, mode, *word, divide);
+            *word = quotient;
+            value.flags |= raised;
+        }
     }
 
     /// What an engine's part of a run comes to, as it answered it last before a cycle.
@@ -81,7 +104,13 @@ impl<'a> Reader<'a> {
         let answered = self.answered.get(&key).into_iter().flatten().rev().find(|&&(_, cycle)| cycle <= before);
         let generation = answered.map(|&(generation, _)| generation).or(list.last().map(|entered| entered.generation));
         list.retain(|entered| Some(entered.generation) == generation);
-        if collective.pbv_order {
+        let top = branch.device == collective.tree.device;
+        if let Some(gather) = self.gather.filter(|_| top) {
+            let merged = gather.merged(run);
+            let place = |entered: &Entered| merged.iter().position(|&entry| entry == entered.entry);
+            list.retain(|entered| place(entered).is_some());
+            list.sort_by_key(place);
+        } else if collective.pbv_order {
             list.sort_by_key(|entered| entered.entry);
         }
         for entered in list {

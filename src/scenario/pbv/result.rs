@@ -76,6 +76,9 @@ pub struct CollectiveResult {
     pub participants: u64,
     /// Elements of the vector.
     pub elements: u64,
+    /// Responses that the master handed to the source, which merged them, in all rounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged_by_source: Option<u64>,
     /// How its rounds ended.
     pub outcomes: Outcomes,
     /// Cycle in which the first contribution was made.

@@ -13,6 +13,7 @@ use super::ladder::ladder;
 use super::result::{CollectiveResult, EnginesResult, PbvResult, RoundResult};
 use crate::arith::{Flags, unpack_lanes};
 use crate::fabric::{Evaluation, Step};
+use crate::pbv::gather::Gather;
 use crate::pbv::node::Node;
 use crate::pbv::packet::{Body, Message, Status};
 use crate::pbv::system::Wired;
@@ -460,7 +461,10 @@ impl<'a> Run<'a> {
         let multicast = of.kind == KindFile::Multicast;
         let operands =
             of.participants.iter().zip(rows).map(|(&end, row)| (self.ready.devices[end as usize], row.as_slice()));
-        let reader = oracle.then(|| Reader::new(&self.ready.system, plan, operands.collect()));
+        let gather = self.node(of.source).gather(of.cc_id);
+        let divide = of.mean.then(|| of.participants.len() as u32);
+        let reader =
+            oracle.then(|| Reader::new(&self.ready.system, plan, operands.collect()).at_the_ends(gather, divide));
         let receivers: Vec<u32> =
             of.participants.iter().copied().filter(|&end| !(multicast && end == of.source)).collect();
         let wanted = receivers.len();
@@ -479,7 +483,7 @@ impl<'a> Run<'a> {
                 KindFile::Multicast => "multicast",
             }
             .into(),
-            op: Named::name(of.op).into(),
+            op: of.op_name().into(),
             dtype: Named::name(of.dtype).into(),
             cc_id: of.cc_id,
             group: of.group.map(|group| group.number),
@@ -490,6 +494,7 @@ impl<'a> Run<'a> {
             levels: plan.tree.height(),
             participants: of.participants.len() as u64,
             elements: of.elements.into(),
+            merged_by_source: gather.map(Gather::count),
             outcomes: Outcomes::default(),
             start_cycle: None,
             end_cycle: None,

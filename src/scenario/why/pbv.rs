@@ -338,6 +338,19 @@ impl<'a> Reader<'a> {
         let name = self.hops.name(node);
         let ours = |step: &Stepped| step.cc_id == made.cc_id && step.run == made.run;
         match made.did {
+            Did::Merged => {
+                // The last response came, and the source was merging until now.
+                let response = self.event(node, made.cycle, |event| {
+                    event.received
+                        && (event.cc_id, event.run) == (made.cc_id, made.run)
+                        && matches!(
+                            event.message,
+                            Message::Contribution | Message::Partial | Message::Failure | Message::Error
+                        )
+                });
+                path.back(response.ok_or("a source merged what had not come")?.cycle, Kind::Compute, name);
+                return self.arrived(node, path);
+            }
             Did::Repeated => return self.arrived(node, path),
             Did::Asked => {
                 let before =

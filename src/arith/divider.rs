@@ -1,0 +1,106 @@
+//! Division of a lane by a count: the last step of a mean.
+//!
+//! ```text
+//!  lane ──▶ unpack ──▶ significand x 2^36 ──▶ long division by n ──▶ normalise ─▶ round ─▶ pack ──▶ lane, flags
+//!  n ───────────────────────────────────────▶  remainder: sticky
+//! ```
+//!
+//! The quotient of the number in the lane and the integer n, correctly rounded: n itself is never rounded to the lane's format,
+//! which may be too narrow for it (1023 is no number of FP8). Behind the division stand the stages of the
+//! [multiplier](super::multiplier): there is one way to round. *\[chosen\]*
+//!
+//! An end point divides once, when it has the sum; this is no pipeline, and its cycles are not counted. NaNs and infinities
+//! stay what they are, a signalling NaN raises invalid.
+
+use super::format::{Build, Class, Fault, builds, nan_of_pair};
+use super::lanes::{pack_lanes, unpack_lanes};
+use super::multiplier::{Product, Wide, normalise};
+use super::round::{Packed, Special, pack, round};
+use super::types::{DType, Flags, Mode};
+use super::unit::with_build;
+
+/// Bits of the quotient below the significand's last one: enough for guard and round behind a divisor of 32 bits.
+const MORE: u32 = 36;
+
+/// A lane divided by a count.
+pub const fn evaluate<B: Build>(mode: Mode, lane: u64, n: u32) -> Packed {
+    let x = B::FORMAT.unpack(lane);
+    let (special, flags, exponent, value) = match x.class {
+        Class::QuietNan | Class::SignallingNan => {
+            let (nan, flags) = nan_of_pair::<B>(&x, &x, mode.nan);
+            (Special::Nan, flags, 1, nan as u128)
+        }
+        Class::Infinite => (Special::Infinity, Flags::NONE, 1, 0),
+        Class::Finite => {
+            let dividend = (x.significand as u128) << MORE;
+            let lost = !dividend.is_multiple_of(n as u128) && !matches!(B::FAULT, Fault::DropProductTail);
+            // Where the multiplier's stages expect a product: the last bit is sticky.
+            let exponent = x.exponent as i32 + B::FORMAT.fraction_bits as i32 - (MORE as i32 + 1);
+            (Special::Number, Flags::NONE, exponent, (dividend / n as u128) << 1 | lost as u128)
+        }
+    };
+    let product = Product { special, sign: x.sign, flags, exponent, product: Wide::from_u128(value) };
+    pack::<B>(mode, round::<B>(mode, normalise::<B>(product)))
+}
+
+/// The lanes of a word divided by a count.
+///
+/// # Panics
+///
+/// If the type is an integer, or the count is zero.
+pub fn word_quotient(dtype: DType, mode: Mode, word: u64, n: u32) -> (u64, Flags) {
+    let mut flags = Flags::NONE;
+    let lanes: Vec<u64> = unpack_lanes(dtype, word)
+        .map(|lane| {
+            let packed = with_build!(dtype, B => evaluate::<B>(mode, lane, n));
+            flags |= packed.flags;
+            packed.bits
+        })
+        .collect();
+    (pack_lanes(dtype, &lanes), flags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arith::Round;
+    use crate::kernel::Rng;
+    use crate::oracle::quotient;
+
+    const FLOATS: [DType; 7] =
+        [DType::F16, DType::Bf16, DType::Tf32, DType::F32, DType::F64, DType::Fp8E4m3, DType::Fp8E5m2];
+
+    /// Every bit pattern of the small types and random ones of the others, in every mode, by counts of every size.
+    #[test]
+    fn quotients_are_those_of_long_division_of_integers() {
+        let mut rng = Rng::new(36, 0xd1f);
+        for dtype in FLOATS {
+            for &round in Round::ALL {
+                for flush_to_zero in [false, true] {
+                    let mode = Mode { flush_to_zero, ..Mode::rounding(round) };
+                    for k in 0..600u64 {
+                        let n = match k % 4 {
+                            0 => 1 + rng.below(16) as u32,
+                            1 => 1 << rng.below(32),
+                            2 => 1 + rng.below(u64::from(u32::MAX)) as u32,
+                            _ => 1023,
+                        };
+                        let lane = if dtype.bits() == 8 { k & 0xff } else { rng.bits() & dtype.lane_mask() };
+                        // Small exponents as often as others: quotients that become denormal.
+                        let lane = if k % 3 == 0 && dtype.bits() > 8 { lane & (dtype.lane_mask() >> 7) } else { lane };
+                        let got = with_build!(dtype, B => evaluate::<B>(mode, lane, n));
+                        let right = quotient::lane_quotient(dtype, mode, lane, n);
+                        assert_eq!((got.bits, got.flags), right, "{dtype} {lane:#x} / {n} {mode:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lanes_are_divided_each_on_its_own() {
+        // 3.0 and -1.0 as f32, by 2.
+        let (word, flags) = word_quotient(DType::F32, Mode::default(), 0xbf80_0000_4040_0000, 2);
+        assert_eq!((word, flags), (0xbf00_0000_3fc0_0000, Flags::NONE));
+    }
+}

@@ -1,0 +1,64 @@
+//! Priority by traffic class: which of the frames that wait goes next (paragraph 156).
+//!
+//! ```text
+//!   oldest ─▶ TC 0 │ TC 5 │ TC 0 │ TC 7 │ ◀─ youngest        TC 7 goes, then TC 5; after `bound` frames that went past
+//!                                                             an older one, the oldest
+//! ```
+//!
+//! | parameter | default | range | effect |
+//! |---|---|---|---|
+//! | `bound` | 16 | 0 to 255 | so many frames in a row may go past an older one of a lower class; then the oldest goes. 0: strict, the lowest class may wait for ever |
+//!
+//! Of one class frames go in the order in which they came. A higher number is a higher priority *\[chosen: the text says that the class may
+//! indicate a priority, and no more\]*.
+
+/// Chooses by class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Picker {
+    bound: u8,
+    /// Frames in a row that went past the oldest one.
+    passed: u8,
+}
+
+impl Picker {
+    /// A choice with this bound.
+    pub fn new(bound: u8) -> Picker {
+        Picker { bound, passed: 0 }
+    }
+
+    /// The place of the frame that goes next, from the classes of all that wait, the oldest first.
+    pub fn next(&self, classes: impl Iterator<Item = u8>) -> Option<usize> {
+        let highest = classes.enumerate().max_by_key(|&(at, class)| (class, std::cmp::Reverse(at)));
+        let (at, _) = highest?;
+        Some(if self.bound > 0 && self.passed >= self.bound { 0 } else { at })
+    }
+
+    /// The frame at this place has gone.
+    pub fn went(&mut self, at: usize) {
+        self.passed = if at == 0 { 0 } else { self.passed.saturating_add(1) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn higher_classes_go_first_and_the_oldest_waits_no_longer_than_the_bound() {
+        for bound in [0u8, 1, 3, 16] {
+            let mut picker = Picker::new(bound);
+            let mut waiting = vec![(0u8, 0u32)];
+            let mut order = Vec::new();
+            for round in 1..=40 {
+                waiting.push((5, round));
+                let at = picker.next(waiting.iter().map(|frame| frame.0)).unwrap();
+                picker.went(at);
+                order.push(waiting.remove(at).1);
+            }
+            let lowest = order.iter().position(|&frame| frame == 0);
+            assert_eq!(lowest, (bound > 0).then_some(usize::from(bound)), "bound {bound}");
+            order.retain(|&frame| frame > 0);
+            assert!(order.is_sorted(), "frames of one class keep their order");
+        }
+    }
+}
