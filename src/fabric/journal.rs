@@ -4,7 +4,7 @@
 //! made a collective take as long as it did is read from it afterwards (the scenario's `why`).
 
 use super::ports::channel;
-use super::{Flit, Network, Tag};
+use super::{Flit, Network, Tables, Tag};
 use crate::kernel::Cycle;
 
 /// What happened to a flit.
@@ -57,6 +57,8 @@ pub struct Journal {
     pub front: u16,
     /// Cycles behind it.
     pub post: u16,
+    /// Flits of a point-to-point packet that its route is computed from.
+    pub route_flits: u16,
     /// Cycles a switch takes to process a credit.
     pub credit_delay: u16,
     /// Channels that are watched: all from 0 up to this one.
@@ -85,7 +87,11 @@ impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
     ///
     /// # Panics
     /// If the system is divided: the journal would see one part of it.
-    pub fn keep_journal(&mut self, all: bool) {
+    pub fn keep_journal(&mut self, all: bool)
+    where
+        T: Tables<W>,
+    {
+        let route_flits = T::ROUTE_FLITS;
         assert!(self.others.is_empty(), "a divided system keeps no journal");
         let (wires, flow) = (&self.first.wires, &self.first.wires.flow);
         let of_port = flow.vcs.total();
@@ -99,6 +105,7 @@ impl<T, J, B, E, const W: usize> Network<T, J, B, E, W> {
             of_port,
             front: flow.front,
             post: flow.post,
+            route_flits,
             credit_delay: flow.credit_delay,
             channels: if all { flow.vcs.total() } else { flow.vcs.set },
             comes_from: None,

@@ -17,6 +17,7 @@ use super::node::{Masks, NodeInfo};
 use super::ports::{LinkCount, NONE, Output, Port, channel, stride_shift};
 use super::switch::{Arbiters, Cx, Forks, Pipeline, Scratch};
 use super::waves::Waves;
+use super::unicast::route_entry;
 use super::wires::{Depths, FAR_AWAY, Flow, Input, Io, Phase, Wires};
 use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, Vcs, arbiter::Policy};
 use crate::fabric::topology::Shape;
@@ -25,6 +26,11 @@ use std::borrow::Cow;
 
 /// What the switches of a family look up: configuration registers, multicast tables, routes.
 pub trait Tables<const W: usize> {
+    /// Flits of a point-to-point packet that its route is computed from: the last of them is what [`Tables::unicast`] looks at,
+    /// and a packet waits at the head of its queue until it is there. More than one where the address stands behind the head
+    /// flit; input buffers hold as many, and a packet is as long.
+    const ROUTE_FLITS: u16 = 1;
+
     /// The outputs of a set-routed packet whose head flit came in by `port`; the internal engine port may be among
     /// them. An empty set is a breach of the configuration and stops the run.
     fn outputs(&self, switch: u32, port: u16, flit: &Flit) -> PortSet<W>;
@@ -40,7 +46,8 @@ pub trait Tables<const W: usize> {
         1
     }
 
-    /// Route computation: where a point-to-point packet, whose head flit stands in the queue that `at` names, goes on.
+    /// Route computation: where a point-to-point packet, which stands at the head of the queue that `at` names, goes on. `flit`
+    /// is its head flit, or the last one of [`Tables::ROUTE_FLITS`].
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route;
 
     /// What to tell the user when [`Tables::outputs`] is empty.
@@ -867,7 +874,13 @@ where
                     Phase::Idle if self.plan.vcs.is_set(vc) => {
                         (self.tables.outputs(node, port, &flit).iter().collect(), vc)
                     }
+                    Phase::Idle if queue.len < T::ROUTE_FLITS => {
+                        let whom = self.upstream_name(node, port, vc);
+                        waits.push(WaitFor { who: who(), whom, why: "its address has not come".into() });
+                        continue;
+                    }
                     Phase::Idle => {
+                        let flit = wires.flow.pool[route_entry::<T, W>(&wires.flow.pool, queue.head)].flit;
                         let sides = wires.ports.stretch(info.port_base, usize::from(info.ports));
                         let at = At::new(sides, (self.plan.vcs, stride_shift(wires.flow.vc_shift)), node, port, vc);
                         (vec![self.tables.unicast(&at, &flit).port], self.plan.vcs.set)

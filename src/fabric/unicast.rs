@@ -7,7 +7,8 @@
 //! | 3 | RC VA | SA | ST | |
 //! | 4 | RC | VA | SA | ST |
 //!
-//! Cycle 1 is the first in which the head flit stands at the head of its queue. Body flits pass SA and ST only. Steps
+//! Cycle 1 is the first in which the head flit stands at the head of its queue and the flit with the address, if that is
+//! another one ([`Tables::ROUTE_FLITS`]), behind it. Body flits pass SA and ST only. Steps
 //! that share a cycle are chained combinationally; steps in different cycles have a register between them: the state
 //! of the queue at the start of the cycle, kept as words of queue bits ([`Masks`]) so that a
 //! switch with one packet in forty queues looks at one. A packet that comes to the head of its queue because the tail
@@ -24,7 +25,7 @@ use super::network::{At, SwitchCfg, Tables};
 use super::node::Masks;
 use super::ports::{Carries, Gate, Port, stride_shift};
 use super::switch::{Arbiters, Cx, NO_TIMER, Scratch};
-use super::wires::{AGAIN, CHECKED, Flow, Input, State, UNSEEN, WATCHED, Wires};
+use super::wires::{AGAIN, CHECKED, Flow, Input, Slot, State, UNSEEN, WATCHED, Wires};
 use super::{Join, Pipeline, PortSet, RouterCfg, switch_alloc, vc_alloc};
 use crate::kernel::Wake;
 
@@ -168,6 +169,7 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
     let (mut any_fresh, mut any_routed, mut any_active) = (0, 0, 0);
     for (w, at) in here.masks.iter().enumerate() {
         let fresh = at.occupied & here.unicast_bits & !(at.routed | at.active);
+        let fresh = addressed::<T, W>(here.inputs, w, fresh);
         let active = at.active & at.occupied;
         here.scratch.fresh[w] = fresh;
         here.scratch.routed[w] = at.routed;
@@ -238,7 +240,7 @@ fn serve_word_as_seen<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tabl
 /// registers of the machine.
 fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T) {
     let at = here.masks[0];
-    let fresh = at.occupied & here.unicast_bits & !(at.routed | at.active);
+    let fresh = addressed::<T, W>(here.inputs, 0, at.occupied & here.unicast_bits & !(at.routed | at.active));
     let mut routed = at.routed;
     let mut active = at.active & at.occupied;
     let at_once = here.pipeline.route == 0;
@@ -293,6 +295,21 @@ pub(super) fn bits(words: &[u64], w: usize) -> impl Iterator<Item = usize> + use
     each(words[w]).map(move |bit| w << 6 | bit)
 }
 
+/// Of these queues in word `w`, those in which as much of the first packet stands as its route is computed from.
+#[inline(always)]
+fn addressed<T: Tables<W>, const W: usize>(inputs: &[Input], w: usize, queues: u64) -> u64 {
+    if T::ROUTE_FLITS == 1 {
+        return queues;
+    }
+    each(queues).filter(|bit| inputs[w << 6 | bit].len >= T::ROUTE_FLITS).fold(0, |all, bit| all | 1 << bit)
+}
+
+/// Where the flit with the address of a packet stands in the pool; `head`: where its first one does.
+#[inline(always)]
+pub(super) fn route_entry<T: Tables<W>, const W: usize>(pool: &[Slot], head: u32) -> usize {
+    (1..T::ROUTE_FLITS).fold(head, |at, _| pool[at as usize].next) as usize
+}
+
 /// RC: a packet that came to the head of its queue gets an output port.
 #[inline(always)]
 fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T, local: usize) {
@@ -300,8 +317,9 @@ fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &
     let (port, vc) = ((local >> shift) as u16, here.vc(local) as u8);
     let channel = &mut here.inputs[local];
     let at = At::new(here.sides, (here.flow.vcs, here.stride), here.node, port, vc);
+    let looked_at = route_entry::<T, W>(&here.flow.pool, channel.head);
+    let route = tables.unicast(&at, &here.flow.pool[looked_at].flit);
     let head = &mut here.flow.pool[channel.head as usize];
-    let route = tables.unicast(&at, &head.flit);
     here.flow.asks_again |= route.again;
     head.allowed = route.vcs & !AGAIN | if route.again { AGAIN } else { 0 };
     channel.state = State::ROUTED;

@@ -1023,6 +1023,15 @@ impl Io<'_> {
         self.wires.head(q).map(|(flit, _)| flit)
     }
 
+    /// The flit so many places behind the head of an input queue, if it is there.
+    #[inline]
+    pub fn behind_head(&self, port: u16, vc: u8, places: u16) -> Option<Flit> {
+        let queue = &self.wires.inputs[self.wires.queue(self.port(port), vc)];
+        let pool = &self.wires.flow.pool;
+        let entry = |at: u32| (0..places).fold(at, |at, _| pool[at as usize].next);
+        (queue.len > places).then(|| pool[entry(queue.head) as usize].flit)
+    }
+
     /// How many flits are queued at an input.
     #[inline]
     pub fn queued(&self, port: u16, vc: u8) -> usize {
