@@ -29,6 +29,7 @@
 //! | [`EngineCfg::thresholds`] | 4, 16, 64 | wait count, ascending | which time-out: the first whose threshold is not below the wait count, else the fourth | three registers a switch |
 //! | [`EngineCfg::mode`] | associative | `R_TF_RED_CFG_MODE` | - | - |
 //! | [`EngineCfg::hazard`] | interlock | | see below | - |
+//! | [`EngineCfg::memory_ports`] | 2 | accesses a cycle, 1 to 4 | of the descriptor memory; see below | two are a memory that reads and writes |
 //!
 //! **Timing.** The tail of a climbing frame is taken from the queue in cycle t. It is matched and its descriptor read in
 //! t + 1, and written back in t + 1 + stages; the first contribution takes the same time. If it completes the reduction, the
@@ -40,6 +41,13 @@
 //! read-modify-write takes `stages` cycles. With [`Hazard::Interlock`] a frame waits at the match stage until the
 //! descriptor is written back; what is written in a cycle can be read in the same one. Arming clears a descriptor at once and
 //! what is still in the pipeline for it is discarded by its generation number. Expiry waits for the pipeline.
+//!
+//! **Ports.** Write-back, arming, an expiry and the read at the match stage are an access to the descriptor memory each; in a
+//! cycle there are as many as it has ports. Who finds none left waits a cycle: write-backs go first, for the pipeline does not
+//! stop; then an arm frame that waits already, expiries, an arm frame whose tail came in this cycle, and the match *chosen*. With
+//! two ports, a read and a write *chosen*, frames for several descriptors follow each other every cycle, and arming or an
+//! expiry next to a write-back costs the match a cycle. Which descriptor has an address, and whose deadline has come, is
+//! known from comparators beside the memory and costs no access.
 //!
 //! **Rules**, in the order in which a climbing frame meets them:
 //!
@@ -115,6 +123,8 @@ pub struct EngineCfg {
     pub mode: Mode,
     /// What happens in a hazard.
     pub hazard: Hazard,
+    /// Accesses to the descriptor memory in a cycle, from 1.
+    pub memory_ports: u8,
 }
 
 impl Default for EngineCfg {
@@ -128,6 +138,7 @@ impl Default for EngineCfg {
             thresholds: [4, 16, 64],
             mode: Mode::default(),
             hazard: Hazard::Interlock,
+            memory_ports: 2,
         }
     }
 }
@@ -309,6 +320,32 @@ pub struct EngineCounts {
     pub interlock_cycles: u64,
     /// The most descriptors that were active at a time.
     pub most_active: u64,
+    /// Cycles in which arming, an expiry or a frame at the match stage waited for a port of the descriptor memory.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub port_wait_cycles: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// The ports of the descriptor memory that are free in a cycle.
+#[derive(Clone, Copy, Debug)]
+struct Accesses {
+    left: u8,
+    /// Somebody found none.
+    refused: bool,
+}
+
+impl Accesses {
+    /// Takes a port, if one is left.
+    fn take(&mut self) -> bool {
+        let free = self.left > 0;
+        self.left -= u8::from(free);
+        self.refused |= !free;
+        free
+    }
 }
 
 /// What a working engine has; idle engines have none of it.
@@ -323,6 +360,8 @@ struct State {
     /// The words of the frame that is leaving, and how many have left.
     leaving: Option<([u64; FRAME_FLITS], u64, u16, u16)>,
     passing: Assembly,
+    /// A frame that descended and waits for a port of the descriptor memory.
+    descended: Option<Held>,
 }
 
 /// A reduction engine.
@@ -401,6 +440,7 @@ impl Engine {
                 exit: VecDeque::new(),
                 leaving: None,
                 passing: Assembly::default(),
+                descended: None,
             })
         })
     }
@@ -434,16 +474,24 @@ impl Engine {
     /// One clock of all but the links: results out of the pipeline, deadlines, what descended, the match stage. Returns
     /// whether anything moved.
     pub fn step(&mut self, tables: &Tables, now: Cycle, descended: Option<Result<(Frame, u64), FrameError>>) -> bool {
-        let mut moved = self.write_back(tables, now);
-        moved |= self.expire(tables, now);
+        let mut ports = Accesses { left: tables.cfg.engine.memory_ports, refused: false };
+        let mut moved = self.write_back(tables, now, &mut ports);
+        moved |= self.descend(tables, now, &mut ports);
+        moved |= self.expire(tables, now, &mut ports);
         match descended {
-            Some(Ok((frame, token))) => self.descend(tables, now, &frame, token),
+            Some(Ok((frame, token))) if self.concerns(tables, &frame) => {
+                let waiting = self.state().descended.replace(Held { frame, token });
+                debug_assert!(waiting.is_none(), "the pipeline is shorter than a frame");
+                moved |= self.descend(tables, now, &mut ports);
+            }
+            Some(Ok(_)) | None => {}
             // The stations below see the same damage and drop it; here it merely arms nothing.
             Some(Err(error)) => self.refuse_down(Refused::from(&error)),
-            None => {}
         }
-        moved |= self.issue(tables, now);
-        moved
+        moved |= self.issue(tables, now, &mut ports);
+        self.counts.port_wait_cycles += u64::from(ports.refused);
+        // Who found no port tries again.
+        moved | ports.refused
     }
 
     /// A whole frame stands at the entrance: for who has no link to take flits from.
@@ -483,7 +531,7 @@ impl Engine {
                 to.of("free");
             }
         }
-        to.of(state.frames.iter().chain(&state.exit).map(|held| held.frame).collect::<Vec<_>>());
+        to.of(state.frames.iter().chain(&state.exit).chain(&state.descended).map(|held| held.frame).collect::<Vec<_>>());
         if state.pipe.iter().any(Option::is_some) {
             let generations = state.descriptors.iter().map(|descriptor| descriptor.generation);
             to.of((generations.collect::<Vec<_>>(), &state.pipe));
@@ -497,14 +545,27 @@ impl Engine {
 
     // ------------------------------------------------------------------------------------------------- arming
 
-    fn descend(&mut self, tables: &Tables, now: Cycle, frame: &Frame, token: u64) {
+    /// Whether a frame that descended is this engine's business: not one of another port's tree, nor of a plain multicast.
+    fn concerns(&self, tables: &Tables, frame: &Frame) -> bool {
+        let entry = tables.entry(self.switch, frame.address.multicast_id);
+        entry.is_some_and(|entry| entry.parent == self.port && entry.wait_count > 0)
+    }
+
+    /// The frame that descended arms, or releases, if there is a port. Returns whether there was a frame.
+    fn descend(&mut self, tables: &Tables, now: Cycle, ports: &mut Accesses) -> bool {
+        let Some(state) = self.state.as_deref_mut() else { return false };
+        if state.descended.is_none() || !ports.take() {
+            return false;
+        }
+        let Some(Held { frame, token }) = state.descended.take() else { return false };
+        self.obey(tables, now, &frame, token);
+        true
+    }
+
+    fn obey(&mut self, tables: &Tables, now: Cycle, frame: &Frame, token: u64) {
         let Frame { address, header, .. } = *frame;
         let (switch, port) = (self.switch, self.port);
         let Some(entry) = tables.entry(switch, address.multicast_id) else { return };
-        // An entry of another port's tree, or a plain multicast, is none of this engine's business.
-        if entry.parent != port || entry.wait_count == 0 {
-            return;
-        }
         let wait_count = entry.wait_count;
         let timeout = tables.cfg.engine.timeout_cycles(wait_count);
         let logged = tables.cfg.log;
@@ -568,7 +629,7 @@ impl Engine {
     // -------------------------------------------------------------------------------------------- climbing frames
 
     /// The frame at the match stage: into the pipeline, past it, or away. Returns whether it moved.
-    fn issue(&mut self, tables: &Tables, now: Cycle) -> bool {
+    fn issue(&mut self, tables: &Tables, now: Cycle, ports: &mut Accesses) -> bool {
         let cfg = &tables.cfg.engine;
         let Some(state) = self.state.as_deref_mut() else { return false };
         // Every operation in the pipeline may end as a frame in the exit, and so may this one.
@@ -598,6 +659,9 @@ impl Engine {
         }
         if descriptor.busy && cfg.hazard == Hazard::Interlock {
             self.counts.interlock_cycles += 1;
+            return false;
+        }
+        if !ports.take() {
             return false;
         }
         descriptor.busy = true;
@@ -653,7 +717,7 @@ impl Engine {
     }
 
     /// Moves the pipeline one stage on and writes back what leaves it. Returns whether anything was in it.
-    fn write_back(&mut self, tables: &Tables, now: Cycle) -> bool {
+    fn write_back(&mut self, tables: &Tables, now: Cycle, ports: &mut Accesses) -> bool {
         let Some(state) = self.state.as_deref_mut() else { return false };
         if state.pipe.iter().all(Option::is_none) {
             return false;
@@ -677,6 +741,8 @@ impl Engine {
         let QuadRegister::Done(quad) = operation.register else {
             unreachable!("a unit is done after its last segment")
         };
+        // Nobody is before it.
+        ports.take();
         descriptor.busy = false;
         descriptor.quad = quad;
         descriptor.first.get_or_insert(operation.first);
@@ -696,7 +762,7 @@ impl Engine {
     }
 
     /// Frees descriptors whose time has come; partial results go up. Returns whether there was any.
-    fn expire(&mut self, tables: &Tables, now: Cycle) -> bool {
+    fn expire(&mut self, tables: &Tables, now: Cycle, ports: &mut Accesses) -> bool {
         let room = usize::from(tables.cfg.engine.exit_frames);
         let mut any = false;
         if self.active() == 0 {
@@ -709,17 +775,22 @@ impl Engine {
             if !descriptor.active || descriptor.busy || descriptor.deadline > now {
                 continue;
             }
+            if descriptor.count > 0 && state.exit.len() + in_pipe >= room {
+                continue;
+            }
+            if !ports.take() {
+                return any;
+            }
             if descriptor.count == 0 {
                 let descriptor = &mut state.descriptors[at];
                 descriptor.free_at(now, tables.cfg.engine.timeout_cycles(descriptor.wait_count));
                 state.active -= 1;
                 self.counts.expired_empty += 1;
-                any = true;
-            } else if state.exit.len() + in_pipe < room {
+            } else {
                 self.counts.expired += 1;
                 self.finish(tables, now, at);
-                any = true;
             }
+            any = true;
         }
         any
     }

@@ -100,6 +100,12 @@ impl Sum {
     }
 
     fn times(self, count: u64) -> Self {
+    /// Storage with so many ports: a port more than a read and a write is a quarter of the array again, one less saves as much.
+    fn memory(bits: u64, ports: u64) -> Self {
+        let array = Self::storage(bits);
+        Self { gates: array.gates * (2 + ports) / 4, ..array }
+    }
+
         Self {
             storage_bits: self.storage_bits * count,
             adders: self.adders * count,
@@ -126,6 +132,11 @@ pub fn storage_gates(bits: u64) -> u64 {
 }
 
 fn levels(n: u64) -> u64 {
+/// Ports of a memory, where they are not a read and a write.
+fn ports_of(ports: u64) -> String {
+    if ports == 2 { String::new() } else { format!(", {ports} ports") }
+}
+
     u64::from(n.max(1).next_power_of_two().trailing_zeros())
 }
 
@@ -295,9 +306,9 @@ fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64, add: &mut
     let descriptors = u64::from(engine.descriptors);
     add(
         "engine descriptors",
-        format!("{descriptors} of 72 bytes"),
+        format!("{descriptors} of 72 bytes{}", ports_of(u64::from(engine.memory_ports))),
         engines,
-        Sum::storage(descriptors * DESCRIPTOR_BITS),
+        Sum::memory(descriptors * DESCRIPTOR_BITS, u64::from(engine.memory_ports)),
     );
     let frames = u64::from(engine.entrance_frames) + u64::from(engine.exit_frames);
     add(

@@ -185,6 +185,36 @@ fn back_to_back_frames_of_one_descriptor_lose_nothing() {
 }
 
 #[test]
+fn a_conflict_at_the_port_of_the_descriptors_costs_a_cycle() {
+    // Frames that pass fill the exit while the link is held; eight for the descriptor wait behind them, and go in while the last
+    // of those leaves: each is read when the one before is written back. With one port it is read a cycle later.
+    let sum = Opcode::from_number(0x14).unwrap();
+    for stages in [2, 6] {
+        let of = |memory_ports: u8| {
+            let cfg = EngineCfg {
+                stages,
+                memory_ports,
+                exit_frames: 1,
+                entrance_frames: 40,
+                timeouts: [4; 4],
+                ..EngineCfg::default()
+            };
+            let mut contributions = vec![Contribution { ahead: 1, ..Contribution::of([0; 4]) }; 6];
+            contributions.extend((0..8).map(|k| Contribution::of([1 << k, 1, k, 3])));
+            let outcome = reduce_with(&cfg, sum, &contributions, Some(8), 1500);
+            let result = outcome.frames.last().unwrap();
+            assert_eq!((outcome.frames.len(), result.count, result.lanes), (7, 8, [0xff, 8, 28, 24]));
+            (outcome.cycles[6], outcome.counts.port_wait_cycles)
+        };
+        let (two, none) = of(2);
+        assert_eq!((none, of(4)), (0, (two, 0)), "a read and a write meet nobody else here");
+        let (one, waits) = of(1);
+        assert_eq!(waits, 7, "a cycle each but the first");
+        assert!((two..=two + 7).contains(&one), "{stages} stages: {two} and {one}");
+    }
+}
+
+#[test]
 fn without_the_interlock_the_same_frames_lose_contributions() {
     let outcome = burst(Hazard::Ignore, 6);
     let merged: u32 = outcome.frames.iter().filter(|frame| frame.ahead == 0).map(|frame| frame.count).sum();

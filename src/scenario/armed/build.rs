@@ -270,6 +270,7 @@ impl Builder<'_> {
         EngineCfg {
             descriptors: engine.descriptors as u16,
             stages: engine.stages as u8,
+            memory_ports: engine.memory_ports as u8,
             entrance_frames: engine.entrance_frames as u16,
             exit_frames: engine.exit_frames as u16,
             timeouts: engine.timeouts_1024_cycles,

@@ -50,6 +50,9 @@ pub struct Engine {
     pub entrance_frames: u32,
     /// Frames of the exit.
     pub exit_frames: u32,
+    /// Accesses to the descriptor memory in a cycle.
+    #[serde(skip_serializing_if = "super::file::is_two")]
+    pub memory_ports: u32,
     /// Time-outs.
     pub timeouts_1024_cycles: [u32; 4],
     /// Their thresholds.
@@ -314,6 +317,7 @@ pub(crate) fn resolve(
         table_entries: file.table_entries.unwrap_or(8192),
         agent,
         link_layer: file.link_layer.clone(),
+            memory_ports: engine.memory_ports,
         ethernet: file.ethernet.clone(),
         reductions,
         faults: file.fault.clone(),

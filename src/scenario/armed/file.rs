@@ -54,6 +54,11 @@ pub struct EngineFile {
     /// Frames that wait for the link towards the parent.
     #[schemars(range(min = 1, max = 1024))]
     pub exit_frames: u32,
+    /// Accesses to an engine's descriptors in a cycle: write-back, arming, expiries and the match share them. Two are a memory
+    /// that reads and writes in a cycle.
+    #[serde(skip_serializing_if = "is_two")]
+    #[schemars(range(min = 1, max = 4))]
+    pub memory_ports: u32,
     /// The four time-outs in units of 1024 cycles.
     #[schemars(length(min = 4, max = 4), inner(range(min = 1, max = 16_777_215)))]
     pub timeouts_1024_cycles: Vec<u32>,
@@ -76,6 +81,7 @@ impl Default for EngineFile {
             stages: 3,
             entrance_frames: 2,
             exit_frames: 4,
+            memory_ports: 2,
             timeouts_1024_cycles: vec![8; 4],
             wait_count_thresholds: vec![4, 16, 64],
             signalling_nan: SignallingNan::Associative,
@@ -83,6 +89,12 @@ impl Default for EngineFile {
             unavailable: Vec::new(),
         }
     }
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+pub(crate) fn is_two(value: &u32) -> bool {
+    *value == 2
 }
 
 /// Signalling NaNs in MINNUM and MAXNUM.
