@@ -12,8 +12,7 @@
 //! | parameter | default | unit | effect |
 //! |---|---|---|---|
 //! | [`LinkLayer::sequence_check`] | on | | frames are numbered, channel by channel, and one that is not newer than the last is removed; off: it is delivered twice, which counting cannot tell from a frame of somebody else's |
-//! | [`LinkLayer::retry_cycles`] | none | cycles | a damaged frame is delivered right, so many cycles later; none: it is delivered damaged, and whoever checks its CRC drops it |
-//! | [`LinkLayer::reliability`] | none | | frames are kept and sent again until they are there: see [`replay`](super::replay), which takes the place of both |
+//! | [`LinkLayer::reliability`] | none | | frames are kept and sent again until they are there: see [`replay`](super::replay), which takes the place of the check; none: a damaged frame is delivered damaged, and whoever checks its CRC drops it |
 //! | [`Fault`]s | | | what happens to which frames |
 //!
 //! What becomes of a frame is decided at its head; a frame under way is never cut off. Frames on a link stay in order: a
@@ -67,6 +66,19 @@ pub enum Way {
     Agent,
 }
 
+impl Way {
+    /// The way back.
+    #[must_use]
+    pub fn reversed(self) -> Way {
+        match self {
+            Way::Up => Way::Down,
+            Way::Down => Way::Up,
+            Way::Both => Way::Both,
+            Way::Agent => Way::Agent,
+        }
+    }
+}
+
 /// A fault: what happens to which frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -91,15 +103,13 @@ pub struct Fault {
 pub struct LinkLayer {
     /// Repeated frames are recognised by their number on the link and removed.
     pub sequence_check: bool,
-    /// A damaged frame is sent again, and is there so many cycles later.
-    pub retry_cycles: Option<u64>,
     /// Frames are kept and sent again.
     pub reliability: Option<Reliability>,
 }
 
 impl Default for LinkLayer {
     fn default() -> LinkLayer {
-        LinkLayer { sequence_check: true, retry_cycles: None, reliability: None }
+        LinkLayer { sequence_check: true, reliability: None }
     }
 }
 
@@ -110,8 +120,6 @@ pub struct FaultCounts {
     pub dropped: u64,
     /// Delivered with a wrong bit.
     pub corrupted: u64,
-    /// Damaged and sent again by the link layer.
-    pub retried: u64,
     /// Delivered twice.
     pub duplicated: u64,
     /// Repeated and removed by the link layer.
@@ -179,8 +187,6 @@ impl Lane {
 #[derive(Clone, Debug)]
 pub(super) struct Faults {
     list: Vec<Fault>,
-    /// The link layer sends a damaged frame again by itself.
-    retry_cycles: Option<u64>,
     rng: Rng,
     counts: FaultCounts,
     /// Frames of each way so far.
@@ -237,13 +243,8 @@ impl Faults {
                 }
                 Effect::Corrupt => {
                     let (flit, bit) = view.damage(flit, &mut self.rng);
-                    if let Some(cycles) = self.retry_cycles {
-                        self.counts.retried += 1;
-                        Fate::Wait(now + cycles)
-                    } else {
-                        self.counts.corrupted += 1;
-                        Fate::Corrupt { flit, bit }
-                    }
+                    self.counts.corrupted += 1;
+                    Fate::Corrupt { flit, bit }
                 }
                 Effect::Duplicate => Fate::Duplicate,
                 Effect::Delay(cycles) => {
@@ -257,23 +258,32 @@ impl Faults {
 }
 
 impl FaultyLink {
-    /// Whether a frame stands here that will move by itself: it is delayed until a later cycle, or the link sends it again
-    /// until it gives up.
+    /// Whether a frame stands here that will move by itself: it is delayed until a later cycle, or link-layer replay still
+    /// [expects](Replay::expects) to bring it to the far side.
     pub fn holds(&self, now: Cycle) -> bool {
         let delayed = self.lanes.iter().any(|lane| matches!(lane.fate, Fate::Wait(until) if until > now));
-        delayed || self.replay.as_ref().is_some_and(|replay| replay.is_busy())
+        delayed || self.replay.as_ref().is_some_and(|replay| replay.expects(now))
     }
 
     /// A link with these faults; `stream` tells its random numbers from those of others.
     pub fn new(faults: Vec<Fault>, layer: LinkLayer, seed: u64, stream: u64) -> FaultyLink {
-        let retry_cycles = layer.retry_cycles;
         let rng = Rng::new(seed, stream);
         FaultyLink {
-            faults: Faults { list: faults, retry_cycles, rng, counts: FaultCounts::default(), seen: [0; 3] },
+            faults: Faults { list: faults, rng, counts: FaultCounts::default(), seen: [0; 3] },
             layer,
             lanes: Vec::new(),
             replay: layer.reliability.map(|cfg| Box::new(Replay::new(cfg))),
         }
+    }
+
+    /// Whether nothing ever happens to its frames.
+    pub fn is_plain(&self) -> bool {
+        self.faults.list.is_empty()
+    }
+
+    /// Whether it keeps frames and sends them again: it stands for the whole link then, wire included.
+    pub fn replays(&self) -> bool {
+        self.replay.is_some()
     }
 
     /// What it did.
@@ -389,7 +399,7 @@ impl FaultyLink {
             scope.bits("dropped", 32, counts.dropped + counts.dead);
             scope.bits("corrupted", 32, counts.corrupted);
             scope.bits("duplicated", 32, counts.duplicated);
-            scope.bits("delayed", 32, counts.delayed + counts.retried);
+            scope.bits("delayed", 32, counts.delayed);
             if self.replay.is_some() {
                 scope.bits("replayed", 32, counts.replayed);
                 scope.bits("given_up", 32, counts.given_up);

@@ -159,6 +159,8 @@ pub struct Replay {
     /// From when on the wire of a direction is free.
     free: [Cycle; 2],
     counts: ReplayCounts,
+    /// When a frame last came in, reached the far side, left it, or was given up.
+    progress: Cycle,
 }
 
 fn crc(flits: &[Flit]) -> u32 {
@@ -170,7 +172,7 @@ impl Replay {
     /// A link with nothing on it.
     pub fn new(cfg: Reliability) -> Replay {
         let answers = [const { VecDeque::new() }; 2];
-        Replay { cfg, lanes: Vec::new(), answers, free: [0; 2], counts: ReplayCounts::default() }
+        Replay { cfg, lanes: Vec::new(), answers, free: [0; 2], counts: ReplayCounts::default(), progress: 0 }
     }
 
     /// What it did.
@@ -181,6 +183,14 @@ impl Replay {
     /// Whether a frame is in it.
     pub fn is_busy(&self) -> bool {
         self.lanes.iter().any(|lane| !lane.transmitter.kept.is_empty() || !lane.receiver.waiting.is_empty())
+    }
+
+    /// Whether the link may still bring a frame to its far side by itself. It repeats what is not acknowledged, and gives up
+    /// after so many time-outs without an answer; one whose far side answers and takes nothing is stuck, not busy, and
+    /// nothing is expected of it when as long has gone by without progress.
+    pub fn expects(&self, now: Cycle) -> bool {
+        let patience = self.cfg.timeout_cycles.saturating_mul(u64::from(self.cfg.attempts) + 2);
+        self.is_busy() && now < self.progress.saturating_add(patience)
     }
 
     /// One clock.
@@ -277,6 +287,7 @@ impl Replay {
                         self.counts.duplicates_removed += 1;
                     } else if sound && sent.number == receiver.next && room {
                         receiver.next += 1;
+                        self.progress = now;
                         receiver.waiting.push_back(whole);
                     } else if (!sound || sent.number > receiver.next) && receiver.asked != Some(receiver.next) {
                         receiver.asked = Some(receiver.next);
@@ -295,6 +306,7 @@ impl Replay {
                     receiver.left = 0;
                     receiver.freed += 1;
                     receiver.owes = true;
+                    self.progress = now;
                 }
             }
         }
@@ -314,6 +326,7 @@ impl Replay {
                 }
                 let number = transmitter.numbered;
                 transmitter.numbered += 1;
+                self.progress = io.now();
                 transmitter.kept.push_back(Kept { number, flits: Vec::new(), whole: false });
             }
             io.take(port, vc as u8);
@@ -340,6 +353,7 @@ impl Replay {
                 transmitter.forget_front();
                 transmitter.silent = 0;
                 self.counts.given_up += 1;
+                self.progress = now;
             }
             transmitter.go_back();
             transmitter.deadline = (!transmitter.kept.is_empty()).then_some(now + self.cfg.timeout_cycles);

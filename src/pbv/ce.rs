@@ -15,6 +15,19 @@
 //! | `contexts` | 64 | 1 to 4095 | contexts stored at once; one more is refused with `store-full`. Each costs 2 x (128 + 16) bits of tracking and its accumulators |
 //! | `hazard` | forward | forward, interlock | forward takes a message a cycle; interlock holds one for a context that is in the pipeline up to 2 cycles |
 //! | `unit_stages` | 4 | 1 to 6 | a word of one message follows the same word of the one before after so many cycles |
+//! | `feeds` | 2 | 1 to 64 messages | while so many have words that wait for the reduction unit nothing more is taken; two more may come out of the tracking pipeline. Each costs a longest message |
+//! | `memory_ports` | 2 | 1 to 4 accesses a cycle | of each of its memories; see below |
+//!
+//! Two ports are a memory that reads and writes in a cycle, which is what a message a cycle and a word a cycle need *\[chosen\]*.
+//! What takes more than one access:
+//!
+//! | memory | what | cycles, with p ports |
+//! |---|---|---|
+//! | tracking store | with one port nothing is taken in the cycle in which a message is written | - |
+//! | accumulators | with one port a word enters the unit in no cycle in which one is written | - |
+//! | | a context that begins anew is cleared, by ports that are left; its first word waits for that | words / p |
+//! | kept words | those of a message are written before what comes behind it goes on | words / p |
+//! | deadlines | when one has come all places of the store are looked at; the k-th acts k / p cycles later | contexts / p |
 //!
 //! Timing of a message that is offered in cycle t and taken: the tracking store is read in t, changed in t + 1, written
 //! in t + 2, where the verdict is there too. Its words enter the reduction unit one a cycle from t + 2 on, each held
@@ -59,6 +72,7 @@
 mod admission;
 mod forward;
 mod groups;
+mod memory;
 mod recovery;
 mod unmerged;
 
@@ -76,6 +90,7 @@ use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable};
 use crate::arith::{Flags, Op, Operands, Tree, TreeCfg, TreeIn};
 use crate::kernel::{Cycle, Digest};
 use crate::probe::Scope;
+use memory::Memory;
 
 /// Parameters of a collective engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,11 +101,15 @@ pub struct CeCfg {
     pub hazard: Hazard,
     /// Clock stages of the reduction unit, 1 to 6.
     pub unit_stages: u8,
+    /// Messages with words that wait for the reduction unit, from which on nothing is taken.
+    pub feeds: u8,
+    /// Accesses to each memory in a cycle, from 1.
+    pub memory_ports: u8,
 }
 
 impl Default for CeCfg {
     fn default() -> Self {
-        CeCfg { contexts: 64, hazard: Hazard::Forward, unit_stages: 4 }
+        CeCfg { contexts: 64, hazard: Hazard::Forward, unit_stages: 4, feeds: 2, memory_ports: 2 }
     }
 }
 
@@ -117,13 +136,25 @@ pub struct Outgoing {
     pub target: Target,
 }
 
-/// Words on their way into the reduction unit.
+/// Words on their way into the reduction unit, or into the memory of those that are kept.
 #[derive(Clone, Debug)]
 struct Feed {
     slot: u16,
     generation: u32,
     words: Vec<u64>,
     next: usize,
+    way: FeedWay,
+}
+
+/// Where words go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FeedWay {
+    /// From a message into the unit.
+    Unit,
+    /// From a message into the memory, to this PBV entry.
+    Keep(u8),
+    /// From the memory into the unit, in the order of entries: from this one on.
+    Release(u8),
 }
 
 /// A message whose tracking verdict is awaited.
@@ -165,10 +196,12 @@ pub struct Ce {
     tracker: Tracker,
     awaited: VecDeque<Option<Awaited>>,
     tree: Tree,
-    in_unit: VecDeque<(u16, u16)>,
+    /// Slot and word of what is in the reduction unit, and when it is written.
+    in_unit: VecDeque<(u16, u16, Cycle)>,
     feeds: VecDeque<Feed>,
     /// Entries of the tracking store that are loaded again (armed again after satisfied).
     loads: VecDeque<Request>,
+    memory: Memory,
     /// Number of the last generation of a context.
     generation: u32,
     /// No watchdog is due before.
@@ -191,6 +224,8 @@ pub struct CeCx<'a> {
     pub table: &'a PbvTable,
     /// Present cycle.
     pub now: Cycle,
+    /// There is no room for messages that nobody waits for: watchdogs wait.
+    pub full: bool,
     /// Messages that leave.
     pub out: &'a mut Vec<Outgoing>,
     /// Counts a refusal.
@@ -215,6 +250,7 @@ impl Ce {
             in_unit: VecDeque::new(),
             feeds: VecDeque::new(),
             loads: VecDeque::new(),
+            memory: Memory::default(),
             generation: 0,
             alarm: Cycle::MAX,
             record: None,
@@ -276,7 +312,7 @@ impl Ce {
     /// Whether a message can be taken in this cycle: the tracking pipeline is free for it, the reduction unit is not more
     /// than a message behind, and whatever is no answer of a participant to the present run meets none of its context in either.
     pub fn ready(&self, header: &Header) -> bool {
-        if self.feeds.len() >= 2 || !self.loads.is_empty() {
+        if self.feeds.len() >= usize::from(self.cfg.feeds) || !self.loads.is_empty() || !self.tracking_has_port() {
             return false;
         }
         let Some(slot) = self.slot(header.cc_id) else { return true };
@@ -286,7 +322,18 @@ impl Ce {
             return self.tracker.ready(slot);
         }
         let words = context.is_some_and(|context| context.under_way > 0);
-        !self.tracker.holds(slot) && !words && !self.in_unit.iter().any(|&(busy, _)| busy == slot)
+        !self.tracker.holds(slot) && !words && !self.in_unit.iter().any(|&(busy, ..)| busy == slot)
+    }
+
+    /// Whether a port of the tracking store is left for a read in this cycle.
+    fn tracking_has_port(&self) -> bool {
+        self.cfg.memory_ports > 1 || self.tracker.modify_q.is_none()
+    }
+
+    /// Messages that may come of what is under way, of one that is taken in this cycle, and of watchdogs.
+    pub fn owes(&self) -> u32 {
+        let messages = self.feeds.len() + self.awaited.iter().flatten().count() + 1 + usize::from(self.cfg.memory_ports);
+        messages as u32 * MOST_AT_ONCE
     }
 
     /// Whether no register would change without a message or a deadline.
@@ -295,6 +342,7 @@ impl Ce {
             && self.feeds.is_empty()
             && self.in_unit.is_empty()
             && self.loads.is_empty()
+            && self.memory.is_idle()
             && self.awaited.iter().all(Option::is_none)
     }
 
@@ -320,16 +368,19 @@ impl Ce {
 
     /// Whether a watchdog of a context runs.
     pub fn expects(&self, cc_id: u16, now: Cycle) -> bool {
-        self.find(cc_id).and_then(|context| context.deadline).is_some_and(|cycle| cycle > now)
+        let deadline = self.find(cc_id).and_then(|context| context.deadline);
+        // One that has come is acted on when the scan is there.
+        deadline.is_some_and(|cycle| cycle > now || self.memory.scan.is_some())
     }
 
     /// A context begins anew: nothing that was issued before concerns it any more.
     fn renew(&mut self, slot: u16) -> &mut Context {
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
-        let context = self.at(slot);
+        let context = self.contexts[usize::from(slot)].as_mut().expect("a slot in use");
         context.clear();
         context.generation = generation;
+        self.memory.clear(slot, context);
         context
     }
 
@@ -339,18 +390,32 @@ impl Ce {
     }
 
     /// Hands words of a context to the reduction unit.
-    fn feed(&mut self, slot: u16, all: impl IntoIterator<Item = Vec<u64>>) {
-        let generation = self.at(slot).generation;
-        for words in all.into_iter().filter(|words| !words.is_empty()) {
-            self.at(slot).under_way += words.len() as u32;
-            self.feeds.push_back(Feed { slot, generation, words, next: 0 });
+    fn feed(&mut self, slot: u16, words: Vec<u64>) {
+        let context = self.at(slot);
+        context.under_way += words.len() as u32;
+        let generation = context.generation;
+        if !words.is_empty() {
+            self.feeds.push_back(Feed { slot, generation, words, next: 0, way: FeedWay::Unit });
         }
+    }
+
+    /// Keeps the words of a PBV entry until everybody has answered.
+    fn keep(&mut self, slot: u16, entry: u8, words: Vec<u64>) {
+        let context = self.at(slot);
+        context.under_way += 1;
+        let generation = context.generation;
+        self.feeds.push_back(Feed { slot, generation, words, next: 0, way: FeedWay::Keep(entry) });
     }
 
     /// Hands what was kept for the order of PBV entries to the reduction unit.
     fn feed_kept(&mut self, slot: u16) {
-        let kept: Vec<Vec<u64>> = self.at(slot).kept.iter_mut().filter_map(Option::take).collect();
-        self.feed(slot, kept);
+        let coming = self.feeds.iter().any(|feed| feed.slot == slot && matches!(feed.way, FeedWay::Keep(_)));
+        let context = self.at(slot);
+        if coming || context.kept.iter().any(Option::is_some) {
+            context.under_way += 1;
+            let generation = context.generation;
+            self.feeds.push_back(Feed { slot, generation, words: Vec::new(), next: 0, way: FeedWay::Release(0) });
+        }
     }
 
     /// The tag by which others know that this engine sent a frame.
@@ -363,7 +428,8 @@ impl Ce {
         let request = input.and_then(|packet| self.take(packet, cx));
         let (operation, awaited) = match request {
             Some((request, awaited)) => (Some(request), awaited),
-            None => (self.loads.pop_front(), None),
+            None if self.tracking_has_port() => (self.loads.pop_front(), None),
+            None => (None, None),
         };
         let judged = self.tracker.tick(operation);
         self.awaited.push_back(awaited);
@@ -756,9 +822,9 @@ impl Ce {
             return self.finish(slot, cx);
         }
         if context.stored.pbv_order && !words.is_empty() {
-            context.kept[usize::from(entry)] = Some(words);
+            self.keep(slot, entry, words);
         } else {
-            self.feed(slot, [words]);
+            self.feed(slot, words);
         }
         if satisfied {
             self.feed_kept(slot);
@@ -768,10 +834,15 @@ impl Ce {
 
     /// The reduction unit: a word in, a word written.
     fn reduce(&mut self, cx: &mut CeCx<'_>) {
+        let mut ports = u32::from(self.cfg.memory_ports);
         if self.feeds.is_empty() && self.in_unit.is_empty() {
-            return;
+            return self.memory.tick(ports);
         }
+        // What leaves the unit is written in any case.
+        let writes = self.in_unit.front().is_some_and(|&(.., written)| written == cx.now);
+        ports -= u32::from(writes);
         let mut input = None;
+        let mut over = None;
         while let Some(feed) = self.feeds.front_mut() {
             let context = self.contexts[usize::from(feed.slot)].as_mut();
             let Some(context) = context.filter(|context| context.generation == feed.generation) else {
@@ -779,10 +850,35 @@ impl Ce {
                 self.feeds.pop_front();
                 continue;
             };
-            let place = (feed.slot, feed.next as u16);
-            if self.in_unit.contains(&place) {
+            if let FeedWay::Keep(entry) = feed.way {
+                feed.next += usize::from(self.cfg.memory_ports);
+                if feed.next >= feed.words.len() {
+                    context.kept[usize::from(entry)] = Some(std::mem::take(&mut feed.words));
+                    context.under_way -= 1;
+                    self.feeds.pop_front();
+                }
                 break;
             }
+            if let FeedWay::Release(entry) = &mut feed.way
+                && feed.words.is_empty()
+            {
+                let next = (usize::from(*entry)..context.kept.len()).find(|&at| context.kept[at].is_some());
+                let Some(words) = next.and_then(|at| context.kept[at].take()) else {
+                    context.under_way -= 1;
+                    over = Some(feed.slot);
+                    self.feeds.pop_front();
+                    break;
+                };
+                context.under_way += words.len() as u32;
+                *entry = next.map_or(0, |at| at as u8);
+                (feed.words, feed.next) = (words, 0);
+            }
+            let place = (feed.slot, feed.next as u16);
+            let same = |&(slot, word, _): &(u16, u16, Cycle)| (slot, word) == place;
+            if ports == 0 || self.memory.is_clearing(feed.slot) || self.in_unit.iter().any(same) {
+                break;
+            }
+            ports -= 1;
             let mut operands = Operands::new();
             if let Some(old) = context.accumulators[feed.next] {
                 operands.set(0, old);
@@ -798,14 +894,23 @@ impl Ce {
                 flags: Flags::NONE,
                 tag,
             });
-            self.in_unit.push_back(place);
+            self.in_unit.push_back((place.0, place.1, cx.now + u64::from(self.cfg.unit_stages)));
             feed.next += 1;
             if feed.next == feed.words.len() {
-                self.feeds.pop_front();
+                feed.words.clear();
+                if feed.way == FeedWay::Unit {
+                    self.feeds.pop_front();
+                }
             }
             break;
         }
-        let Some(done) = self.tree.tick(input) else { return };
+        self.memory.tick(ports);
+        let done = self.tree.tick(input);
+        debug_assert_eq!(done.is_some(), writes, "the unit takes as many cycles as it has stages");
+        if let Some(slot) = over {
+            self.finish(slot, cx);
+        }
+        let Some(done) = done else { return };
         self.in_unit.pop_front();
         let (slot, word) = ((done.tag >> 16) as u16, (done.tag & 0xffff) as usize);
         let context = self.contexts[usize::from(slot)].as_mut();
@@ -971,6 +1076,10 @@ impl Ce {
         self.cfg
     }
 }
+
+/// Messages that come of one that is taken, at most: who is missing, the answer to the source, and that to all others; a list of
+/// missing devices that is split over several frames counts once *\[chosen\]*.
+pub const MOST_AT_ONCE: u32 = 3;
 
 /// Devices in one frame that says who is missing.
 const MOST_MISSING: usize = (MAX_PAYLOAD_BYTES - PBV_ENTRIES / 8) / 2;

@@ -16,7 +16,7 @@
 //!
 //! | unit | what it does | cycles |
 //! |---|---|---|
-//! | interposer | takes frames addressed to this engine out of the data path, flit by flit, and lets all others pass | a frame that passes: the half link + 1 |
+//! | interposer | takes frames addressed to this engine out of the data path, flit by flit, and lets all others pass; decides when the flit with the address is there | a frame that passes: the half link + 1 + a flit |
 //! | checker | collects a frame; when its tail is there, decodes and checks it; steers by message and address | with the tail |
 //! | collective engine | see [`ce`](super::ce) | from the next cycle on |
 //! | registers | write; read and answer | 1 |
@@ -25,14 +25,20 @@
 //! | parameter | default | unit | effect |
 //! |---|---|---|---|
 //! | `base` | 0xC000 | | offset of this engine's registers in its switch's space |
-//! | `inbox` | 1024 | flits | frames that are checked and wait for the collective engine; while it is full the interposer takes nothing more, so the flow control the neighbours see is the engine's |
+//! | `inbox` | 1024 | flits | frames that are taken or checked and wait for the collective engine or the registers; one that does not fit is not begun, so the flow control the neighbours see is the engine's |
+//! | `output` | 256 | messages | while what is under way in the engine may fill the output queue, nothing more leaves the inbox, nothing is read, and watchdogs wait |
+//! | `ce.memory_ports` | 2 | accesses a cycle | a configuration frame replaces the 128 entries of the table at so many a cycle; until then no message is taken, looked up, or written to a register |
 //!
 //! Injected frames and those that pass share a port flit by flit only between frames: a port's channel belongs to one frame
 //! from head to tail. Of two that want to start, the one that passes goes first every other time *\[chosen\]*.
 //!
-//! No deadlock through the engine: what it takes never waits for what it sends. An entry of the output queue holds a message,
-//! not its copies, and a context has at most one message of each kind in it; only refusals could be more, and beyond
-//! [`MOST_REFUSALS`] they are counted and not sent.
+//! No deadlock through the engine: an output queue with room for four messages of every context that runs at it
+//! ([`messages_of`]; less is refused before cycle 0) is filled by nothing that others wait for, and what the engine takes waits
+//! for what it sends only while that leaves. An entry holds a message, not its copies: the frames that an initialisation, a
+//! configuration or a list of missing devices is split into are one entry *\[chosen\]*. Refusals beyond
+//! [`MOST_REFUSALS`], and those for which there is no room, are counted and not sent.
+//!
+//! Limitation: groups that are released together may exceed `output` by their own messages.
 //!
 //! Limitation: frames are checked whole before they are used (store and forward): each engine on the way costs the time of
 //! a frame.
@@ -45,9 +51,9 @@ use std::hash::Hasher;
 use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, engine_tag, reply_offset};
 use super::event::{Did, Event, Log};
 use super::metrics::{INBOX, OUTPUT};
-use super::packet::{Body, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status};
+use super::packet::{Body, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status, flits_by_length};
 use super::priority::Picker;
-use super::routes::{Directory, address_of, frame_flit};
+use super::routes::{Directory, ROUTE_FLITS, address_of, frame_flit};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, PbvTable, RegisterBlock, following};
 use crate::fabric::{Block, Io};
 use crate::kernel::{Cycle, Digest, Wake};
@@ -55,6 +61,11 @@ use crate::probe::Scope;
 
 /// Refusals that may wait in the output queue.
 pub const MOST_REFUSALS: usize = 64;
+
+/// Messages that the output queue of an engine holds at least, with so many contexts and engines whose responses are handed on.
+pub const fn messages_of(contexts: u64, handed_on: u64) -> u64 {
+    16 + 4 * contexts + handed_on
+}
 
 /// Parameters of a packet engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +80,8 @@ pub struct EngineCfg {
     pub priority_bound: u8,
     /// Flits of frames that wait for the collective engine.
     pub inbox: usize,
+    /// Messages that wait to leave.
+    pub output: u32,
     /// Its collective engine.
     pub ce: CeCfg,
 }
@@ -76,7 +89,15 @@ pub struct EngineCfg {
 impl EngineCfg {
     /// The first engine of a switch, with defaults.
     pub fn of(device: u16) -> EngineCfg {
-        EngineCfg { device, base: ENGINE_BASE, part: 0, priority_bound: 16, inbox: 1024, ce: CeCfg::default() }
+        EngineCfg {
+            device,
+            base: ENGINE_BASE,
+            part: 0,
+            priority_bound: 16,
+            inbox: 1024,
+            output: 256,
+            ce: CeCfg::default(),
+        }
     }
 }
 
@@ -101,6 +122,8 @@ struct Interposer {
     passing: [[bool; MOST_CHANNELS]; 2],
     /// An injected frame waited while one passed: it starts next.
     yields: [bool; 2],
+    /// Flits of the inbox that frames being extracted will take.
+    reserved: [[usize; MOST_CHANNELS]; 2],
 }
 
 /// Most point-to-point channels of a system with packet engines.
@@ -127,10 +150,18 @@ impl Interposer {
                 let vc = vcs.set + channel;
                 let at = usize::from(channel);
                 let Some(flit) = io.head(from, vc) else { continue };
-                if self.ways[side][at] == Way::Between && mine(address_of(&flit)) {
-                    if room < LONGEST_FRAME {
+                let between = self.ways[side][at] == Way::Between;
+                // Whose frame it is stands behind its head flit.
+                let addressed = if between { io.behind_head(from, vc, ROUTE_FLITS - 1) } else { None };
+                if between && addressed.is_none() {
+                    continue;
+                }
+                if addressed.is_some_and(|flit| mine(address_of(&flit))) {
+                    let length = flits_by_length(flit.word);
+                    if room < length + self.reserved.iter().flatten().sum::<usize>() {
                         continue;
                     }
+                    self.reserved[side][at] = length;
                     self.ways[side][at] = Way::Extracted;
                 }
                 if self.ways[side][at] == Way::Extracted {
@@ -143,6 +174,7 @@ impl Interposer {
                     self.collecting[side][at].push(flit.word);
                     if flit.tag.tail() {
                         self.ways[side][at] = Way::Between;
+                        self.reserved[side][at] = 0;
                         frames.push(std::mem::take(&mut self.collecting[side][at]));
                     }
                     continue;
@@ -172,10 +204,6 @@ impl Interposer {
     }
 }
 
-/// Flits of the longest frame.
-const LONGEST_FRAME: usize =
-    (super::packet::HEADER_BYTES + super::packet::MAX_PAYLOAD_BYTES) / super::packet::FLIT_BYTES;
-
 // ------------------------------------------------------------------------------------------------ output queue
 
 /// A copy on its way out.
@@ -190,7 +218,10 @@ struct Leaving {
 /// Messages that leave, and the copy that is on its way out.
 #[derive(Clone, Debug)]
 struct OutputQueue {
-    entries: VecDeque<Outgoing>,
+    /// Messages, and whether each counts: of frames that one message is split into, the first one does.
+    entries: VecDeque<(Outgoing, bool)>,
+    /// Entries that count.
+    held: u32,
     picker: Picker,
     copy: Option<Leaving>,
     /// Refusals among the entries.
@@ -202,32 +233,51 @@ fn is_refusal(outgoing: &Outgoing) -> bool {
     outgoing.packet.header.message == Message::Error && matches!(outgoing.packet.body, Body::Words(_))
 }
 
+/// Whether two messages in a row are parts of one.
+fn is_split(before: &Outgoing, outgoing: &Outgoing) -> bool {
+    let (before, packet) = (&before.packet, &outgoing.packet);
+    let parts = !matches!(packet.body, Body::Words(_)) && packet.header.message == before.header.message;
+    parts && packet.header.cc_id == before.header.cc_id
+}
+
 impl OutputQueue {
     fn new(bound: u8) -> OutputQueue {
-        OutputQueue { entries: VecDeque::new(), picker: Picker::new(bound), copy: None, refusals: 0 }
+        OutputQueue { entries: VecDeque::new(), held: 0, picker: Picker::new(bound), copy: None, refusals: 0 }
     }
 
-    /// Queues a message; of refusals only so many.
-    fn push(&mut self, outgoing: Outgoing) {
+    /// Queues a message; of refusals only so many, and only up to `most` messages in all.
+    fn push(&mut self, outgoing: Outgoing, most: u32) {
         if is_refusal(&outgoing) {
-            if self.refusals >= MOST_REFUSALS {
+            if self.refusals >= MOST_REFUSALS || self.held >= most {
                 return;
             }
             self.refusals += 1;
         }
-        self.entries.push_back(outgoing);
+        let counts = !self.entries.back().is_some_and(|(before, _)| is_split(before, &outgoing));
+        self.held += u32::from(counts);
+        self.entries.push_back((outgoing, counts));
+    }
+
+    /// A message has left, or has been looked up. What it was split into counts for it.
+    fn remove(&mut self, at: usize) -> Option<Outgoing> {
+        let (outgoing, counts) = self.entries.remove(at)?;
+        match self.entries.get_mut(at) {
+            Some((_, next)) if counts && !*next => *next = true,
+            _ => self.held -= u32::from(counts),
+        }
+        Some(outgoing)
     }
 
     /// Looks the next copy up: its destination, its port, its bits.
     fn look_up(&mut self, table: &PbvTable, directory: &Directory, engine: u32, base: u16) {
         while self.copy.is_none() {
-            let classes = self.entries.iter().map(|outgoing| outgoing.packet.header.tc);
+            let classes = self.entries.iter().map(|(outgoing, _)| outgoing.packet.header.tc);
             let Some(at) = self.picker.next(classes) else { return };
-            let first = &mut self.entries[at];
+            let (first, _) = &mut self.entries[at];
             let mut packet;
             match first.target {
                 Target::Header => {
-                    let outgoing = self.entries.remove(at).expect("looked at");
+                    let outgoing = self.remove(at).expect("looked at");
                     self.refusals -= usize::from(is_refusal(&outgoing));
                     packet = outgoing.packet;
                 }
@@ -237,7 +287,7 @@ impl OutputQueue {
                         left >> entry & 1 != 0 && table.device(*entry).is_some_and(|device| device != skip)
                     };
                     let Some(entry) = (0..PBV_ENTRIES as u8).find(wanted) else {
-                        self.entries.remove(at);
+                        self.remove(at);
                         continue;
                     };
                     // What is left of it keeps its place.
@@ -279,9 +329,14 @@ pub struct Engine {
     interposer: Interposer,
     /// Frames that were checked, with their flits.
     inbox: VecDeque<(Packet, usize)>,
+    /// Frames for the registers, which are served one after the other.
+    for_registers: VecDeque<(Packet, usize)>,
+    /// Flits of both.
     inbox_flits: usize,
     /// Which of them goes next.
     picker: Picker,
+    /// From when on the PBV table is written.
+    written: Cycle,
     registers: RegisterBlock,
     ce: Ce,
     output: OutputQueue,
@@ -300,8 +355,10 @@ impl Engine {
             number,
             interposer: Interposer::default(),
             inbox: VecDeque::new(),
+            for_registers: VecDeque::new(),
             inbox_flits: 0,
             picker: Picker::new(cfg.priority_bound),
+            written: 0,
             registers: RegisterBlock::default(),
             ce,
             output: OutputQueue::new(cfg.priority_bound),
@@ -358,8 +415,12 @@ impl Engine {
             (answer.p_id, answer.dmu_id) = (header.p_id, header.dmu_id);
             answer.p_count = u16::from(header.message.number());
             answer.tag = engine_tag(self.cfg.base);
-            self.output.push(Outgoing { packet: Packet::bare(answer), target: Target::Header });
+            self.queue(Outgoing { packet: Packet::bare(answer), target: Target::Header });
         }
+    }
+
+    fn queue(&mut self, outgoing: Outgoing) {
+        self.output.push(outgoing, self.cfg.output);
     }
 
     /// Checks a whole frame and leads it to its unit, in the cycle of its last flit.
@@ -385,19 +446,46 @@ impl Engine {
             self.refuse(&header, Status::Poisoned);
         } else {
             match header.message {
-                Message::Write => self.write(&packet, inside),
-                Message::Read => self.read_registers(&header, inside),
-                Message::Configuration => self.configure(&packet),
                 Message::ReadReply => self.refuse(&header, Status::WrongType),
-                _ => {
+                message => {
                     self.inbox_flits += words.len();
-                    self.inbox.push_back((packet, words.len()));
+                    let registers = matches!(message, Message::Write | Message::Read | Message::Configuration);
+                    let queue = if registers { &mut self.for_registers } else { &mut self.inbox };
+                    queue.push_back((packet, words.len()));
                 }
             }
         }
     }
 
     // --------------------------------------------------------------------------------------------------- registers
+
+    /// Cycles of so many accesses to the PBV table.
+    fn accesses(&self, count: usize) -> Cycle {
+        count.div_ceil(usize::from(self.cfg.ce.memory_ports)).max(1) as Cycle
+    }
+
+    /// Serves frames for the registers as long as the table is not being written and there is room for answers.
+    fn serve_registers(&mut self, now: Cycle) {
+        while self.written <= now
+            && let Some((packet, _)) = self.for_registers.front()
+        {
+            let message = packet.header.message;
+            if message != Message::Write && self.output.held >= self.cfg.output {
+                return;
+            }
+            let (packet, flits) = self.for_registers.pop_front().expect("looked at");
+            self.inbox_flits -= flits;
+            let inside = packet.header.offset.wrapping_sub(self.cfg.base);
+            match message {
+                Message::Write => {
+                    self.written = now + self.accesses(packet.words().len());
+                    self.write(&packet, inside);
+                }
+                Message::Read => self.read_registers(&packet.header, inside),
+                _ => self.configure(&packet, now),
+            }
+        }
+    }
 
     fn write(&mut self, packet: &Packet, mut offset: u16) {
         for &word in packet.words() {
@@ -424,11 +512,11 @@ impl Engine {
         let mut answer = Header::new(Message::ReadReply, self.cfg.device, header.requester, reply_offset(header));
         (answer.cc_id, answer.p_count) = (header.cc_id, words.len() as u16);
         answer.tag = header.tag;
-        self.output.push(Outgoing { packet: Packet::of(answer, words), target: Target::Header });
+        self.queue(Outgoing { packet: Packet::of(answer, words), target: Target::Header });
     }
 
     /// Takes over its own record; sends the others on to their switches (B-HI-7: one switch generates all).
-    fn configure(&mut self, packet: &Packet) {
+    fn configure(&mut self, packet: &Packet, now: Cycle) {
         let Body::Configuration(records) = &packet.body else { unreachable!("decoding gives records") };
         // Others take over what this engine sends on in its own name.
         if !self.registers.may_write(0, packet.header.requester) {
@@ -437,12 +525,13 @@ impl Engine {
         for record in records {
             if record.device == self.cfg.device {
                 self.registers.configure(record);
+                self.written = now + self.accesses(PBV_ENTRIES);
             } else {
                 let mut header = packet.header;
                 (header.requester, header.tag) = (self.cfg.device, engine_tag(self.cfg.base));
                 (header.device, header.offset) = (record.device, self.cfg.base);
                 let packet = Packet { header, body: Body::Configuration(vec![record.clone()]) };
-                self.output.push(Outgoing { packet, target: Target::Header });
+                self.queue(Outgoing { packet, target: Target::Header });
             }
         }
     }
@@ -465,9 +554,11 @@ impl Engine {
 
     /// One clock of the collective engine and what leads to it: of all but the data path.
     pub fn step(&mut self, now: Cycle) {
+        let full = self.output.held + self.ce.owes() > self.cfg.output;
+        let open = !full && self.written <= now;
         let at = self.picker.next(self.inbox.iter().map(|(packet, _)| packet.header.tc)).unwrap_or(0);
         let input = match self.inbox.get(at) {
-            Some((packet, _)) if self.ce.ready(&packet.header) => {
+            Some((packet, _)) if open && self.ce.ready(&packet.header) => {
                 let (packet, flits) = self.inbox.remove(at).expect("looked at");
                 self.picker.went(at);
                 self.inbox_flits -= flits;
@@ -483,6 +574,7 @@ impl Engine {
         let mut cx = CeCx {
             table: &self.registers.table,
             now,
+            full,
             out: &mut self.scratch.1,
             refuse: &mut |status: Status| refused[usize::from(status.number())] += 1,
             missing: &mut |cc_id, device, status| *failure = Some((device, cc_id, status)),
@@ -491,7 +583,7 @@ impl Engine {
         self.ce.tick(input, &mut cx);
         for outgoing in self.scratch.1.drain(..) {
             self.log.step(now, Did::Queued, &outgoing.packet.header);
-            self.output.push(outgoing);
+            self.output.push(outgoing, self.cfg.output);
         }
     }
 
@@ -509,12 +601,14 @@ impl Engine {
     /// Takes into a hash what decides what it does next; see [`Digest`].
     pub fn digest(&self, to: &mut impl Hasher) {
         let to = &mut Digest(to);
-        to.of((&self.inbox, &self.picker, &self.registers.table, &self.output.entries, self.output.next_entry));
+        to.of((&self.inbox, &self.picker, &self.registers.table, &self.output.entries, &self.for_registers));
         self.ce.digest(to);
     }
 
     fn inject(&mut self, io: &mut Io<'_>, directory: &Directory) {
-        self.output.look_up(&self.registers.table, directory, self.number, self.cfg.base);
+        if self.written <= io.now() {
+            self.output.look_up(&self.registers.table, directory, self.number, self.cfg.base);
+        }
         let readings = &mut self.registers.readings;
         readings.queue_peak = readings.queue_peak.max(self.output.len());
         let Some(copy) = &mut self.output.copy else { return };
@@ -567,9 +661,11 @@ impl Block for Engine {
         for frame in frames.drain(..) {
             self.receive(&frame, io.now());
         }
+        self.serve_registers(io.now());
         self.scratch.0 = frames;
         self.registers.readings.queue = self.output.len();
-        let busy = moved || !self.inbox.is_empty() || !self.ce.is_idle() || !self.output.is_empty();
+        let waiting = !self.inbox.is_empty() || !self.for_registers.is_empty();
+        let busy = moved || waiting || !self.ce.is_idle() || !self.output.is_empty();
         if !busy {
             // Nothing may clock the engine for long: what it leaves stands from the next cycle on.
             self.measure(io, io.now() + 1);
@@ -582,9 +678,10 @@ impl Block for Engine {
     }
 
     fn open(&self) -> Option<String> {
-        let waiting = self.inbox.len() + self.output.entries.len() + usize::from(self.output.copy.is_some());
+        let inbox = self.inbox.len() + self.for_registers.len();
+        let waiting = inbox + self.output.entries.len() + usize::from(self.output.copy.is_some());
         (waiting > 0 || !self.interposer.is_between())
-            .then(|| format!("{} frames wait in it, {} messages to send", self.inbox.len(), self.output.entries.len()))
+            .then(|| format!("{inbox} frames wait in it, {} messages to send", self.output.entries.len()))
     }
 
     fn probe(&self, scope: &mut Scope<'_>) {

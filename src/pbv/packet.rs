@@ -80,6 +80,8 @@ pub const HEADER_BYTES: usize = 32;
 pub const FLIT_BYTES: usize = 8;
 /// The largest payload.
 pub const MAX_PAYLOAD_BYTES: usize = 4080;
+/// Flits of the longest frame.
+pub const LONGEST_FRAME: usize = (HEADER_BYTES + MAX_PAYLOAD_BYTES) / FLIT_BYTES;
 /// Entries of a PBV table.
 pub const PBV_ENTRIES: usize = 128;
 /// The version in DW 3.
@@ -504,6 +506,13 @@ pub enum Body {
         /// Their device IDs, from all levels below.
         devices: Vec<u16>,
     },
+}
+
+/// Flits of a frame by Length in its first flit; those of the longest if that is none.
+pub fn flits_by_length(head: u64) -> usize {
+    // Length is the lowest field of DW 0, which is the upper half of the flit.
+    let flits = (HEADER_BYTES + 4 * usize::from(Dw0((head >> 32) as u32).length())) / FLIT_BYTES;
+    flits.min(LONGEST_FRAME)
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {

@@ -1,23 +1,27 @@
 //! Where every device and engine is, and the way there: the route tables of the switches (B-STR-2).
 //!
-//! An address is 32 bits: device ID, and an offset in the device's space. The head flit of a frame carries it on the
-//! side-band (field `seq` of the tag) as well as in DW 2: with beats of 256 bits the whole header is there when the switch
-//! looks the route up, and a 64-bit flit shall not cost it a cycle more *\[chosen\]*. A frame for an address that nobody has goes to the first engine of the
+//! An address is 32 bits: device ID, and an offset in the device's space. It is DW 2 of a frame, the upper half of its second
+//! flit: switches and engines look a route up when that flit is there, a flit's time behind the head, so that each of them on
+//! the way costs so much more. Nothing else says where a frame goes: one whose address is damaged goes astray, and whoever
+//! gets it finds that its CRC is wrong. A frame for an address that nobody has goes to the first engine of the
 //! switch it is in, which refuses it.
 
 use super::packet::{HEADER_BYTES, Header, NO_DEVICE};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN};
 use crate::fabric::{At, Flit, PortSet, Route, Tables};
 
-/// A flit of a frame.
+/// A flit of a frame. Its number on the side-band is a label for waves and journals: nothing is decided by it.
 pub fn frame_flit(header: &Header, vc: u8, index: usize, words: &[u64]) -> Flit {
     debug_assert!(words.len() * 8 >= HEADER_BYTES);
     Flit::part(header.cc_id, vc, u64::from(header.address()), index as u32, words.len() as u32, words[index])
 }
 
-/// The destination address in a flit's side-band.
+/// Flits of a frame up to the one with its destination address.
+pub const ROUTE_FLITS: u16 = 2;
+
+/// The destination address in the last of the first [`ROUTE_FLITS`] flits: DW 2.
 pub fn address_of(flit: &Flit) -> u32 {
-    flit.tag.seq() as u32
+    (flit.word >> 32) as u32
 }
 
 /// No port.
@@ -218,6 +222,8 @@ impl Directory {
 }
 
 impl<const W: usize> Tables<W> for Directory {
+    const ROUTE_FLITS: u16 = ROUTE_FLITS;
+
     fn outputs(&self, _: u32, _: u16, _: &Flit) -> PortSet<W> {
         PortSet::EMPTY
     }

@@ -6,20 +6,20 @@
 //! | `cycles_per_flit` of a link | 1 | cycles | 8 bytes in so many cycles: with a clock of 2 GHz, 1 is two lanes of PCIe 6 (16 bytes a ns: 1056 bytes in 66 ns); with 4 GHz, of PCIe 7 (33 ns) |
 //! | `inner` | 1 | cycles | the half link between a switch's port and its engine |
 //! | `stages` | 1 | cycles | pipeline of the switches |
-//! | `buffer` | credit round trip | flits | input buffers |
+//! | `buffer` | [`credit_loop`] | flits, from 2 | input buffers; an address stands in the second flit |
 //! | `engine_port` | own | | a port of its own with nothing behind it, or the port of a node |
 //!
 //! Ports of a switch: links to other switches in the order of the list, then nodes, then the engine's own port if it has
 //! one. Behind an engine's own port stands an idle end point, because a wire has two ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::ce::CeCfg;
 use super::engine::{Engine, EngineCfg, MOST_CHANNELS};
 use super::event::Event;
 use super::node::Node;
 use super::plan::{Seat, Tables};
-use super::routes::Directory;
+use super::routes::{Directory, ROUTE_FLITS};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owners};
 use crate::fabric::arbiter::Policy;
 use crate::fabric::fault::FaultyLink;
@@ -77,6 +77,10 @@ pub struct Spec {
     pub channels: u8,
     /// Collective engines.
     pub ce: CeCfg,
+    /// Flits of frames that wait in an engine.
+    pub inbox: usize,
+    /// Messages that wait to leave an engine.
+    pub output: u32,
     /// Link monitors check every event.
     pub monitors: bool,
     /// Events are kept.
@@ -100,6 +104,8 @@ impl Spec {
             buffer: None,
             channels: 1,
             ce: CeCfg::default(),
+            inbox: EngineCfg::of(0).inbox,
+            output: EngineCfg::of(0).output,
             monitors: true,
             log: true,
         }
@@ -240,7 +246,8 @@ impl Spec {
                 level: 1,
             });
         }
-        let engines = self.switches.iter().map(|switch| EngineCfg { ce: self.ce, ..EngineCfg::of(switch.device) });
+        let (ce, inbox, output) = (self.ce, self.inbox, self.output);
+        let engines = self.switches.iter().map(|switch| EngineCfg { ce, inbox, output, ..EngineCfg::of(switch.device) });
         let engines = engines.collect();
         let ground = Ground {
             plan,
@@ -253,14 +260,19 @@ impl Spec {
         };
         let pipeline = Pipeline::new(self.stages);
         let depths = |link: &PlanLink, _: u8| {
-            self.buffer.unwrap_or_else(|| {
-                credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front()) as u16
-            })
+            self.buffer.unwrap_or_else(|| credit_loop(link, pipeline) as u16)
         };
         let switch =
             SwitchCfg { pipeline, policy: Policy::RoundRobin, monitors: self.monitors, router: RouterCfg::default() };
         ground.build(&Wires { inner: self.inner, local: self.local, switch, depths: &depths }, self.log, false)
     }
+}
+
+/// Cycles from granting a flit to being able to spend its credit again: the head of a frame waits in its queue for the flit with
+/// the address, and so do all behind it. With less, frames that follow each other leave gaps.
+pub fn credit_loop(link: &PlanLink, pipeline: Pipeline) -> u64 {
+    let address = u64::from(ROUTE_FLITS - 1) * u64::from(link.cycles_per_flit);
+    credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front()) + address
 }
 
 fn push_end(plan: &mut Plan, at: (u32, u16), local: LinkParams, name: String, path: String) {
@@ -345,11 +357,20 @@ impl Ground {
             }
             bumps.push(Wired::Engine(Box::new(engine)));
         }
+        let own: BTreeSet<(u32, u16)> = (0..bumps.len() as u32).map(|engine| directory.engine_place(engine)).collect();
         for ((switch, port), link) in faults {
             let (home, name) = (base(&plan, switch), plan.nodes[switch as usize].name.clone());
-            let (node, side) = plan.outermost(switch, port);
-            let bump = plan.insert_bump(node, side, 1, &format!("{name}.P{port}.fault"));
-            plan.nodes[switches + bump].path = format!("{home}.P{port}.fault");
+            // The wire is beyond the switch's own engine, and before that of another switch.
+            let (node, side) = if own.contains(&(switch, port)) { plan.beyond(switch, port) } else { (switch, port) };
+            let what = if link.is_plain() { "link" } else { "fault" };
+            let bump = plan.insert_bump(node, side, 1, &format!("{name}.P{port}.{what}"));
+            plan.nodes[switches + bump].path = format!("{home}.P{port}.{what}");
+            if link.replays() {
+                // The bump stands for the wire and both its ends, which are one register each from their nodes.
+                let bump = (switches + bump) as u32;
+                let outer = plan.links.iter_mut().find(|link| link.a == (bump, 1)).expect("a bump has two sides");
+                outer.latency = 1;
+            }
             bumps.push(Wired::Fault(Box::new(link)));
         }
         debug_assert_eq!(plan.fault(), None);

@@ -5,7 +5,7 @@ use super::config::{
     Arbiter, AutoOr, Collective, CollectiveKind, Family, Injection, PacketFlits, Rate, SwitchPort, SwitchRegisters,
     Topology, TrafficPattern, Tree,
 };
-use super::file;
+use super::file::{self, ReliabilityFile};
 use super::hosts;
 use super::problem::Problem;
 use super::programs::build as programs;
@@ -14,6 +14,7 @@ use super::segments;
 use super::{Loaded, Problems, Scenario};
 use crate::arith::{self, Op, TreeCfg};
 use crate::fabric::arbiter::Policy;
+use crate::fabric::replay::Reliability;
 use crate::fabric::routing::{Routes, Unroutable};
 use crate::fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Shape, Torus};
 use crate::fabric::traffic::{Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic};
@@ -1079,4 +1080,20 @@ pub fn operation(collective: &Collective) -> Op {
 /// The tree of a segment as its registers have it; `None` where one contribution goes to all.
 pub fn oracle_tree(segment: &Segment) -> Option<&EngineList> {
     segment.footprint.tree.as_ref()
+}
+
+/// Link-layer replay of a link with so many cycles from end to end, and for a flit; `frame`: flits of the longest frame.
+pub(crate) fn replay(file: &ReliabilityFile, wire_cycles: u64, cycles_per_flit: u64, frame: u64) -> Reliability {
+    let round_trip = 2 * wire_cycles + cycles_per_flit * (u64::from(file.replay_frames) + 2) * frame;
+    Reliability {
+        replay_frames: file.replay_frames as u16,
+        receive_frames: file.receive_frames as u16,
+        wire_cycles,
+        cycles_per_flit,
+        timeout_cycles: match file.timeout_cycles {
+            AutoOr::Auto => round_trip + 64,
+            AutoOr::Fixed(cycles) => u64::from(cycles).max(1),
+        },
+        attempts: file.attempts,
+    }
 }

@@ -34,6 +34,7 @@ use super::config::{AutoOr, Family, Scenario};
 use super::{Loaded, Problems, segments};
 use crate::fabric::topology::{Common, LinkParams};
 use crate::fabric::{NodeKind, Vcs, credit_round_trip};
+use crate::pbv::system::credit_loop;
 use crate::piuma::{CHANNELS, CengCfg};
 
 /// Side-band bits that travel and are stored with a flit: head, tail, channel (5), flags (5), collective id (12).
@@ -99,13 +100,13 @@ impl Sum {
         }
     }
 
-    fn times(self, count: u64) -> Self {
     /// Storage with so many ports: a port more than a read and a write is a quarter of the array again, one less saves as much.
     fn memory(bits: u64, ports: u64) -> Self {
         let array = Self::storage(bits);
         Self { gates: array.gates * (2 + ports) / 4, ..array }
     }
 
+    fn times(self, count: u64) -> Self {
         Self {
             storage_bits: self.storage_bits * count,
             adders: self.adders * count,
@@ -131,12 +132,12 @@ pub fn storage_gates(bits: u64) -> u64 {
     bits.min(MEMORY_BITS) * 6 + memory * 3 / 2
 }
 
-fn levels(n: u64) -> u64 {
 /// Ports of a memory, where they are not a read and a write.
 fn ports_of(ports: u64) -> String {
     if ports == 2 { String::new() } else { format!(", {ports} ports") }
 }
 
+fn levels(n: u64) -> u64 {
     u64::from(n.max(1).next_power_of_two().trailing_zeros())
 }
 
@@ -176,14 +177,20 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
     let mut queues: std::collections::BTreeMap<(u64, u64), u64> = std::collections::BTreeMap::new();
     let mut counters = 0;
     for link in &plan.links {
-        let trip = credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front())
-            + u64::from(scenario.switch.router.credit_delay_cycles);
+        let trip = match scenario.family {
+            Family::Pbv => credit_loop(link, pipeline),
+            _ => credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front()),
+        } + u64::from(scenario.switch.router.credit_delay_cycles);
         let set = match scenario.switch.collective_buffer_flits {
             AutoOr::Fixed(flits) => u64::from(flits),
             AutoOr::Auto if armed => trip.max(11),
             AutoOr::Auto => trip,
         };
-        let point = u64::from(scenario.switch.point_to_point_buffer_flits);
+        // The one channel of the PBV family covers the round trip.
+        let point = match scenario.family {
+            Family::Pbv => set,
+            _ => u64::from(scenario.switch.point_to_point_buffer_flits),
+        };
         let flits = u64::from(common.vcs.set) * set + u64::from(common.vcs.unicast) * point;
         let counter = u64::from(common.vcs.set) * (levels(set + 1)) + u64::from(common.vcs.unicast) * levels(point + 1);
         for node in [link.a.0, link.b.0] {
@@ -348,7 +355,8 @@ fn pbv(scenario: &Scenario, flit: u64, switches: u64, add: &mut impl FnMut(&str,
     let engine = &pbv.engine;
     let count = switches * u64::from(engine.per_switch);
     let contexts = u64::from(engine.contexts);
-    add("PBV table", "128 entries of 17 bits".into(), count, Sum::storage(128 * 17));
+    let ports = u64::from(engine.memory_ports);
+    add("PBV table", format!("128 entries of 17 bits{}", ports_of(ports)), count, Sum::memory(128 * 17, ports));
     let owned = contexts.max(pbv.collectives.len() as u64);
     add(
         "owners",
@@ -358,9 +366,9 @@ fn pbv(scenario: &Scenario, flit: u64, switches: u64, add: &mut impl FnMut(&str,
     );
     add(
         "context store",
-        format!("{contexts} contexts, PBV and count, programmed and running"),
+        format!("{contexts} contexts, PBV and count, programmed and running{}", ports_of(ports)),
         count,
-        Sum::storage(contexts * 2 * (128 + 16)),
+        Sum::memory(contexts * 2 * (128 + 16), ports),
     );
     // As long as the longest vector of the scenario; in the order of entries, and where the source merges, all participants'
     // words are kept.
@@ -371,8 +379,16 @@ fn pbv(scenario: &Scenario, flit: u64, switches: u64, add: &mut impl FnMut(&str,
         u64::from(collective.words()) * copies
     };
     let words = pbv.collectives.iter().map(words).max().unwrap_or(0);
-    add("accumulators", format!("{contexts} contexts x {words} words"), count, Sum::storage(contexts * words * 64));
+    let text = format!("{contexts} contexts x {words} words{}", ports_of(ports));
+    add("accumulators", text, count, Sum::memory(contexts * words * 64, ports));
     add("inbox", format!("{} flits", engine.inbox_flits), count, Sum::storage(u64::from(engine.inbox_flits) * flit));
+    let longest = pbv.collectives.iter().map(|collective| u64::from(collective.words())).max().unwrap_or(0);
+    let feeds = u64::from(engine.feed_messages) + 2;
+    let text = format!("{feeds} messages of {longest} words, those that are tracked included");
+    add("words before the reduction unit", text, count, Sum::storage(feeds * longest * 64));
+    let messages = u64::from(pbv.output_messages());
+    let frame = longest + crate::pbv::packet::HEADER_BYTES as u64 / 8;
+    add("output queue", format!("{messages} messages of {frame} flits"), count, Sum::storage(messages * frame * 64));
     let pipe = u64::from(engine.stages) * (64 + 5);
     let each = Sum { adders: 1, comparators: 1, gates: unit_gates(true), ..Sum::default() };
     let each = each.plus(Sum { storage_bits: pipe, gates: 6 * pipe, ..Sum::default() });

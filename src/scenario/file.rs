@@ -526,7 +526,7 @@ pub struct LinkFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 16_384))]
     pub node_cycles_per_flit: Option<u32>,
-    /// armed: link-layer replay on every link. Without it a lost frame is lost.
+    /// armed, pbv: link-layer replay on every link. Without it a lost frame is lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reliability: Option<ReliabilityFile>,
 }
@@ -1178,7 +1178,7 @@ pub(crate) fn names<T: Named>(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": names })
 }
 
-fn auto_or<const MIN: u32, const MAX: u32>(_: &mut SchemaGenerator) -> Schema {
+pub(crate) fn auto_or<const MIN: u32, const MAX: u32>(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "anyOf": [
             { "type": "integer", "minimum": MIN, "maximum": MAX },

@@ -67,6 +67,7 @@ impl Resolver<'_> {
         let memory = self.memory(file);
         self.family(file);
         self.flit(file);
+        self.address(file);
         self.starts(file);
         // Names and numbers of everything below hang on the shape: without one there is nothing more to say.
         let topology = self.topology(file, &link)?;
@@ -105,7 +106,7 @@ impl Resolver<'_> {
         let hosts = super::hosts::config::resolve(&file.host, &collectives, &topology, file.seed, &mut self.problems);
         let pbv = (file.family == Family::Pbv).then(|| {
             let table = file.pbv.clone().unwrap_or_default();
-            super::pbv::config::resolve(&table, &topology, &mut self.problems)
+            super::pbv::config::resolve(&table, &topology, file.link.reliability.is_some(), &mut self.problems)
         });
         let traffic = self.traffic(file, &topology);
         self.measure(file, &traffic);
@@ -371,10 +372,10 @@ impl Resolver<'_> {
                 "its collectives are in [[pbv.collective]]; frames travel on one channel, which keeps them in order",
             ),
         };
-        if file.link.reliability.is_some() && file.family != Family::Armed {
+        if file.link.reliability.is_some() && !matches!(file.family, Family::Armed | Family::Pbv) {
             self.report(
                 Problem::at_key("link.reliability", format!("there is no link-layer replay {place}"))
-                    .help("family = \"armed\" has it"),
+                    .help("family = \"armed\" and \"pbv\" have it"),
             );
         }
         for key in keys {
@@ -411,6 +412,22 @@ impl Resolver<'_> {
                 Problem::at("link.flit_bits", format!("a flit of {who} carries a word of 64 bits, not {bits}"))
                     .expected("64")
                     .help("a link that is narrower than a flit has `link.cycles_per_flit` of more than 1"),
+            );
+        }
+    }
+
+    /// A frame of the PBV family is routed by its second flit, which has to stand behind the first.
+    fn address(&mut self, file: &ScenarioFile) {
+        let least = u64::from(crate::pbv::routes::ROUTE_FLITS);
+        if let (Family::Pbv, AutoOr::Fixed(flits)) = (file.family, file.switch.collective_buffer_flits)
+            && u64::from(flits) < least
+        {
+            self.report(
+                Problem::at(
+                    "switch.collective_buffer_flits",
+                    format!("a buffer of {flits} flit never holds a frame's address, which stands in its flit {least}"),
+                )
+                .expected(format!("{least} or more, or \"auto\"")),
             );
         }
     }

@@ -380,23 +380,25 @@ fn a_barrier_over_one_engine_takes_the_cycles_its_parts_say() {
         lab.join(&collective, |_| (Vec::new(), TaskTime::Fixed(40)));
         lab.send(1, When::At(SET_UP), [collective.command(1)]);
         let system = lab.run();
-        // Node to engine: link and edge, switch, half link and edge, three more flits. Engine: next cycle the collective
+        // Node to engine: link and edge, switch, half link and edge, three more flits; switch and engine wait for the flit with
+        // the address, nodes do not. Engine: next cycle the collective
         // engine takes it; a command leaves in that cycle, what a verdict releases two cycles later.
         // Frames that follow each other through one input of a switch lose its front stages each (credit_round_trip).
         let gap = [0, 0, 1, 2][usize::from(stages) - 1];
         let trip = u64::from(link) + 1 + (u64::from(stages) - 1) + 1 + 1 + 3;
+        let (up, down) = (trip + 2, trip + 1);
         let at = |device: u16, message: Message, received: bool| {
             let mut log = events(&system);
             log.retain(|e| e.cycle >= SET_UP && e.message == message && e.received == received);
             log.iter().find(|event| (if received { event.to } else { event.from }) == device).unwrap().cycle - SET_UP
         };
-        assert_eq!(at(0, Message::Command, true), trip);
-        assert_eq!(at(0, Message::Command, false), trip + 1);
+        assert_eq!(at(0, Message::Command, true), up);
+        assert_eq!(at(0, Message::Command, false), up + 1);
         // Two copies, four flits each; the second one is the last to be there.
-        assert_eq!(at(3, Message::Command, true), trip + 1 + 4 + trip + gap);
-        assert_eq!(at(3, Message::Contribution, false), 2 * trip + 5 + gap + 40);
-        assert_eq!(at(0, Message::Satisfied, false), 3 * trip + 5 + gap + 40 + 3);
-        assert_eq!(node(&system, 3).outcomes(0)[0].cycle - SET_UP, 4 * trip + 48 + 8 + 3 * gap);
+        assert_eq!(at(3, Message::Command, true), up + 1 + 4 + down + gap);
+        assert_eq!(at(3, Message::Contribution, false), up + 5 + down + gap + 40);
+        assert_eq!(at(0, Message::Satisfied, false), 2 * up + down + 5 + gap + 40 + 3);
+        assert_eq!(node(&system, 3).outcomes(0)[0].cycle - SET_UP, 2 * (up + down) + 48 + 8 + 3 * gap);
     }
 }
 

@@ -10,13 +10,16 @@ mod examples_of_the_source;
 mod faults_are_never_silent;
 mod frames_keep_every_bit;
 mod groups_wait_for_each_other;
+mod links_send_again;
 mod means_are_divided_once;
+mod memories_have_ports;
 mod messages_follow_each_other;
 mod other_contexts_are_untouched;
 mod packets_on_the_command_line;
 mod reductions_are_exact;
 mod refusals_disturb_nobody;
 mod responses_are_handed_on;
+mod routes_wait_for_the_address;
 mod rounds_are_told_as_they_were;
 mod runs_are_recomputed_from_nodes_words;
 #[path = "../search/mod.rs"]

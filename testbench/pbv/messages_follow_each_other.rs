@@ -37,6 +37,7 @@ impl Bench {
         let mut cx = CeCx {
             table: &self.table,
             now: self.now,
+            full: false,
             out: &mut self.sent,
             refuse: &mut |status| refused.push(status),
             watched: &mut |_| (),

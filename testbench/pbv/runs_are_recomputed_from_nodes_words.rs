@@ -277,9 +277,36 @@ fn judge(of: &Collective, all: &[Collective], operands: &[Vec<u64>], said: &Said
     Ok(())
 }
 
+/// What engines and links are like.
+#[derive(Clone, Copy, PartialEq)]
+enum BuildOf {
+    /// As by default.
+    Usual,
+    /// The least room everywhere, and memories of one port.
+    Small,
+    /// Links that send again.
+    Reliable,
+}
+
+impl BuildOf {
+    fn text(self, seed: u64) -> String {
+        let text = scenario(seed);
+        let small = "[pbv.engine]\ninbox_flits = 514\nfeed_messages = 1\noutput_messages = 40\nmemory_ports = 1\n";
+        match self {
+            BuildOf::Usual => text,
+            BuildOf::Small => {
+                text.replace("[limits]", "[switch]\ncollective_buffer_flits = 2\n[limits]").replace("[pbv.engine]\n", small)
+            }
+            BuildOf::Reliable => text
+                .replace("[limits]", "[link.reliability]\nreplay_frames = 2\nreceive_frames = 1\n[limits]")
+                .replace("sequence_check = false", "sequence_check = true"),
+        }
+    }
+}
+
 /// Runs a seed in every way; says how many rounds ended whole and how many did not.
-fn one(seed: u64) -> Result<(u64, u64), String> {
-    let text = scenario(seed);
+fn one(seed: u64, build_of: BuildOf) -> Result<(u64, u64), String> {
+    let text = build_of.text(seed);
     let fail = |what: String| format!("seed {seed}: {what}\n{text}");
     let loaded = load_text("seed", &text, Path::new(""), "seed", &[]).map_err(|error| fail(error.to_string()))?;
     let collectives = &loaded.scenario.pbv.as_ref().unwrap().collectives;
@@ -339,8 +366,8 @@ fn one(seed: u64) -> Result<(u64, u64), String> {
     Ok((whole, not))
 }
 
-fn hold(seeds: std::ops::Range<u64>) {
-    let rounds = campaign::over(seeds, one);
+fn hold(seeds: std::ops::Range<u64>, build_of: BuildOf) {
+    let rounds = campaign::over(seeds, |seed| one(seed, build_of));
     let (whole, not) = rounds.iter().fold((0, 0), |(whole, not), (a, b)| (whole + a, not + b));
     println!("{} runs: {whole} rounds whole, {not} incomplete and named", rounds.len());
     assert!(whole > 0 && not > 0);
@@ -348,11 +375,21 @@ fn hold(seeds: std::ops::Range<u64>) {
 
 #[test]
 fn fifty_runs_are_what_the_nodes_words_come_to() {
-    hold(0..50);
+    hold(0..50, BuildOf::Usual);
+}
+
+#[test]
+fn thirty_runs_with_the_least_room_are_right_and_end() {
+    hold(50..80, BuildOf::Small);
+}
+
+#[test]
+fn thirty_runs_over_links_that_send_again_are_right_and_end() {
+    hold(80..110, BuildOf::Reliable);
 }
 
 #[test]
 #[ignore = "long: make soak"]
 fn ten_thousand_runs_are_what_the_nodes_words_come_to() {
-    hold(campaign::asked(50..10_050));
+    hold(campaign::asked(50..10_050), BuildOf::Usual);
 }

@@ -90,7 +90,7 @@ fn a_dead_link_gives_up_and_the_protocol_above_knows() {
 
 #[test]
 fn replay_is_refused_where_there_is_none_and_beside_another_layer() {
-    for family in ["piuma", "fabric", "pbv"] {
+    for family in ["piuma", "fabric"] {
         let scenario =
             format!("family = \"{family}\"\n[topology]\nkind = \"mesh\"\nsize = [2, 2]\n[link.reliability]\n");
         let error = refused(&scenario);
@@ -101,6 +101,9 @@ fn replay_is_refused_where_there_is_none_and_beside_another_layer() {
     }
     let error = refused(&job("[link.reliability]\n[armed.link_layer]\nsequence_check = false\n", ""));
     assert!(error.contains("check numbers and send again by themselves"), "{error}");
+    // What stood for it before names it.
+    let error = refused(&job("[armed.link_layer]\nretry_cycles = 60\n", ""));
+    assert!(error.contains("retry_cycles") && error.contains("[link.reliability]"), "{error}");
     let error = refused(&job("[link.reliability]\nreplay_frame = 3\n", ""));
     assert!(error.contains("replay_frames"), "{error}");
 }

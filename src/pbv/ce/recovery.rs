@@ -13,6 +13,9 @@
 //! A run ends early where a result that is marked as an error comes down before everybody has answered, and at the master when
 //! its source closes it, which has given up: then it ends as a time-out ends it *\[chosen\]*.
 //!
+//! When the earliest deadline has come, the contexts of the store are looked at one after the other, as many a cycle as the
+//! memory has ports.
+//!
 //! Paragraph 98.
 
 use super::{Ce, CeCx, Outgoing, Target, Tracked, reply_offset};
@@ -144,11 +147,18 @@ impl Ce {
 
     /// Watchdogs (B-ERR-1, B-ERR-2): first those that are missing are asked again, then they are reported.
     pub(super) fn watch(&mut self, cx: &mut CeCx<'_>) {
-        if cx.now < self.alarm {
+        let from = match self.memory.scan.take() {
+            None if cx.now < self.alarm => return,
+            None => 0,
+            Some(slot) => usize::from(slot),
+        };
+        if cx.full {
+            self.memory.scan = Some(from as u16);
             return;
         }
+        let to = (from + usize::from(self.cfg.memory_ports)).min(self.contexts.len());
         let (me, tag) = (self.me.0, self.tag());
-        for slot in 0..self.contexts.len() {
+        for slot in from..to {
             let Some(context) = self.contexts[slot].as_mut() else { continue };
             if context.deadline.is_none_or(|deadline| deadline > cx.now) {
                 continue;
@@ -191,6 +201,10 @@ impl Ce {
             } else {
                 self.forsake(slot as u16, cx);
             }
+        }
+        if to < self.contexts.len() {
+            self.memory.scan = Some(to as u16);
+            return;
         }
         self.alarm = self.contexts().filter_map(|context| context.deadline).min().unwrap_or(Cycle::MAX);
     }

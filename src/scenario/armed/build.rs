@@ -16,14 +16,12 @@ use crate::armed::{
     Forged, Hazard, Inputs, Job, Keys, Late, Leaf, LinkLayer, Managed, Manager, ManagerCfg, Overheads, Owner, Refusal,
     Root, Soft, SpanningTree, Stranger, System, Tables, TablesCfg, Tokens, Way, Wired, Wrong, station, tables,
 };
-use crate::fabric::replay::Reliability;
 use crate::fabric::routing::Routes;
 use crate::fabric::topology::{Common, EndPlace, Layout, LinkParams};
 use crate::fabric::{Blocks, Network, NodeKind, Plan, PlanLink, SwitchCfg, Vcs, credit_round_trip};
 use crate::kernel::{Cycle, Rng};
-use crate::scenario::build::{lay_out, pipeline, policy, router};
+use crate::scenario::build::{lay_out, pipeline, policy, replay, router};
 use crate::scenario::config::{AutoOr, Data};
-use crate::scenario::file::ReliabilityFile;
 use crate::scenario::names::layout;
 use crate::scenario::problem::Problem;
 use crate::scenario::random::Stream;
@@ -270,9 +268,9 @@ impl Builder<'_> {
         EngineCfg {
             descriptors: engine.descriptors as u16,
             stages: engine.stages as u8,
-            memory_ports: engine.memory_ports as u8,
             entrance_frames: engine.entrance_frames as u16,
             exit_frames: engine.exit_frames as u16,
+            memory_ports: engine.memory_ports as u8,
             timeouts: engine.timeouts_1024_cycles,
             thresholds: engine.wait_count_thresholds,
             mode: Mode { nan, signal, ..Mode::default() },
@@ -507,7 +505,6 @@ impl Builder<'_> {
         }
         let layer = LinkLayer {
             sequence_check: self.armed.link_layer.sequence_check,
-            retry_cycles: self.armed.link_layer.retry_cycles,
             reliability: None,
         };
         let replays = self.scenario.link.reliability;
@@ -544,7 +541,7 @@ impl Builder<'_> {
                 let outer = outer.expect("a bump has two sides");
                 let (wire, flit) = (u64::from(outer.latency), u64::from(outer.cycles_per_flit));
                 outer.latency = 1;
-                replay(&replays, wire, flit)
+                replay(&replays, wire, flit, ETHERNET_FLITS as u64)
             });
             let layer = LinkLayer { reliability, ..layer };
             let link = FaultyLink::new(faults, layer, self.scenario.seed, 0xfa17_0000 + stream as u64);
@@ -644,22 +641,6 @@ impl Builder<'_> {
 struct Places<'a> {
     climbs: &'a BTreeSet<(u32, u16)>,
     managed: &'a BTreeSet<(u32, u16)>,
-}
-
-/// Link-layer replay of a link with so many cycles from end to end, and for a flit.
-fn replay(file: &ReliabilityFile, wire_cycles: u64, cycles_per_flit: u64) -> Reliability {
-    let round_trip = 2 * wire_cycles + cycles_per_flit * (u64::from(file.replay_frames) + 2) * ETHERNET_FLITS as u64;
-    Reliability {
-        replay_frames: file.replay_frames as u16,
-        receive_frames: file.receive_frames as u16,
-        wire_cycles,
-        cycles_per_flit,
-        timeout_cycles: match file.timeout_cycles {
-            AutoOr::Auto => round_trip + 64,
-            AutoOr::Fixed(cycles) => u64::from(cycles).max(1),
-        },
-        attempts: file.attempts,
-    }
 }
 
 /// What every frame of a reduction carries.

@@ -209,6 +209,28 @@ const FOREVER: u64 = 1 << 58;
 /// End points and engines of a scenario, at most.
 const MAX_END_POINTS: u32 = 1 << 17;
 
+/// Checks the link layer of a family's links.
+pub(crate) fn link_layer(family: &str, layer: &LinkLayerFile, replays: bool, problems: &mut Vec<Problem>) {
+    if let Some(cycles) = layer.retry_cycles {
+        problems.push(
+            Problem::at_key(
+                format!("{family}.link_layer.retry_cycles"),
+                format!("no link sends a damaged frame again after {cycles} cycles whatever its length and latency"),
+            )
+            .help("[link.reliability] is the link layer that sends again: numbers, acknowledgements, a replay buffer"),
+        );
+    }
+    if replays && !layer.sequence_check {
+        problems.push(
+            Problem::at_key(
+                format!("{family}.link_layer.sequence_check"),
+                "links with [link.reliability] check numbers and send again by themselves",
+            )
+            .related("link.reliability", "by this table"),
+        );
+    }
+}
+
 /// Checks the armed table and fills in what follows.
 pub(crate) fn resolve(
     file: &ArmedFile,
@@ -217,21 +239,7 @@ pub(crate) fn resolve(
     seed: u64,
     problems: &mut Vec<Problem>,
 ) -> Armed {
-    if replays {
-        let layer = &file.link_layer;
-        for (key, given) in [("sequence_check", !layer.sequence_check), ("retry_cycles", layer.retry_cycles.is_some())]
-        {
-            if given {
-                problems.push(
-                    Problem::at_key(
-                        format!("armed.link_layer.{key}"),
-                        "links with [link.reliability] check numbers and send again by themselves",
-                    )
-                    .related("link.reliability", "by this table"),
-                );
-            }
-        }
-    }
+    link_layer("armed", &file.link_layer, replays, problems);
     let engine = &file.engine;
     if !engine.wait_count_thresholds.is_sorted() {
         problems.push(
@@ -308,6 +316,7 @@ pub(crate) fn resolve(
             stages: engine.stages,
             entrance_frames: engine.entrance_frames,
             exit_frames: engine.exit_frames,
+            memory_ports: engine.memory_ports,
             timeouts_1024_cycles: std::array::from_fn(|k| array(&engine.timeouts_1024_cycles, k)),
             wait_count_thresholds: std::array::from_fn(|k| array(&engine.wait_count_thresholds, k)),
             signalling_nan: engine.signalling_nan,
@@ -317,7 +326,6 @@ pub(crate) fn resolve(
         table_entries: file.table_entries.unwrap_or(8192),
         agent,
         link_layer: file.link_layer.clone(),
-            memory_ports: engine.memory_ports,
         ethernet: file.ethernet.clone(),
         reductions,
         faults: file.fault.clone(),

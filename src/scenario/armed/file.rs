@@ -183,7 +183,7 @@ pub enum NanFile {
 pub struct LinkLayerFile {
     /// Frames are numbered on a link, and a repeated one is removed.
     pub sequence_check: bool,
-    /// A damaged frame is sent again and is there so many cycles later. Default: it is not, and whoever checks it drops it.
+    /// Retired, and refused wherever it is given: `[link.reliability]` sends frames again.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_048_576))]
     pub retry_cycles: Option<u64>,

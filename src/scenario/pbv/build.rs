@@ -12,20 +12,20 @@ use super::strange;
 use crate::arith::{Mode, pack_lanes};
 use crate::fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
 use crate::fabric::topology::{Common, EndPlace, Layout, LinkParams};
-use crate::fabric::{Plan, PlanLink, SwitchCfg, Vcs, credit_round_trip};
+use crate::fabric::{Plan, PlanLink, SwitchCfg, Vcs};
 use crate::kernel::{Cycle, Rng};
 use crate::pbv::ce::{CeCfg, Hazard};
 use crate::pbv::engine::EngineCfg;
 use crate::pbv::gather::Gather;
 use crate::pbv::metrics::QUEUES;
 use crate::pbv::node::{Node, Part, TaskTime, When};
-use crate::pbv::packet::{Groups, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet};
+use crate::pbv::packet::{FLIT_BYTES, Groups, HEADER_BYTES, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet};
 use crate::pbv::plan::{self, Branch, Tables};
 use crate::pbv::routes::Directory;
-use crate::pbv::system::{Ground, System, Wires};
+use crate::pbv::system::{Ground, System, Wires, credit_loop};
 use crate::pbv::tables::{ENGINE_BASE, ENGINE_SPAN, METRICS, Owner, Owners, engine_base};
 use crate::scenario::armed::file::{ComputeFile, EffectFile};
-use crate::scenario::build::{lay_out, pipeline, policy, router};
+use crate::scenario::build::{lay_out, pipeline, policy, replay, router};
 use crate::scenario::config::{AutoOr, Data};
 use crate::scenario::names::layout;
 use crate::scenario::problem::Problem;
@@ -163,7 +163,8 @@ impl<'a> Builder<'a> {
                 node.ports += self.pbv.engine.per_switch as u16;
             }
         }
-        let faults = self.faults(&plan, lay);
+        let longest = self.longest_frame(&collectives, &tables);
+        let faults = self.faults(&plan, lay, longest);
         if !self.problems.is_empty() {
             return None;
         }
@@ -192,8 +193,8 @@ impl<'a> Builder<'a> {
             match scenario.switch.collective_buffer_flits {
                 AutoOr::Fixed(flits) => flits as u16,
                 AutoOr::Auto => {
-                    let trip = credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front());
-                    (trip + u64::from(scenario.switch.router.credit_delay_cycles)) as u16
+                    let delay = u64::from(scenario.switch.router.credit_delay_cycles);
+                    (credit_loop(link, pipeline) + delay) as u16
                 }
             }
         };
@@ -264,13 +265,17 @@ impl<'a> Builder<'a> {
                 HazardFile::Interlock => Hazard::Interlock,
             },
             unit_stages: engine.stages as u8,
+            feeds: engine.feed_messages as u8,
+            memory_ports: engine.memory_ports as u8,
         };
+        let output = self.pbv.output_messages();
         let of = |device: u16, k: u8, part: u8| EngineCfg {
             device,
             base: engine_base(k),
             part,
             priority_bound: engine.priority_bound as u8,
             inbox: engine.inbox_flits as usize,
+            output,
             ce,
         };
         let per_switch = engine.per_switch as u8;
@@ -460,8 +465,14 @@ impl<'a> Builder<'a> {
         let latency = links.iter().map(|link| u64::from(link.latency)).max().unwrap_or(1);
         let pipeline = pipeline(self.scenario);
         let stages = u64::from(pipeline.post() + pipeline.front());
-        let hop = latency + stages + 2 * u64::from(self.pbv.engine.inner_cycles) + 6;
-        let trip = (u64::from(directory.diameter()) + 2) * hop;
+        // A switch and an engine wait for the flit with the address.
+        let hop = latency + stages + 2 * (u64::from(self.pbv.engine.inner_cycles) + wide) + 6;
+        // Link-layer replay keeps a frame until it is whole.
+        let whole = match self.scenario.link.reliability {
+            Some(_) => wide * self.longest_frame(collectives, tables) + 4,
+            None => 0,
+        };
+        let trip = (u64::from(directory.diameter()) + 2) * (hop + whole);
         let setup = &self.pbv.setup.file;
         let initialise = match (setup.initialise_cycle, setup.configuration) {
             (AutoOr::Fixed(cycle), _) => u64::from(cycle),
@@ -469,7 +480,9 @@ impl<'a> Builder<'a> {
             (AutoOr::Auto, _) => {
                 let sent: u64 = self.configuration(tables).iter().map(flits).sum();
                 let each: u64 = tables.frames(0).iter().map(flits).sum();
-                2 * (wide * (sent + each) + 2 * trip)
+                // Each engine writes its table.
+                let written = PBV_ENTRIES as u64;
+                2 * (wide * (sent + each) + 2 * trip + written)
             }
         };
         // An engine passes initialisation on to everybody below it, a frame after the other.
@@ -489,6 +502,15 @@ impl<'a> Builder<'a> {
             after += wide * collective.initialise(tables).flits().map_or(0, |flits| flits.len() as u64);
         }
         (initialise, initialise + 2 * after)
+    }
+
+    /// Flits of the longest frame that is sent on purpose.
+    fn longest_frame(&self, collectives: &[plan::Collective], tables: &Tables) -> u64 {
+        let data = collectives.iter().map(|collective| HEADER_FLITS + u64::from(collective.words));
+        let set_up = collectives.iter().flat_map(|collective| collective.initialise_each(tables)).map(|frame| flits(&frame));
+        let through = collectives.iter().map(|collective| flits(&collective.initialise(tables)));
+        let tables = self.configuration(tables).into_iter().map(|frame| flits(&frame));
+        data.chain(set_up).chain(through).chain(tables).max().unwrap_or(HEADER_FLITS)
     }
 
     /// The frames that write the tables.
@@ -745,7 +767,7 @@ impl<'a> Builder<'a> {
 
     // ------------------------------------------------------------------------------------------------------- faults
 
-    fn faults(&mut self, plan: &Plan, lay: &Layout) -> Vec<((u32, u16), FaultyLink)> {
+    fn faults(&mut self, plan: &Plan, lay: &Layout, longest: u64) -> Vec<((u32, u16), FaultyLink)> {
         let mut at: BTreeMap<(u32, u16), Vec<Fault>> = BTreeMap::new();
         let first = plan.nodes.len() - lay.ends.len();
         for (index, file) in self.pbv.faults.iter().enumerate() {
@@ -761,13 +783,7 @@ impl<'a> Builder<'a> {
                 way: match file.way {
                     WayFile::Both => Way::Both,
                     WayFile::From => leaves,
-                    WayFile::To => {
-                        if leaves == Way::Up {
-                            Way::Down
-                        } else {
-                            Way::Up
-                        }
-                    }
+                    WayFile::To => leaves.reversed(),
                 },
                 threshold: file.probability.map_or(u64::MAX, Rng::threshold),
                 nth: file.nth,
@@ -808,12 +824,26 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        let layer = LinkLayer {
-            sequence_check: self.pbv.link_layer.sequence_check,
-            retry_cycles: self.pbv.link_layer.retry_cycles,
-            reliability: None,
-        };
+        let sequence_check = self.pbv.link_layer.sequence_check;
+        let replays = self.scenario.link.reliability;
+        if replays.is_some() {
+            // Every link has the layer, once, whichever of its ends a fault names.
+            for &(a, a_port, b, b_port) in &self.links {
+                let mut faults = at.remove(&(b, b_port)).unwrap_or_default();
+                faults.iter_mut().for_each(|fault| fault.way = fault.way.reversed());
+                at.entry((a, a_port)).or_default().extend(faults);
+            }
+            for end in &lay.ends {
+                at.entry((end.switch, end.port)).or_default();
+            }
+        }
         let link = |(stream, (place, faults)): (usize, ((u32, u16), Vec<Fault>))| {
+            let reliability = replays.map(|replays| {
+                let link = plan.links.iter().find(|link| link.a == place || link.b == place);
+                let link = link.expect("faults are on links");
+                replay(&replays, u64::from(link.latency), u64::from(link.cycles_per_flit), longest)
+            });
+            let layer = LinkLayer { sequence_check, reliability };
             (place, FaultyLink::new(faults, layer, self.scenario.seed, 0xfa17_0000 + stream as u64))
         };
         at.into_iter().enumerate().map(link).collect()
@@ -826,6 +856,9 @@ fn congestion_read(from: u16, device: u16, plane: u8, request: usize) -> Packet 
     (header.p_count, header.tag) = (3 + 2 * QUEUES as u16, request as u16);
     Packet::bare(header)
 }
+
+/// Flits of a frame without payload.
+const HEADER_FLITS: u64 = (HEADER_BYTES / FLIT_BYTES) as u64;
 
 /// Flits of a frame.
 fn flits(frame: &Packet) -> u64 {

@@ -9,7 +9,9 @@ use super::file::{
     OrderFile, PbvFile, SetupFile, StartFile, StrangerFile, TreeFile, WrongFile,
 };
 use crate::arith::{DType, Op, Round};
+use crate::pbv::engine::messages_of;
 use crate::pbv::packet::{MAX_PAYLOAD_BYTES, Message};
+use crate::scenario::armed::config::link_layer;
 use crate::scenario::armed::file::{ComputeFile, EffectFile, LateFile, LinkLayerFile};
 use crate::scenario::config::{Data, Participants, Topology};
 use crate::scenario::file::{AutoOr, Distribution, Number, ParticipantsFile};
@@ -190,6 +192,22 @@ fn is_lowest(class: &u8) -> bool {
     *class == 0
 }
 
+impl Pbv {
+    /// Messages that the output queue of an engine has to hold.
+    fn least_output(&self) -> u64 {
+        let handed_on: usize = self.collectives.iter().map(|of| of.forwards.len()).sum();
+        messages_of(self.collectives.len() as u64, handed_on as u64)
+    }
+
+    /// Messages that the output queue of an engine holds.
+    pub fn output_messages(&self) -> u32 {
+        match self.engine.output_messages {
+            AutoOr::Fixed(messages) => messages as u32,
+            AutoOr::Auto => (self.least_output() as u32).max(256),
+        }
+    }
+}
+
 impl Collective {
     /// The name of its operation.
     pub fn op_name(&self) -> &'static str {
@@ -215,7 +233,8 @@ impl Collective {
 const MAX_WORDS: u64 = 1 << 24;
 
 /// Checks the PBV table and fills in what follows.
-pub(crate) fn resolve(file: &PbvFile, topology: &Topology, problems: &mut Vec<Problem>) -> Pbv {
+pub(crate) fn resolve(file: &PbvFile, topology: &Topology, replays: bool, problems: &mut Vec<Problem>) -> Pbv {
+    link_layer("pbv", &file.link_layer, replays, problems);
     let device_stride = device_ids(file, topology, problems);
     let mut names = BTreeMap::new();
     let mut contexts = BTreeMap::new();
@@ -272,7 +291,7 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, problems: &mut Vec<Pr
     let strangers = file.stranger.iter().enumerate();
     let strangers =
         strangers.filter_map(|(index, file)| stranger(file, index, &collectives, topology, problems)).collect();
-    Pbv {
+    let pbv = Pbv {
         engine: file.engine.clone(),
         strangers,
         congestion: asked,
@@ -281,7 +300,19 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, problems: &mut Vec<Pr
         collectives,
         link_layer: file.link_layer.clone(),
         faults: file.fault.clone(),
+    };
+    let (least, given) = (pbv.least_output(), u64::from(pbv.output_messages()));
+    if given < least {
+        problems.push(
+            Problem::at(
+                "pbv.engine.output_messages",
+                format!("with {given} messages engines could wait for each other for ever"),
+            )
+            .expected(format!("{least} or more, or \"auto\""))
+            .help("16, and 4 for each context; as many more as there are engines that hand responses on"),
+        );
     }
+    pbv
 }
 
 fn congestion(

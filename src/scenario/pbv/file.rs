@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::armed::file::{
-    ComputeFile, ContributionFile, EffectFile, LateFile, LinkLayerFile, cycles_or_auto,
+    ComputeFile, ContributionFile, EffectFile, LateFile, LinkLayerFile, cycles_or_auto, is_two,
 };
-use crate::scenario::file::{AutoOr, Number, ParticipantsFile, names};
+use crate::scenario::file::{AutoOr, Number, ParticipantsFile, auto_or, names};
 use crate::scenario::names::{DType, Op, Round};
 
 /// What the PBV family adds to a scenario.
@@ -74,9 +74,24 @@ pub struct EngineFile {
     /// Clock stages of the arithmetic. Never changes bits.
     #[schemars(range(min = 1, max = 6))]
     pub stages: u32,
-    /// Flits of frames that wait for the collective engine; the longest frame has 514.
+    /// Flits of frames that come into an engine or wait in it; the longest frame has 514. One that does not fit waits before it.
     #[schemars(range(min = 514, max = 65_535))]
     pub inbox_flits: u32,
+    /// Messages with words that wait for the arithmetic; while there are as many an engine takes nothing more.
+    #[serde(skip_serializing_if = "is_two")]
+    #[schemars(range(min = 1, max = 64))]
+    pub feed_messages: u32,
+    /// Messages that wait to leave an engine. While what it is working on may fill them it takes nothing more, and frames wait
+    /// before it. "auto" is 256, or what the contexts need; less than 16 and 4 for each context is refused, for engines could
+    /// wait for each other.
+    #[serde(skip_serializing_if = "is_auto")]
+    #[schemars(schema_with = "auto_or::<16, 65_535>")]
+    pub output_messages: AutoOr,
+    /// Accesses a cycle to each memory of an engine: the PBV table, the tracking store, the accumulators, kept words, deadlines.
+    /// Two are a read and a write in a cycle: a message and a word each cycle.
+    #[serde(skip_serializing_if = "is_two")]
+    #[schemars(range(min = 1, max = 4))]
+    pub memory_ports: u32,
     /// Cycles until an engine without engines below it asks who is missing; 0 is never.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub timeout_cycles: u32,
@@ -108,6 +123,9 @@ impl Default for EngineFile {
             priority_bound: 16,
             stages: 4,
             inbox_flits: 1024,
+            feed_messages: 2,
+            output_messages: AutoOr::Auto,
+            memory_ports: 2,
             timeout_cycles: 0,
             timeout_factor: 3,
             retries: 0,
@@ -128,6 +146,12 @@ fn is_usual_bound(value: &u32) -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_one(value: &u64) -> bool {
     *value == 1
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_auto(value: &AutoOr) -> bool {
+    matches!(value, AutoOr::Auto)
 }
 
 // The signature is serde's.

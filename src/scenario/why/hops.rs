@@ -275,7 +275,9 @@ impl<'a> Hops<'a> {
         // Copies of a multicast read on before its flits have left.
         head_from = head_from.min(left).max(ready);
         let place = self.place(at.port);
-        let through = (head_from + stages).min(left);
+        // Where the address stands behind the head, the head waits for it.
+        let address = if staged { lane.came.get(at.index + usize::from(self.journal.route_flits) - 1) } else { None };
+        let through = (address.map_or(head_from, |address| address.cycle.max(head_from)) + stages).min(left);
         for cycle in (through..left).rev() {
             match out.filter(|(port, vc)| self.credits(*port, *vc, cycle) == 0) {
                 Some((port, _)) => path.back(cycle, Kind::CreditWait, self.place(port)),

@@ -1,0 +1,95 @@
+//! Link-layer replay is the mechanism of both families: on the links of this one, too, it repairs what is lost, damaged or
+//! repeated, costs cycles, and gives up in the end (R-ERR-1, B-ERR-2).
+
+use std::path::Path;
+
+use watershed::scenario::load_text;
+use watershed::scenario::pbv::result::PbvResult;
+use watershed::scenario::result::Outcome;
+use watershed::scenario::run::{RunOptions, run};
+
+fn job(link: &str, rest: &str) -> String {
+    format!(
+        "family = \"pbv\"\n[topology]\nkind = \"tree\"\nbranching = [2, 4]\nroots = 0\n[link]\nlatency_cycles = 10\n{link}\
+         [pbv.engine]\ntimeout_cycles = 6000\nretries = 2\n[[pbv.collective]]\ndtype = \"u64\"\nelements = 3\nrounds = 12\n{rest}"
+    )
+}
+
+fn fault(effect: &str, rest: &str) -> String {
+    format!("[[pbv.fault]]\neffect = \"{effect}\"\nat = \"all\"\nprobability = 0.1\n{rest}")
+}
+
+fn text(scenario: &str) -> PbvResult {
+    let loaded = load_text("test", scenario, Path::new(""), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let ways = [false, true].map(|no_skip| {
+        let document = run(&loaded, &RunOptions { no_skip, ..RunOptions::default() }).unwrap().document;
+        assert_eq!(document.outcome, Outcome::Finished, "{scenario}: {:?}", document.checks);
+        assert!(document.checks.iter().all(|check| check.passed), "{scenario}: {:?}", document.checks);
+        serde_json::to_value(&document.pbv.unwrap()).unwrap()
+    });
+    assert_eq!(ways[0], ways[1], "skipping idle blocks changes nothing");
+    serde_json::from_value(ways[0].clone()).unwrap()
+}
+
+fn refused(scenario: &str) -> String {
+    load_text("test", scenario, Path::new(""), "test", &[]).map(|_| ()).unwrap_err().to_string()
+}
+
+fn count(of: &PbvResult, what: &str) -> u64 {
+    of.faults.as_ref().and_then(|counts| counts.get(what)?.as_u64()).unwrap_or(0)
+}
+
+const REPLAY: &str = "[link.reliability]\n";
+
+#[test]
+fn what_is_lost_damaged_or_repeated_is_right_without_asking_again() {
+    for (effect, rest, counted) in [
+        ("drop", "", "dropped"),
+        ("corrupt", "", "corrupted"),
+        ("duplicate", "", "duplicates_removed"),
+        ("delay", "delay_cycles = 300\n", "delayed"),
+    ] {
+        let with = text(&job(REPLAY, &fault(effect, rest)));
+        assert_eq!((with.outcomes.complete, with.outcomes.after_retry), (12, 0), "{effect}");
+        assert!(count(&with, counted) > 10, "{effect}: {:?}", with.faults);
+        assert!(with.engines.refused.is_empty() && with.refused_by_nodes.is_empty(), "{effect}: {:?}", with.engines);
+        if matches!(effect, "drop" | "corrupt") {
+            assert!(count(&with, "replayed") >= count(&with, counted), "{effect}");
+            assert_eq!(count(&with, "given_up"), 0, "{effect}");
+            let without = text(&job("", &fault(effect, rest)));
+            assert!(without.outcomes.complete < 12, "without it somebody is asked again, or missing");
+        }
+    }
+}
+
+#[test]
+fn a_link_that_is_dead_is_given_up_and_the_missing_are_named() {
+    let dead = "task_cycles = 1000\n[[pbv.fault]]\neffect = \"dead\"\nat = \"leaf5\"\nfrom_cycle = 6000\n";
+    let of = text(&job(REPLAY, dead).replace("rounds = 12", "rounds = 8"));
+    assert_eq!(of.outcomes.silent + of.outcomes.open, 0);
+    assert!(count(&of, "given_up") > 0, "{:?}", of.faults);
+    let lost = of.collectives[0].rounds.iter().find(|round| round.outcome == "incomplete").expect("rounds are lost");
+    assert_eq!(lost.missing, ["leaf5"]);
+}
+
+#[test]
+fn faults_named_from_either_end_of_a_link_strike_their_way() {
+    // The link between a switch and the top, with faults on frames that come to either of them.
+    for at in ["s0", "top"] {
+        for way in ["to", "from"] {
+            let fault = format!("[[pbv.fault]]\neffect = \"drop\"\nat = \"{at}\"\nway = \"{way}\"\nprobability = 0.2\n");
+            let of = text(&job(REPLAY, &fault));
+            assert!(count(&of, "dropped") > 0 && of.outcomes.complete == 12, "{at} {way}: {:?}", of.faults);
+        }
+    }
+}
+
+#[test]
+fn replay_beside_another_layer_is_refused() {
+    for (key, text) in [("sequence_check = false", "check numbers"), ("retry_cycles = 9", "[link.reliability]")] {
+        let error = refused(&job(REPLAY, "").replace("[pbv.engine]", &format!("[pbv.link_layer]\n{key}\n[pbv.engine]")));
+        assert!(error.contains(text) && error.contains(&key[..8]), "{error}");
+    }
+    let error = refused(&job("", "").replace("[pbv.engine]", "[pbv.link_layer]\nretry_cycles = 9\n[pbv.engine]"));
+    assert!(error.contains("[link.reliability]"), "{error}");
+}
