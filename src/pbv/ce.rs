@@ -332,7 +332,8 @@ impl Ce {
 
     /// Messages that may come of what is under way, of one that is taken in this cycle, and of watchdogs.
     pub fn owes(&self) -> u32 {
-        let messages = self.feeds.len() + self.awaited.iter().flatten().count() + 1 + usize::from(self.cfg.memory_ports);
+        let messages =
+            self.feeds.len() + self.awaited.iter().flatten().count() + 1 + usize::from(self.cfg.memory_ports);
         messages as u32 * MOST_AT_ONCE
     }
 

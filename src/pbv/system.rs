@@ -247,7 +247,8 @@ impl Spec {
             });
         }
         let (ce, inbox, output) = (self.ce, self.inbox, self.output);
-        let engines = self.switches.iter().map(|switch| EngineCfg { ce, inbox, output, ..EngineCfg::of(switch.device) });
+        let engines =
+            self.switches.iter().map(|switch| EngineCfg { ce, inbox, output, ..EngineCfg::of(switch.device) });
         let engines = engines.collect();
         let ground = Ground {
             plan,
@@ -259,9 +260,7 @@ impl Spec {
             owners: BTreeMap::new(),
         };
         let pipeline = Pipeline::new(self.stages);
-        let depths = |link: &PlanLink, _: u8| {
-            self.buffer.unwrap_or_else(|| credit_loop(link, pipeline) as u16)
-        };
+        let depths = |link: &PlanLink, _: u8| self.buffer.unwrap_or_else(|| credit_loop(link, pipeline) as u16);
         let switch =
             SwitchCfg { pipeline, policy: Policy::RoundRobin, monitors: self.monitors, router: RouterCfg::default() };
         ground.build(&Wires { inner: self.inner, local: self.local, switch, depths: &depths }, self.log, false)

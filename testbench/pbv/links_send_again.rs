@@ -20,7 +20,8 @@ fn fault(effect: &str, rest: &str) -> String {
 }
 
 fn text(scenario: &str) -> PbvResult {
-    let loaded = load_text("test", scenario, Path::new(""), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let loaded =
+        load_text("test", scenario, Path::new(""), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
     let ways = [false, true].map(|no_skip| {
         let document = run(&loaded, &RunOptions { no_skip, ..RunOptions::default() }).unwrap().document;
         assert_eq!(document.outcome, Outcome::Finished, "{scenario}: {:?}", document.checks);
@@ -77,7 +78,8 @@ fn faults_named_from_either_end_of_a_link_strike_their_way() {
     // The link between a switch and the top, with faults on frames that come to either of them.
     for at in ["s0", "top"] {
         for way in ["to", "from"] {
-            let fault = format!("[[pbv.fault]]\neffect = \"drop\"\nat = \"{at}\"\nway = \"{way}\"\nprobability = 0.2\n");
+            let fault =
+                format!("[[pbv.fault]]\neffect = \"drop\"\nat = \"{at}\"\nway = \"{way}\"\nprobability = 0.2\n");
             let of = text(&job(REPLAY, &fault));
             assert!(count(&of, "dropped") > 0 && of.outcomes.complete == 12, "{at} {way}: {:?}", of.faults);
         }
@@ -87,7 +89,8 @@ fn faults_named_from_either_end_of_a_link_strike_their_way() {
 #[test]
 fn replay_beside_another_layer_is_refused() {
     for (key, text) in [("sequence_check = false", "check numbers"), ("retry_cycles = 9", "[link.reliability]")] {
-        let error = refused(&job(REPLAY, "").replace("[pbv.engine]", &format!("[pbv.link_layer]\n{key}\n[pbv.engine]")));
+        let error =
+            refused(&job(REPLAY, "").replace("[pbv.engine]", &format!("[pbv.link_layer]\n{key}\n[pbv.engine]")));
         assert!(error.contains(text) && error.contains(&key[..8]), "{error}");
     }
     let error = refused(&job("", "").replace("[pbv.engine]", "[pbv.link_layer]\nretry_cycles = 9\n[pbv.engine]"));

@@ -19,8 +19,8 @@ mod packets_on_the_command_line;
 mod reductions_are_exact;
 mod refusals_disturb_nobody;
 mod responses_are_handed_on;
-mod routes_wait_for_the_address;
 mod rounds_are_told_as_they_were;
+mod routes_wait_for_the_address;
 mod runs_are_recomputed_from_nodes_words;
 #[path = "../search/mod.rs"]
 mod search;

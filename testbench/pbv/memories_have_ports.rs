@@ -33,8 +33,10 @@ impl Bench {
     fn initialise(&mut self, cc_id: u16, nodes: u16, words: u16, pbv_order: bool) {
         let all = (1 << nodes) - 1;
         let record = InitRecord { words, master: true, pbv_order, ..InitRecord::barrier(ME, all) };
-        let packet =
-            Packet { header: header(Message::Initialisation, 1, cc_id, words), body: Body::Initialisation(vec![record]) };
+        let packet = Packet {
+            header: header(Message::Initialisation, 1, cc_id, words),
+            body: Body::Initialisation(vec![record]),
+        };
         self.give(&packet);
         self.rest();
     }

@@ -36,7 +36,9 @@ fn chain(switches: usize) -> Spec {
 fn a_switch_holds_a_head_until_its_address_is_there() {
     // A word a cycle, and links of 32, 16 and 8 bits a cycle; a frame of 4 flits and a long one.
     for width in [1, 2, 4, 8] {
-        for (switches, latency, stages, words) in [(1, 1, 1, 0), (2, 5, 1, 0), (4, 1, 1, 40), (3, 2, 2, 9), (3, 2, 4, 0)] {
+        for (switches, latency, stages, words) in
+            [(1, 1, 1, 0), (2, 5, 1, 0), (4, 1, 1, 40), (3, 2, 2, 9), (3, 2, 4, 0)]
+        {
             let mut spec = chain(switches);
             spec.link = LinkParams { latency, cycles_per_flit: width };
             (spec.local, spec.stages) = (spec.link, stages);

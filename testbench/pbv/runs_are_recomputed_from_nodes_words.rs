@@ -294,9 +294,9 @@ impl BuildOf {
         let small = "[pbv.engine]\ninbox_flits = 514\nfeed_messages = 1\noutput_messages = 40\nmemory_ports = 1\n";
         match self {
             BuildOf::Usual => text,
-            BuildOf::Small => {
-                text.replace("[limits]", "[switch]\ncollective_buffer_flits = 2\n[limits]").replace("[pbv.engine]\n", small)
-            }
+            BuildOf::Small => text
+                .replace("[limits]", "[switch]\ncollective_buffer_flits = 2\n[limits]")
+                .replace("[pbv.engine]\n", small),
             BuildOf::Reliable => text
                 .replace("[limits]", "[link.reliability]\nreplay_frames = 2\nreceive_frames = 1\n[limits]")
                 .replace("sequence_check = false", "sequence_check = true"),

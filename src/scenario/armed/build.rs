@@ -503,10 +503,7 @@ impl Builder<'_> {
                 at.entry(place).or_default().push(fault);
             }
         }
-        let layer = LinkLayer {
-            sequence_check: self.armed.link_layer.sequence_check,
-            reliability: None,
-        };
+        let layer = LinkLayer { sequence_check: self.armed.link_layer.sequence_check, reliability: None };
         let replays = self.scenario.link.reliability;
         if replays.is_some() {
             // Every link has the layer, once, whichever of its ends a fault names.

@@ -507,7 +507,8 @@ impl<'a> Builder<'a> {
     /// Flits of the longest frame that is sent on purpose.
     fn longest_frame(&self, collectives: &[plan::Collective], tables: &Tables) -> u64 {
         let data = collectives.iter().map(|collective| HEADER_FLITS + u64::from(collective.words));
-        let set_up = collectives.iter().flat_map(|collective| collective.initialise_each(tables)).map(|frame| flits(&frame));
+        let set_up =
+            collectives.iter().flat_map(|collective| collective.initialise_each(tables)).map(|frame| flits(&frame));
         let through = collectives.iter().map(|collective| flits(&collective.initialise(tables)));
         let tables = self.configuration(tables).into_iter().map(|frame| flits(&frame));
         data.chain(set_up).chain(through).chain(tables).max().unwrap_or(HEADER_FLITS)
