@@ -503,6 +503,9 @@ fn took(net: &Network<'_>, steps: &Steps<'_>, node: u32, tail: u64) -> u64 {
     steps.fail("a message stayed in the inbox")
 }
 
+/// Cycles from a deadline until it acts, at most: a scan of 64 contexts, two a cycle, behind one that has just passed it.
+const SCAN: u64 = 2 * 32;
+
 /// A run of the PBV family.
 pub fn pbv(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
     let damaged = text.contains("[[pbv.fault]]");
@@ -565,8 +568,7 @@ pub fn pbv(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
         };
         // A watchdog that was set then, by a message or because the engine's own was on its way.
         let queued = (answered..head).find(|&cycle| !is_late(cycle)).unwrap_or(head);
-        // A scan of 64 contexts, two a cycle, finds the deadline, and may have to wait for one that has just passed it.
-        steps.demand((queued - answered) % timeout.max(1) <= 2 * 32, || {
+        steps.demand((queued - answered) % timeout.max(1) <= SCAN, || {
             format!("no watchdog of {name} runs {answered} to {queued}")
         });
         steps.all(answered..queued, Kind::TimeOut, name);
@@ -609,7 +611,7 @@ fn nodes(net: &Network<'_>, steps: &Steps<'_>, timeout: u64) {
         if net.kind(node) != NodeKind::End {
             // A watchdog that asked more than once.
             if part.kind == Kind::TimeOut && part.from > steps.why.start_cycle {
-                steps.demand((part.to - part.from) % timeout.max(1) == 0, || format!("a watchdog runs {part:?}"));
+                steps.demand((part.to - part.from) % timeout.max(1) <= SCAN, || format!("a watchdog runs {part:?}"));
                 steps.all(part.from..part.to, Kind::TimeOut, &part.place);
             }
             continue;
