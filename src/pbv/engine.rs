@@ -51,10 +51,11 @@ use std::hash::Hasher;
 use super::ce::{Ce, CeCfg, CeCx, Outgoing, Target, engine_tag, reply_offset};
 use super::event::{Did, Event, Log};
 use super::metrics::{INBOX, OUTPUT};
-use super::packet::{Body, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status, flits_by_length};
+use super::packet::{Body, ConfigRecord, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status, flits_by_length};
 use super::priority::Picker;
+use super::reports::Reporter;
 use super::routes::{Directory, ROUTE_FLITS, address_of, frame_flit};
-use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, PbvTable, RegisterBlock, following};
+use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, PbvTable, RegisterBlock, following};
 use crate::fabric::{Block, Io};
 use crate::kernel::{Cycle, Digest, Wake};
 use crate::probe::Scope;
@@ -341,6 +342,9 @@ pub struct Engine {
     ce: Ce,
     output: OutputQueue,
     scratch: (Vec<Vec<u64>>, Vec<Outgoing>),
+    reporter: Reporter,
+    /// What comes by the side port, and when all of it is there.
+    side_port: Option<(Cycle, ConfigRecord)>,
     /// What it received and sent.
     pub log: Log,
 }
@@ -363,6 +367,8 @@ impl Engine {
             ce,
             output: OutputQueue::new(cfg.priority_bound),
             scratch: (Vec::new(), Vec::new()),
+            reporter: Reporter::default(),
+            side_port: None,
             log: Log::default(),
         }
     }
@@ -382,13 +388,27 @@ impl Engine {
         self.ce.keep_record();
     }
 
-    /// Its registers, for configuration out of band: an SPI-like side port that a management processor drives before the
-    /// run. It costs no cycle of the data path.
-    ///
-    /// Tables that are written like that are nobody's in band, unless an owner is named there.
-    pub fn side_port(&mut self) -> &mut RegisterBlock {
+    /// Configuration out of band: through an SPI-like side port that a management processor drives, whose last bit is there in
+    /// this cycle. It costs no cycle of the data path. Tables that are written like that are nobody's in band from the start,
+    /// unless an owner is named there.
+    pub fn side_port(&mut self, cycle: Cycle, record: ConfigRecord) {
         self.registers.table.owners.table.get_or_insert(Owner::of(NO_DEVICE));
-        &mut self.registers
+        self.side_port = Some((cycle, record));
+        self.shift_in(0);
+    }
+
+    /// Who owns the table and the contexts, written over the side port before the run.
+    pub fn own(&mut self, owners: Owners) {
+        self.registers.table.owners = owners;
+    }
+
+    /// Takes over what the side port has brought.
+    fn shift_in(&mut self, now: Cycle) {
+        if self.side_port.as_ref().is_some_and(|&(cycle, _)| cycle <= now)
+            && let Some((_, record)) = self.side_port.take()
+        {
+            self.registers.configure(&record);
+        }
     }
 
     /// Its collective engine.
@@ -446,7 +466,7 @@ impl Engine {
             self.refuse(&header, Status::Poisoned);
         } else {
             match header.message {
-                Message::ReadReply => self.refuse(&header, Status::WrongType),
+                Message::ReadReply | Message::Report => self.refuse(&header, Status::WrongType),
                 message => {
                     self.inbox_flits += words.len();
                     let registers = matches!(message, Message::Write | Message::Read | Message::Configuration);
@@ -552,6 +572,22 @@ impl Engine {
         });
     }
 
+    /// Tells the collector of queues that have come up to the threshold.
+    fn report(&mut self, now: Cycle) {
+        let set = self.registers.table.reports;
+        let waits = self.output.entries.iter().any(|(outgoing, _)| outgoing.packet.header.message == Message::Report);
+        let metrics = &self.registers.metrics;
+        let queues = self.reporter.look(set, waits, |queue| metrics.level(queue));
+        if queues.is_empty() {
+            return;
+        }
+        let mut header = Header::new(Message::Report, self.cfg.device, set.collector as u16, 0);
+        (header.tag, header.posted) = (engine_tag(self.cfg.base), true);
+        let words = std::iter::once(now).chain(queues).collect();
+        self.registers.readings.reports += 1;
+        self.queue(Outgoing { packet: Packet::of(header, words), target: Target::Header });
+    }
+
     /// One clock of the collective engine and what leads to it: of all but the data path.
     pub fn step(&mut self, now: Cycle) {
         let full = self.output.held + self.ce.owes() > self.cfg.output;
@@ -647,7 +683,9 @@ impl Block for Engine {
             let offset = (address as u16).wrapping_sub(base);
             (address >> 16) as u16 == device && offset < ENGINE_SPAN || !directory.knows(address)
         };
+        self.shift_in(io.now());
         self.measure(io, io.now());
+        self.report(io.now());
         let room = self.cfg.inbox.saturating_sub(self.inbox_flits);
         let mut injecting = [false; 2];
         if let Some(copy) = &self.output.copy {
@@ -670,7 +708,8 @@ impl Block for Engine {
             // Nothing may clock the engine for long: what it leaves stands from the next cycle on.
             self.measure(io, io.now() + 1);
         }
-        match self.ce.deadline() {
+        let shifts = self.side_port.as_ref().map(|&(cycle, _)| cycle);
+        match [self.ce.deadline(), shifts].into_iter().flatten().min() {
             _ if busy => Wake::Next,
             Some(cycle) => Wake::At(cycle.max(io.now() + 1)),
             None => Wake::OnInput,

@@ -45,7 +45,10 @@ impl Event {
 
     /// Whether it belongs to a context: registers and tables do not.
     pub fn is_of_context(&self) -> bool {
-        !matches!(self.message, Message::Write | Message::Read | Message::ReadReply | Message::Configuration)
+        !matches!(
+            self.message,
+            Message::Write | Message::Read | Message::ReadReply | Message::Configuration | Message::Report
+        )
     }
 
     /// The message in the source's words: `barrier met`, `barrier satisfied`, `command sum`.

@@ -61,6 +61,11 @@ impl Metrics {
         self.begin();
     }
 
+    /// The level of a queue when it was last looked at.
+    pub fn level(&self, queue: usize) -> u32 {
+        self.levels[queue]
+    }
+
     /// Complete windows so far.
     pub fn complete(&self) -> u32 {
         self.complete

@@ -14,6 +14,7 @@
 //! | [`metrics`] | congestion metrics of an engine's queues |
 //! | [`node`] | end points with task times; the source that configures |
 //! | [`priority`] | traffic classes: which frame goes next |
+//! | [`reports`] | congestion reports that nobody asks for |
 //! | [`routes`] | device IDs, addresses, route tables |
 //! | [`plan`] | collectives as trees of engines: tables, records and frames that set them up |
 //! | [`reduce`](mod@reduce) | operands through one engine, for the command line |
@@ -36,6 +37,7 @@ pub mod packet;
 pub mod plan;
 pub mod priority;
 pub mod reduce;
+pub mod reports;
 pub mod routes;
 pub mod system;
 pub mod tables;

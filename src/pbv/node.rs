@@ -536,6 +536,9 @@ impl Node {
                 return Err(Status::WrongType);
             }
             Message::ReadReply => return Ok(()),
+            // An engine names itself in the tag.
+            Message::Report if header.tag >> 13 & 1 != 0 => return Ok(()),
+            Message::Report => return Err(Status::WrongType),
             _ => {}
         }
         let Some(at) = at else { return Ok(()) };

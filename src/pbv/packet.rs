@@ -57,6 +57,7 @@
 //! | initialisation | an [`InitRecord`] for every engine, in the order of the tree from the top, depth first |
 //! | contribution, partial, satisfied | words of 64 bits |
 //! | write, read reply | 64-bit words; a register is the low half of one |
+//! | report | the cycle, then for each queue its number (upper half) and its level |
 //! | error, failure | the PBV of who is missing (16 bytes), then their device IDs, two bytes each, 0xffff as padding |
 //! | others | none |
 //!
@@ -232,6 +233,8 @@ numbered! {
         Failure = 13, "failure";
         /// Data for everybody below.
         Multicast = 14, "multicast";
+        /// Queues of an engine came up to a threshold.
+        Report = 15, "report";
     }
 }
 

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::packet::{
     Body, ConfigRecord, Groups, Header, InitRecord, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet,
 };
+use super::reports::Reports;
 use super::tables::{METRICS, Owner, engine_base};
 use crate::arith::{DType, Mode, Op};
 
@@ -288,6 +289,9 @@ impl Collective {
     }
 }
 
+/// Bits of a register write through the side port: address and value.
+pub const SIDE_PORT_BITS: u64 = 16 + 32;
+
 /// A packet engine: device ID of its switch, and which one it is there.
 pub type Seat = (u16, u8);
 
@@ -374,18 +378,38 @@ impl Tables {
                 write(2 * entry as u16, vec![u64::from(device) | engine << 16]);
             }
             let plain = ConfigRecord::of(device, record.entries.clone(), record.switches);
-            if (ConfigRecord { window: 0, ..record.clone() }) != plain {
+            if (ConfigRecord { window: 0, reports: None, ..record.clone() }) != plain {
                 let settings = u64::from(record.report_errors) | u64::from(record.validate) << 1;
                 write(0x100, vec![u64::from(record.timeout), u64::from(record.retries), settings]);
             }
             if record.window != 0 {
                 write(METRICS, vec![record.window.into()]);
             }
+            if let Some(Reports { levels, queues, collector }) = record.reports {
+                write(0x130, [levels, queues, collector].map(u64::from).to_vec());
+            }
             if record.isl_ports != 0 {
                 write(0x110, vec![record.isl_ports & 0xffff_ffff, record.isl_ports >> 32]);
             }
         }
         frames
+    }
+
+    /// When the last bit of every engine's table has come by the side port: register writes of an address of 16 bits and a value of
+    /// 32, over so many data lines at so many cycles a bit, one engine after the other *\[chosen\]*.
+    pub fn side_port(&self, cycles_per_bit: u64, lanes: u64) -> BTreeMap<Seat, u64> {
+        let mut written: BTreeMap<u16, BTreeMap<u8, u64>> = BTreeMap::new();
+        for frame in self.writes(NO_DEVICE) {
+            let plane = ((frame.header.offset - engine_base(0)) / super::tables::ENGINE_SPAN) as u8;
+            *written.entry(frame.header.device).or_default().entry(plane).or_default() += frame.words().len() as u64;
+        }
+        let mut now = 0;
+        let seats = self.engines.keys().map(|&(device, plane)| {
+            let registers = written.get(&device).and_then(|planes| planes.get(&plane)).copied().unwrap_or(0);
+            now += registers * SIDE_PORT_BITS.div_ceil(lanes) * cycles_per_bit;
+            ((device, plane), now)
+        });
+        seats.collect()
     }
 
     /// One configuration frame an engine, from a source.

@@ -250,15 +250,8 @@ impl Spec {
         let engines =
             self.switches.iter().map(|switch| EngineCfg { ce, inbox, output, ..EngineCfg::of(switch.device) });
         let engines = engines.collect();
-        let ground = Ground {
-            plan,
-            directory,
-            engines,
-            ends,
-            faults: Vec::new(),
-            side_port: Tables::default(),
-            owners: BTreeMap::new(),
-        };
+        let (side_port, side_port_cycles, owners) = (Tables::default(), BTreeMap::new(), BTreeMap::new());
+        let ground = Ground { plan, directory, engines, ends, faults: Vec::new(), side_port, side_port_cycles, owners };
         let pipeline = Pipeline::new(self.stages);
         let depths = |link: &PlanLink, _: u8| self.buffer.unwrap_or_else(|| credit_loop(link, pipeline) as u16);
         let switch =
@@ -293,10 +286,12 @@ pub struct Ground {
     pub ends: Vec<Node>,
     /// Links that misbehave: switch, port and what sits there, beyond an engine if there is one.
     pub faults: Vec<((u32, u16), FaultyLink)>,
-    /// Tables that engines have before the run, written out of band.
+    /// Tables that engines get out of band.
     pub side_port: Tables,
     /// Who owns tables and contexts, written out of band too. Engines that are not here belong to whoever comes first.
     pub owners: BTreeMap<Seat, Owners>,
+    /// When the last bit of each is there; those that are not named have theirs before the run.
+    pub side_port_cycles: BTreeMap<Seat, Cycle>,
 }
 
 /// What wires and switches are made of.
@@ -318,7 +313,7 @@ impl Ground {
     /// # Panics
     /// If the plan is unsound, or an engine's port does not exist.
     pub fn build(self, wires: &Wires<'_>, log: bool, record: bool) -> System {
-        let Ground { mut plan, directory, engines, mut ends, faults, side_port, mut owners } = self;
+        let Ground { mut plan, directory, engines, mut ends, faults, side_port, side_port_cycles, mut owners } = self;
         let switches = plan.count(NodeKind::Switch);
         let base = |plan: &Plan, switch: u32| {
             let path = &plan.nodes[switch as usize].path;
@@ -346,10 +341,11 @@ impl Ground {
             engine.log.on = log;
             let seat = (cfg.device, k as u8);
             if let Some(owners) = owners.remove(&seat) {
-                engine.side_port().table.owners = owners;
+                engine.own(owners);
             }
             if let Some(table) = side_port.engines.get(&seat) {
-                engine.side_port().configure(table);
+                let there = side_port_cycles.get(&seat).copied().unwrap_or(0);
+                engine.side_port(there, table.clone());
             }
             if record {
                 engine.keep_record();

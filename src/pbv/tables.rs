@@ -17,6 +17,9 @@
 //! | 0x10c | entries | r | number of entries that are set |
 //! | 0x110, 0x114 | ports of inter-switch links | rw | one bit a port, ports 0 to 31 and 32 to 63 |
 //! | 0x120 + 4 f | which entries are engines, field f of 4 | rw | one bit an entry |
+//! | 0x130 | report levels | rw | [`reports`](super::reports): 15:0 threshold, 0: none; 31:16 relief |
+//! | 0x134 | report queues | rw | which queues are watched, one bit a queue |
+//! | 0x138 | collector | rw | 15:0 the device that gets the reports |
 //! | 0x140 | failure point | r | 15:0 the device that was last reported missing, 27:16 its CC_ID |
 //! | 0x144 | failure status | r | [`Status`] of that report |
 //! | 0x150 | queue now | r | messages in the output queue |
@@ -24,6 +27,7 @@
 //! | 0x158 | frames in | r | frames taken from the data path |
 //! | 0x15c | frames out | r | frames put into the data path |
 //! | 0x160 | wait | r | cycles in which a frame stood ready and could not leave |
+//! | 0x164 | reports | r | congestion reports that were sent |
 //! | 0x170 | owner of the table | r | 15:0 device ID, 31:16 the engine that may pass its frames on; 0xffff: nobody |
 //! | 0x180 + 4 s | counter of status s | r | frames refused with that [`Status`] |
 //! | 0x200 | selected context | rw | 11:0 CC_ID for the registers below |
@@ -54,6 +58,7 @@ use std::collections::BTreeMap;
 use super::ce::{Ce, State};
 use super::metrics::{Metrics, QUEUES};
 use super::packet::{ConfigRecord, NO_DEVICE, PBV_ENTRIES, Status};
+use super::reports::Reports;
 
 /// Base address of the first packet engine of a switch.
 pub const ENGINE_BASE: u16 = 0xc000;
@@ -135,6 +140,8 @@ pub struct PbvTable {
     pub isl_ports: u64,
     /// Who may write all that, and who may initialise contexts. No frame changes them.
     pub owners: Owners,
+    /// Congestion reports.
+    pub reports: Reports,
 }
 
 impl Default for PbvTable {
@@ -148,6 +155,7 @@ impl Default for PbvTable {
             validate: true,
             isl_ports: 0,
             owners: Owners::default(),
+            reports: Reports::default(),
         }
     }
 }
@@ -180,6 +188,7 @@ impl PbvTable {
         self.report_errors = record.report_errors;
         self.validate = record.validate;
         self.isl_ports = record.isl_ports;
+        self.reports = record.reports.unwrap_or_default();
     }
 }
 
@@ -200,6 +209,8 @@ pub struct Readings {
     pub frames_out: u32,
     /// Cycles in which a frame stood ready and could not leave.
     pub waited: u32,
+    /// Congestion reports that were sent.
+    pub reports: u32,
 }
 
 /// The register block of an engine.
@@ -259,6 +270,9 @@ impl RegisterBlock {
                 let at = u32::from(offset - 0x120) * 8;
                 table.switches = table.switches & !(0xffff_ffff << at) | u128::from(value) << at;
             }
+            0x130 => table.reports.levels = value,
+            0x134 => table.reports.queues = value,
+            0x138 => table.reports.collector = value,
             METRICS => self.metrics.set_window(value),
             0x200 => self.selected = value as u16 & 0xfff,
             _ => return Err(Status::BadAddress),
@@ -286,6 +300,9 @@ impl RegisterBlock {
             0x110 => table.isl_ports as u32,
             0x114 => (table.isl_ports >> 32) as u32,
             0x120 | 0x124 | 0x128 | 0x12c => field(table.switches, 0x120),
+            0x130 => table.reports.levels,
+            0x134 => table.reports.queues,
+            0x138 => table.reports.collector,
             0x140 => {
                 readings.failure.map_or(u32::from(NO_DEVICE), |(device, id, _)| u32::from(device) | u32::from(id) << 16)
             }
@@ -295,6 +312,7 @@ impl RegisterBlock {
             0x158 => readings.frames_in,
             0x15c => readings.frames_out,
             0x160 => readings.waited,
+            0x164 => readings.reports,
             METRICS => self.metrics.window(),
             0x2f8 => self.metrics.complete(),
             0x2fc => self.metrics.measured() as u32,
@@ -329,7 +347,7 @@ mod tests {
     fn every_register_that_is_written_reads_back_alone() {
         let ce = Ce::new(CeCfg::default());
         let writable: Vec<u16> = (0..0x400).filter(|&at| RegisterBlock::default().write(at, 0).is_ok()).collect();
-        assert_eq!(writable.len(), 128 + 5 + 4 + 1 + 1);
+        assert_eq!(writable.len(), 128 + 5 + 4 + 3 + 1 + 1);
         for &at in &writable {
             let mut block = RegisterBlock::default();
             let before: Vec<u32> = writable.iter().map(|&at| block.read(at, &ce).unwrap()).collect();

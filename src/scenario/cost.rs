@@ -389,6 +389,16 @@ fn pbv(scenario: &Scenario, flit: u64, switches: u64, add: &mut impl FnMut(&str,
     let messages = u64::from(pbv.output_messages());
     let frame = longest + crate::pbv::packet::HEADER_BYTES as u64 / 8;
     add("output queue", format!("{messages} messages of {frame} flits"), count, Sum::storage(messages * frame * 64));
+    if pbv.setup.file.configuration == super::pbv::file::ConfigurationFile::SidePort {
+        // A shift register for a write, and a counter of its bits.
+        let (bits, lines) = (crate::pbv::plan::SIDE_PORT_BITS, pbv.setup.file.side_port_lines);
+        add(
+            "side port",
+            format!("{} pins: clock, select, {lines} data in, 1 out; {bits} bits a write", lines + 3),
+            switches,
+            Sum::storage(bits + levels(bits)),
+        );
+    }
     let pipe = u64::from(engine.stages) * (64 + 5);
     let each = Sum { adders: 1, comparators: 1, gates: unit_gates(true), ..Sum::default() };
     let each = each.plus(Sum { storage_bits: pipe, gates: 6 * pipe, ..Sum::default() });

@@ -54,8 +54,8 @@ fn tree(source: u16, hazard: Hazard, owned: bool) -> (Tree, Out<Packet>) {
         let ce = CeCfg { contexts: 1, hazard, unit_stages: 1 };
         let mut engine = Engine::new(EngineCfg { ce, ..EngineCfg::of(device) }, number);
         let contexts = owners.remove(&(device, 0)).filter(|_| owned);
-        engine.side_port().table.owners = Owners { table: Some(Owner::of(source)), contexts };
-        engine.side_port().configure(&tables.engines[&(device, 0)]);
+        engine.own(Owners { table: Some(Owner::of(source)), contexts });
+        engine.side_port(0, tables.engines[&(device, 0)].clone());
         engine
     });
     let mut tree = Tree {

@@ -6,6 +6,7 @@ use watershed::pbv::packet::crc;
 use watershed::pbv::packet::{
     Body, ConfigRecord, Control, Groups, Header, InitRecord, Message, PBV_ENTRIES, Packet, PacketError, Status,
 };
+use watershed::pbv::reports::Reports;
 
 fn one_of<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Strategy<Value = T> {
     proptest::sample::select(all)
@@ -35,9 +36,10 @@ prop_compose! {
         device in any::<u16>(), timeout in any::<u32>(), retries in any::<u8>(), report_errors in any::<bool>(),
         validate in any::<bool>(), window in any::<u32>(), isl_ports in any::<u64>(), switches in any::<u128>(),
         entries in proptest::collection::vec(any::<u16>(), 0..=PBV_ENTRIES),
+        reports in proptest::option::of((any::<u16>(), 0u32..1 << 18, any::<u16>(), any::<u16>())),
     ) -> ConfigRecord {
         let there = if entries.len() == PBV_ENTRIES { u128::MAX } else { (1 << entries.len()) - 1 };
-        ConfigRecord { device, timeout, retries, report_errors, validate, window, isl_ports, switches: switches & there, entries }
+        ConfigRecord { device, timeout, retries, report_errors, validate, window, isl_ports, switches: switches & there, reports: reports.map(|(to, queues, above, until)| Reports::new(to, queues, above, until)), entries }
     }
 }
 

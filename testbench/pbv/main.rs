@@ -4,6 +4,7 @@
 mod campaign;
 mod classes_go_first;
 mod contexts_share_an_engine;
+mod engines_report_of_themselves;
 mod engines_say_how_full_they_were;
 mod every_interleaving_is_searched;
 mod examples_of_the_source;
@@ -24,6 +25,7 @@ mod routes_wait_for_the_address;
 mod runs_are_recomputed_from_nodes_words;
 #[path = "../search/mod.rs"]
 mod search;
+mod side_ports_take_their_time;
 mod some_frames_go_to_switches_only;
 mod sources_merge_themselves;
 mod standing_collectives_are_found;

@@ -1,5 +1,7 @@
 //! Records in payloads: the configuration and the initialisation of one engine.
 
+use crate::pbv::reports::Reports;
+
 use super::{FLIT_BYTES, NO_DEVICE, PBV_ENTRIES, PacketError, pbv_at, pbv_bytes, u16_at, u32_at, u64_at};
 
 /// Configuration of one engine (FIG. 4, B-PKT-2).
@@ -10,11 +12,12 @@ use super::{FLIT_BYTES, NO_DEVICE, PBV_ENTRIES, PacketError, pbv_at, pbv_bytes, 
 /// | 2 | bytes of the record |
 /// | 4 | watchdog time-out in cycles, 4 bytes; 0: never |
 /// | 8 | retries before a time-out is reported |
-/// | 9 | bit 0: error messages are sent; bit 1: messages are checked against the PBV table (protocol validation) |
+/// | 9 | bit 0: error messages are sent; bit 1: messages are checked against the PBV table (protocol validation); bit 2: 16 bytes on [reports](crate::pbv::reports) go before the entries |
 /// | 10 | number of entries, 2 bytes |
 /// | 12 | cycles of a window of the congestion metrics, 4 bytes; 0: without end |
 /// | 16 | physical ports of inter-switch links, one bit a port, 8 bytes |
 /// | 24 | entries that are engines and not end devices (B-PKT-5), one bit an entry, 16 bytes |
+/// | 40 | only with bit 2: report levels, queues, collector, 4 bytes each, and 4 zeros; all that follows lies 16 bytes further |
 /// | 40 | PBV entry k: device ID, at 40 + 2 k; then zeros up to a multiple of 8 |
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigRecord {
@@ -34,6 +37,8 @@ pub struct ConfigRecord {
     pub isl_ports: u64,
     /// Entries that are engines.
     pub switches: u128,
+    /// Congestion reports, if there are to be any.
+    pub reports: Option<Reports>,
     /// Device ID of every entry.
     pub entries: Vec<u16>,
 }
@@ -109,6 +114,8 @@ impl Groups {
 
 /// Bytes of an initialisation record without a second bit vector.
 pub const INIT_RECORD_BYTES: usize = 40;
+/// Bytes of a configuration record about reports.
+const REPORT_BYTES: usize = 16;
 /// Bytes of a configuration record before its entries.
 pub const CONFIG_RECORD_BYTES: usize = 40;
 
@@ -124,13 +131,19 @@ impl ConfigRecord {
             window: 0,
             isl_ports: 0,
             switches,
+            reports: None,
             entries,
         }
     }
 
+    /// Bytes before the entries.
+    fn head(&self) -> usize {
+        CONFIG_RECORD_BYTES + if self.reports.is_some() { REPORT_BYTES } else { 0 }
+    }
+
     /// Bytes of the record in a payload.
     pub fn bytes(&self) -> usize {
-        (CONFIG_RECORD_BYTES + 2 * self.entries.len()).next_multiple_of(FLIT_BYTES)
+        (self.head() + 2 * self.entries.len()).next_multiple_of(FLIT_BYTES)
     }
 
     pub(super) fn put(&self, out: &mut Vec<u8>) {
@@ -139,11 +152,14 @@ impl ConfigRecord {
         out.extend((self.bytes() as u16).to_be_bytes());
         out.extend(self.timeout.to_be_bytes());
         out.push(self.retries);
-        out.push(u8::from(self.report_errors) | u8::from(self.validate) << 1);
+        out.push(u8::from(self.report_errors) | u8::from(self.validate) << 1 | u8::from(self.reports.is_some()) << 2);
         out.extend((self.entries.len() as u16).to_be_bytes());
         out.extend(self.window.to_be_bytes());
         out.extend(self.isl_ports.to_be_bytes());
         out.extend(pbv_bytes(self.switches));
+        if let Some(Reports { levels, queues, collector }) = self.reports {
+            out.extend([levels, queues, collector, 0].iter().flat_map(|field| field.to_be_bytes()));
+        }
         out.extend(self.entries.iter().flat_map(|entry| entry.to_be_bytes()));
         out.resize(from + self.bytes(), 0);
     }
@@ -158,12 +174,14 @@ impl ConfigRecord {
         if entries > PBV_ENTRIES {
             return Err(bad("more than 128 entries"));
         }
-        let length = (CONFIG_RECORD_BYTES + 2 * entries).next_multiple_of(FLIT_BYTES);
+        let told = bytes[9] & 4 != 0;
+        let head = CONFIG_RECORD_BYTES + if told { REPORT_BYTES } else { 0 };
+        let length = (head + 2 * entries).next_multiple_of(FLIT_BYTES);
         if usize::from(u16_at(bytes, 2)) != length || bytes.len() < length {
             return Err(bad("its length does not fit its number of entries or the payload"));
         }
-        let pad = &bytes[CONFIG_RECORD_BYTES + 2 * entries..length];
-        if bytes[9] > 3 || pad.iter().any(|&byte| byte != 0) {
+        let pad = &bytes[head + 2 * entries..length];
+        if bytes[9] > 7 || told && u32_at(bytes, 52) != 0 || pad.iter().any(|&byte| byte != 0) {
             return Err(bad("reserved bits are set"));
         }
         let switches = pbv_at(bytes, 24);
@@ -179,7 +197,12 @@ impl ConfigRecord {
             window: u32_at(bytes, 12),
             isl_ports: u64_at(bytes, 16),
             switches,
-            entries: (0..entries).map(|k| u16_at(bytes, CONFIG_RECORD_BYTES + 2 * k)).collect(),
+            reports: told.then(|| Reports {
+                levels: u32_at(bytes, 40),
+                queues: u32_at(bytes, 44),
+                collector: u32_at(bytes, 48),
+            }),
+            entries: (0..entries).map(|k| u16_at(bytes, head + 2 * k)).collect(),
         })
     }
 }

@@ -21,6 +21,7 @@ use crate::pbv::metrics::QUEUES;
 use crate::pbv::node::{Node, Part, TaskTime, When};
 use crate::pbv::packet::{FLIT_BYTES, Groups, HEADER_BYTES, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet};
 use crate::pbv::plan::{self, Branch, Tables};
+use crate::pbv::reports::Reports;
 use crate::pbv::routes::Directory;
 use crate::pbv::system::{Ground, System, Wires, credit_loop};
 use crate::pbv::tables::{ENGINE_BASE, ENGINE_SPAN, METRICS, Owner, Owners, engine_base};
@@ -178,9 +179,10 @@ impl<'a> Builder<'a> {
         names.extend(self.devices.iter().zip(&plan.nodes[first..]).map(|(&device, node)| (device, node.name.clone())));
         let side = self.pbv.setup.file.configuration == ConfigurationFile::SidePort;
         let side_port = if side { tables.clone() } else { Tables::default() };
+        let side_port_cycles = self.side_port(&side_port);
         let engines = self.engines(lay);
         let owners = self.owners(&engines, &collectives);
-        let ground = Ground { plan, directory, engines, ends, faults, side_port, owners };
+        let ground = Ground { plan, directory, engines, ends, faults, side_port, side_port_cycles, owners };
         let system = self.wire(ground, common);
         let derived = std::mem::take(&mut self.derived);
         Some(Ready { system, collectives, operands, tables, devices: self.devices.clone(), names, derived })
@@ -302,6 +304,12 @@ impl<'a> Builder<'a> {
             record.retries = engine.retries as u8;
             (record.report_errors, record.validate) = (engine.report_errors, engine.validate);
             record.window = engine.metrics_window_cycles;
+            record.reports = self.pbv.reports.as_ref().map(|(file, to)| {
+                let queues = file.queues.iter().filter_map(|name| super::congestion::queue(name));
+                let until = file.until.unwrap_or(file.above / 2);
+                let device = self.devices.get(*to as usize).copied().unwrap_or_default();
+                Reports::new(device, queues.fold(0, |all, queue| all | 1 << queue), file.above as u16, until as u16)
+            });
             let switch = u32::from(seat.0) / self.pbv.device_stride;
             let ports = self.neighbours.keys().filter(|(at, port)| *at == switch && *port < 64);
             record.isl_ports = ports.fold(0, |all, &(_, port)| all | 1 << port);
@@ -384,7 +392,7 @@ impl<'a> Builder<'a> {
 
     /// One engine for more participants than a table has entries: several behind one port that act as a single one (paragraph
     /// 91). The first has the others and as many participants in its table as fit beside them; each of the others is full
-    /// but for the last *[chosen]*.
+    /// but for the last *\[chosen\]*.
     fn larger_engine(&mut self, index: usize, collective: &Collective, lay: &Layout) -> Option<Branch> {
         let devices: Vec<u16> = collective.participants.iter().map(|&end| self.devices[end as usize]).collect();
         let (master, plane) = (collective.master, collective.plane);
@@ -404,7 +412,8 @@ impl<'a> Builder<'a> {
         let mut all = Vec::new();
         for number in 1..=parts as u8 {
             let there = self.parts.iter().find(|part| (part.0, part.1, part.2) == (master, plane, number));
-            let device = there.map(|part| part.3).unwrap_or_else(|| {
+            let known = there.map(|part| part.3);
+            let device = known.unwrap_or_else(|| {
                 let taken = nodes + self.parts.iter().filter(|part| part.0 == master).count();
                 let device = self.switch_device(master) + 1 + taken as u16;
                 self.parts.push((master, plane, number, device));
@@ -476,7 +485,9 @@ impl<'a> Builder<'a> {
         let setup = &self.pbv.setup.file;
         let initialise = match (setup.initialise_cycle, setup.configuration) {
             (AutoOr::Fixed(cycle), _) => u64::from(cycle),
-            (AutoOr::Auto, ConfigurationFile::SidePort) => 0,
+            (AutoOr::Auto, ConfigurationFile::SidePort) => {
+                self.side_port(tables).values().copied().max().filter(|&last| last > 0).map_or(0, |last| last + 1)
+            }
             (AutoOr::Auto, _) => {
                 let sent: u64 = self.configuration(tables).iter().map(flits).sum();
                 let each: u64 = tables.frames(0).iter().map(flits).sum();
@@ -512,6 +523,12 @@ impl<'a> Builder<'a> {
         let through = collectives.iter().map(|collective| flits(&collective.initialise(tables)));
         let tables = self.configuration(tables).into_iter().map(|frame| flits(&frame));
         data.chain(set_up).chain(through).chain(tables).max().unwrap_or(HEADER_FLITS)
+    }
+
+    /// When every engine has its table from the side port.
+    fn side_port(&self, tables: &Tables) -> BTreeMap<plan::Seat, Cycle> {
+        let setup = &self.pbv.setup.file;
+        tables.side_port(setup.side_port_cycles_per_bit.into(), setup.side_port_lines.into())
     }
 
     /// The frames that write the tables.

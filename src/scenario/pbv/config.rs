@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::file::{
-    CollectiveFile, CongestionFile, EngineFile, FailsFile, FaultFile, InitialisationFile, KindFile, MEAN, MergeFile,
-    OrderFile, PbvFile, SetupFile, StartFile, StrangerFile, TreeFile, WrongFile,
+    CollectiveFile, ConfigurationFile, CongestionFile, EngineFile, FailsFile, FaultFile, InitialisationFile, KindFile,
+    MEAN, MergeFile, OrderFile, PbvFile, ReportsFile, SetupFile, StartFile, StrangerFile, TreeFile, WrongFile,
 };
 use crate::arith::{DType, Op, Round};
 use crate::pbv::engine::messages_of;
@@ -33,6 +33,9 @@ pub struct Pbv {
     /// Requests for congestion metrics.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub congestion: Vec<Congestion>,
+    /// Congestion reports: the file's choices and the end point that gets them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reports: Option<(ReportsFile, u32)>,
     /// Who sends frames that are not his to send.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub strangers: Vec<Stranger>,
@@ -288,12 +291,35 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, replays: bool, proble
     for (index, request) in file.congestion.iter().enumerate() {
         asked.extend(congestion(request, index, file, setup.configured_by, topology, problems));
     }
+    let reports = file.reports.as_ref().map(|reports| {
+        if reports.until.is_some_and(|until| until >= reports.above) {
+            problems.push(
+                Problem::at("pbv.reports.until", "a queue would be reported again while it stands as high")
+                    .expected(format!("less than `above`, {}", reports.above)),
+            );
+        }
+        for (at, queue) in reports.queues.iter().enumerate() {
+            if super::congestion::queue(queue).is_none() {
+                let known = super::congestion::WATCHED.iter().map(|(name, _)| *name);
+                problems.push(
+                    Problem::at(format!("pbv.reports.queues[{at}]"), format!("there is no queue \"{queue}\""))
+                        .nearest(queue, known),
+                );
+            }
+        }
+        let to = reports.to.unwrap_or(setup.configured_by);
+        if reports.to.is_some() {
+            end_point(to, topology, "pbv.reports.to", problems);
+        }
+        (reports.clone(), to)
+    });
     let strangers = file.stranger.iter().enumerate();
     let strangers =
         strangers.filter_map(|(index, file)| stranger(file, index, &collectives, topology, problems)).collect();
     let pbv = Pbv {
         engine: file.engine.clone(),
         strangers,
+        reports,
         congestion: asked,
         setup,
         device_stride,
@@ -486,6 +512,18 @@ fn switch(name: &str, topology: &Topology, path: String, problems: &mut Vec<Prob
 }
 
 fn setup(file: &SetupFile, collectives: &[Collective], topology: &Topology, problems: &mut Vec<Problem>) -> Setup {
+    if file.configuration != ConfigurationFile::SidePort {
+        let keys = [
+            ("side_port_cycles_per_bit", file.side_port_cycles_per_bit != 0),
+            ("side_port_lines", file.side_port_lines != 1),
+        ];
+        for (key, _) in keys.into_iter().filter(|&(_, given)| given) {
+            problems.push(
+                Problem::at_key(format!("pbv.setup.{key}"), format!("only a side port has `{key}`"))
+                    .help("`configuration = \"side-port\"` uses it"),
+            );
+        }
+    }
     let configured_by = file.configured_by.or(collectives.first().map(|first| first.source)).unwrap_or(0);
     let sound = file.configured_by.is_none_or(|end| end_point(end, topology, "pbv.setup.configured_by", problems));
     let mut through =

@@ -70,6 +70,73 @@ fn name(queue: usize) -> (String, &'static str) {
     }
 }
 
+/// Queues that reports can be of.
+pub(super) const WATCHED: &[(&str, usize)] =
+    &[("inbox", INBOX), ("output", OUTPUT), ("P0.p2p0", 0), ("P1.p2p0", MOST_CHANNELS)];
+
+/// The number of a queue that can be watched.
+pub(super) fn queue(name: &str) -> Option<usize> {
+    WATCHED.iter().find(|(known, _)| *known == name).map(|&(_, queue)| queue)
+}
+
+/// A report that an engine sent of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportResult {
+    /// Name of its switch.
+    pub switch: String,
+    /// Which of the engines there.
+    pub plane: u8,
+    /// Name of the end point that got it.
+    pub to: String,
+    /// Cycle in which the queue came up to the threshold.
+    pub cycle: u64,
+    /// Cycle in which the report was there.
+    pub arrived_cycle: u64,
+    /// The queue.
+    pub queue: String,
+    /// "flits" or "messages".
+    pub unit: String,
+    /// Its level in that cycle.
+    pub level: u64,
+}
+
+impl ReportResult {
+    /// A line of the summary.
+    pub fn line(&self) -> String {
+        let ReportResult { switch, queue, level, unit, cycle, to, .. } = self;
+        let engine = if self.plane == 0 { switch.clone() } else { format!("{switch}, engine {}", self.plane) };
+        format!("{engine} told {to} that {queue} stood at {level} {unit} in cycle {cycle}")
+    }
+}
+
+/// Reports that the collector got, in the order of arrival.
+pub fn sent(pbv: &Pbv, ready: &Ready) -> Vec<ReportResult> {
+    let Some((_, to)) = &pbv.reports else { return Vec::new() };
+    let node = &ready.system.ends()[*to as usize];
+    let names = |device: u16| ready.names.get(&device).cloned().unwrap_or_default();
+    let mut all = Vec::new();
+    for (cycle, packet) in node.mail().iter().filter(|(_, packet)| packet.header.message == Message::Report) {
+        // An end point cannot pass for an engine: its device is none of a switch.
+        let known =
+            crate::pbv::system::engines(&ready.system).any(|engine| engine.cfg().device == packet.header.requester);
+        let Some((&at, queues)) = packet.words().split_first().filter(|_| known) else { continue };
+        for &word in queues {
+            let (queue, unit) = name((word >> 32) as usize);
+            all.push(ReportResult {
+                switch: names(packet.header.requester),
+                plane: (packet.header.tag >> 8 & 0xf) as u8,
+                to: names(node.device()),
+                cycle: at,
+                arrived_cycle: *cycle,
+                queue,
+                unit: unit.into(),
+                level: word & 0xffff_ffff,
+            });
+        }
+    }
+    all
+}
+
 /// The answers to all requests, in their order.
 pub fn reports(pbv: &Pbv, ready: &Ready) -> Vec<CongestionResult> {
     let mut all = Vec::new();

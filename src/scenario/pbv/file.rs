@@ -32,6 +32,9 @@ pub struct PbvFile {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 4096))]
     pub congestion: Vec<CongestionFile>,
+    /// Congestion reports that engines send of themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reports: Option<ReportsFile>,
     /// Who sends frames that are not his to send.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 4096))]
@@ -181,6 +184,38 @@ pub struct CongestionFile {
     pub plane: u32,
 }
 
+/// Congestion reports: an engine sends one when a queue comes up to a threshold, and another one not before it was down again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct ReportsFile {
+    /// The level that is reported: flits of a buffer or of the inbox, messages of the output queue.
+    #[schemars(range(min = 1, max = 65_535))]
+    pub above: u32,
+    /// The level at which a queue can be reported again, less than `above`. Default: half of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 65_534))]
+    pub until: Option<u32>,
+    /// Queues that are watched: "inbox" (checked frames), "output" (messages that leave), "P0.p2p0" (input buffer from the
+    /// switch), "P1.p2p0" (from what lies behind the engine). Default: inbox and output.
+    #[serde(default = "usual_queues")]
+    #[schemars(schema_with = "queue_names")]
+    pub queues: Vec<String>,
+    /// The end point that gets them. Default: the one that configures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 4_194_303))]
+    pub to: Option<u32>,
+}
+
+fn queue_names(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let names: Vec<&str> = super::congestion::WATCHED.iter().map(|(name, _)| *name).collect();
+    schemars::json_schema!({ "type": "array", "minItems": 1, "maxItems": 4, "items": { "type": "string", "enum": names } })
+}
+
+fn usual_queues() -> Vec<String> {
+    vec!["inbox".into(), "output".into()]
+}
+
 /// Somebody who sends frames that are right but for one thing, so that nobody may obey them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -277,6 +312,15 @@ pub struct SetupFile {
     pub configuration: ConfigurationFile,
     /// How contexts are set up.
     pub initialisation: InitialisationFile,
+    /// side-port: cycles of a bit on each of its data lines; the engines are written one after the other, 48 bits a register,
+    /// and `initialise_cycle = "auto"` waits for the last one. 0: all was written before the run.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0, max = 1_048_576))]
+    pub side_port_cycles_per_bit: u32,
+    /// side-port: its data lines.
+    #[serde(skip_serializing_if = "is_single")]
+    #[schemars(range(min = 1, max = 8))]
+    pub side_port_lines: u32,
     /// Initialisation frames go to end devices too. Without, they go to switches only, and end devices learn what they need from
     /// the first command.
     #[serde(skip_serializing_if = "is_true")]
@@ -299,12 +343,20 @@ impl Default for SetupFile {
         Self {
             configuration: ConfigurationFile::FrameEach,
             initialisation: InitialisationFile::ThroughMaster,
+            side_port_cycles_per_bit: 0,
+            side_port_lines: 1,
             initialise_nodes: true,
             configured_by: None,
             through: None,
             initialise_cycle: AutoOr::Auto,
         }
     }
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_single(value: &u32) -> bool {
+    *value == 1
 }
 
 // The signature is serde's.
@@ -323,7 +375,7 @@ pub enum ConfigurationFile {
     FrameEach,
     /// One large frame with a record for each switch; the engine that gets it sends the others theirs.
     OneFrame,
-    /// Out of band, before the run.
+    /// Out of band: through a serial port of each switch, see `side_port_cycles_per_bit`.
     SidePort,
 }
 

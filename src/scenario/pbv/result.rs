@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::congestion::CongestionResult;
+use super::congestion::{CongestionResult, ReportResult};
 use crate::scenario::armed::result::Outcomes;
 
 /// The PBV part of a result document.
@@ -23,6 +23,9 @@ pub struct PbvResult {
     /// Congestion metrics that were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub congestion: Vec<CongestionResult>,
+    /// Congestion reports that engines sent of themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<ReportResult>,
     /// What links with faults did, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<Map<String, Json>>,
@@ -228,6 +231,13 @@ impl PbvResult {
         }
         if !engines.failure_points.is_empty() {
             lines.push((String::new(), format!("failure points: {}", some(&engines.failure_points))));
+        }
+        let mut label = "reports";
+        for report in self.reports.iter().take(SHOWN) {
+            lines.push((std::mem::take(&mut label).to_owned(), report.line()));
+        }
+        if self.reports.len() > SHOWN {
+            lines.push((String::new(), format!("… and {} more like these", self.reports.len() - SHOWN)));
         }
         let mut label = "congestion";
         for report in self.congestion.iter().take(SHOWN) {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json};
 use super::build::{BuildOptions, Ready, build};
 use super::config::{Collective, Group, Pbv};
 use super::congestion;
-use super::file::KindFile;
+use super::file::{KindFile, TreeFile};
 use super::golden::{Reader, Value};
 use super::ladder::ladder;
 use super::result::{CollectiveResult, EnginesResult, PbvResult, RoundResult};
@@ -15,7 +15,7 @@ use crate::arith::{Flags, unpack_lanes};
 use crate::fabric::{Evaluation, Step};
 use crate::pbv::gather::Gather;
 use crate::pbv::node::Node;
-use crate::pbv::packet::{Body, Message, Status};
+use crate::pbv::packet::{Body, Message, PBV_ENTRIES, Status};
 use crate::pbv::system::Wired;
 use crate::pbv::system::engines;
 use crate::scenario::Loaded;
@@ -117,7 +117,13 @@ impl<'a> Run<'a> {
         let limits = &self.loaded.scenario.limits;
         let limit = limits.max_cycles;
         let (jobs, plan) = (self.pbv.collectives.len(), self.ready.system.plan());
-        let mut watchdog = Watchdog::of_frames(limits.watchdog_cycles, jobs, plan, FRAME_FLITS);
+        // While the frames of a larger engine's participants pass its one port, nothing else is seen of them.
+        let wide = u64::from(self.loaded.scenario.link.cycles_per_flit);
+        let larger = self.pbv.collectives.iter().filter(|of| of.tree == TreeFile::Monolithic);
+        let larger = larger.filter(|of| of.participants.len() > PBV_ENTRIES);
+        let passing = larger.map(|of| of.participants.len() as u64 * (u64::from(of.words()) + 4) * wide).sum::<u64>();
+        let patience = if limits.watchdog_cycles == 0 { 0 } else { limits.watchdog_cycles + passing };
+        let mut watchdog = Watchdog::of_frames(patience, jobs, plan, FRAME_FLITS);
         let stop = options.stop_cycle.unwrap_or(u64::MAX);
         let (mut look, mut looked) = (0, std::time::Instant::now());
         loop {
@@ -272,6 +278,7 @@ impl<'a> Run<'a> {
         }
         self.totals(&mut pbv);
         pbv.congestion = congestion::reports(self.pbv, &self.ready);
+        pbv.reports = congestion::sent(self.pbv, &self.ready);
         let system = &self.ready.system;
         let levels = system.plan().levels.clone();
         let ends = |at: usize| system.link_ends(at);
