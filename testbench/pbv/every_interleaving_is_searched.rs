@@ -204,8 +204,8 @@ impl System for Tree {
     }
 }
 
-const NO_FAULT: Faults = Faults { faults: 0, delays: true, repeats: true, early: 0, follow: true };
-const ONE_FAULT: Faults = Faults { faults: 1, ..NO_FAULT };
+const NO_FAULT: Faults = Faults { budget: 0, delays: true, repeats: true, early: 0, follow: true };
+const ONE_FAULT: Faults = Faults { budget: 1, ..NO_FAULT };
 
 #[test]
 fn two_runs_over_two_engines_end_right_in_every_order() {

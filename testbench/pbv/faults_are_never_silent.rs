@@ -102,7 +102,9 @@ fn one(seed: u64) -> Result<PbvResult, String> {
 fn hold(seeds: std::ops::Range<u64>) {
     let mut sum = watershed::scenario::armed::result::Outcomes::default();
     let runs = campaign::over(seeds, |seed| one(seed).map(|pbv| pbv.outcomes));
-    runs.iter().for_each(|outcomes| sum.add(outcomes));
+    for outcomes in &runs {
+        sum.add(outcomes);
+    }
     println!("{} runs: {}", runs.len(), sum.words());
     // Faults do something: some rounds are saved by asking again, some are lost, and most are whole.
     assert!(sum.complete > 0 && sum.after_retry > 0 && sum.incomplete > 0, "{}", sum.words());

@@ -200,7 +200,7 @@ impl System for Tree {
     }
 }
 
-const NO_FAULT: Faults = Faults { faults: 0, delays: true, repeats: false, early: 0, follow: true };
+const NO_FAULT: Faults = Faults { budget: 0, delays: true, repeats: false, early: 0, follow: true };
 
 #[test]
 fn arming_and_two_rounds_end_right_in_every_order() {
@@ -213,7 +213,7 @@ fn arming_and_two_rounds_end_right_in_every_order() {
 
 #[test]
 fn one_fault_makes_no_round_wrong_and_nobody_wait() {
-    let faults = Faults { faults: 1, ..NO_FAULT };
+    let faults = Faults { budget: 1, ..NO_FAULT };
     let (system, first) = tree(Hazard::Interlock);
     let found = search(system.clone(), first.clone(), faults);
     assert!(found.states > 500, "{} states", found.states);
@@ -224,7 +224,7 @@ fn one_fault_makes_no_round_wrong_and_nobody_wait() {
 #[test]
 #[ignore = "minutes: part of make soak"]
 fn two_faults_and_early_time_outs_make_no_round_wrong() {
-    let faults = Faults { faults: 2, early: 2, ..NO_FAULT };
+    let faults = Faults { budget: 2, early: 2, ..NO_FAULT };
     let (system, first) = tree(Hazard::Interlock);
     let found = search(system.clone(), first.clone(), faults);
     assert!(found.states > 10_000, "{} states", found.states);
@@ -235,7 +235,7 @@ fn two_faults_and_early_time_outs_make_no_round_wrong() {
 #[test]
 fn the_search_finds_what_counting_cannot_tell() {
     // R-ERR-1: no sequence check on the links, and one leaf counted twice takes the place of the other.
-    let faults = Faults { faults: 1, repeats: true, ..NO_FAULT };
+    let faults = Faults { budget: 1, repeats: true, ..NO_FAULT };
     let (system, first) = tree(Hazard::Interlock);
     let found = search(system, first, faults);
     let (_, trace) = found.broken.iter().find(|(name, _)| name.contains("wrong")).expect("a planted fault is found");

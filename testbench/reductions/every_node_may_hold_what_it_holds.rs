@@ -429,7 +429,9 @@ fn hold(seeds: std::ops::Range<u64>, make: impl Fn(u64) -> Case + Sync) -> Outco
         Ok(armed(&document).outcomes)
     };
     let mut outcomes = Outcomes::default();
-    campaign::over(seeds, one).iter().for_each(|of| outcomes.add(of));
+    for of in campaign::over(seeds, one) {
+        outcomes.add(&of);
+    }
     outcomes
 }
 

@@ -121,7 +121,7 @@ pub enum Step {
 #[derive(Clone, Copy, Debug)]
 pub struct Faults {
     /// Frames that are lost, repeated or held up.
-    pub faults: u8,
+    pub budget: u8,
     /// Whether frames are held up.
     pub delays: bool,
     /// Whether frames are repeated: nothing removes those that a link sends twice.
@@ -222,7 +222,7 @@ impl<S: System> Model for Search<S> {
         let ends = |search: &Search<S>, state: &State<S>| {
             let mut actions = Vec::new();
             search.actions(state, &mut actions);
-            let clean = state.faults == search.faults.faults && state.early == search.faults.early;
+            let clean = state.faults == search.faults.budget && state.early == search.faults.early;
             !actions.is_empty() || state.system.left().is_none() && (!clean || state.system.is_whole())
         };
         vec![
@@ -243,7 +243,7 @@ pub struct Found {
 /// Searches all states that a system can reach, or as far as to the first in which a property does not hold.
 pub fn search<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Found {
     let mut start =
-        State { system, wires: BTreeMap::new(), held: None, faults: faults.faults, early: faults.early, next_at: None };
+        State { system, wires: BTreeMap::new(), held: None, faults: faults.budget, early: faults.early, next_at: None };
     start.put(first);
     let checker = Search { start, faults }.checker().finish_when(HasDiscoveries::Any).spawn_bfs().join();
     let broken = checker.discoveries().into_iter().map(|(name, path)| {
@@ -266,7 +266,7 @@ pub fn search<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Fou
 /// Whether a system can come back to a state it was in: then it need not end.
 pub fn returns<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> bool {
     let early = faults.early;
-    let mut start = State { system, wires: BTreeMap::new(), held: None, faults: faults.faults, early, next_at: None };
+    let mut start = State { system, wires: BTreeMap::new(), held: None, faults: faults.budget, early, next_at: None };
     start.put(first);
     let search = Search { start: start.clone(), faults };
     // Depth first: a state that is met again while its own followers are looked at.
