@@ -40,9 +40,10 @@
 //!  beside    oracle/     untimed golden evaluation; shares no code with arith/ but the names of types
 //! ```
 //!
-//! A folder uses those on floors below its own, never one above or beside it: a test (`testbench/project`) holds every
-//! `use` line against the list. Two lines lead aside: [`oracle`] takes the names of types from [`arith`], and the
-//! [`glossary`] finds the nearest word as [`scenario`] does. The oracle is used by the checks of runs, by commands that
+//! Each folder is a member of the Cargo workspace, so that Cargo itself keeps it from using what its manifest does not name;
+//! a test (`testbench/project`) holds the manifests against the figure. A folder uses those on floors below its own, never one
+//! above or beside it. Two lines lead aside: [`oracle`] takes the names of types from [`arith`], and the [`glossary`] finds
+//! the nearest word as [`scenario`] does. The oracle is used by the checks of runs, by commands that
 //! print exact values, and by tests, never by a block that is clocked; the [legality](piuma::legality) check reads a
 //! configuration back into the oracle's tree before cycle 0.
 //!
@@ -111,17 +112,30 @@
 //! assert_eq!(result.document.collectives[0].bit_exact, Some(true));
 //! ```
 
-pub mod arith;
-pub mod armed;
-pub mod cli;
-pub mod fabric;
-pub mod files;
-pub mod glossary;
+#[doc(inline)]
+pub use watershed_arith as arith;
+#[doc(inline)]
+pub use watershed_armed as armed;
+#[doc(inline)]
+pub use watershed_cli as cli;
+#[doc(inline)]
+pub use watershed_fabric as fabric;
+#[doc(inline)]
+pub use watershed_files as files;
+#[doc(inline)]
+pub use watershed_glossary as glossary;
 pub mod guide;
-pub mod kernel;
-pub mod oracle;
-pub mod pbv;
-pub mod piuma;
-pub mod probe;
-pub mod scenario;
-pub mod study;
+#[doc(inline)]
+pub use watershed_kernel as kernel;
+#[doc(inline)]
+pub use watershed_oracle as oracle;
+#[doc(inline)]
+pub use watershed_pbv as pbv;
+#[doc(inline)]
+pub use watershed_piuma as piuma;
+#[doc(inline)]
+pub use watershed_probe as probe;
+#[doc(inline)]
+pub use watershed_scenario as scenario;
+#[doc(inline)]
+pub use watershed_study as study;

@@ -212,7 +212,7 @@ pub const fn evaluate_integer(dtype: DType, selection: Selection, a: u64, b: u64
 mod tests {
     use super::super::format::builds::{F16, F32};
     use super::*;
-    use crate::arith::types::NanPolicy;
+    use crate::types::NanPolicy;
 
     fn run<B: Build>(selection: Selection, a: u64, b: u64) -> (u64, Flags) {
         let p = evaluate_float::<B>(Mode::default(), selection, a, b);

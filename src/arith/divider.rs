@@ -63,9 +63,9 @@ pub fn word_quotient(dtype: DType, mode: Mode, word: u64, n: u32) -> (u64, Flags
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arith::Round;
-    use crate::kernel::Rng;
-    use crate::oracle::quotient;
+    use crate::Round;
+    use watershed_kernel::Rng;
+    use watershed_oracle::quotient;
 
     const FLOATS: [DType; 7] =
         [DType::F16, DType::Bf16, DType::Tf32, DType::F32, DType::F64, DType::Fp8E4m3, DType::Fp8E5m2];

@@ -218,8 +218,8 @@ impl Format {
 /// A format that is not in [`builds`] needs no more than a type of its own:
 ///
 /// ```
-/// use watershed::arith::format::{Build, Format, Specials};
-/// use watershed::arith::{Mode, adder};
+/// use watershed_arith::format::{Build, Format, Specials};
+/// use watershed_arith::{Mode, adder};
 ///
 /// /// E3M4, as some accelerators have it.
 /// struct E3m4;

@@ -182,7 +182,7 @@ pub const fn evaluate<B: Build>(
 mod tests {
     use super::super::format::builds::F64;
     use super::*;
-    use crate::arith::types::{NanPolicy, SignalPolicy};
+    use crate::types::{NanPolicy, SignalPolicy};
 
     const ONE: u64 = 0x3ff0_0000_0000_0000;
     const TWO: u64 = 0x4000_0000_0000_0000;

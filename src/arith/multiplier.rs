@@ -217,7 +217,7 @@ pub const fn evaluate<B: Build>(mode: Mode, a: u64, b: u64) -> Packed {
 mod tests {
     use super::super::format::builds::{F32, F64};
     use super::*;
-    use crate::arith::types::Round;
+    use crate::types::Round;
 
     fn f32_mul(a: u32, b: u32) -> (u64, Flags) {
         let p = evaluate::<F32>(Mode::default(), a as u64, b as u64);

@@ -169,8 +169,8 @@ pub fn descends(frame: &Frame, owner: &Owner, last: Option<u16>) -> Result<(), R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::armed::frame::Portals;
-    use crate::armed::header::{Address, Header};
+    use crate::frame::Portals;
+    use crate::header::{Address, Header};
 
     const OWNER: Owner = Owner { root: 9, keys: Keys { vni: 3, cookie: 77 } };
 

@@ -29,8 +29,8 @@
 use super::admission::Owner;
 use super::header::MAX_COUNT;
 use super::tables::{Entry, Ports, TableError, Tables, Ways};
-use crate::fabric::topology::{EndPlace, Layout, Neighbours};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use watershed_fabric::topology::{EndPlace, Layout, Neighbours};
 
 /// A tree before it is written into tables: one row a switch, the root's switch first, parents before children.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,9 +17,9 @@
 use super::admission::{Refusals, Refused};
 use super::job::{Job, RunTime};
 use super::manage::{Message, NO_ID, Place, Verb};
-use crate::kernel::{Cycle, Wake};
-use crate::probe::{EnumTable, Scope};
 use std::sync::Arc;
+use watershed_kernel::{Cycle, Wake};
+use watershed_probe::{EnumTable, Scope};
 
 /// States in waves.
 static STATES: EnumTable =

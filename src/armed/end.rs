@@ -44,12 +44,12 @@ use super::root::{Outbox, Root, RootRound};
 use super::soft::{Message, Soft};
 use super::station::{Happening, Log, Merges, NO_TOKEN, Tokens};
 use super::tables::{CHANNELS, DOWN, MANAGE, Tables, UP};
-use crate::fabric::traffic::Traffic;
-use crate::fabric::{Block, Flit, Io};
-use crate::kernel::{Cycle, Wake};
-use crate::probe::Scope;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use watershed_fabric::traffic::Traffic;
+use watershed_fabric::{Block, Flit, Io};
+use watershed_kernel::{Cycle, Wake};
+use watershed_probe::Scope;
 
 /// Stands for any point-to-point channel: the first one is behind the set-routed ones of the system.
 const MESSAGE: u8 = u8::MAX;

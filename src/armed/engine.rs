@@ -81,14 +81,14 @@ use super::frame::{FRAME_FLITS, Frame, FrameError};
 use super::header::{Address, Age, Header, MAX_COUNT, age};
 use super::station::{Happening, Log, Made, Merges, Tokens};
 use super::tables::{DOWN, Tables, UP};
-use crate::arith::quad::Opcode;
-use crate::arith::unit::cut;
-use crate::arith::{Mode, Quad, QuadRegister, QuadUnit, ResultCode};
-use crate::fabric::{Flit, Io, pass_through};
-use crate::kernel::{Cycle, Digest, Wake};
-use crate::probe::{EnumTable, Scope};
 use std::collections::VecDeque;
 use std::hash::Hasher;
+use watershed_arith::quad::Opcode;
+use watershed_arith::unit::cut;
+use watershed_arith::{Mode, Quad, QuadRegister, QuadUnit, ResultCode};
+use watershed_fabric::{Flit, Io, pass_through};
+use watershed_kernel::{Cycle, Digest, Wake};
+use watershed_probe::{EnumTable, Scope};
 
 /// Cycles of a time-out unit.
 pub const TIMEOUT_UNIT_CYCLES: u64 = 1024;
@@ -531,7 +531,13 @@ impl Engine {
                 to.of("free");
             }
         }
-        to.of(state.frames.iter().chain(&state.exit).chain(&state.descended).map(|held| held.frame).collect::<Vec<_>>());
+        to.of(state
+            .frames
+            .iter()
+            .chain(&state.exit)
+            .chain(&state.descended)
+            .map(|held| held.frame)
+            .collect::<Vec<_>>());
         if state.pipe.iter().any(Option::is_some) {
             let generations = state.descriptors.iter().map(|descriptor| descriptor.generation);
             to.of((generations.collect::<Vec<_>>(), &state.pipe));

@@ -11,9 +11,9 @@
 
 use super::frame::{ETHERNET_FLITS, FRAME_FLITS, Frame};
 use super::tables::{CHANNELS, DOWN, Tables, UP};
-use crate::fabric::{Flit, Io, pass_through};
-use crate::kernel::Wake;
-use crate::probe::Scope;
+use watershed_fabric::{Flit, Io, pass_through};
+use watershed_kernel::Wake;
+use watershed_probe::Scope;
 
 /// One channel of one direction.
 #[derive(Clone, Debug, Default)]

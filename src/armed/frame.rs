@@ -36,8 +36,8 @@
 //! address; the source MAC is 02:00 and the source fabric address.
 
 use super::header::{Address, AddressError, Header, HeaderError};
-use crate::arith::Quad;
-pub use crate::fabric::crc32;
+use watershed_arith::Quad;
+pub use watershed_fabric::crc32;
 
 /// Bytes of a frame.
 pub const FRAME_BYTES: usize = 84;
@@ -354,9 +354,9 @@ pub(super) fn bytes<const BYTES: usize>(words: &[u64]) -> [u8; BYTES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arith::ResultCode;
-    use crate::arith::quad::OPCODES;
     use proptest::prelude::*;
+    use watershed_arith::ResultCode;
+    use watershed_arith::quad::OPCODES;
 
     fn sample() -> Frame {
         Frame {

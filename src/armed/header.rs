@@ -25,9 +25,9 @@
 //! 0 to 1022 *chosen*; 1023 is reserved: it is the `resno` of frames that bring no result, which retries of a first round
 //! need.
 
-use crate::arith::ResultCode;
-use crate::arith::quad::Opcode;
 use bitfield::bitfield;
+use watershed_arith::ResultCode;
+use watershed_arith::quad::Opcode;
 
 bitfield! {
     /// The 96 bits as they lie in the frame; [`Header`] is what the rest of the program uses.

@@ -14,10 +14,10 @@
 
 use super::admission::{Keys, Owner};
 use super::header::NO_RESULT;
-use crate::arith::quad::Opcode;
-use crate::arith::{Mode, Quad};
-use crate::kernel::{Cycle, Rng};
 use std::sync::Arc;
+use watershed_arith::quad::Opcode;
+use watershed_arith::{Mode, Quad};
+use watershed_kernel::{Cycle, Rng};
 
 /// How long participants compute before they contribute.
 #[derive(Clone, Debug, PartialEq, Eq)]

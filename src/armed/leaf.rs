@@ -20,11 +20,11 @@ use super::header::{Address, Age, Header, NO_RESULT, age};
 use super::job::{Job, Round};
 use super::root::Outbox;
 use super::station::{Made, Merges};
-use crate::arith::Quad;
-use crate::kernel::{Cycle, Digest, Wake};
-use crate::probe::{EnumTable, Scope};
 use std::hash::Hasher;
 use std::sync::Arc;
+use watershed_arith::Quad;
+use watershed_kernel::{Cycle, Digest, Wake};
+use watershed_probe::{EnumTable, Scope};
 
 /// States in waves.
 static STATES: EnumTable =

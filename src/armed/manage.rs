@@ -24,7 +24,7 @@ use super::admission::Keys;
 use super::agent::Refusal;
 use super::frame::{FRAME_BYTES, FRAME_FLITS, FrameError, bytes, crc32, words};
 use super::tables::{Change, Entry, Ports};
-use crate::armed::admission::Owner;
+use crate::admission::Owner;
 
 /// The multicast id of no tree.
 pub const NO_ID: u16 = u16::MAX;

@@ -32,11 +32,11 @@ use super::admission::{Keys, Owner, Refusals, Refused};
 use super::agent::{Agent, Refusal, SpanningTree};
 use super::manage::{Message, Place, Reason, Verb};
 use super::tables::{Change, Tables};
-use crate::fabric::topology::EndPlace;
-use crate::kernel::{Cycle, Wake};
-use crate::probe::{EnumTable, Scope};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use watershed_fabric::topology::EndPlace;
+use watershed_kernel::{Cycle, Wake};
+use watershed_probe::{EnumTable, Scope};
 
 /// Phases in waves.
 static STATES: EnumTable = EnumTable { name: "agent", names: &["IDLE", "COMPUTING", "ERASING", "WRITING", "UNDOING"] };

@@ -14,17 +14,17 @@ use super::header::{Address, Header, MAX_COUNT, SEQNOS};
 use super::station::Tokens;
 use super::tables::{CHANNELS, DOWN, Discard, Entry, Ports, Tables, TablesCfg, UP, WORDS};
 use super::{Engine, Keys, Owner, Wired};
-use crate::arith::quad::Opcode;
-use crate::arith::{Quad, ResultCode};
-use crate::fabric::arbiter::Policy;
-use crate::fabric::routing::{Routes, Routing};
-use crate::fabric::topology::Mesh;
-use crate::fabric::{
+use std::collections::VecDeque;
+use watershed_arith::quad::Opcode;
+use watershed_arith::{Quad, ResultCode};
+use watershed_fabric::arbiter::Policy;
+use watershed_fabric::routing::{Routes, Routing};
+use watershed_fabric::topology::Mesh;
+use watershed_fabric::{
     Block, Blocks, Flit, Io, Network, NodeKind, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step, SwitchCfg, Vcs,
 };
-use crate::kernel::{Cycle, Wake};
-use crate::probe::Scope;
-use std::collections::VecDeque;
+use watershed_kernel::{Cycle, Wake};
+use watershed_probe::Scope;
 
 /// What one frame contributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,11 +36,11 @@ use super::frame::{Frame, Portals};
 use super::header::{Address, Header, MAX_COUNT, NO_RESULT, next_seqno};
 use super::job::{Job, Round};
 use super::station::{Made, Merges};
-use crate::arith::{Quad, ResultCode};
-use crate::kernel::{Cycle, Digest, Wake};
-use crate::probe::{EnumTable, Scope};
 use std::hash::Hasher;
 use std::sync::Arc;
+use watershed_arith::{Quad, ResultCode};
+use watershed_kernel::{Cycle, Digest, Wake};
+use watershed_probe::{EnumTable, Scope};
 
 /// States in waves.
 static STATES: EnumTable = EnumTable { name: "root", names: &["IDLE", "GATHERING", "DONE", "FAILED", "SOFTWARE"] };
@@ -308,7 +308,7 @@ impl Root {
             }
             Some(first) => {
                 gathered.quad = mismatch(first, gathered.quad, frame).unwrap_or_else(|| {
-                    let opcode = crate::arith::quad::Opcode::from_number(frame.header.op);
+                    let opcode = watershed_arith::quad::Opcode::from_number(frame.header.op);
                     let unit = opcode.expect("a decoded header has an opcode").unit(self.job.mode);
                     unit.evaluate(gathered.quad, frame.quad())
                 });

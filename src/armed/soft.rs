@@ -30,10 +30,10 @@ use super::header::{Address, Header};
 use super::job::Job;
 use super::root::{RootRound, RoundEnd};
 use super::station::{Made, Merges, NO_TOKEN};
-use crate::arith::Quad;
-use crate::kernel::{Cycle, Wake};
-use crate::probe::{EnumTable, Scope};
 use std::sync::Arc;
+use watershed_arith::Quad;
+use watershed_kernel::{Cycle, Wake};
+use watershed_probe::{EnumTable, Scope};
 
 /// States in waves.
 static STATES: EnumTable =

@@ -10,7 +10,7 @@
 //! the record says that it does not know ([`Merges::of`]), and never names another frame.
 
 use super::frame::Frame;
-use crate::kernel::Cycle;
+use watershed_kernel::Cycle;
 
 /// Bits of a token: those of a flit's `seq`.
 const TOKEN_BITS: u32 = 36;

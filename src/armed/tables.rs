@@ -37,14 +37,14 @@ use super::frame::FRAME_FLITS;
 use super::header::{Address, MAX_COUNT, MULTICAST_IDS};
 use super::manage::{Message, NO_ID, Place, Verb};
 use super::station::NO_TOKEN;
-use crate::fabric::fault::{View, Way};
-use crate::fabric::routing::Routes;
-use crate::fabric::topology::{EndPlace, Neighbours};
-use crate::fabric::{self, At, Flit, Join, JoinCx, JoinOut, PortSet, Route};
-use crate::kernel::{Cycle, Rng, Wake};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use watershed_fabric::fault::{View, Way};
+use watershed_fabric::routing::Routes;
+use watershed_fabric::topology::{EndPlace, Neighbours};
+use watershed_fabric::{self as fabric, At, Flit, Join, JoinCx, JoinOut, PortSet, Route};
+use watershed_kernel::{Cycle, Rng, Wake};
 
 /// Words of a port set: switches of this family have up to 255 external ports.
 pub const WORDS: usize = 4;
@@ -612,7 +612,7 @@ impl Join for Discard {
         Vec::new()
     }
 
-    fn probe(&self, scope: &mut crate::probe::Scope<'_>) {
+    fn probe(&self, scope: &mut watershed_probe::Scope<'_>) {
         scope.scope("discard", |scope| scope.bits("frames", 32, self.frames));
         if let Some(desk) = &self.desk {
             scope.scope("management", |scope| {

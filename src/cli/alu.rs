@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use clap::Args;
 
 use super::{Exit, complain, print};
-use crate::arith::unit::{SEGMENTS, StageRegister, cut};
-use crate::arith::{DType, Flags, Function, Mode, NanPolicy, Op, Quad, QuadUnit, Round, SignalPolicy, Unit, repsum};
-use crate::oracle::exact::{Meaning, read};
-use crate::oracle::soft::{self, Predicate};
-use crate::oracle::{lane_difference, lane_pair, lane_predicate, quad_pair};
+use watershed_arith::unit::{SEGMENTS, StageRegister, cut};
+use watershed_arith::{DType, Flags, Function, Mode, NanPolicy, Op, Quad, QuadUnit, Round, SignalPolicy, Unit, repsum};
+use watershed_oracle::exact::{Meaning, read};
+use watershed_oracle::soft::{self, Predicate};
+use watershed_oracle::{lane_difference, lane_pair, lane_predicate, quad_pair};
 
 /// Put bit patterns through one arithmetic unit.
 #[derive(Debug, Args)]
@@ -113,7 +113,7 @@ fn asked(name: &str) -> Result<Asked, String> {
         "barrier" => return Err("a barrier has no operands".to_owned()),
         "add" => Asked::Op(Op::Sum),
         "mul" => Asked::Op(Op::Prod),
-        _ => Asked::Op(name.parse().map_err(|error: crate::arith::UnknownName| error.to_string())?),
+        _ => Asked::Op(name.parse().map_err(|error: watershed_arith::UnknownName| error.to_string())?),
     })
 }
 
@@ -220,7 +220,7 @@ fn frames(op: Op, dtype: DType, mode: Mode, stages: Option<u8>, operands: &[u64]
     let mut a = quads[0];
     for &b in &quads[1..] {
         if let Some(stages) = stages {
-            let mut register = crate::arith::QuadRegister::Operands { a, b };
+            let mut register = watershed_arith::QuadRegister::Operands { a, b };
             let mut passed = 0;
             for (k, &end) in cut(stages).iter().enumerate() {
                 register = unit.steps(end - passed, register);

@@ -5,8 +5,8 @@ use clap::Args;
 
 use super::run::ScenarioArguments;
 use super::{Exit, complain, print};
-use crate::fabric::routing::Flaw;
-use crate::scenario::{run, soundness};
+use watershed_fabric::routing::Flaw;
+use watershed_scenario::{run, soundness};
 
 /// Check a scenario without running it.
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::progress::{self, Counter};
 use super::{Exit, complain, output, print};
-use crate::study::compare::{self, Contestant, Disturb, Setting, Stopped, page, table};
+use watershed_study::compare::{self, Contestant, Disturb, Setting, Stopped, page, table};
 
 /// Compare scenarios that do the same job: latency, traffic, storage, and what happens when one is late or dead.
 #[derive(Debug, Args)]

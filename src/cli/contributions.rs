@@ -7,7 +7,7 @@
 //!
 //! | field | is | if not given |
 //! |---|---|---|
-//! | `op` | number or name of an [opcode](crate::arith::quad::OPCODES) | - |
+//! | `op` | number or name of an [opcode](watershed_arith::quad::OPCODES) | - |
 //! | `lanes` | four host values in hexadecimal | - |
 //! | `count` | contributions in it, 0 to 2^20 - 1 | 1 |
 //! | `rc` | number of a [result code](ResultCode) | 0 |
@@ -19,9 +19,9 @@ use std::fmt;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::arith::quad::OPCODES;
-use crate::arith::{Contribution, Opcode, Quad, ResultCode};
-use crate::scenario::names;
+use watershed_arith::quad::OPCODES;
+use watershed_arith::{Contribution, Opcode, Quad, ResultCode};
+use watershed_scenario::names;
 
 /// What an engine is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,7 +183,7 @@ pub(super) fn print(outcome: &Contribution) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arith::Op;
+    use watershed_arith::Op;
 
     #[test]
     fn numbers_and_names_of_opcodes_and_defaults() {

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::run::ScenarioArguments;
 use super::{Exit, complain, print};
-use crate::scenario::cost::{Cost, Sum, cost, json};
+use watershed_scenario::cost::{Cost, Sum, cost, json};
 
 /// Count storage bits and arithmetic units of a scenario, and estimate gate equivalents.
 #[derive(Debug, Args)]

@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use super::run::ScenarioArguments;
 use super::{Exit, complain, output, print, progress};
-use crate::scenario::Loaded;
-use crate::scenario::config::{Injection, TrafficPattern};
-use crate::scenario::result::Outcome;
-use crate::scenario::run::{RunOptions, run};
-use crate::study::curve::{self, Cause, Curve, Point};
-use crate::study::plot::{Plot, Series};
+use watershed_scenario::Loaded;
+use watershed_scenario::config::{Injection, TrafficPattern};
+use watershed_scenario::result::Outcome;
+use watershed_scenario::run::{RunOptions, run};
+use watershed_study::curve::{self, Cause, Curve, Point};
+use watershed_study::plot::{Plot, Series};
 
 /// Measure latency and throughput over offered load
 #[derive(Debug, Args)]
@@ -166,7 +166,7 @@ fn measure(arguments: &Arguments, scenario: &ScenarioArguments) -> Result<Curve,
         sets.extend(swept.iter().map(|index| format!("traffic.{index}.rate={rate}")));
         sets.extend(swept.iter().filter(|index| first.scenario.traffic[**index].stop_cycle.is_some()).map(|index| {
             // A window needs traffic that outlives it.
-            format!("traffic.{index}.stop_cycle={}", crate::scenario::limits::CYCLES)
+            format!("traffic.{index}.stop_cycle={}", watershed_scenario::limits::CYCLES)
         }));
         let loaded = scenario.load_with(&sets).map_err(|error| error.to_string())?;
         let options = RunOptions { no_checks: arguments.no_checks, ..RunOptions::default() };

@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::run::ScenarioArguments;
 use super::{Exit, complain, print};
-use crate::scenario::config::Family;
-use crate::scenario::{Loaded, build, drawing, embedding};
+use watershed_scenario::config::Family;
+use watershed_scenario::{Loaded, build, drawing, embedding};
 
 /// Show the trees of a scenario's collectives and the registers that make them.
 #[derive(Debug, Args)]

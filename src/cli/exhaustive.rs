@@ -12,14 +12,14 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{Exit, complain, output, print, progress};
-use crate::arith::comparator::{self, Selection};
-use crate::arith::format::{Build, builds};
-use crate::arith::round::Packed;
-use crate::arith::{DType, Flags, Mode, Round, adder, multiplier};
-use crate::kernel::Rng;
-use crate::oracle::exact::shape;
-use crate::oracle::fast::{Question, answer};
-use crate::oracle::soft::{self, FloatOp};
+use watershed_arith::comparator::{self, Selection};
+use watershed_arith::format::{Build, builds};
+use watershed_arith::round::Packed;
+use watershed_arith::{DType, Flags, Mode, Round, adder, multiplier};
+use watershed_kernel::Rng;
+use watershed_oracle::exact::shape;
+use watershed_oracle::fast::{Question, answer};
+use watershed_oracle::soft::{self, FloatOp};
 
 /// Check the datapaths against the oracles on every pair of operands, or print a table of how they compare.
 #[derive(Debug, Args)]
@@ -166,7 +166,7 @@ fn blocks(arguments: &Arguments) -> Result<Vec<Block>, String> {
     let rounds: Vec<Round> = match arguments.round.as_str() {
         _ if random.is_some() => Round::ALL.to_vec(),
         "all" => Round::ALL.to_vec(),
-        name => vec![name.parse().map_err(|error: crate::arith::UnknownName| error.to_string())?],
+        name => vec![name.parse().map_err(|error: watershed_arith::UnknownName| error.to_string())?],
     };
     let mut blocks = Vec::new();
     for &dtype in dtypes.iter().filter(|dtype| arguments.dtypes.is_empty() || arguments.dtypes.contains(dtype)) {

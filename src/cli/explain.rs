@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::Args;
 
 use super::{Exit, complain, print};
-use crate::glossary::{self, Entry};
+use watershed_glossary::{self as glossary, Entry};
 
 /// Say what a printed term means.
 #[derive(Debug, Args)]

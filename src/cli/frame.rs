@@ -6,13 +6,13 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::{Exit, complain, print};
-use crate::arith::ResultCode;
-use crate::arith::quad::Opcode;
-use crate::armed::frame::{COMMAND, ETHERNET_BYTES, Portals};
-use crate::armed::header::{Address, Header, NO_RESULT};
-use crate::armed::{FRAME_BYTES, Frame};
-use crate::scenario::armed::config::opcode;
-use crate::scenario::armed::file::op_name;
+use watershed_arith::ResultCode;
+use watershed_arith::quad::Opcode;
+use watershed_armed::frame::{COMMAND, ETHERNET_BYTES, Portals};
+use watershed_armed::header::{Address, Header, NO_RESULT};
+use watershed_armed::{FRAME_BYTES, Frame};
+use watershed_scenario::armed::config::opcode;
+use watershed_scenario::armed::file::op_name;
 
 /// Take a reduction frame apart, or put one together.
 #[derive(Debug, Args)]
@@ -106,10 +106,10 @@ struct Encode {
 }
 
 fn operation(text: &str) -> Result<u8, String> {
-    let names = || crate::arith::quad::OPCODES.iter().map(|opcode| op_name(opcode.name));
+    let names = || watershed_arith::quad::OPCODES.iter().map(|opcode| op_name(opcode.name));
     opcode(text).map(|opcode| opcode.number).ok_or_else(|| {
         let known: Vec<String> = names().collect();
-        let near = crate::scenario::names::nearest(text, known.iter().map(String::as_str));
+        let near = watershed_scenario::names::nearest(text, known.iter().map(String::as_str));
         match near {
             Some(near) => format!("there is no operation \"{text}\"; did you mean {near}?"),
             None => format!("there is no operation \"{text}\"; there are {}", known.join(", ")),
@@ -212,7 +212,7 @@ fn encode(arguments: &Encode) -> Result<String, String> {
         },
         lanes,
     };
-    let error = |error: crate::armed::header::HeaderError| error.to_string();
+    let error = |error: watershed_armed::header::HeaderError| error.to_string();
     let bytes = if arguments.ethernet {
         frame.encode_ethernet().map_err(error)?.to_vec()
     } else {

@@ -6,8 +6,8 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Exit, complain, print};
-use crate::scenario::inherit;
-use crate::scenario::shipped::{SHIPPED, stem};
+use watershed_scenario::inherit;
+use watershed_scenario::shipped::{SHIPPED, stem};
 
 /// List the scenarios that come with the program.
 #[derive(Debug, Args)]
@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(names.len(), entries.len(), "two scenarios have the same file name");
         for entry in &entries {
             assert!(entry.about.ends_with('.'), "{}", entry.path);
-            assert!(crate::scenario::shipped::find(&entry.name).is_some());
+            assert!(watershed_scenario::shipped::find(&entry.name).is_some());
         }
     }
 }

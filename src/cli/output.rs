@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::files::{self, Claim};
+use watershed_files::{self as files, Claim};
 
 /// Sees to it that a file can be written: makes the folder it is in, and refuses the name of a folder.
 pub(super) fn prepare(path: &Path) -> io::Result<()> {

@@ -7,8 +7,10 @@ use serde_json::{Map, Value as Json, json};
 
 use super::frame::bytes_of;
 use super::{Exit, complain, print};
-use crate::arith::{DType, Op, Round};
-use crate::pbv::packet::{Body, ConfigRecord, Control, Groups, Header, InitRecord, Message, NO_DEVICE, Packet, Status};
+use watershed_arith::{DType, Op, Round};
+use watershed_pbv::packet::{
+    Body, ConfigRecord, Control, Groups, Header, InitRecord, Message, NO_DEVICE, Packet, Status,
+};
 
 /// Take a packet of the PBV family apart, or put one together.
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use crate::scenario::run::{Control, Progress, watch};
+use watershed_scenario::run::{Control, Progress, watch};
 
 /// Set by a signal, read between two cycles.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -122,7 +122,7 @@ mod signals {
                     if signal != SIGUSR1 {
                         super::stop(128 + signal);
                     } else if let Some(status) = &*super::status() {
-                        crate::cli::complain(&status.text());
+                        crate::complain(&status.text());
                     }
                 }
             };

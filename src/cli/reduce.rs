@@ -11,22 +11,22 @@ use serde::Deserialize;
 use super::alu::{lane, leaf, meaning, pattern, quad_text};
 use super::contributions::{self, Request};
 use super::{Exit, complain, print};
-use crate::arith::quad::OPCODES;
-use crate::arith::{
+use watershed_arith::quad::OPCODES;
+use watershed_arith::{
     Contribution, DType, Flags, Mode, NanPolicy, Op, Opcode, Operands, Quad, QuadUnit, ResultCode, Round, SignalPolicy,
     TreeCfg, TreeIn, Unit, repsum, tree,
 };
-use crate::armed::{self, EngineCfg};
-use crate::fabric::routing::{Routes, Routing};
-use crate::fabric::topology::Mesh;
-use crate::fabric::{Flit, Join, JoinCx, Queued, Tag};
-use crate::kernel::{Cycle, Rng};
-use crate::oracle::exact::{Exact, Meaning, read, round_to};
-use crate::oracle::ulp_distance;
-use crate::pbv;
-use crate::piuma::{Ceng, CengCfg, OpSelect, REQUEST, RESPONSE, Registers, RegistersCfg};
-use crate::scenario::names::{self, Named};
-use crate::scenario::number;
+use watershed_armed::{self as armed, EngineCfg};
+use watershed_fabric::routing::{Routes, Routing};
+use watershed_fabric::topology::Mesh;
+use watershed_fabric::{Flit, Join, JoinCx, Queued, Tag};
+use watershed_kernel::{Cycle, Rng};
+use watershed_oracle::exact::{Exact, Meaning, read, round_to};
+use watershed_oracle::ulp_distance;
+use watershed_pbv as pbv;
+use watershed_piuma::{Ceng, CengCfg, OpSelect, REQUEST, RESPONSE, Registers, RegistersCfg};
+use watershed_scenario::names::{self, Named};
+use watershed_scenario::number;
 
 /// Reduce many operands to one and compare with the exact value.
 #[derive(Debug, Args)]
@@ -537,7 +537,7 @@ fn reduce(arguments: &Asked, order: &Order, places: &[usize], arranged: &[u64]) 
         let (lane, flags) = bare_tree(op, dtype, mode, radix, arranged);
         return Ok(Outcome::Lane(lane, flags));
     }
-    let function = crate::arith::Function::of(op).ok_or_else(|| format!("{op} has no unit"))?;
+    let function = watershed_arith::Function::of(op).ok_or_else(|| format!("{op} has no unit"))?;
     let unit = Unit::new(function, dtype, mode);
     let mut flags = Flags::NONE;
     let lane = join_all(arranged.to_vec(), false, |a, b| {

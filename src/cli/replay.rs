@@ -7,10 +7,10 @@ use serde_json::Value as Json;
 
 use super::progress::{self, Meter};
 use super::{Exit, complain, print};
-use crate::scenario::Loaded;
-use crate::scenario::kind::{self, Kind};
-use crate::scenario::result::{Document, Outcome, commit, upgraded};
-use crate::scenario::run::{self, RunOptions};
+use watershed_scenario::Loaded;
+use watershed_scenario::kind::{self, Kind};
+use watershed_scenario::result::{Document, Outcome, commit, upgraded};
+use watershed_scenario::run::{self, RunOptions};
 
 /// Run again what a result was made from, and compare.
 #[derive(Debug, Args)]
@@ -105,7 +105,7 @@ impl Recorded {
 
     /// How it was run.
     pub fn options(&self) -> RunOptions<'_> {
-        let options = self.document.scenario.as_ref().map(crate::scenario::written::Written::run_options);
+        let options = self.document.scenario.as_ref().map(watershed_scenario::written::Written::run_options);
         RunOptions { stop_cycle: self.stopped().then_some(self.document.cycles), ..options.unwrap_or_default() }
     }
 

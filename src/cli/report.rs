@@ -7,13 +7,13 @@ use clap::Args;
 use super::progress::{self, Meter};
 use super::replay::Recorded;
 use super::{Exit, complain, output, print};
-use crate::scenario::build;
-use crate::scenario::config::Family;
-use crate::scenario::hosts::file::HostMode;
-use crate::scenario::run::{self, RunOptions};
-use crate::scenario::why::Ask;
-use crate::study::report::{RunSubject, Subject, SweepSubject, page};
-use crate::study::sweep::{self, Store};
+use watershed_scenario::build;
+use watershed_scenario::config::Family;
+use watershed_scenario::hosts::file::HostMode;
+use watershed_scenario::run::{self, RunOptions};
+use watershed_scenario::why::Ask;
+use watershed_study::report::{RunSubject, Subject, SweepSubject, page};
+use watershed_study::sweep::{self, Store};
 
 /// Make one self-contained HTML page of results and sweeps.
 #[derive(Debug, Args)]

@@ -9,12 +9,12 @@ use clap::Args;
 
 use super::progress::Meter;
 use super::{Exit, complain, output, print};
-use crate::files::{self, Draft};
-use crate::scenario::expr::Expr;
-use crate::scenario::result::Document;
-use crate::scenario::run::{RunError, RunOptions, TriggerOptions, WaveOptions};
-use crate::scenario::summary::{self, Written};
-use crate::scenario::{Loaded, Problem, Problems, data, estimate, load_named, run};
+use watershed_files::{self as files, Draft};
+use watershed_scenario::expr::Expr;
+use watershed_scenario::result::Document;
+use watershed_scenario::run::{RunError, RunOptions, TriggerOptions, WaveOptions};
+use watershed_scenario::summary::{self, Written};
+use watershed_scenario::{Loaded, Problem, Problems, data, estimate, load_named, run};
 
 /// Run a scenario and check its results.
 #[derive(Debug, Args)]

@@ -8,10 +8,10 @@ use clap::Args;
 use super::compare::{refuse, threads};
 use super::progress::{self, Counter};
 use super::{Exit, complain, output, print};
-use crate::scenario::{names, shipped};
-use crate::study::compare::study::{SHIPPED, Study, study_schema};
-use crate::study::compare::{page, table};
-use crate::study::named::{self, Report};
+use watershed_scenario::{names, shipped};
+use watershed_study::compare::study::{SHIPPED, Study, study_schema};
+use watershed_study::compare::{page, table};
+use watershed_study::named::{self, Report};
 
 /// Run a study: simulations whose results stand beside the values of a source, or beside each other.
 #[derive(Debug, Args)]

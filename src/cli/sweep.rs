@@ -7,9 +7,9 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::{Exit, complain, output, print, progress};
-use crate::scenario::expr::Value;
-use crate::study::sweep::file::{number, sweep_schema};
-use crate::study::sweep::{self, Changes, Merged, Options, Report, Row, Store, Sweep, SweepError};
+use watershed_scenario::expr::Value;
+use watershed_study::sweep::file::{number, sweep_schema};
+use watershed_study::sweep::{self, Changes, Merged, Options, Report, Row, Store, Sweep, SweepError};
 
 /// Run scenarios over many values of their parameters.
 #[derive(Debug, Args)]

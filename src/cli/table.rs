@@ -5,11 +5,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::exhaustive::{fraction_bits, random_pair};
-use crate::arith::{Accumulate, DType, Function, Mode, Op, Quad, QuadUnit, Round, Unit, repsum};
-use crate::kernel::Rng;
-use crate::oracle::small::{self, Deviation};
-use crate::oracle::soft::{self, FloatOp, Predicate};
-use crate::oracle::{exact, lane_pair, lane_predicate, quad_pair};
+use watershed_arith::{Accumulate, DType, Function, Mode, Op, Quad, QuadUnit, Round, Unit, repsum};
+use watershed_kernel::Rng;
+use watershed_oracle::small::{self, Deviation};
+use watershed_oracle::soft::{self, FloatOp, Predicate};
+use watershed_oracle::{exact, lane_pair, lane_predicate, quad_pair};
 
 const FLOATS: [DType; 7] =
     [DType::F16, DType::Bf16, DType::Tf32, DType::F32, DType::F64, DType::Fp8E4m3, DType::Fp8E5m2];
@@ -316,7 +316,7 @@ pub(super) fn table(random: u64, seed: u64, threads: usize) -> (String, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arith::Flags;
+    use watershed_arith::Flags;
 
     #[test]
     fn the_table_does_not_depend_on_the_number_of_threads() {

@@ -6,7 +6,7 @@ use std::io::BufRead;
 use clap::Args;
 
 use super::{Exit, complain, print};
-use crate::arith::{DType, Flags, Function, Mode, Pipe, PipeIn, PipeOut, Round};
+use watershed_arith::{DType, Flags, Function, Mode, Pipe, PipeIn, PipeOut, Round};
 
 /// Check the pipelined units against the output of testfloat_gen.
 #[derive(Debug, Args)]

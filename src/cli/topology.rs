@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::run::ScenarioArguments;
 use super::{Exit, complain, print};
-use crate::scenario::{build, drawing};
+use watershed_scenario::{build, drawing};
 
 /// Show the switches and links of a scenario.
 #[derive(Debug, Args)]

@@ -7,14 +7,14 @@ use clap::{Args, Subcommand};
 
 use super::run::Window;
 use super::{Exit, complain, print};
-use crate::probe::ascii::{DrawError, Options, draw};
-use crate::probe::diff::{DiffOptions, diff};
-use crate::probe::wave_in::{Changes, WaveFile};
-use crate::probe::{Period, Selection, states_named};
-use crate::scenario::expr::{Expr, Value};
-use crate::scenario::kind::{self, Kind};
-use crate::scenario::run::sides_of;
-use crate::scenario::units::femtoseconds;
+use watershed_probe::ascii::{DrawError, Options, draw};
+use watershed_probe::diff::{DiffOptions, diff};
+use watershed_probe::wave_in::{Changes, WaveFile};
+use watershed_probe::{Period, Selection, states_named};
+use watershed_scenario::expr::{Expr, Value};
+use watershed_scenario::kind::{self, Kind};
+use watershed_scenario::run::sides_of;
+use watershed_scenario::units::femtoseconds;
 
 /// Compare waveforms, VCD or FST, or show them as text.
 #[derive(Debug, Args)]

@@ -9,11 +9,11 @@ use super::progress::Meter;
 use super::replay::Recorded;
 use super::run::{Window, window};
 use super::{Exit, complain, print};
-use crate::scenario::config::Family;
-use crate::scenario::programs::result::call_name;
-use crate::scenario::run::{self, RunOptions};
-use crate::scenario::segments;
-use crate::scenario::why::{Ask, Why};
+use watershed_scenario::config::Family;
+use watershed_scenario::programs::result::call_name;
+use watershed_scenario::run::{self, RunOptions};
+use watershed_scenario::segments;
+use watershed_scenario::why::{Ask, Why};
 
 /// Say where the cycles of a collective's latency went.
 #[derive(Debug, Args)]

@@ -10,7 +10,7 @@
 //! numbers is that of the system.
 
 use super::division::Division;
-use crate::kernel::{Alarms, Cycle, WakeSet};
+use watershed_kernel::{Alarms, Cycle, WakeSet};
 
 /// The two stretches of nodes of a part.
 #[derive(Clone, Copy, Debug)]

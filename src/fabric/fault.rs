@@ -25,8 +25,8 @@
 
 use super::replay::{Reliability, Replay};
 use super::{Flit, Io};
-use crate::kernel::{Cycle, Rng, Wake};
-use crate::probe::Scope;
+use watershed_kernel::{Cycle, Rng, Wake};
+use watershed_probe::Scope;
 
 /// How a family's frames look to a link.
 pub trait View {

@@ -24,7 +24,7 @@ use super::ports::{NONE, channel};
 use super::switch::{Cx, Fork};
 use super::wires::{Phase, State};
 use super::{Flit, Join, PortSet};
-use crate::kernel::Wake;
+use watershed_kernel::Wake;
 
 /// Why a packet did not move; tells the switch when to look again.
 enum Blocked {

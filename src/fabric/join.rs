@@ -28,7 +28,7 @@
 
 use super::wires::{Input, Io};
 use super::{Flit, Vcs};
-use crate::kernel::{Cycle, Wake};
+use watershed_kernel::{Cycle, Wake};
 
 /// What an engine behind an internal crossbar port sees in a cycle.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ pub trait Join {
     fn waits_for(&self, tables: &Self::Tables, switch: u32) -> Vec<(u16, u8, String)>;
 
     /// Describes the engine's registers to a wave.
-    fn probe(&self, scope: &mut crate::probe::Scope<'_>);
+    fn probe(&self, scope: &mut watershed_probe::Scope<'_>);
 }
 
 /// A block with ports of its own: an end point (one port) or a bump in the wire (two).
@@ -158,7 +158,7 @@ pub trait Block {
     }
 
     /// Describes the block's registers to a wave.
-    fn probe(&self, scope: &mut crate::probe::Scope<'_>);
+    fn probe(&self, scope: &mut watershed_probe::Scope<'_>);
 }
 
 /// The engine of switches that have none.
@@ -186,7 +186,7 @@ impl<T> Join for NoJoin<T> {
     fn waits_for(&self, _: &T, _: u32) -> Vec<(u16, u8, String)> {
         Vec::new()
     }
-    fn probe(&self, _: &mut crate::probe::Scope<'_>) {}
+    fn probe(&self, _: &mut watershed_probe::Scope<'_>) {}
 }
 
 /// The bump of families that have none.
@@ -201,7 +201,7 @@ impl<T> Block for NoBump<T> {
     fn open(&self) -> Option<String> {
         None
     }
-    fn probe(&self, _: &mut crate::probe::Scope<'_>) {}
+    fn probe(&self, _: &mut watershed_probe::Scope<'_>) {}
 }
 
 /// Moves what can move from one side of a two-port block to the other, a flit a direction and cycle, the highest

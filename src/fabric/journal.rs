@@ -5,7 +5,7 @@
 
 use super::ports::channel;
 use super::{Flit, Network, Tables, Tag};
-use crate::kernel::Cycle;
+use watershed_kernel::Cycle;
 
 /// What happened to a flit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -109,8 +109,8 @@ mod tests {
     use super::super::traffic::{SourceCfg, Target, Traffic, TrafficEnd};
     use super::super::{Blocks, Network, NoBump, NoJoin, Parts, Pipeline, RouterCfg, Step, SwitchCfg, Vcs};
     use super::*;
-    use crate::probe::{Period, Selection, Tracer, VcdSink};
     use std::collections::VecDeque;
+    use watershed_probe::{Period, Selection, Tracer, VcdSink};
 
     /// The two ends of a link of one channel, and what is under way between them.
     struct Pair {
@@ -166,7 +166,7 @@ mod tests {
     fn a_flit_and_its_credit_balance_at_every_place_they_can_be() {
         // Chance moves what can be moved; numbers wrap many times, and buffers are deeper and less deep than that.
         for depth in [1, 4, 255, 256, 700] {
-            let mut rng = crate::kernel::Rng::new(3, u64::from(depth));
+            let mut rng = watershed_kernel::Rng::new(3, u64::from(depth));
             let mut pair = pair(depth);
             let mut sent = 0;
             for _ in 0..20_000 {

@@ -20,9 +20,9 @@ use super::unicast::route_entry;
 use super::waves::Waves;
 use super::wires::{Depths, FAR_AWAY, Flow, Input, Io, Phase, Wires};
 use super::{Block, Flit, Join, NodeKind, Plan, PortSet, RouterCfg, Vcs, arbiter::Policy};
-use crate::fabric::topology::Shape;
-use crate::kernel::{Autopsy, Cycle, Rng, WaitFor, Wake};
+use crate::topology::Shape;
 use std::borrow::Cow;
+use watershed_kernel::{Autopsy, Cycle, Rng, WaitFor, Wake};
 
 /// What the switches of a family look up: configuration registers, multicast tables, routes.
 pub trait Tables<const W: usize> {

@@ -42,7 +42,7 @@ use std::collections::VecDeque;
 use super::crc::crc32;
 use super::fault::{Fate, Faults, View};
 use super::{Flit, Io};
-use crate::kernel::{Cycle, Wake};
+use watershed_kernel::{Cycle, Wake};
 
 /// Parameters of link-layer replay; see the module's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

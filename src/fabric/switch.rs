@@ -30,8 +30,8 @@ use super::ports::NONE;
 use super::router::{RouterCfg, SwitchAllocator, VcAllocator};
 use super::wires::Wires;
 use super::{Join, JoinCx, PortSet, Queued, Vcs, forward, unicast};
-use crate::kernel::Wake;
 use std::ops::Range;
+use watershed_kernel::Wake;
 
 /// The pipeline of a switch: how many cycles a packet spends in each of its steps.
 ///

@@ -19,7 +19,7 @@
 use super::unicast::{Here, bits, each};
 use super::wires::{Phase, State, WATCHED};
 use super::{PortSet, SwitchAllocator};
-use crate::kernel::Wake;
+use watershed_kernel::Wake;
 
 /// Serves every queue that can send.
 pub(super) fn serve_words<const W: usize>(here: &mut Here<'_, W>) {

@@ -27,7 +27,7 @@ use super::ports::{Carries, Gate, Port, stride_shift};
 use super::switch::{Arbiters, Cx, NO_TIMER, Scratch};
 use super::wires::{AGAIN, CHECKED, Flow, Input, Slot, State, UNSEEN, WATCHED, Wires};
 use super::{Join, Pipeline, PortSet, RouterCfg, switch_alloc, vc_alloc};
-use crate::kernel::Wake;
+use watershed_kernel::Wake;
 
 /// One switch as its point-to-point units see it: its own part of each arena, so that a queue is named by its number
 /// within the switch, a link by its port.

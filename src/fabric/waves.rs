@@ -18,8 +18,8 @@ use super::network::Network;
 use super::ports::NONE;
 use super::wires::Seen;
 use super::{Block, Flit, Join, Tables};
-use crate::kernel::{Cycle, WakeSet};
-use crate::probe::{EnumTable, NodeHandle, Scope, TraceError, Tracer};
+use watershed_kernel::{Cycle, WakeSet};
+use watershed_probe::{EnumTable, NodeHandle, Scope, TraceError, Tracer};
 
 /// What one view shows.
 #[derive(Clone, Copy, Debug)]

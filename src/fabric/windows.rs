@@ -23,8 +23,8 @@
 use super::division::Division;
 use super::network::{Common, Network, Part, Step, Tables};
 use super::{Block, Join, Plan};
-use crate::kernel::Cycle;
 use std::sync::Mutex;
+use watershed_kernel::Cycle;
 
 /// Parts that a thread takes at a time.
 const BATCH: usize = 32;

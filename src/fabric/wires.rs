@@ -25,9 +25,9 @@ use super::node::{Flags, NodeInfo, Nodes, number};
 use super::ports::{Carries, DRAINING, Link, NONE, Output, Port, Ports, channel, channel_mut};
 use super::unicast::each;
 use super::{Flit, MAX_NODES, NodeKind, Plan, PortSet, Vcs, monitor};
-use crate::kernel::ahead::ask;
-use crate::kernel::{Cycle, Wake, Wheel};
 use std::collections::{BTreeMap, VecDeque};
+use watershed_kernel::ahead::ask;
+use watershed_kernel::{Cycle, Wake, Wheel};
 
 /// Cycles from granting a flit to being able to spend its credit again, when the receiver takes it at once.
 ///
@@ -317,7 +317,7 @@ impl Crossing {
 }
 
 /// Shuffles what reaches different queues in a cycle; what reaches the same one stays in order.
-fn shuffle_apart<T: Copy>(items: &mut [T], queue: impl Fn(&T) -> u32, rng: &mut crate::kernel::Rng) {
+fn shuffle_apart<T: Copy>(items: &mut [T], queue: impl Fn(&T) -> u32, rng: &mut watershed_kernel::Rng) {
     let mut of_queue: BTreeMap<u32, VecDeque<T>> = BTreeMap::new();
     for item in &*items {
         of_queue.entry(queue(item)).or_default().push_back(*item);
@@ -608,7 +608,7 @@ impl Wires {
 
     /// The start of a cycle: commits what the channels deliver, wakes whom it reaches, and puts the awake nodes into
     /// `list`, ascending.
-    pub(super) fn commit(&mut self, list: &mut Vec<u32>, shuffle: Option<&mut crate::kernel::Rng>) {
+    pub(super) fn commit(&mut self, list: &mut Vec<u32>, shuffle: Option<&mut watershed_kernel::Rng>) {
         let now = self.flow.now;
         let mut arrivals = self.flow.arrivals.take(now);
         let mut returns = self.flow.returns.take(now);

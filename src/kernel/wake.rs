@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn near_and_far_alarms_ring_when_they_were_asked_for() {
         // Distances around the length of the calendar, asked for from every place in it.
-        let mut rng = crate::kernel::Rng::new(5, 5);
+        let mut rng = crate::Rng::new(5, 5);
         for start in 0..2 * NEAR {
             let mut alarms = Alarms::default();
             let mut asked: Vec<Cycle> = (0..20).map(|_| start + 1 + rng.below(3 * NEAR)).collect();

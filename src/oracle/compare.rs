@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::arith::{DType, Flags, Mode, Op};
+use watershed_arith::{DType, Flags, Mode, Op};
 
 use super::exact::{Meaning, read, shape};
 use super::tree::{Node, evaluate_with};

@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use num_bigint::{BigInt, BigUint};
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
-use crate::arith::{DType, Flags, Round};
+use watershed_arith::{DType, Flags, Round};
 
 use super::soft::FloatOp;
 

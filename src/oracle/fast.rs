@@ -10,7 +10,7 @@
 //!
 //! Requirement: A-VER-1 (`common.md`).
 
-use crate::arith::{DType, Flags, Round};
+use watershed_arith::{DType, Flags, Round};
 
 use super::soft::{self, FloatOp, Predicate};
 

@@ -11,7 +11,7 @@
 //! Requirement: A-GOLD-1 (`common.md`, section 1).
 
 use super::tree::{Node, NotOnce, halves};
-use crate::arith::{Flags, Mode, Op};
+use watershed_arith::{Flags, Mode, Op};
 
 /// Marks an input that is a contribution.
 const LEAF: u32 = 1 << 31;
@@ -96,7 +96,7 @@ impl EngineList {
     pub fn evaluate(
         &self,
         op: Op,
-        dtype: crate::arith::DType,
+        dtype: watershed_arith::DType,
         mode: Mode,
         element: &dyn Fn(usize) -> u64,
     ) -> (u64, Flags) {
@@ -107,7 +107,7 @@ impl EngineList {
     pub fn evaluate_with(
         &self,
         op: Op,
-        dtype: crate::arith::DType,
+        dtype: watershed_arith::DType,
         mode: Mode,
         element: &dyn Fn(usize) -> u64,
         seen: &mut dyn FnMut(u32, u64, Flags),
@@ -186,8 +186,8 @@ impl EngineList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arith::DType;
-    use crate::oracle::{check_each_once, evaluate};
+    use crate::{check_each_once, evaluate};
+    use watershed_arith::DType;
 
     /// Three engines: the first two into the third, and a contribution beside them.
     fn three() -> EngineList {

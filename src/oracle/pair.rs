@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 use num_traits::ops::overflowing::{OverflowingAdd, OverflowingMul};
 use num_traits::{AsPrimitive, PrimInt, Zero};
 
-use crate::arith::{DType, Flags, Mode, NanPolicy, Op, SignalPolicy};
+use watershed_arith::{DType, Flags, Mode, NanPolicy, Op, SignalPolicy};
 
 use super::exact::{self, Meaning, default_nan, read, shape};
 use super::small;

@@ -17,7 +17,7 @@
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
 
-use crate::arith::{DType, Flags, Mode, Op, Quad, ResultCode};
+use watershed_arith::{DType, Flags, Mode, Op, Quad, ResultCode};
 
 use super::exact::{Exact, Meaning, read};
 use super::pair::lane_pair;

@@ -5,7 +5,7 @@
 
 use num_bigint::{BigInt, Sign};
 
-use crate::arith::{DType, Flags, Mode};
+use watershed_arith::{DType, Flags, Mode};
 
 use super::exact::{Exact, Meaning, read, round_to, shape};
 use super::pair::{is_denormal, nan};
@@ -59,8 +59,8 @@ pub fn word_quotient(dtype: DType, mode: Mode, word: u64, n: u32) -> (u64, Flags
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arith::Round;
     use softfloat_wrapper::{F32, F64, Float, RoundingMode};
+    use watershed_arith::Round;
 
     /// SoftFloat divides by counts that are numbers of the format.
     #[test]

@@ -8,7 +8,7 @@
 use rustc_apfloat::ieee::{BFloat, Float8E4M3FN, Float8E5M2, IeeeFloat, Semantics};
 use rustc_apfloat::{Float, Round as ApRound, Status};
 
-use crate::arith::{DType, Flags, Round};
+use watershed_arith::{DType, Flags, Round};
 
 use super::exact::{Meaning, default_nan, read, shape};
 use super::soft::FloatOp;

@@ -7,7 +7,7 @@
 use num_traits::AsPrimitive;
 use softfloat_wrapper::{ExceptionFlags, F16, F32, F64, Float, RoundingMode};
 
-use crate::arith::{DType, Flags, Round};
+use watershed_arith::{DType, Flags, Round};
 
 /// The operations this oracle knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -13,7 +13,7 @@
 //!
 //! Requirement: A-GOLD-1 (`common.md`, section 1).
 
-use crate::arith::{DType, Flags, Mode, Op};
+use watershed_arith::{DType, Flags, Mode, Op};
 
 use super::pair::word_pair;
 

@@ -87,10 +87,10 @@ use super::packet::{
     Body, Control, Header, InitRecord, MAX_PAYLOAD_BYTES, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status,
 };
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable};
-use crate::arith::{Flags, Op, Operands, Tree, TreeCfg, TreeIn};
-use crate::kernel::{Cycle, Digest};
-use crate::probe::Scope;
 use memory::Memory;
+use watershed_arith::{Flags, Op, Operands, Tree, TreeCfg, TreeIn};
+use watershed_kernel::{Cycle, Digest};
+use watershed_probe::Scope;
 
 /// Parameters of a collective engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

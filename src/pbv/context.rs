@@ -8,9 +8,9 @@ use std::hash::Hasher;
 use super::ce::engine_tag;
 use super::packet::{Header, InitRecord, Message, Packet, Status};
 use super::tracking::Track;
-use crate::arith::{Flags, Op};
-use crate::kernel::{Cycle, Digest};
-use crate::probe::EnumTable;
+use watershed_arith::{Flags, Op};
+use watershed_kernel::{Cycle, Digest};
+use watershed_probe::EnumTable;
 
 /// State of a context; see the table of the [collective engine](super::ce).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -56,9 +56,9 @@ use super::priority::Picker;
 use super::reports::Reporter;
 use super::routes::{Directory, ROUTE_FLITS, address_of, frame_flit};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, PbvTable, RegisterBlock, following};
-use crate::fabric::{Block, Io};
-use crate::kernel::{Cycle, Digest, Wake};
-use crate::probe::Scope;
+use watershed_fabric::{Block, Io};
+use watershed_kernel::{Cycle, Digest, Wake};
+use watershed_probe::Scope;
 
 /// Refusals that may wait in the output queue.
 pub const MOST_REFUSALS: usize = 64;

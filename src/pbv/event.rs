@@ -1,8 +1,8 @@
 //! What was sent and received, when: the events that message ladders and the source's step lists are made of.
 
 use super::packet::{Control, Header, Message, Status};
-use crate::arith::Op;
-use crate::kernel::Cycle;
+use watershed_arith::Op;
+use watershed_kernel::Cycle;
 
 /// A frame was sent (its first flit left) or received (its last flit was there).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! How frames of this family look to a [link with faults](crate::fabric::fault): everything on its channels is a frame of
+//! How frames of this family look to a [link with faults](watershed_fabric::fault): everything on its channels is a frame of
 //! the family.
 //!
 //! Ways are those of the place: [`Way::Up`] is from port 0 to port 1, away from the switch at whose port the link begins.
@@ -8,9 +8,9 @@
 //! gets a frame that a damaged address leads astray.
 
 use super::packet::flits_by_length;
-use crate::fabric::Flit;
-use crate::fabric::fault::{View, Way};
-use crate::kernel::Rng;
+use watershed_fabric::Flit;
+use watershed_fabric::fault::{View, Way};
+use watershed_kernel::Rng;
 
 /// Frames of this family.
 #[derive(Clone, Copy, Debug)]

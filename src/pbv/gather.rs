@@ -18,8 +18,8 @@
 use std::collections::BTreeMap;
 
 use super::packet::{Header, Message, PBV_ENTRIES, Packet, Status};
-use crate::arith::{Flags, Unit, lanes_apply};
-use crate::kernel::Cycle;
+use watershed_arith::{Flags, Unit, lanes_apply};
+use watershed_kernel::Cycle;
 
 /// A source's part in a context whose responses it merges.
 #[derive(Clone, Debug)]
@@ -194,7 +194,7 @@ impl Gather {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arith::{DType, Op};
+    use watershed_arith::{DType, Op};
 
     fn response(entry: u8, run: u32, words: Vec<u64>) -> Packet {
         let header = Header::new(Message::Contribution, 0x10, 1, 0);

@@ -18,7 +18,7 @@
 //! Levels are looked at when the engine is clocked: it is whenever one of them changes.
 
 use super::engine::MOST_CHANNELS;
-use crate::kernel::Cycle;
+use watershed_kernel::Cycle;
 
 /// Queues that are measured.
 pub const QUEUES: usize = 2 * MOST_CHANNELS + 2;
@@ -143,7 +143,7 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Rng;
+    use watershed_kernel::Rng;
 
     /// Sampling only when something changes gives what counting every cycle gives, for any window.
     #[test]

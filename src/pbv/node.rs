@@ -26,7 +26,7 @@
 //! ends the run for all others (*\[chosen\]*: [`Control::Close`]).
 //!
 //! A source may merge the responses itself: see [`gather`](super::gather). Where a mean is asked for, each node divides the sum by the number of
-//! participants when it has it ([`arith::divider`](crate::arith::divider)).
+//! participants when it has it ([`arith::divider`](watershed_arith::divider)).
 //!
 //! A task may fail: then a failure message goes out at its end instead of the contribution (B-PKT-6).
 //!
@@ -45,11 +45,11 @@ use super::event::{Did, Event, Log};
 use super::gather::Gather;
 use super::packet::{Body, Control, Groups, Header, Message, NO_DEVICE, Packet, Status};
 use super::routes::{Directory, frame_flit};
-use crate::arith::Flags;
-use crate::arith::divider::word_quotient;
-use crate::fabric::{Block, Io};
-use crate::kernel::{Cycle, Digest, Rng, Wake};
-use crate::probe::{EnumTable, Scope};
+use watershed_arith::Flags;
+use watershed_arith::divider::word_quotient;
+use watershed_fabric::{Block, Io};
+use watershed_kernel::{Cycle, Digest, Rng, Wake};
+use watershed_probe::{EnumTable, Scope};
 
 /// How long a node's task takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -766,7 +766,7 @@ impl Node {
         let close = running.command.take().map(|command| Header {
             message: Message::Control,
             control: Control::Close,
-            op: crate::arith::Op::Barrier,
+            op: watershed_arith::Op::Barrier,
             status,
             error: true,
             ..command.header

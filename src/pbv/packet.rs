@@ -73,7 +73,7 @@ use bitfield::bitfield;
 
 pub use records::{CONFIG_RECORD_BYTES, ConfigRecord, Groups, INIT_RECORD_BYTES, InitRecord};
 
-use crate::arith::{DType, Flags, Mode, Op, Round};
+use watershed_arith::{DType, Flags, Mode, Op, Round};
 
 /// Bytes of the header with its collective part.
 pub const HEADER_BYTES: usize = 32;
@@ -189,10 +189,10 @@ macro_rules! numbered {
         }
 
         impl std::str::FromStr for $name {
-            type Err = crate::arith::UnknownName;
+            type Err = watershed_arith::UnknownName;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                Self::ALL.iter().copied().find(|value| value.name() == text).ok_or_else(|| crate::arith::UnknownName {
+                Self::ALL.iter().copied().find(|value| value.name() == text).ok_or_else(|| watershed_arith::UnknownName {
                     what: stringify!($name),
                     given: text.to_owned(),
                     legal: Self::ALL.iter().map(|value| value.name()).collect(),

@@ -17,7 +17,7 @@ use super::packet::{
 };
 use super::reports::Reports;
 use super::tables::{METRICS, Owner, engine_base};
-use crate::arith::{DType, Mode, Op};
+use watershed_arith::{DType, Mode, Op};
 
 /// An engine of a collective with everybody directly below it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@
 use super::node::{Node, Part, TaskTime, When};
 use super::plan::{Branch, Collective, tables};
 use super::system::{Spec, node, run};
-use crate::arith::{DType, Flags, Mode, Op};
+use watershed_arith::{DType, Flags, Mode, Op};
 
 /// Operands that one engine takes: the ports of a switch that are not the engine's own.
 pub const MOST_OPERANDS: usize = 127;

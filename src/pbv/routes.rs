@@ -8,7 +8,7 @@
 
 use super::packet::{HEADER_BYTES, Header, NO_DEVICE};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN};
-use crate::fabric::{At, Flit, PortSet, Route, Tables};
+use watershed_fabric::{At, Flit, PortSet, Route, Tables};
 
 /// A flit of a frame. Its number on the side-band is a label for waves and journals: nothing is decided by it.
 pub fn frame_flit(header: &Header, vc: u8, index: usize, words: &[u64]) -> Flit {

@@ -21,15 +21,15 @@ use super::node::Node;
 use super::plan::{Seat, Tables};
 use super::routes::{Directory, ROUTE_FLITS};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owners};
-use crate::fabric::arbiter::Policy;
-use crate::fabric::fault::FaultyLink;
-use crate::fabric::topology::LinkParams;
-use crate::fabric::{
+use watershed_fabric::arbiter::Policy;
+use watershed_fabric::fault::FaultyLink;
+use watershed_fabric::topology::LinkParams;
+use watershed_fabric::{
     Block, Blocks, Io, Network, NoJoin, NodeKind, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step, SwitchCfg, Vcs,
     credit_round_trip,
 };
-use crate::kernel::{Cycle, Wake};
-use crate::probe::Scope;
+use watershed_kernel::{Cycle, Wake};
+use watershed_probe::Scope;
 
 /// A PBV system: up to 128 ports a switch.
 pub type System = Network<Directory, NoJoin<Directory>, Wired, Node, 2>;

@@ -34,10 +34,10 @@
 //! lost. COUNT and events are about received messages only. The sender's id is 36 bits wide. All MSRs are 0 at reset.
 
 use super::REQUEST;
-use crate::fabric::{Flit, Io};
-use crate::kernel::Cycle;
-use crate::probe::Scope;
 use std::collections::VecDeque;
+use watershed_fabric::{Flit, Io};
+use watershed_kernel::Cycle;
+use watershed_probe::Scope;
 
 /// The MSRs of a multicast id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

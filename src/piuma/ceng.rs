@@ -26,8 +26,8 @@
 //! port of an id has a visible operand and a result place is free, all are taken together; the result is at the crossbar's
 //! engine input `tree.latency` cycles later. One reduction a cycle, whatever the radix and the stages.
 //!
-//! The tree is the composition of its units' stages ([`eval`](crate::arith::tree::eval): the stage functions of
-//! [`Tree`](crate::arith::Tree), which has the registers between them as well). Nothing in a system looks at those registers,
+//! The tree is the composition of its units' stages ([`eval`](watershed_arith::tree::eval): the stage functions of
+//! [`Tree`](watershed_arith::Tree), which has the registers between them as well). Nothing in a system looks at those registers,
 //! so the engine makes a result when it takes its operands and holds it back for the latency of the tree: the port sees what
 //! it would see of the registers, and an engine at work sleeps until its next result is due.
 //!
@@ -44,10 +44,10 @@
 
 use super::scan::{self, ScanUnit};
 use super::{MAX_PLANES, REQUEST, RESPONSE, Registers, channel, kind, plane};
-use crate::arith::{self, Flags, Operands, TreeCfg, TreeIn};
-use crate::fabric::{Flit, Join, JoinCx, JoinOut, Tag};
-use crate::kernel::{Cycle, Few, FewQueue, Wake};
-use crate::probe::{EnumTable, Scope};
+use watershed_arith::{self as arith, Flags, Operands, TreeCfg, TreeIn};
+use watershed_fabric::{Flit, Join, JoinCx, JoinOut, Tag};
+use watershed_kernel::{Cycle, Few, FewQueue, Wake};
+use watershed_probe::{EnumTable, Scope};
 
 /// Parameters of a CENG; see the module's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,13 +34,13 @@
 use super::host::Host;
 use super::scan;
 use super::{OpSelect, Processor, REQUEST, RESPONSE, Registers, channel, plane};
-use crate::arith::{Accumulate, Mode};
-use crate::fabric::traffic::Traffic;
-use crate::fabric::{Block, Flit, Io};
-use crate::kernel::{Cycle, OneOrMore, QueueHead, Wake};
-use crate::probe::{EnumTable, Scope};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use watershed_arith::{Accumulate, Mode};
+use watershed_fabric::traffic::Traffic;
+use watershed_fabric::{Block, Flit, Io};
+use watershed_kernel::{Cycle, OneOrMore, QueueHead, Wake};
+use watershed_probe::{EnumTable, Scope};
 
 /// Parameters of a core's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -937,7 +937,7 @@ impl Block for End {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arith::DType;
+    use watershed_arith::DType;
 
     fn granted(bandwidth: Option<u64>, scale: u64, cycles: Cycle) -> u64 {
         let mut memory = Memory::new(MemoryCfg { bandwidth, scale, read_latency: 0, write_latency: 0 }.into());

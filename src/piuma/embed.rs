@@ -14,15 +14,15 @@
 //! | others | the participating switch of least eccentricity; ties go to the lowest *chosen* |
 //!
 //! Several trees, one for each segment of a vector (P-EMB-4), take the ways of
-//! [`trees`](crate::fabric::topology::trees) and have their roots at the participants nearest to their centres; on a mesh,
+//! [`trees`](watershed_fabric::topology::trees) and have their roots at the participants nearest to their centres; on a mesh,
 //! which has no two trees without a common link, they are the shortest ways to different roots.
 //!
 //! Cost: a step for every switch on the tree, and a word for every switch there is.
 
 use super::{REQUEST, RESPONSE, Registers};
-use crate::fabric::routing::Routing;
-use crate::fabric::topology::{EndPlace, Neighbours, Nodes};
 use std::collections::{BTreeMap, HashMap};
+use watershed_fabric::routing::Routing;
+use watershed_fabric::topology::{EndPlace, Neighbours, Nodes};
 
 /// Where a register vector stands: switch, channel, input port.
 pub type Key = (u32, u8, u16);

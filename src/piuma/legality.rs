@@ -23,8 +23,8 @@
 //! What is read back is the evidence for the oracle: which contribution enters which engine by which port.
 
 use super::{REQUEST, RESPONSE, Registers};
-use crate::fabric::topology::{EndPlace, Neighbours};
-use crate::oracle::{EngineList, Source};
+use watershed_fabric::topology::{EndPlace, Neighbours};
+use watershed_oracle::{EngineList, Source};
 
 /// A place in a configuration: a switch's input port on a channel, or its engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

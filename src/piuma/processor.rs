@@ -33,10 +33,10 @@ use super::cce::{Cce, Counted, MAX_SENDER, Message, Msr};
 use super::core::{Conversion, Core, Job, JobKind};
 use super::program::{CONFIGURATION, Condition, Instruction, Intrinsic, MSR, Program, REGISTERS, SCRATCHPAD, Source};
 use super::{OpSelect, Registers};
-use crate::fabric::Io;
-use crate::kernel::{Cycle, Wake};
-use crate::probe::{EnumTable, Scope};
 use std::sync::Arc;
+use watershed_fabric::Io;
+use watershed_kernel::{Cycle, Wake};
+use watershed_probe::{EnumTable, Scope};
 
 /// Parameters; see the module's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -44,9 +44,9 @@
 //!
 //! The text form and all but the three `mcast` instructions and the names of the intrinsics are *chosen*.
 
-use crate::arith::DType;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use watershed_arith::DType;
 
 /// First address of local memory.
 pub const LOCAL: u64 = 0;

@@ -24,13 +24,13 @@
 //! root of its id: the result turns into a response there.
 
 use super::{CHANNELS, REQUEST, RESPONSE, kind};
-use crate::arith::{DType, Mode, Op, Round};
-use crate::fabric::routing::Routes;
-use crate::fabric::topology::Names;
-use crate::fabric::{At, Flit, PortSet, Route, Tables};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use watershed_arith::{DType, Mode, Op, Round};
+use watershed_fabric::routing::Routes;
+use watershed_fabric::topology::Names;
+use watershed_fabric::{At, Flit, PortSet, Route, Tables};
 
 /// The size of a register file.
 #[derive(Clone, Debug)]
@@ -634,8 +634,8 @@ impl Hasher for WordHasher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::routing::Routing;
-    use crate::fabric::topology::Die;
+    use watershed_fabric::routing::Routing;
+    use watershed_fabric::topology::Die;
 
     fn registers() -> Registers {
         let cfg = RegistersCfg { switches: 3, ids: 5, external_ports: 10 };

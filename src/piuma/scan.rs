@@ -33,10 +33,10 @@
 
 use super::RESPONSE;
 use super::registers::OpSelect;
-use crate::arith::{Flags, Unit, lanes_apply};
-use crate::fabric::{Flit, Tag};
-use crate::kernel::Cycle;
 use std::collections::VecDeque;
+use watershed_arith::{Flags, Unit, lanes_apply};
+use watershed_fabric::{Flit, Tag};
+use watershed_kernel::Cycle;
 
 /// Most ports an order register can list.
 pub const MOST_PORTS: usize = 15;
@@ -231,7 +231,7 @@ fn joined(select: OpSelect, left: Value, right: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arith::{DType, Mode, Op};
+    use watershed_arith::{DType, Mode, Op};
 
     #[test]
     fn an_order_register_lists_ports_in_rank_order() {

@@ -23,7 +23,7 @@ use fst_writer::{
 use super::gtkw::{SaveFile, keep};
 use super::wave_in::{Notes, fst};
 use super::{Declarations, SignalId, Sink, SinkSummary, Value, Values};
-use crate::files::Draft;
+use watershed_files::Draft;
 
 /// Bytes of collected changes after which a block is written, besides eight for each bit of all signals: a block also holds
 /// all values at its beginning. What a run that is killed loses is at most a block.

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 use super::vcd_out::word;
 use super::{Declarations, EnumTable};
-use crate::files::Draft;
+use watershed_files::Draft;
 
 /// Signals listed; a longer list makes GTKWave slow to open and helps nobody.
 pub(super) const MAX_TRACES: usize = 2000;

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::gtkw::{SaveFile, keep};
 use super::{Declarations, EnumTable, SignalId, Sink, SinkSummary, Value, Values};
-use crate::files::Draft;
+use watershed_files::Draft;
 
 /// Bytes collected before they are handed to the file.
 const BUFFER: usize = 1 << 16;

@@ -12,26 +12,26 @@ use super::programs::build as programs;
 use super::scan;
 use super::segments;
 use super::{Loaded, Problems, Scenario};
-use crate::arith::{self, Op, TreeCfg};
-use crate::fabric::arbiter::Policy;
-use crate::fabric::replay::Reliability;
-use crate::fabric::routing::{Routes, Unroutable};
-use crate::fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Shape, Torus};
-use crate::fabric::traffic::{Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic};
-use crate::fabric::{
-    Blocks, Network, NoBump, Parts, Pipeline, PlanLink, RouterCfg, SwitchAllocator, SwitchCfg, VcAllocator, Vcs,
-    credit_round_trip,
-};
-use crate::oracle::EngineList;
-use crate::piuma::embed::{self, Ground, Vectors};
-use crate::piuma::legality::{self, At, Claim, Footprint, Illegal, channel_name};
-use crate::piuma::{
-    CHANNELS, Ceng, CengCfg, Conversion, Core, End, Job, JobKind, MemoryCfg, OpSelect, REQUEST, RESPONSE, Registers,
-    RegistersCfg, System,
-};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use watershed_arith::{self as arith, Op, TreeCfg};
+use watershed_fabric::arbiter::Policy;
+use watershed_fabric::replay::Reliability;
+use watershed_fabric::routing::{Routes, Unroutable};
+use watershed_fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Shape, Torus};
+use watershed_fabric::traffic::{Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic};
+use watershed_fabric::{
+    Blocks, Network, NoBump, Parts, Pipeline, PlanLink, RouterCfg, SwitchAllocator, SwitchCfg, VcAllocator, Vcs,
+    credit_round_trip,
+};
+use watershed_oracle::EngineList;
+use watershed_piuma::embed::{self, Ground, Vectors};
+use watershed_piuma::legality::{self, At, Claim, Footprint, Illegal, channel_name};
+use watershed_piuma::{
+    CHANNELS, Ceng, CengCfg, Conversion, Core, End, Job, JobKind, MemoryCfg, OpSelect, REQUEST, RESPONSE, Registers,
+    RegistersCfg, System,
+};
 
 /// A collective, ready to run.
 #[derive(Clone, Debug)]
@@ -473,9 +473,9 @@ impl<'a> Builder<'a> {
                     self.classes.push(class(index, &format!("{}.{k}", traffic.name)));
                 }
             }
-            if self.classes.len() > crate::fabric::MAX_IDS {
+            if self.classes.len() > watershed_fabric::MAX_IDS {
                 let message = format!("{} classes of packets are too many", self.classes.len());
-                let expected = format!("up to {} traffics, replies and classes of traces", crate::fabric::MAX_IDS);
+                let expected = format!("up to {} traffics, replies and classes of traces", watershed_fabric::MAX_IDS);
                 self.problems.push(Problem::at(format!("traffic[{index}]"), message).expected(expected));
                 return sources;
             }

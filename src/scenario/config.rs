@@ -18,8 +18,8 @@ pub use super::file::{
 use super::names::{Accumulate, DType, Named, Op, Round};
 use super::units;
 pub use super::units::Rounding;
-use crate::fabric::routing::Algorithm;
-use crate::fabric::topology::{HyperX, Lengths, Shape, Torus, Wiring};
+use watershed_fabric::routing::Algorithm;
+use watershed_fabric::topology::{HyperX, Lengths, Shape, Torus, Wiring};
 
 /// A checked scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -757,7 +757,7 @@ impl Serialize for Collective {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::topology::{Die, Dragonfly, FatTree, Mesh};
+    use watershed_fabric::topology::{Die, Dragonfly, FatTree, Mesh};
 
     fn topology(shape: Shape) -> Topology {
         Topology { shape, file: None }
@@ -795,11 +795,11 @@ mod tests {
             topology(Shape::FatTree(tree)),
             topology(Shape::Dragonfly(Dragonfly::balanced(2))),
         ] {
-            let common = crate::fabric::topology::Common {
-                vcs: crate::fabric::Vcs { set: 0, unicast: 2 },
+            let common = watershed_fabric::topology::Common {
+                vcs: watershed_fabric::Vcs { set: 0, unicast: 2 },
                 engine: false,
-                link: crate::fabric::topology::LinkParams { latency: 1, cycles_per_flit: 1 },
-                local: crate::fabric::topology::LinkParams { latency: 1, cycles_per_flit: 1 },
+                link: watershed_fabric::topology::LinkParams { latency: 1, cycles_per_flit: 1 },
+                local: watershed_fabric::topology::LinkParams { latency: 1, cycles_per_flit: 1 },
             };
             let layout = topology.shape.layout(&common);
             assert_eq!(layout.plan.fault(), None);

@@ -32,10 +32,10 @@ use serde_json::Value as Json;
 use super::build::pipeline;
 use super::config::{AutoOr, Family, Scenario};
 use super::{Loaded, Problems, segments};
-use crate::fabric::topology::{Common, LinkParams};
-use crate::fabric::{NodeKind, Vcs, credit_round_trip};
-use crate::pbv::system::credit_loop;
-use crate::piuma::{CHANNELS, CengCfg};
+use watershed_fabric::topology::{Common, LinkParams};
+use watershed_fabric::{NodeKind, Vcs, credit_round_trip};
+use watershed_pbv::system::credit_loop;
+use watershed_piuma::{CHANNELS, CengCfg};
 
 /// Side-band bits that travel and are stored with a flit: head, tail, channel (5), flags (5), collective id (12).
 pub const SIDE_BAND_BITS: u64 = 24;
@@ -272,7 +272,7 @@ fn piuma(
 ) {
     let ceng = &scenario.switch.ceng;
     let ids = u64::from(scenario.switch.collective_ids);
-    let tree = crate::arith::TreeCfg { radix: ceng.radix as u8, unit_stages: ceng.stages as u8 };
+    let tree = watershed_arith::TreeCfg { radix: ceng.radix as u8, unit_stages: ceng.stages as u8 };
     let results = u64::from(ceng.result_slots.or(CengCfg::enough_result_slots(tree, front)));
     let (radix, stages) = (u64::from(ceng.radix), u64::from(ceng.stages));
     let units = radix.saturating_sub(1);
@@ -387,11 +387,11 @@ fn pbv(scenario: &Scenario, flit: u64, switches: u64, add: &mut impl FnMut(&str,
     let text = format!("{feeds} messages of {longest} words, those that are tracked included");
     add("words before the reduction unit", text, count, Sum::storage(feeds * longest * 64));
     let messages = u64::from(pbv.output_messages());
-    let frame = longest + crate::pbv::packet::HEADER_BYTES as u64 / 8;
+    let frame = longest + watershed_pbv::packet::HEADER_BYTES as u64 / 8;
     add("output queue", format!("{messages} messages of {frame} flits"), count, Sum::storage(messages * frame * 64));
     if pbv.setup.file.configuration == super::pbv::file::ConfigurationFile::SidePort {
         // A shift register for a write, and a counter of its bits.
-        let (bits, lines) = (crate::pbv::plan::SIDE_PORT_BITS, pbv.setup.file.side_port_lines);
+        let (bits, lines) = (watershed_pbv::plan::SIDE_PORT_BITS, pbv.setup.file.side_port_lines);
         add(
             "side port",
             format!("{} pins: clock, select, {lines} data in, 1 out; {bits} bits a write", lines + 3),
@@ -413,13 +413,13 @@ pub fn json(cost: &Cost) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::shipped;
+    use crate::shipped;
 
     fn of(name: &str, sets: &[&str]) -> Cost {
         let (path, text) = shipped::find(name).unwrap();
         let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
-        let base = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
-        let loaded = crate::scenario::load_text(path, text, base.parent().unwrap(), name, &sets);
+        let base = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path);
+        let loaded = crate::load_text(path, text, base.parent().unwrap(), name, &sets);
         cost(&loaded.unwrap_or_else(|problems| panic!("{problems}"))).unwrap()
     }
 

@@ -292,7 +292,7 @@ pub fn save_npy<R: AsRef<[u64]>>(path: &Path, dtype: DType, rows: &[R]) -> std::
         format!("{{'descr': '{mark}{kind}', 'fortran_order': False, 'shape': ({}, {elements}), }}", rows.len());
     // The data begins at a multiple of 64 bytes, behind the 10 in front, the header and the end of its line.
     let length = (10 + header.len() + 1).next_multiple_of(64) - 10;
-    crate::files::write_with(path, |file| {
+    watershed_files::write_with(path, |file| {
         file.write_all(b"\x93NUMPY\x01\x00")?;
         file.write_all(&(length as u16).to_le_bytes())?;
         writeln!(file, "{header:<0$}", length - 1)?;
@@ -305,7 +305,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::scenario::names::Named;
+    use crate::names::Named;
 
     fn file(name: &str, content: &[u8]) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().unwrap();

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use serde_json::{Value as Json, json};
 
-use crate::fabric::PlanLink;
-use crate::fabric::topology::{Budget, Layout, Neighbours, Shape, nodes, survey};
+use watershed_fabric::PlanLink;
+use watershed_fabric::topology::{Budget, Layout, Neighbours, Shape, nodes, survey};
 
 /// More switches than these are not listed in the text, only counted.
 const LISTED: usize = 256;
@@ -106,7 +106,7 @@ fn budget(shape: &Shape) -> String {
 pub const LAID_OUT: u64 = 1 << 18;
 
 /// Figures of a system of nodes that is too big to be laid out, as text and for programs; `None` for other systems.
-pub fn figures(shape: &Shape, link: &crate::scenario::config::Link) -> Option<(String, Json)> {
+pub fn figures(shape: &Shape, link: &crate::config::Link) -> Option<(String, Json)> {
     let Shape::Nodes(nodes) = shape else { return None };
     let (switches, cores) = (nodes.switches()?, nodes.cores()?);
     if switches <= LAID_OUT {

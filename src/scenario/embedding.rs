@@ -9,8 +9,8 @@ use serde_json::{Value as Json, json};
 use super::build::{BuildOptions, build};
 use super::config::CollectiveKind;
 use super::{Loaded, Problems, segments};
-use crate::piuma::legality::channel_name;
-use crate::piuma::{REQUEST, RESPONSE, System};
+use watershed_piuma::legality::channel_name;
+use watershed_piuma::{REQUEST, RESPONSE, System};
 
 /// More switches than these are only counted in the text of a tree.
 const LISTED: usize = 256;

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Loaded;
 use super::run::{RunError, RunOptions, WaveOptions, run};
-use crate::scenario::result::Outcome;
+use crate::result::Outcome;
 
 /// How far an estimate may be from what comes out, for runs that do the same all the time.
 pub const FACTOR: f64 = 1.5;

@@ -1164,21 +1164,22 @@ impl Default for DelayFile {
 const MAX_CYCLE: i64 = super::limits::CYCLES as i64;
 
 /// Operations, for tables in other files.
-pub(crate) fn operations(generator: &mut SchemaGenerator) -> Schema {
+pub fn operations(generator: &mut SchemaGenerator) -> Schema {
     names::<Op>(generator)
 }
 
 /// Data types, for tables in other files.
-pub(crate) fn types(generator: &mut SchemaGenerator) -> Schema {
+pub fn types(generator: &mut SchemaGenerator) -> Schema {
     names::<DType>(generator)
 }
 
-pub(crate) fn names<T: Named>(_: &mut SchemaGenerator) -> Schema {
+/// Names of an enumeration, for tables in other files.
+pub fn names<T: Named>(_: &mut SchemaGenerator) -> Schema {
     let names: Vec<&str> = T::names().collect();
     json_schema!({ "type": "string", "enum": names })
 }
 
-pub(crate) fn auto_or<const MIN: u32, const MAX: u32>(_: &mut SchemaGenerator) -> Schema {
+pub fn auto_or<const MIN: u32, const MAX: u32>(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "anyOf": [
             { "type": "integer", "minimum": MIN, "maximum": MAX },
@@ -1418,7 +1419,7 @@ impl<'de> Deserialize<'de> for Number {
 ///
 /// # Errors
 /// What the check should have found; it is kept for the case that schema and structs disagree.
-pub(crate) fn read<T: de::DeserializeOwned>(root: &Node) -> Result<T, Problem> {
+pub fn read<T: de::DeserializeOwned>(root: &Node) -> Result<T, Problem> {
     let value = to_toml(root, "");
     T::deserialize(value).map_err(|error| Problem::general(error.to_string().trim_end().to_owned()))
 }

@@ -1,8 +1,8 @@
 //! What the result of a collective must be: the tree that was read back from the registers, walked by the oracle.
 
 use super::config::{Collective, CollectiveKind};
-use crate::arith::{Flags, Mode};
-use crate::oracle::{self, EngineList, Node};
+use watershed_arith::{Flags, Mode};
+use watershed_oracle::{self as oracle, EngineList, Node};
 
 /// A word of a contribution as the network carries it, found without the fragmenter: every lane is widened by the
 /// oracle. `stored` gives a word of it as it stands in memory.

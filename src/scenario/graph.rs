@@ -24,7 +24,7 @@ use serde::Deserialize;
 use super::problem::{Problem, Problems};
 use super::source::Source;
 use super::{file, limits, schema, shipped};
-use crate::fabric::topology::{EndPlace, Graph, GraphEnd, GraphLink, GraphSwitch};
+use watershed_fabric::topology::{EndPlace, Graph, GraphEnd, GraphLink, GraphSwitch};
 
 /// A topology file.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]

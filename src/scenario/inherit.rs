@@ -109,7 +109,7 @@ fn shown(path: &Path) -> String {
 }
 
 /// A path without `.` and without `x/..`.
-pub(crate) fn tidy(path: &Path) -> PathBuf {
+pub fn tidy(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
         match part {
@@ -259,8 +259,7 @@ mod tests {
         let folder = folder(&[("deep/top.toml", trace), ("other/more.toml", "extends = \"../deep/top.toml\"\n")]);
         for file in ["deep/top.toml", "other/more.toml"] {
             let loaded = super::super::load_file(&folder.path().join(file), &[]).unwrap_or_else(|p| panic!("{p}"));
-            let crate::scenario::config::TrafficPattern::Trace { packets, .. } = loaded.scenario.traffic[0].pattern
-            else {
+            let crate::config::TrafficPattern::Trace { packets, .. } = loaded.scenario.traffic[0].pattern else {
                 panic!("{file}: no trace");
             };
             assert!(packets > 10, "{file}: {packets}");

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::why::hops::Hops;
-use crate::fabric::{Flit, Journal, Moved, NodeKind, Tables};
-use crate::piuma::{RESPONSE, System, kind, scan};
-use crate::probe::ladder::{Ladder, Message};
+use watershed_fabric::{Flit, Journal, Moved, NodeKind, Tables};
+use watershed_piuma::{RESPONSE, System, kind, scan};
+use watershed_probe::ladder::{Ladder, Message};
 
 /// Names for what is on the ladder.
 #[derive(Debug, Clone, Default)]

@@ -9,7 +9,7 @@ pub const SWITCHES: u64 = 1 << 22;
 pub const FILE_SWITCHES: u64 = 2048;
 /// End points of a system.
 pub const END_POINTS: u64 = 1 << 22;
-const _: () = assert!(SWITCHES + END_POINTS < crate::fabric::MAX_NODES as u64);
+const _: () = assert!(SWITCHES + END_POINTS < watershed_fabric::MAX_NODES as u64);
 /// Flit slots in all buffers of a system together, where the scenario fixes their depth.
 pub const BUFFER_FLITS: u64 = 1 << 28;
 /// Registers of all ports and collective ids of a system together.

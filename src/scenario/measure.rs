@@ -31,7 +31,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::{Confidence, Measure as Cfg};
-use crate::fabric::traffic::{Histogram, Measured};
+use watershed_fabric::traffic::{Histogram, Measured};
 
 /// Batches of a window.
 const BATCHES: usize = 32;
@@ -360,7 +360,7 @@ pub fn level(confidence: Confidence) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Rng;
+    use watershed_kernel::Rng;
 
     /// Latencies that depend on their predecessors: a sum of the last `memory` draws from 0 to 20, of known mean.
     fn covered(memory: usize, level: Confidence, trials: u64) -> f64 {

@@ -1,11 +1,11 @@
 //! The words a scenario uses for operations, data types and rounding modes.
 //!
-//! The one place where names meet [`crate::arith`]: a type or operation that the arithmetic gains is added to
+//! The one place where names meet [`watershed_arith`]: a type or operation that the arithmetic gains is added to
 //! a list here and is then known to the schema, to the error messages and to the result document.
 
 use std::fmt;
 
-pub use crate::arith::{Accumulate, DType, Op, Round};
+pub use watershed_arith::{Accumulate, DType, Op, Round};
 
 /// A type whose values have names in a scenario.
 pub trait Named: Copy + PartialEq + 'static {

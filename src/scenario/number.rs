@@ -212,7 +212,7 @@ pub fn from_integer(number: i128, layout: Layout) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::names::{DType, layout};
+    use crate::names::{DType, layout};
     use proptest::prelude::*;
 
     #[test]

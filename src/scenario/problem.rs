@@ -30,7 +30,7 @@ impl Span {
 
 /// Where a problem points.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
     /// The scenario as a whole.
     Nowhere,
     /// The value at a path.
@@ -53,7 +53,7 @@ struct Detail {
 /// One thing that is wrong.
 ///
 /// ```
-/// use watershed::scenario::Problem;
+/// use watershed_scenario::Problem;
 ///
 /// let problem = Problem::at("collective[1].registers.core0.request.I7", "port 12 does not exist")
 ///     .expected("a port from 0 to 10")
@@ -125,19 +125,20 @@ impl Problem {
 
     /// The same problem at another place: that of the text it was made from.
     #[must_use]
-    pub(crate) fn moved(mut self, span: Span) -> Self {
+    pub fn moved(mut self, span: Span) -> Self {
         self.0.place = Place::Text(span);
         self
     }
 
     /// The same problem with the value at another path.
     #[must_use]
-    pub(crate) fn moved_to(mut self, path: String) -> Self {
+    pub fn moved_to(mut self, path: String) -> Self {
         self.0.place = Place::Value(path);
         self
     }
 
-    pub(crate) fn has_no_help(&self) -> bool {
+    /// Whether nothing says what to do about it.
+    pub fn has_no_help(&self) -> bool {
         self.0.help.is_empty()
     }
 
@@ -154,7 +155,8 @@ impl Problem {
         }
     }
 
-    pub(crate) fn span(&self, source: &Source) -> Option<Span> {
+    /// Where it is in a text; `None` if it is about no place of it.
+    pub fn span(&self, source: &Source) -> Option<Span> {
         match &self.0.place {
             Place::Nowhere => None,
             Place::Value(path) => source.locate(path),

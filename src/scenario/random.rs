@@ -152,7 +152,7 @@ impl Mixer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::names::{DType, Named, layout};
+    use crate::names::{DType, Named, layout};
 
     fn draw(distribution: Distribution, dtype: DType, count: usize) -> Vec<u64> {
         let mut stream = Stream::data(1, 0, 0);

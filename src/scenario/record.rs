@@ -11,7 +11,7 @@
 //!
 //! | field | bits | in cycle t |
 //! |---|---|---|
-//! | `inP.valid`, `inP.tag`, `inP.word` | 1, 64, 64 | the flit that comes into the queue of port P at the start of t; the tag is that of [`Flit`](crate::fabric::Flit), its bits 6:2 name the channel |
+//! | `inP.valid`, `inP.tag`, `inP.word` | 1, 64, 64 | the flit that comes into the queue of port P at the start of t; the tag is that of [`Flit`](watershed_fabric::Flit), its bits 6:2 name the channel |
 //! | `inP.credit` | a bit a channel | credits that reach the output of port P at the start of t |
 //! | `outP.valid`, `outP.tag`, `outP.word` | 1, 64, 64 | what the output register of port P holds: the flit that was granted in t - 1 |
 //! | `outP.credit` | a bit a channel | credits that the input of port P sends back in t |
@@ -30,7 +30,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::names;
-use crate::fabric::{Journal, Moved, NodeKind, Plan};
+use watershed_fabric::{Journal, Moved, NodeKind, Plan};
 
 /// A field of a vector.
 #[derive(Debug, Clone, PartialEq, Eq)]

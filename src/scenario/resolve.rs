@@ -21,12 +21,12 @@ use super::programs::config::{self as programs, Programs};
 use super::random::Stream;
 use super::source::{Source, alternatives, child};
 use super::{limits, segments, shipped, trace, units};
-use crate::fabric::Pipeline;
-use crate::fabric::routing::Algorithm;
-use crate::fabric::topology::{
+use watershed_fabric::Pipeline;
+use watershed_fabric::routing::Algorithm;
+use watershed_fabric::topology::{
     Die, Dragonfly, FatTree, GenericTree, Graph, HyperX, Lengths, Mesh, Nodes, Shape, Torus, Wiring,
 };
-use crate::fabric::traffic::{Permutation, Process};
+use watershed_fabric::traffic::{Permutation, Process};
 
 /// Checks what the schema cannot and fills in what follows. Returns the configuration only if nothing is wrong.
 pub(crate) fn resolve(
@@ -124,7 +124,7 @@ impl Resolver<'_> {
             );
         }
         for (index, glob) in wave.signals.iter().enumerate() {
-            if let Err(error) = crate::probe::Selection::new([glob]) {
+            if let Err(error) = watershed_probe::Selection::new([glob]) {
                 self.report(Problem::at(format!("wave.signals[{index}]"), error.to_string()));
             }
         }
@@ -418,7 +418,7 @@ impl Resolver<'_> {
 
     /// A frame of the PBV family is routed by its second flit, which has to stand behind the first.
     fn address(&mut self, file: &ScenarioFile) {
-        let least = u64::from(crate::pbv::routes::ROUTE_FLITS);
+        let least = u64::from(watershed_pbv::routes::ROUTE_FLITS);
         if let (Family::Pbv, AutoOr::Fixed(flits)) = (file.family, file.switch.collective_buffer_flits)
             && u64::from(flits) < least
         {

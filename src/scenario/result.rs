@@ -237,7 +237,7 @@ pub struct LinkResult {
     /// Flits it carried.
     pub flits: u64,
     /// Cycles that flits stood at the head of a switch's input queue before they left over this link, summed over the flits
-    /// ([`LinkCount::waited`](crate::fabric::LinkCount::waited)).
+    /// ([`LinkCount::waited`](watershed_fabric::LinkCount::waited)).
     pub head_wait_cycles: u64,
     /// Share of cycles in which it carried a flit.
     pub utilisation: f64,
@@ -407,7 +407,13 @@ pub fn commit() -> &'static str {
     env!("WATERSHED_COMMIT")
 }
 
+/// The version of the program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Version and commit.
+pub const STAMP: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("WATERSHED_COMMIT"), ")");
+
 /// A short name for contents: not for keeping enemies out, but for seeing that something has changed.
-pub(crate) fn fnv1a<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
+pub fn fnv1a<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,9 +1,9 @@
 //! Prefix scans: order registers that follow from a tree, and what every rank must get (requirement P-COL-2).
 
 use super::config::Collective;
-use crate::arith::{Flags, Mode};
-use crate::oracle::{self, Node};
-use crate::piuma::scan::{MOST_PORTS, order};
+use watershed_arith::{Flags, Mode};
+use watershed_oracle::{self as oracle, Node};
+use watershed_piuma::scan::{MOST_PORTS, order};
 
 /// The ranks that come together in a tree: the first, and how many.
 fn ranks(node: &Node) -> (usize, usize) {

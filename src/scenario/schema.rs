@@ -89,7 +89,7 @@ pub fn topology_schema() -> &'static Json {
 }
 
 /// The JSON Schema of another kind of file, made from its struct in the same way.
-pub(crate) fn schema_of<T: schemars::JsonSchema>() -> Json {
+pub fn schema_of<T: schemars::JsonSchema>() -> Json {
     let mut schema = schemars::schema_for!(T).to_value();
     tidy(&mut schema);
     schema
@@ -136,12 +136,12 @@ fn tidy(schema: &mut Json) {
 }
 
 /// Checks a scenario against the schema: keys, types, words, ranges, missing values.
-pub(crate) fn check(root: &Node) -> Vec<Problem> {
+pub fn check(root: &Node) -> Vec<Problem> {
     check_against(schema(), root)
 }
 
 /// Checks a file against a schema of its own.
-pub(crate) fn check_against(schema: &'static Json, root: &Node) -> Vec<Problem> {
+pub fn check_against(schema: &'static Json, root: &Node) -> Vec<Problem> {
     let mut checker = Checker { root: schema, problems: Vec::new() };
     checker.value(schema, root, "");
     checker.problems

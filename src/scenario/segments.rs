@@ -22,7 +22,7 @@ use super::config::{Collective, Scenario};
 use super::file::{CollectiveFile, CollectiveKind};
 use super::names::DType;
 use super::problem::Problem;
-use crate::piuma::MAX_PLANES;
+use watershed_piuma::MAX_PLANES;
 
 /// What came of one segment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

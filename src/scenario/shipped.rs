@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn what_the_program_holds_is_read_like_files() {
         let ring = Path::new("/anywhere/<shipped>/testbench/fabric/../../traces/ring.topology.toml");
-        let disk = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/ring.topology.toml");
+        let disk = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("traces/ring.topology.toml");
         assert_eq!(text(ring).unwrap(), text(&disk).unwrap());
         assert_eq!(len(ring).unwrap(), len(&disk).unwrap());
         let mut lines = String::new();

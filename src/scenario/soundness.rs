@@ -6,10 +6,10 @@
 
 use super::build;
 use super::{Loaded, Problems};
-use crate::fabric::Vcs;
-use crate::fabric::routing::{Flaw, Proof, prove_within};
-use crate::fabric::topology::{Common, Layout, LinkParams, Shape};
 use std::fmt::Write;
+use watershed_fabric::Vcs;
+use watershed_fabric::routing::{Flaw, Proof, prove_within};
+use watershed_fabric::topology::{Common, Layout, LinkParams, Shape};
 
 /// Steps a proof may take: a few seconds.
 const STEPS: u64 = 60_000_000;
@@ -71,7 +71,7 @@ pub fn of_layout(layout: &Layout, steps: u64) -> Soundness {
         on = Some(shape.clone());
         let routed = match layout.routing {
             // The routing of collective families, by arithmetic.
-            crate::fabric::routing::Routing::Mesh(_) | crate::fabric::routing::Routing::Nodes(_) => {
+            watershed_fabric::routing::Routing::Mesh(_) | watershed_fabric::routing::Routing::Nodes(_) => {
                 Ok(shape.layout(&common))
             }
             _ => shape.layout(&common).routed(algorithm),

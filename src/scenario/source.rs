@@ -11,8 +11,10 @@ use super::problem::{Problem, Span};
 
 /// One value and where it is written.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub struct Node {
+    /// What is written there.
     pub value: Value,
+    /// Where it is written.
     pub span: Span,
     /// The key in front of it; elements of arrays have none.
     pub key: Option<Span>,
@@ -21,13 +23,20 @@ pub(crate) struct Node {
 /// A value as TOML has it. Numbers keep their text: a decimal number is rounded only once, when its data type is
 /// known.
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
+pub enum Value {
+    /// `true` or `false`.
     Bool(bool),
+    /// A number without a point.
     Integer(i128),
+    /// A number with a point or an exponent, as it is written.
     Float(String),
+    /// A text.
     String(String),
+    /// A date or a time, as it is written.
     Datetime(String),
+    /// Values in their order.
     Array(Vec<Node>),
+    /// Values by key.
     Table(BTreeMap<String, Node>),
 }
 
@@ -140,7 +149,8 @@ impl Source {
         &self.overrides
     }
 
-    pub(crate) fn root(&self) -> &Node {
+    /// The whole text as one table.
+    pub fn root(&self) -> &Node {
         &self.root
     }
 
@@ -205,7 +215,7 @@ impl Source {
     }
 
     /// The place of bytes `range` of a text that stands word for word in the value at `path`.
-    pub(crate) fn inside(&self, path: &str, text: &str, range: Range<usize>) -> Option<Span> {
+    pub fn inside(&self, path: &str, text: &str, range: Range<usize>) -> Option<Span> {
         let span = self.locate(path)?;
         let start = span.start + self.text(span.origin).get(span.start..span.end)?.find(text)?;
         Some(Span::new(span.origin, start + range.start..start + range.end))
@@ -260,12 +270,12 @@ impl Source {
     }
 
     /// The columns that the line number of a place needs.
-    pub(crate) fn gutter(&self, span: &Span) -> usize {
+    pub fn gutter(&self, span: &Span) -> usize {
         self.line_number(span).map_or(1, |number| number.to_string().len())
     }
 
     /// Writes the line that holds `span` with carets under it.
-    pub(crate) fn snippet(&self, span: &Span, gutter: usize, arrow: &str, label: &str, out: &mut String) {
+    pub fn snippet(&self, span: &Span, gutter: usize, arrow: &str, label: &str, out: &mut String) {
         let text = self.text(span.origin);
         let range = clamp(span.start..span.end, text);
         let line_start = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
@@ -326,19 +336,21 @@ pub(super) fn give_way(node: &mut Node, walk: &[&str], key: &str) {
 }
 
 /// Every group of keys that exclude each other, with the table they are in (indices left out).
-pub(crate) fn alternatives() -> &'static [(&'static str, &'static [&'static str])] {
+pub fn alternatives() -> &'static [(&'static str, &'static [&'static str])] {
     ALTERNATIVES
 }
 
 /// A step of a path and where it is in the path's text.
 #[derive(Debug, Clone)]
-pub(crate) struct Segment {
+pub struct Segment {
+    /// The key, or the number of an element.
     pub text: String,
+    /// Bytes of the path that it is.
     pub range: Range<usize>,
 }
 
 /// Splits `collective[0].registers.core0."odd key"` into its steps. `.0.` is the same as `[0].`.
-pub(crate) fn parse_path(path: &str) -> Result<Vec<Segment>, (Range<usize>, String)> {
+pub fn parse_path(path: &str) -> Result<Vec<Segment>, (Range<usize>, String)> {
     let bytes = path.as_bytes();
     let mut segments = Vec::new();
     let mut at = 0;
@@ -386,7 +398,7 @@ pub(crate) fn parse_path(path: &str) -> Result<Vec<Segment>, (Range<usize>, Stri
 }
 
 /// The path of a key in the table at `path`.
-pub(crate) fn child(path: &str, key: &str) -> String {
+pub fn child(path: &str, key: &str) -> String {
     let odd = key.is_empty() || key.contains(['.', '[', ' ', '=']);
     match (path.is_empty(), odd) {
         (true, false) => key.to_owned(),

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use super::config::Scenario;
 use super::result::{CollectiveResult, Document, Outcome, TrafficResult};
 use super::segments;
-use crate::fabric::topology::Shape;
-use crate::oracle::compare::apart;
+use watershed_fabric::topology::Shape;
+use watershed_oracle::compare::apart;
 
 /// A file that was written.
 #[derive(Debug, Clone)]

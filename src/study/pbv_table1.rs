@@ -13,11 +13,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::named::{Relation, Report, Row, Study};
-use crate::pbv::packet::{FLIT_BYTES, HEADER_BYTES};
-use crate::probe::ladder::{Ladder, Message};
-use crate::scenario::load_text;
-use crate::scenario::result::LinkResult;
-use crate::scenario::run::{RunOptions, run};
+use watershed_pbv::packet::{FLIT_BYTES, HEADER_BYTES};
+use watershed_probe::ladder::{Ladder, Message};
+use watershed_scenario::load_text;
+use watershed_scenario::result::LinkResult;
+use watershed_scenario::run::{RunOptions, run};
 
 /// The study.
 pub const STUDY: Study = Study {

@@ -24,9 +24,9 @@ use std::path::Path;
 
 use super::named::{Basis, Relation, Report, Row, Study};
 use super::plot::{Plot, Series};
-use crate::scenario::load_text;
-use crate::scenario::result::Document;
-use crate::scenario::run::{RunOptions, run};
+use watershed_scenario::load_text;
+use watershed_scenario::result::Document;
+use watershed_scenario::run::{RunOptions, run};
 
 /// The study.
 pub const STUDY: Study = Study {

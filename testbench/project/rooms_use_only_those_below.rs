@@ -1,16 +1,14 @@
-//! The front page of the crate draws which folder uses which: this holds the drawing against the code.
+//! The front page of the crate draws which folder uses which: this holds the manifests of the workspace's members against it.
 //!
-//! What counts is what is compiled into the program: comments and test modules may name anything.
+//! Cargo refuses a `use` of what a manifest does not name, so the manifests say all.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use crate::root;
+use crate::{read, root};
 
-/// The folders of `src`, and the file that stands beside them, each with those that it may use, as the figure on the front
-/// page of the crate has them.
-const ARROWS: [(&str, &[&str]); 14] = [
+/// The members of the workspace, each with those that it may use, as the figure on the front page of the crate has them.
+const ARROWS: [(&str, &[&str]); 13] = [
     (
         "cli",
         &[
@@ -20,7 +18,6 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ),
     ("study", &["scenario", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"]),
     ("glossary", &["scenario"]),
-    ("guide", &[]),
     ("scenario", &["piuma", "armed", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"]),
     ("piuma", &["fabric", "oracle", "arith", "kernel", "probe"]),
     ("armed", &["fabric", "arith", "kernel", "probe"]),
@@ -33,103 +30,73 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("files", &[]),
 ];
 
-/// The code of a file without comments and without what is compiled for tests only.
-fn compiled(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-    text.lines().map(|line| line.split("//").next().unwrap_or_default().to_owned() + "\n").collect()
-}
+/// What is no member: its pages belong to the documentation of the whole.
+const PAGES: &str = "guide";
 
-/// The folders that code names: `crate::fabric::…`, `crate::{arith, fabric::…}`.
-fn named(code: &str) -> BTreeSet<String> {
-    let word = |text: &str| -> String {
-        text.trim_start().chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect()
-    };
-    let mut names = BTreeSet::new();
-    for (place, _) in code.match_indices("crate::") {
-        let rest = &code[place + "crate::".len()..];
-        let Some(group) = rest.strip_prefix('{') else {
-            names.insert(word(rest));
-            continue;
-        };
-        let (mut depth, mut item) = (1, true);
-        for (at, character) in group.char_indices() {
-            if item && !character.is_whitespace() && character != '}' {
-                names.insert(word(&group[at..]));
-                item = false;
-            }
-            match character {
-                '{' => depth += 1,
-                '}' => depth -= 1,
-                ',' if depth == 1 => item = true,
-                _ => {}
-            }
-            if depth == 0 {
-                break;
-            }
-        }
-    }
-    names
-}
-
-/// All files of a folder that end in `.rs` and are not files of tests.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(sources(&path));
-        } else if path.extension().is_some_and(|ending| ending == "rs") && path.file_stem().unwrap() != "tests" {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
+/// The members that a member's manifest names, without those for its tests.
+fn named(room: &str) -> BTreeSet<String> {
+    let manifest: toml::Table = toml::from_str(&read(&format!("src/{room}/Cargo.toml"))).unwrap();
+    let members = manifest.get("dependencies").and_then(|table| table.as_table());
+    members.into_iter().flatten().filter_map(|(name, _)| name.strip_prefix("watershed-")).map(str::to_owned).collect()
 }
 
 #[test]
-fn no_folder_uses_one_above_it() {
-    let rooms: BTreeSet<&str> = ARROWS.iter().map(|(room, _)| *room).collect();
-    let (mut wrong, mut seen) = (Vec::new(), BTreeSet::new());
+fn a_member_names_those_below_it() {
     for (room, may) in ARROWS {
-        let folder = root().join("src").join(room);
-        let files = if folder.is_dir() { sources(&folder) } else { vec![folder.with_extension("rs")] };
-        for file in files {
-            for name in named(&compiled(&fs::read_to_string(&file).unwrap())) {
-                if name == room || !rooms.contains(name.as_str()) {
-                    continue;
-                }
-                seen.insert((room, name.clone()));
-                if !may.contains(&name.as_str()) {
-                    wrong.push(format!("{} uses {name}", file.strip_prefix(root()).unwrap().display()));
-                }
-            }
-        }
+        let may: BTreeSet<String> = may.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(named(room), may, "{room}: the manifest and the figure differ");
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let unused: Vec<_> = ARROWS
-        .iter()
-        .flat_map(|(room, may)| may.iter().map(move |name| (*room, *name)))
-        .filter(|(room, name)| !seen.contains(&(*room, (*name).to_owned())))
-        .collect();
-    assert!(unused.is_empty(), "arrows that nothing uses: {unused:?}");
 }
 
-/// Every folder stands in the list: a new one has to be drawn.
+/// Nothing is named that no line uses: an arrow that is drawn is there.
 #[test]
-fn every_folder_is_drawn() {
-    let listed: BTreeSet<String> = ARROWS.iter().map(|(room, _)| (*room).to_owned()).collect();
+fn every_arrow_is_used() {
+    for (room, may) in ARROWS {
+        let mut text = String::new();
+        for path in sources(&format!("src/{room}")) {
+            text += &fs::read_to_string(path).unwrap();
+        }
+        for name in may {
+            assert!(text.contains(&format!("watershed_{name}")), "{room} names {name} and does not use it");
+        }
+    }
+}
+
+/// Every folder of `src` is a member and drawn.
+#[test]
+fn every_folder_is_a_member() {
+    let drawn: BTreeSet<String> = ARROWS.iter().map(|(room, _)| (*room).to_owned()).collect();
     let there: BTreeSet<String> = fs::read_dir(root().join("src"))
         .unwrap()
-        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
-        .filter(|name| !["lib", "main"].contains(&name.as_str()))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+        .filter(|name| name != PAGES)
         .collect();
-    assert_eq!(there, listed);
+    assert_eq!(there, drawn);
+    let manifest: toml::Table = toml::from_str(&read("Cargo.toml")).unwrap();
+    let members: BTreeSet<String> = manifest["workspace"]["members"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|path| path.as_str().unwrap().trim_start_matches("src/").to_owned())
+        .collect();
+    assert_eq!(members, drawn);
 }
 
-#[test]
-fn names_are_found_in_paths_and_groups() {
-    let code =
-        compiled("use crate::fabric::{Flit, arith};\nuse crate::{\n    kernel::Cycle, probe,\n}; // crate::cli\n");
-    let names: Vec<String> = named(&code).into_iter().collect();
-    assert_eq!(names, ["fabric", "kernel", "probe"]);
+/// All files of a folder that end in `.rs`.
+fn sources(folder: &str) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    let mut work = vec![root().join(folder)];
+    while let Some(folder) = work.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                work.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found
 }

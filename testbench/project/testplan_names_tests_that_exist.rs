@@ -47,10 +47,10 @@ fn plan() -> Plan {
 /// Whether the sources have this test.
 fn exists(name: &str) -> Result<(), String> {
     let (target, test) = name.split_once(' ').ok_or("a name is TARGET TEST, as `make plan` prints it")?;
-    let (folder, top) = if target == "watershed" {
-        (root().join("src"), "lib.rs")
+    let (folder, top) = if let Some(room) = target.strip_prefix("watershed-") {
+        (root().join("src").join(room), "lib.rs")
     } else {
-        let target = target.strip_prefix("watershed::").ok_or("a target is `watershed` or `watershed::NAME`")?;
+        let target = target.strip_prefix("watershed::").ok_or("a target is `watershed-ROOM` or `watershed::NAME`")?;
         (root().join("testbench").join(target), "main.rs")
     };
     if target == "watershed::golden" && !test.contains("::") {
@@ -121,13 +121,13 @@ fn nothing_is_done_without_a_test_nor_open_without_a_note() {
 fn a_name_that_nobody_has_is_found_out() {
     assert_eq!(exists("watershed::project testplan_names_tests_that_exist::every_named_test_is_there"), Ok(()));
     assert_eq!(exists("watershed::golden piuma/allreduce-die"), Ok(()));
-    assert_eq!(exists("watershed cli::tests::the_command_line_is_sound"), Ok(()));
+    assert_eq!(exists("watershed-cli tests::the_command_line_is_sound"), Ok(()));
     for wrong in [
         "every_named_test_is_there",
         "watershed::project every_named_test_is_there",
         "watershed::project testplan_names_tests_that_exist::every_other_test",
         "watershed::golden piuma/allreduce-dice",
-        "watershed cli::no_tests::the_command_line_is_sound",
+        "watershed-cli no_tests::the_command_line_is_sound",
     ] {
         assert!(exists(wrong).is_err(), "{wrong}");
     }

@@ -3,7 +3,7 @@
 //! Row `i` holds the requesters that go before `i`. In hardware this is n(n-1)/2 flip-flops and one level of gates,
 //! the usual choice for small n where fairness matters; the number of words here is n.
 
-use crate::fabric::PortSet;
+use crate::PortSet;
 
 /// The matrices of a bank of least-recently-served arbiters.
 #[derive(Clone, Debug)]

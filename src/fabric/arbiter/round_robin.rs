@@ -1,6 +1,6 @@
 //! Round-robin: a cursor walks over the requesters; the winner becomes the last in line.
 
-use crate::fabric::PortSet;
+use crate::PortSet;
 
 /// The cursors of a bank of round-robin arbiters.
 #[derive(Clone, Debug)]

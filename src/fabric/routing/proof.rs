@@ -16,13 +16,13 @@
 //! A circle is named channel by channel.
 //!
 //! Cost: destinations x draws x places; [`prove_within`] refuses what is above a bound, and the caller proves
-//! [`Shape::smaller`](crate::fabric::topology::Shape::smaller) instead.
+//! [`Shape::smaller`](crate::topology::Shape::smaller) instead.
 
 use super::Routing;
 use super::relation::{Choice, Stand, Use};
-use crate::fabric::topology::{EndPlace, Layout, Neighbours};
-use crate::kernel::{Autopsy, WaitFor};
+use crate::topology::{EndPlace, Layout, Neighbours};
 use std::collections::HashSet;
+use watershed_kernel::{Autopsy, WaitFor};
 
 /// What a proof needs to know of a routing function.
 pub trait Relation {

@@ -55,8 +55,8 @@
 //!   go down; a class is left for the next at every step to a link that is not later in that order.
 
 use super::{Algorithm, Routing, Unroutable};
-use crate::fabric::topology::{Dragonfly, EndPlace, FatTree, Layout, Neighbours, Shape};
-use crate::fabric::{At, Route};
+use crate::topology::{Dragonfly, EndPlace, FatTree, Layout, Neighbours, Shape};
+use crate::{At, Route};
 use std::sync::Arc;
 
 /// Dimensions a topology may have.
@@ -496,7 +496,7 @@ impl Router {
 
     /// The same with any number of channels: with too few of them a routing function that can deadlock, or that finds no
     /// channel at all.
-    pub(in crate::fabric) fn unchecked(layout: &Layout, algorithm: Algorithm) -> Routing {
+    pub(crate) fn unchecked(layout: &Layout, algorithm: Algorithm) -> Routing {
         let kind = match &layout.shape {
             Shape::Die(die) => return Routing::Die(*die),
             Shape::Nodes(nodes) => return Routing::Nodes(Arc::new(nodes.clone())),

@@ -23,8 +23,8 @@
 //! hold peripheral switches *chosen*.
 
 use super::{Common, EndPlace, Layout, join};
-use crate::fabric::routing::Routing;
-use crate::fabric::{NodeKind, Plan, PlanNode};
+use crate::routing::Routing;
+use crate::{NodeKind, Plan, PlanNode};
 
 /// Port numbers of a die's switch.
 pub mod port {
@@ -183,7 +183,7 @@ impl Die {
 mod tests {
     use super::super::LinkParams;
     use super::*;
-    use crate::fabric::Vcs;
+    use crate::Vcs;
 
     fn layout(die: Die) -> Layout {
         let link = LinkParams { latency: 5, cycles_per_flit: 1 };

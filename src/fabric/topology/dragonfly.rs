@@ -23,8 +23,8 @@
 //! | `wiring` | cycles | two latencies: in a group, between groups | | |
 
 use super::{Common, Layout, Shape, Wiring, join, mesh};
-use crate::fabric::routing::{Algorithm, Router, Routing};
-use crate::fabric::{NodeKind, Plan, PlanNode};
+use crate::routing::{Algorithm, Router, Routing};
+use crate::{NodeKind, Plan, PlanNode};
 
 /// A dragonfly's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,8 +28,8 @@
 //! | `concentration` | end points a leaf | from 1; k is full bisection | more share the up ports | a port each |
 
 use super::{Common, Layout, Shape, Wiring, join, mesh};
-use crate::fabric::routing::{Algorithm, Router, Routing};
-use crate::fabric::{NodeKind, Plan, PlanNode};
+use crate::routing::{Algorithm, Router, Routing};
+use crate::{NodeKind, Plan, PlanNode};
 
 /// A k-ary n-tree's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@
 //! of the number of switches.
 
 use super::{Common, EndPlace, Layout, LinkParams, Shape, join};
-use crate::fabric::routing::{Algorithm, Router, Routing};
-use crate::fabric::{NodeKind, Plan, PlanNode};
+use crate::routing::{Algorithm, Router, Routing};
+use crate::{NodeKind, Plan, PlanNode};
 
 /// A switch of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

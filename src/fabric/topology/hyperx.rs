@@ -23,8 +23,8 @@
 //! | `wiring` | cycles | from 1 | with [`Lengths::Distance`](super::Lengths) a link takes its step latency times the places it spans: an on-chip flattened butterfly of tiles of c end points has a step of the square root of c | |
 
 use super::{Common, Layout, Shape, Wiring, join, mesh};
-use crate::fabric::Plan;
-use crate::fabric::routing::{Algorithm, Router, Routing};
+use crate::Plan;
+use crate::routing::{Algorithm, Router, Routing};
 
 /// A HyperX's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]

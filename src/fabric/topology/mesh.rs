@@ -11,8 +11,8 @@
 //! the border have no link. Point-to-point packets correct the dimensions in order.
 
 use super::{Common, EndPlace, Layout, LinkParams, Shape, Wiring, join};
-use crate::fabric::routing::Routing;
-use crate::fabric::{NodeKind, Plan, PlanNode};
+use crate::routing::Routing;
+use crate::{NodeKind, Plan, PlanNode};
 use std::fmt::Write;
 
 /// A mesh's shape.
@@ -207,7 +207,7 @@ pub(super) fn grid(
 mod tests {
     use super::super::LinkParams;
     use super::*;
-    use crate::fabric::Vcs;
+    use crate::Vcs;
 
     #[test]
     fn sizes_names_and_ports() {

@@ -36,8 +36,8 @@
 //! so that links inside a socket that are used before and after an HSIO link never wait for each other in a circle.
 
 use super::{Common, Die, EndPlace, Layout, LinkParams, Shape, die_port as port, join};
-use crate::fabric::routing::Routing;
-use crate::fabric::{NodeKind, Plan, PlanNode};
+use crate::routing::Routing;
+use crate::{NodeKind, Plan, PlanNode};
 use std::fmt::Write;
 
 /// Names of the levels of links.
@@ -535,8 +535,8 @@ impl Nodes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::Vcs;
-    use crate::fabric::topology::Neighbours;
+    use crate::Vcs;
+    use crate::topology::Neighbours;
 
     fn nodes(size: &[u32], sockets: u32) -> Nodes {
         Nodes {

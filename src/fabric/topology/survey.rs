@@ -1,7 +1,7 @@
 //! Figures of a layout: distances between end points, bisection, links by level.
 
 use super::{Layout, Neighbours};
-use crate::fabric::PlanLink;
+use crate::PlanLink;
 
 /// What a layout measures.
 #[derive(Clone, Debug, PartialEq)]

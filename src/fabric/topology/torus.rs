@@ -21,7 +21,7 @@
 //! | `wiring` | cycles | from 1 | [`Lengths`](super::Lengths): equal, folded (twice), or the closing link side - 1 times | auto buffers grow with the round trip |
 
 use super::{Common, Layout, Mesh, Shape, Wiring, mesh};
-use crate::fabric::routing::{Algorithm, Router, Routing};
+use crate::routing::{Algorithm, Router, Routing};
 
 /// A torus's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,8 +23,8 @@
 //! Point-to-point packets climb to the lowest common switch and descend: there is one route, and none can deadlock.
 
 use super::{Common, EndPlace, Layout, Shape, join};
-use crate::fabric::routing::Routing;
-use crate::fabric::{NodeKind, Plan, PlanNode};
+use crate::routing::Routing;
+use crate::{NodeKind, Plan, PlanNode};
 
 /// A tree's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,8 +189,8 @@ impl GenericTree {
 mod tests {
     use super::super::{LinkParams, Neighbours};
     use super::*;
-    use crate::fabric::Vcs;
-    use crate::fabric::routing::{dependency_cycle, walk};
+    use crate::Vcs;
+    use crate::routing::{dependency_cycle, walk};
 
     fn layout(branching: &[u16], roots: u16) -> Layout {
         let link = LinkParams { latency: 1, cycles_per_flit: 1 };

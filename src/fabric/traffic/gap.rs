@@ -12,7 +12,7 @@
 //! q are multiplied out with 127 bits. No logarithm is taken, so every machine draws the same (K-DET-1), and what is
 //! drawn depends on the source's own stream only: not on when it is asked.
 
-use crate::kernel::Rng;
+use watershed_kernel::Rng;
 
 /// Cycles, or blocks, a table covers.
 const SPAN: usize = 64;

@@ -99,7 +99,7 @@ fn first(bucket: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Rng;
+    use watershed_kernel::Rng;
 
     #[test]
     fn buckets_cover_all_latencies_without_gap_or_overlap() {

@@ -49,9 +49,9 @@ pub use pattern::{Needs, Permutation};
 pub use source::{Bursts, Hotspots, Lengths, Process, SourceCfg, Spec, Target};
 
 use super::{Block, Flit, Io};
-use crate::kernel::{Cycle, Rng, Wake};
-use crate::probe::Scope;
 use source::{Planned, Source, sender};
+use watershed_kernel::{Cycle, Rng, Wake};
+use watershed_probe::Scope;
 
 /// A packet that was created and waits to enter, or enters.
 #[derive(Clone, Copy, Debug)]

@@ -17,9 +17,9 @@
 //! for a thousand cycles is not evaluated in them.
 
 use super::{Gaps, Waiting};
-use crate::kernel::{Cycle, Rng};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use watershed_kernel::{Cycle, Rng};
 
 /// Where a source's packets go.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,14 +16,14 @@
 //!
 //! The device above is the engine that the initialisation names, at the master whoever sent the initialisation; the collector is
 //! the engine that expects the response of this one, which is further up where responses are handed on. The
-//! [owners](crate::pbv::tables::Owners) of a context, its source and the engine above, are known before its first frame. What
+//! [owners](crate::tables::Owners) of a context, its source and the engine above, are known before its first frame. What
 //! another engine hands on is looked at by the collector. Requester IDs are stamped by the fabric: nobody forges them *\[chosen\]*.
 //!
 //! Paragraph 96.
 
 use super::{Ce, CeCx, Outgoing, Target, engine_tag};
-use crate::pbv::context::{Context, State};
-use crate::pbv::packet::{Body, Header, Message, Packet, Status};
+use crate::context::{Context, State};
+use crate::packet::{Body, Header, Message, Packet, Status};
 
 /// Where a message comes from, as seen from a context.
 fn is_from_above(context: &Context, header: &Header) -> bool {

@@ -13,8 +13,8 @@
 //! An engine that forwards and has no nodes in the context answers nothing itself.
 
 use super::{Ce, CeCx, Outgoing, Target};
-use crate::pbv::context::State;
-use crate::pbv::packet::{Header, Packet, Status};
+use crate::context::State;
+use crate::packet::{Header, Packet, Status};
 
 impl Ce {
     /// Entries of engines below whose responses are handed on.

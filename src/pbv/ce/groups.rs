@@ -16,8 +16,8 @@
 //! its own members are told of the others' failures only.
 
 use super::{Ce, CeCx, Outgoing, Target};
-use crate::pbv::context::State;
-use crate::pbv::packet::{Message, NO_DEVICE, Status};
+use crate::context::State;
+use crate::packet::{Message, NO_DEVICE, Status};
 
 impl Ce {
     /// All of a group have arrived at the master.

@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 
-use crate::pbv::context::Context;
+use crate::context::Context;
 
 /// What waits for ports.
 #[derive(Clone, Debug, Default)]

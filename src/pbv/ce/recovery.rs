@@ -19,9 +19,9 @@
 //! Paragraph 98.
 
 use super::{Ce, CeCx, Outgoing, Target, Tracked, reply_offset};
-use crate::kernel::Cycle;
-use crate::pbv::context::State;
-use crate::pbv::packet::{Body, Header, Message, NO_DEVICE, Packet, Status};
+use crate::context::State;
+use crate::packet::{Body, Header, Message, NO_DEVICE, Packet, Status};
+use watershed_kernel::Cycle;
 
 /// An engine that waits for the final result waits for everybody's tasks: so many time-outs *\[chosen\]*.
 const WAITING_TIMES: u64 = 32;

@@ -14,8 +14,8 @@
 //! Storage: the words of all responses, 128 times those of an accumulator.
 
 use super::{Ce, CeCx, Outgoing, Target};
-use crate::pbv::context::State;
-use crate::pbv::packet::{Body, Message, Packet, Status};
+use crate::context::State;
+use crate::packet::{Body, Message, Packet, Status};
 
 impl Ce {
     /// A response that was tracked goes to the source.

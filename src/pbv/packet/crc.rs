@@ -58,7 +58,7 @@ mod tests {
     fn one_and_two_wrong_bits_of_the_longest_frame_are_seen() {
         let mut bytes = vec![0; 4112];
         seal(&mut bytes);
-        let mut rng = crate::kernel::Rng::new(24, 0);
+        let mut rng = watershed_kernel::Rng::new(24, 0);
         for _ in 0..2000 {
             let mut wrong = bytes.clone();
             let (a, b) = (rng.below(8 * 4112) as usize, rng.below(8 * 4112) as usize);

@@ -1,6 +1,6 @@
 //! Records in payloads: the configuration and the initialisation of one engine.
 
-use crate::pbv::reports::Reports;
+use crate::reports::Reports;
 
 use super::{FLIT_BYTES, NO_DEVICE, PBV_ENTRIES, PacketError, pbv_at, pbv_bytes, u16_at, u32_at, u64_at};
 
@@ -12,7 +12,7 @@ use super::{FLIT_BYTES, NO_DEVICE, PBV_ENTRIES, PacketError, pbv_at, pbv_bytes, 
 /// | 2 | bytes of the record |
 /// | 4 | watchdog time-out in cycles, 4 bytes; 0: never |
 /// | 8 | retries before a time-out is reported |
-/// | 9 | bit 0: error messages are sent; bit 1: messages are checked against the PBV table (protocol validation); bit 2: 16 bytes on [reports](crate::pbv::reports) go before the entries |
+/// | 9 | bit 0: error messages are sent; bit 1: messages are checked against the PBV table (protocol validation); bit 2: 16 bytes on [reports](crate::reports) go before the entries |
 /// | 10 | number of entries, 2 bytes |
 /// | 12 | cycles of a window of the congestion metrics, 4 bytes; 0: without end |
 /// | 16 | physical ports of inter-switch links, one bit a port, 8 bytes |

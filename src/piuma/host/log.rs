@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::kernel::Cycle;
+use watershed_kernel::Cycle;
 
 /// What a rank's sending or merging came to in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -29,14 +29,14 @@ pub mod schedule;
 
 use super::OpSelect;
 use super::core::Core;
-use crate::arith::{Unit, lanes_apply};
-use crate::fabric::{Flit, Io, Tag};
-use crate::kernel::{Cycle, Wake};
-use crate::probe::{EnumTable, Scope};
 use log::{Doing, Log};
 use schedule::{Merge, Round, Schedule};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use watershed_arith::{Unit, lanes_apply};
+use watershed_fabric::{Flit, Io, Tag};
+use watershed_kernel::{Cycle, Wake};
+use watershed_probe::{EnumTable, Scope};
 
 /// A software collective, as all of its ranks see it.
 #[derive(Clone, Debug)]

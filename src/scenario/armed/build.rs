@@ -8,24 +8,24 @@ use super::config::{Armed, Reduction};
 use super::file::{
     ComputeFile, ConfiguredBy, EffectFile, Method, NanFile, SendsFile, SignallingNan, WayFile, WrongFile,
 };
-use crate::arith::{Mode, NanPolicy, Op, Quad, SignalPolicy, repsum};
-use crate::armed::frame::ETHERNET_FLITS;
-use crate::armed::job::RunTime;
-use crate::armed::{
+use crate::build::{lay_out, pipeline, policy, replay, router};
+use crate::config::{AutoOr, Data};
+use crate::names::layout;
+use crate::problem::Problem;
+use crate::random::Stream;
+use crate::{Loaded, Problems, Scenario, number};
+use watershed_arith::{Mode, NanPolicy, Op, Quad, SignalPolicy, repsum};
+use watershed_armed::frame::ETHERNET_FLITS;
+use watershed_armed::job::RunTime;
+use watershed_armed::{
     Adapter, Agent, CHANNELS, Client, Compute, Discard, Effect, End, Engine, EngineCfg, FRAME_FLITS, Fault, FaultyLink,
     Forged, Hazard, Inputs, Job, Keys, Late, Leaf, LinkLayer, Managed, Manager, ManagerCfg, Overheads, Owner, Refusal,
     Root, Soft, SpanningTree, Stranger, System, Tables, TablesCfg, Tokens, Way, Wired, Wrong, station, tables,
 };
-use crate::fabric::routing::Routes;
-use crate::fabric::topology::{Common, EndPlace, Layout, LinkParams};
-use crate::fabric::{Blocks, Network, NodeKind, Plan, PlanLink, SwitchCfg, Vcs, credit_round_trip};
-use crate::kernel::{Cycle, Rng};
-use crate::scenario::build::{lay_out, pipeline, policy, replay, router};
-use crate::scenario::config::{AutoOr, Data};
-use crate::scenario::names::layout;
-use crate::scenario::problem::Problem;
-use crate::scenario::random::Stream;
-use crate::scenario::{Loaded, Problems, Scenario, number};
+use watershed_fabric::routing::Routes;
+use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams};
+use watershed_fabric::{Blocks, Network, NodeKind, Plan, PlanLink, SwitchCfg, Vcs, credit_round_trip};
+use watershed_kernel::{Cycle, Rng};
 
 /// One reduction, laid out.
 pub struct Laid {

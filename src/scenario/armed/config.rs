@@ -8,14 +8,14 @@ use super::file::{
     AgentFile, ArmedFile, ComputeFile, ConfiguredBy, EffectFile, FaultFile, LateFile, LinkLayerFile, Method, NanFile,
     ReductionFile, SendsFile, SignallingNan, StrangerFile, WrongFile, op_name,
 };
-use crate::arith::Op;
-use crate::arith::quad::{OPCODES, Opcode};
-use crate::fabric::topology::Shape;
-use crate::scenario::config::{Data, Topology};
-use crate::scenario::file::{AutoOr, Distribution, ParticipantsFile};
-use crate::scenario::names::{Layout, layout};
-use crate::scenario::problem::Problem;
-use crate::scenario::{number, random};
+use crate::config::{Data, Topology};
+use crate::file::{AutoOr, Distribution, ParticipantsFile};
+use crate::names::{Layout, layout};
+use crate::problem::Problem;
+use crate::{number, random};
+use watershed_arith::Op;
+use watershed_arith::quad::{OPCODES, Opcode};
+use watershed_fabric::topology::Shape;
 
 /// The armed part of a checked scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -3,8 +3,8 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::arith::quad::OPCODES;
-use crate::scenario::file::{AutoOr, Distribution, Number, ParticipantsFile};
+use crate::file::{AutoOr, Distribution, Number, ParticipantsFile};
+use watershed_arith::quad::OPCODES;
 
 /// What the armed family adds to a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -562,7 +562,7 @@ impl JsonSchema for ComputeFile {
         true
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        const MOST: i64 = crate::scenario::limits::CYCLES as i64;
+        const MOST: i64 = crate::limits::CYCLES as i64;
         json_schema!({
             "anyOf": [
                 { "type": "integer", "minimum": 0, "maximum": MOST },

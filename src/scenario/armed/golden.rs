@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 
 use super::config::Reduction;
-use crate::arith::quad::Opcode;
-use crate::arith::{Mode, Quad, ResultCode};
-use crate::armed::station::{Made, Merges, Tokens};
-use crate::armed::{Job, SpanningTree, System, Wired};
-use crate::fabric::NodeKind;
-use crate::oracle;
+use watershed_arith::quad::Opcode;
+use watershed_arith::{Mode, Quad, ResultCode};
+use watershed_armed::station::{Made, Merges, Tokens};
+use watershed_armed::{Job, SpanningTree, System, Wired};
+use watershed_fabric::NodeKind;
+use watershed_oracle as oracle;
 
 /// Where a frame of a reduction was first merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -184,6 +184,6 @@ impl<'a> Reader<'a> {
 }
 
 /// Engines of a system, with their numbers among the bumps.
-pub fn engines(system: &System) -> impl Iterator<Item = &crate::armed::Engine> {
+pub fn engines(system: &System) -> impl Iterator<Item = &watershed_armed::Engine> {
     system.bumps().iter().filter_map(Wired::engine)
 }

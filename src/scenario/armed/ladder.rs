@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use super::build::Ready;
-use crate::armed::header::NO_RESULT;
-use crate::armed::station::{Happening, Logged};
-use crate::armed::{Address, Wired};
-use crate::fabric::NodeKind;
-use crate::probe::ladder::{Ladder, Message};
+use watershed_armed::header::NO_RESULT;
+use watershed_armed::station::{Happening, Logged};
+use watershed_armed::{Address, Wired};
+use watershed_fabric::NodeKind;
+use watershed_probe::ladder::{Ladder, Message};
 
 /// A station in a tree: its number in the plan and its parent's.
 type Parents = BTreeMap<(u16, u32), u32>;
@@ -152,17 +152,17 @@ fn label(entry: &Logged, down: bool) -> String {
 }
 
 /// Where an end point's link begins at a switch, beyond what sits in the wire.
-fn end_place(plan: &crate::fabric::Plan, end: u32) -> (u32, u16) {
+fn end_place(plan: &watershed_fabric::Plan, end: u32) -> (u32, u16) {
     follow(plan, (end, 0))
 }
 
 /// The switch below a port of a switch.
-fn below(plan: &crate::fabric::Plan, switch: u32, port: u16) -> Option<u32> {
+fn below(plan: &watershed_fabric::Plan, switch: u32, port: u16) -> Option<u32> {
     let (far, _) = follow(plan, (switch, port));
     (plan.nodes[far as usize].kind == NodeKind::Switch).then_some(far)
 }
 
-fn follow(plan: &crate::fabric::Plan, from: (u32, u16)) -> (u32, u16) {
+fn follow(plan: &watershed_fabric::Plan, from: (u32, u16)) -> (u32, u16) {
     let mut at = from;
     loop {
         let far = plan.links.iter().find_map(|link| match (link.a == at, link.b == at) {

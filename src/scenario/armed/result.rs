@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::armed::ManagerCounts;
+use watershed_armed::ManagerCounts;
 
 /// The armed part of a result document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -9,20 +9,18 @@ use super::config::{Armed, Reduction};
 use super::golden::{MergedAt, Reader, engines};
 use super::ladder::ladder;
 use super::result::{ArmedResult, Configured, Distinct, MergedShare, Outcomes, ReductionResult, RoundResult};
-use crate::arith::{Quad, ResultCode};
-use crate::armed::frame::FRAME_FLITS;
-use crate::armed::root::RootRound;
-use crate::armed::{Client, ClientState, End, Job, Leaf, Root, RootState, RoundEnd, Soft, System, Wired};
-use crate::fabric::{Evaluation, Step};
-use crate::oracle;
-use crate::scenario::Loaded;
-use crate::scenario::result::{Check, Document, Outcome, ResultData};
-use crate::scenario::run::watchdog::{LOOK, Watchdog};
-use crate::scenario::run::{
-    Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave, recording,
-};
-use crate::scenario::timeline::Timeline;
-use crate::scenario::why;
+use crate::Loaded;
+use crate::result::{Check, Document, Outcome, ResultData};
+use crate::run::watchdog::{LOOK, Watchdog};
+use crate::run::{Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave, recording};
+use crate::timeline::Timeline;
+use crate::why;
+use watershed_arith::{Quad, ResultCode};
+use watershed_armed::frame::FRAME_FLITS;
+use watershed_armed::root::RootRound;
+use watershed_armed::{Client, ClientState, End, Job, Leaf, Root, RootState, RoundEnd, Soft, System, Wired};
+use watershed_fabric::{Evaluation, Step};
+use watershed_oracle as oracle;
 
 /// Rounds that are listed although they completed at once.
 const LISTED: usize = 16;
@@ -53,17 +51,14 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
         BuildOptions { no_checks: options.no_checks, log: options.ladder || why, record: why, ignore_hazards: false };
     let mut run = Run::new(loaded, build(loaded, build_options)?);
     if let Some(name) = options.record {
-        crate::scenario::record::check(run.ready.system.plan(), name).map_err(RunError::Usage)?;
+        crate::record::check(run.ready.system.plan(), name).map_err(RunError::Usage)?;
     }
     if why || options.record.is_some() {
         run.ready.system.keep_journal(true);
     }
     run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
     if let Some(wave) = options.wave {
-        run.ready
-            .system
-            .record(open_wave(loaded, wave)?)
-            .map_err(|error| crate::scenario::run::trace_error(wave, error))?;
+        run.ready.system.record(open_wave(loaded, wave)?).map_err(|error| crate::run::trace_error(wave, error))?;
     }
     run.timeline = options.timeline.then(Timeline::default);
     run.drive(options);
@@ -83,7 +78,7 @@ struct Run<'a> {
     stuck: Option<String>,
     completions: u64,
     notes: Vec<String>,
-    wave: Option<crate::probe::TraceSummary>,
+    wave: Option<watershed_probe::TraceSummary>,
     timeline: Option<Timeline>,
 }
 
@@ -335,7 +330,7 @@ impl<'a> Run<'a> {
             for client in end.clients() {
                 add(&mut armed.end_points, serde_json::to_value(client.refused()).unwrap_or_default());
             }
-            armed.stranger_frames += end.strangers().iter().map(crate::armed::Stranger::sent).sum::<u64>();
+            armed.stranger_frames += end.strangers().iter().map(watershed_armed::Stranger::sent).sum::<u64>();
         }
     }
 

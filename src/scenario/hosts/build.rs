@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::config::Host;
 use super::file::HostMode;
-use crate::arith::{self, Mode};
-use crate::piuma::host::{Host as Rank, Job};
-use crate::piuma::{Core, End, MemoryCfg, OpSelect};
-use crate::scenario::names::layout;
-use crate::scenario::random::Stream;
-use crate::scenario::{Loaded, Problem, Scenario};
+use crate::names::layout;
+use crate::random::Stream;
+use crate::{Loaded, Problem, Scenario};
+use watershed_arith::{self as arith, Mode};
+use watershed_piuma::host::{Host as Rank, Job};
+use watershed_piuma::{Core, End, MemoryCfg, OpSelect};
 
 /// The tag of the packets of a host: far above the classes of traffic.
 pub fn class(index: usize) -> u16 {

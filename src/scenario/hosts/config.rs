@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use super::file::{HostAlgorithm, HostExchange, HostFile, HostMode};
-use crate::arith::Op;
-use crate::piuma::host::MAX_ROUNDS;
-use crate::piuma::host::schedule::{Algorithm, Schedule};
-use crate::scenario::config::{Collective, Topology};
-use crate::scenario::file::{CollectiveKind, DelayFile, Distribution, ParticipantsFile};
-use crate::scenario::limits;
-use crate::scenario::names::{self, DType, Layout, Named, layout};
-use crate::scenario::problem::Problem;
-use crate::scenario::programs::config::ends;
-use crate::scenario::random::Stream;
+use crate::config::{Collective, Topology};
+use crate::file::{CollectiveKind, DelayFile, Distribution, ParticipantsFile};
+use crate::limits;
+use crate::names::{self, DType, Layout, Named, layout};
+use crate::problem::Problem;
+use crate::programs::config::ends;
+use crate::random::Stream;
+use watershed_arith::Op;
+use watershed_piuma::host::MAX_ROUNDS;
+use watershed_piuma::host::schedule::{Algorithm, Schedule};
 
 /// A collective in software.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::file::{DelayFile, Distribution, ParticipantsFile};
+use crate::file::{DelayFile, Distribution, ParticipantsFile};
 
 /// A collective in software. Hosts run one after the other, in the order of the file, after all `[[collective]]`s.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,11 +28,11 @@ pub struct HostFile {
     pub like: Option<String>,
     /// Operation. Default: "sum", or that of `like`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "crate::scenario::file::operations")]
+    #[schemars(schema_with = "crate::file::operations")]
     pub op: Option<String>,
     /// Type of an element. Default: "f64", or that of `like`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "crate::scenario::file::types")]
+    #[schemars(schema_with = "crate::file::types")]
     pub dtype: Option<String>,
     /// Elements of the vector. Default: 1, or those of `like`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,10 +15,10 @@ use std::collections::HashMap;
 
 use super::config::Host;
 use super::file::HostExchange;
-use crate::fabric::topology::{Common, Layout, Neighbours, Shape};
-use crate::piuma::MemoryCfg;
-use crate::piuma::host::Counts;
-use crate::piuma::host::schedule::{Merge, Schedule, Transfer};
+use watershed_fabric::topology::{Common, Layout, Neighbours, Shape};
+use watershed_piuma::MemoryCfg;
+use watershed_piuma::host::Counts;
+use watershed_piuma::host::schedule::{Merge, Schedule, Transfer};
 
 /// Latencies of paths without load.
 pub struct Paths<'a> {
@@ -38,7 +38,7 @@ impl<'a> Paths<'a> {
             return Paths { layout, common, neighbours, latency: HashMap::new(), stages };
         }
         let both =
-            |link: &crate::fabric::PlanLink| [(link.a, u64::from(link.latency)), (link.b, u64::from(link.latency))];
+            |link: &watershed_fabric::PlanLink| [(link.a, u64::from(link.latency)), (link.b, u64::from(link.latency))];
         let latency = layout.plan.links.iter().flat_map(both).collect();
         Paths { layout, common, neighbours: Neighbours::new(layout), latency, stages }
     }

@@ -7,13 +7,13 @@ use super::config::Host;
 use super::file::HostMode;
 use super::ideal::{self, Ideal};
 use super::volume;
-use crate::arith::Mode;
-use crate::oracle;
-use crate::piuma::System;
-use crate::piuma::host::{Counts, Host as Rank};
-use crate::scenario::Loaded;
-use crate::scenario::build::Ready;
-use crate::scenario::result::{Check, ResultData};
+use crate::Loaded;
+use crate::build::Ready;
+use crate::result::{Check, ResultData};
+use watershed_arith::Mode;
+use watershed_oracle as oracle;
+use watershed_piuma::System;
+use watershed_piuma::host::{Counts, Host as Rank};
 
 /// What came of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,8 +75,8 @@ pub fn report(loaded: &Loaded, ready: &Ready, starts: &[Option<u64>], oracle: bo
             algorithm: host.algorithm.name().to_owned(),
             mode: if host.mode == HostMode::Ideal { "ideal" } else { "fabric" }.to_owned(),
             ranks: host.ranks.len() as u64,
-            op: crate::scenario::names::Named::name(host.op).to_owned(),
-            dtype: crate::scenario::names::Named::name(host.dtype).to_owned(),
+            op: crate::names::Named::name(host.op).to_owned(),
+            dtype: crate::names::Named::name(host.dtype).to_owned(),
             elements: host.elements,
             rounds: 0,
             words_sent: 0,
@@ -129,7 +129,7 @@ pub fn report(loaded: &Loaded, ready: &Ready, starts: &[Option<u64>], oracle: bo
 pub fn data(loaded: &Loaded, ready: &Ready) -> Vec<ResultData> {
     let one = |(index, host): (usize, &Host)| {
         let unpack = |rank: &Rank| {
-            let lanes = rank.vector().iter().flat_map(|&word| crate::arith::unpack_lanes(host.dtype, word));
+            let lanes = rank.vector().iter().flat_map(|&word| watershed_arith::unpack_lanes(host.dtype, word));
             lanes.take(host.elements as usize).collect()
         };
         let rows = match host.mode {
@@ -184,9 +184,9 @@ fn is_exact(loaded: &Loaded, ready: &Ready, host: &Host, index: usize) -> bool {
 /// The index of a host on a topology without shortest paths of its own.
 pub fn ideal(
     loaded: &Loaded,
-    layout: &crate::fabric::topology::Layout,
-    common: &crate::fabric::topology::Common,
-    memory: crate::piuma::MemoryCfg,
+    layout: &watershed_fabric::topology::Layout,
+    common: &watershed_fabric::topology::Common,
+    memory: watershed_piuma::MemoryCfg,
     stages: u64,
 ) -> Result<Vec<Option<Ideal>>, usize> {
     let hosts = &loaded.scenario.hosts;
@@ -225,7 +225,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::scenario::load_text;
+    use crate::load_text;
 
     /// For any number of ranks, powers of two or not: there is no tolerance.
     #[test]

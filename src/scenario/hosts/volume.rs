@@ -15,10 +15,10 @@
 //! message), and the odd ones take part with two more rounds, m more words each way and one more message. *Kept* are the
 //! blocks of halving that hold part k: |block| = p/2, p/4, …, 1 parts.
 //!
-//! Nothing here asks [`Schedule`](crate::piuma::host::schedule::Schedule), which is what is checked.
+//! Nothing here asks [`Schedule`](watershed_piuma::host::schedule::Schedule), which is what is checked.
 
 use super::file::HostAlgorithm;
-use crate::piuma::host::Counts;
+use watershed_piuma::host::Counts;
 
 /// Words of parts `from..to` of `parts` of a vector of so many words.
 fn part(words: u64, parts: u64, from: u64, to: u64) -> u64 {
@@ -81,7 +81,7 @@ fn among(algorithm: HostAlgorithm, power: u64, words: u64, number: u64) -> Count
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::piuma::host::schedule::{Algorithm, Round, Schedule, Transfer};
+    use watershed_piuma::host::schedule::{Algorithm, Round, Schedule, Transfer};
 
     const ALL: [(HostAlgorithm, Algorithm); 4] = [
         (HostAlgorithm::RecursiveDoubling, Algorithm::RecursiveDoubling),

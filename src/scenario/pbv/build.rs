@@ -9,29 +9,29 @@ use super::file::{
     WayFile, WrongFile,
 };
 use super::strange;
-use crate::arith::{Mode, pack_lanes};
-use crate::fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
-use crate::fabric::topology::{Common, EndPlace, Layout, LinkParams};
-use crate::fabric::{Plan, PlanLink, SwitchCfg, Vcs};
-use crate::kernel::{Cycle, Rng};
-use crate::pbv::ce::{CeCfg, Hazard};
-use crate::pbv::engine::EngineCfg;
-use crate::pbv::gather::Gather;
-use crate::pbv::metrics::QUEUES;
-use crate::pbv::node::{Node, Part, TaskTime, When};
-use crate::pbv::packet::{FLIT_BYTES, Groups, HEADER_BYTES, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet};
-use crate::pbv::plan::{self, Branch, Tables};
-use crate::pbv::reports::Reports;
-use crate::pbv::routes::Directory;
-use crate::pbv::system::{Ground, System, Wires, credit_loop};
-use crate::pbv::tables::{ENGINE_BASE, ENGINE_SPAN, METRICS, Owner, Owners, engine_base};
-use crate::scenario::armed::file::{ComputeFile, EffectFile};
-use crate::scenario::build::{lay_out, pipeline, policy, replay, router};
-use crate::scenario::config::{AutoOr, Data};
-use crate::scenario::names::layout;
-use crate::scenario::problem::Problem;
-use crate::scenario::random::Stream;
-use crate::scenario::{Loaded, Problems, Scenario, number};
+use crate::armed::file::{ComputeFile, EffectFile};
+use crate::build::{lay_out, pipeline, policy, replay, router};
+use crate::config::{AutoOr, Data};
+use crate::names::layout;
+use crate::problem::Problem;
+use crate::random::Stream;
+use crate::{Loaded, Problems, Scenario, number};
+use watershed_arith::{Mode, pack_lanes};
+use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
+use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams};
+use watershed_fabric::{Plan, PlanLink, SwitchCfg, Vcs};
+use watershed_kernel::{Cycle, Rng};
+use watershed_pbv::ce::{CeCfg, Hazard};
+use watershed_pbv::engine::EngineCfg;
+use watershed_pbv::gather::Gather;
+use watershed_pbv::metrics::QUEUES;
+use watershed_pbv::node::{Node, Part, TaskTime, When};
+use watershed_pbv::packet::{FLIT_BYTES, Groups, HEADER_BYTES, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet};
+use watershed_pbv::plan::{self, Branch, Tables};
+use watershed_pbv::reports::Reports;
+use watershed_pbv::routes::Directory;
+use watershed_pbv::system::{Ground, System, Wires, credit_loop};
+use watershed_pbv::tables::{ENGINE_BASE, ENGINE_SPAN, METRICS, Owner, Owners, engine_base};
 
 /// A system and what runs on it.
 pub struct Ready {
@@ -764,7 +764,7 @@ impl<'a> Builder<'a> {
             |row: &[u64]| row.chunks(of.dtype.lanes() as usize).map(|lanes| pack_lanes(of.dtype, lanes)).collect();
         match &of.data {
             Data::Values(values) => {
-                let bits = |row: &Vec<crate::scenario::file::Number>| -> Vec<u64> {
+                let bits = |row: &Vec<crate::file::Number>| -> Vec<u64> {
                     row.iter().map(|text| number::parse(&text.0, shape).unwrap_or(0)).collect()
                 };
                 values.iter().map(|row| packed(&bits(row))).collect()

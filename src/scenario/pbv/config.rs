@@ -8,16 +8,16 @@ use super::file::{
     CollectiveFile, ConfigurationFile, CongestionFile, EngineFile, FailsFile, FaultFile, InitialisationFile, KindFile,
     MEAN, MergeFile, OrderFile, PbvFile, ReportsFile, SetupFile, StartFile, StrangerFile, TreeFile, WrongFile,
 };
-use crate::arith::{DType, Op, Round};
-use crate::pbv::engine::messages_of;
-use crate::pbv::packet::{MAX_PAYLOAD_BYTES, Message};
-use crate::scenario::armed::config::link_layer;
-use crate::scenario::armed::file::{ComputeFile, EffectFile, LateFile, LinkLayerFile};
-use crate::scenario::config::{Data, Participants, Topology};
-use crate::scenario::file::{AutoOr, Distribution, Number, ParticipantsFile};
-use crate::scenario::names::{self, Layout, Named, layout};
-use crate::scenario::number;
-use crate::scenario::problem::Problem;
+use crate::armed::config::link_layer;
+use crate::armed::file::{ComputeFile, EffectFile, LateFile, LinkLayerFile};
+use crate::config::{Data, Participants, Topology};
+use crate::file::{AutoOr, Distribution, Number, ParticipantsFile};
+use crate::names::{self, Layout, Named, layout};
+use crate::number;
+use crate::problem::Problem;
+use watershed_arith::{DType, Op, Round};
+use watershed_pbv::engine::messages_of;
+use watershed_pbv::packet::{MAX_PAYLOAD_BYTES, Message};
 
 /// The PBV part of a checked scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -926,7 +926,7 @@ fn timing(file: &CollectiveFile, path: &str, list: &[u32], problems: &mut Vec<Pr
 fn initial(given: Option<&Number>, path: &str, dtype: DType, problems: &mut Vec<Problem>) -> Option<u64> {
     let shape = layout(dtype);
     match number::parse(&given?.0, shape) {
-        Ok(bits) => Some(crate::arith::pack_lanes(dtype, &vec![bits; dtype.lanes() as usize])),
+        Ok(bits) => Some(watershed_arith::pack_lanes(dtype, &vec![bits; dtype.lanes() as usize])),
         Err(reason) => {
             problems.push(
                 Problem::at(format!("{path}.initial"), format!("{} is no {}: {reason}", given?.0, dtype.name()))

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::build::Ready;
 use super::config::Pbv;
-use crate::pbv::engine::MOST_CHANNELS;
-use crate::pbv::metrics::{INBOX, OUTPUT};
-use crate::pbv::packet::Message;
+use watershed_pbv::engine::MOST_CHANNELS;
+use watershed_pbv::metrics::{INBOX, OUTPUT};
+use watershed_pbv::packet::Message;
 
 /// What an engine said of its queues.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,7 +118,7 @@ pub fn sent(pbv: &Pbv, ready: &Ready) -> Vec<ReportResult> {
     for (cycle, packet) in node.mail().iter().filter(|(_, packet)| packet.header.message == Message::Report) {
         // An end point cannot pass for an engine: its device is none of a switch.
         let known =
-            crate::pbv::system::engines(&ready.system).any(|engine| engine.cfg().device == packet.header.requester);
+            watershed_pbv::system::engines(&ready.system).any(|engine| engine.cfg().device == packet.header.requester);
         let Some((&at, queues)) = packet.words().split_first().filter(|_| known) else { continue };
         for &word in queues {
             let (queue, unit) = name((word >> 32) as usize);

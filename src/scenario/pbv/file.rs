@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::armed::file::{
-    ComputeFile, ContributionFile, EffectFile, LateFile, LinkLayerFile, cycles_or_auto, is_two,
-};
-use crate::scenario::file::{AutoOr, Number, ParticipantsFile, auto_or, names};
-use crate::scenario::names::{DType, Op, Round};
+use crate::armed::file::{ComputeFile, ContributionFile, EffectFile, LateFile, LinkLayerFile, cycles_or_auto, is_two};
+use crate::file::{AutoOr, Number, ParticipantsFile, auto_or, names};
+use crate::names::{DType, Op, Round};
 
 /// What the PBV family adds to a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -263,7 +261,7 @@ fn every() -> u64 {
 }
 
 fn message_names(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let names: Vec<&str> = crate::pbv::packet::Message::ALL.iter().map(|message| message.name()).collect();
+    let names: Vec<&str> = watershed_pbv::packet::Message::ALL.iter().map(|message| message.name()).collect();
     schemars::json_schema!({ "type": "array", "items": { "type": "string", "enum": names } })
 }
 
@@ -603,7 +601,7 @@ pub enum OrderFile {
 pub const MEAN: &str = "mean";
 
 fn operations(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let names: Vec<&str> = <Op as crate::scenario::names::Named>::names().chain([MEAN]).collect();
+    let names: Vec<&str> = <Op as crate::names::Named>::names().chain([MEAN]).collect();
     schemars::json_schema!({ "type": "string", "enum": names })
 }
 

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::arith::{Flags, Op};
-use crate::kernel::Cycle;
-use crate::oracle;
-use crate::pbv::ce::Entered;
-use crate::pbv::gather::Gather;
-use crate::pbv::plan::{Branch, Collective, Seat};
-use crate::pbv::system::{System, engines};
-use crate::pbv::tables::{ENGINE_BASE, ENGINE_SPAN};
+use watershed_arith::{Flags, Op};
+use watershed_kernel::Cycle;
+use watershed_oracle as oracle;
+use watershed_pbv::ce::Entered;
+use watershed_pbv::gather::Gather;
+use watershed_pbv::plan::{Branch, Collective, Seat};
+use watershed_pbv::system::{System, engines};
+use watershed_pbv::tables::{ENGINE_BASE, ENGINE_SPAN};
 
 /// What a round comes to by the oracle.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::build::Ready;
-use crate::pbv::event::Event;
-use crate::pbv::packet::NO_DEVICE;
-use crate::pbv::system::{engines, events};
-use crate::probe::ladder::{Ladder, Message};
+use watershed_pbv::event::Event;
+use watershed_pbv::packet::NO_DEVICE;
+use watershed_pbv::system::{engines, events};
+use watershed_probe::ladder::{Ladder, Message};
 
 /// The ladder of everything that was logged.
 pub fn ladder(ready: &Ready) -> Ladder {

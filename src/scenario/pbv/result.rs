@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::congestion::{CongestionResult, ReportResult};
-use crate::scenario::armed::result::Outcomes;
+use crate::armed::result::Outcomes;
 
 /// The PBV part of a result document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -11,24 +11,22 @@ use super::file::{KindFile, TreeFile};
 use super::golden::{Reader, Value};
 use super::ladder::ladder;
 use super::result::{CollectiveResult, EnginesResult, PbvResult, RoundResult};
-use crate::arith::{Flags, unpack_lanes};
-use crate::fabric::{Evaluation, Step};
-use crate::pbv::gather::Gather;
-use crate::pbv::node::Node;
-use crate::pbv::packet::{Body, Message, PBV_ENTRIES, Status};
-use crate::pbv::system::Wired;
-use crate::pbv::system::engines;
-use crate::scenario::Loaded;
-use crate::scenario::armed::file::EffectFile;
-use crate::scenario::armed::result::Outcomes;
-use crate::scenario::names::Named;
-use crate::scenario::result::{Check, Document, Outcome, ResultData, hex};
-use crate::scenario::run::watchdog::{LOOK, Watchdog};
-use crate::scenario::run::{
-    Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave, recording,
-};
-use crate::scenario::timeline::Timeline;
-use crate::scenario::why;
+use crate::Loaded;
+use crate::armed::file::EffectFile;
+use crate::armed::result::Outcomes;
+use crate::names::Named;
+use crate::result::{Check, Document, Outcome, ResultData, hex};
+use crate::run::watchdog::{LOOK, Watchdog};
+use crate::run::{Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave, recording};
+use crate::timeline::Timeline;
+use crate::why;
+use watershed_arith::{Flags, unpack_lanes};
+use watershed_fabric::{Evaluation, Step};
+use watershed_pbv::gather::Gather;
+use watershed_pbv::node::Node;
+use watershed_pbv::packet::{Body, Message, PBV_ENTRIES, Status};
+use watershed_pbv::system::Wired;
+use watershed_pbv::system::engines;
 
 /// Rounds that are listed although they completed at once.
 const LISTED: usize = 16;
@@ -59,17 +57,14 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
     let ready = build(loaded, BuildOptions { no_checks: options.no_checks, log: options.ladder || why })?;
     let mut run = Run::new(loaded, ready);
     if let Some(name) = options.record {
-        crate::scenario::record::check(run.ready.system.plan(), name).map_err(RunError::Usage)?;
+        crate::record::check(run.ready.system.plan(), name).map_err(RunError::Usage)?;
     }
     if why || options.record.is_some() {
         run.ready.system.keep_journal(true);
     }
     run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
     if let Some(wave) = options.wave {
-        run.ready
-            .system
-            .record(open_wave(loaded, wave)?)
-            .map_err(|error| crate::scenario::run::trace_error(wave, error))?;
+        run.ready.system.record(open_wave(loaded, wave)?).map_err(|error| crate::run::trace_error(wave, error))?;
     }
     run.timeline = options.timeline.then(Timeline::default);
     run.drive(options);
@@ -90,7 +85,7 @@ struct Run<'a> {
     /// End points that a dead link cuts off: nobody waits for them.
     excused: BTreeSet<u16>,
     notes: Vec<String>,
-    wave: Option<crate::probe::TraceSummary>,
+    wave: Option<watershed_probe::TraceSummary>,
     timeline: Option<Timeline>,
 }
 

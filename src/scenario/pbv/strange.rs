@@ -1,9 +1,9 @@
 //! Frames of strangers (`[[pbv.stranger]]`): every message there is, as right as it can be but for one credential.
 
-use crate::arith::Op;
-use crate::pbv::packet::{Body, ConfigRecord, Control, Header, InitRecord, Message, Packet, Status};
-use crate::pbv::plan::{Collective, Tables};
-use crate::pbv::tables::engine_base;
+use watershed_arith::Op;
+use watershed_pbv::packet::{Body, ConfigRecord, Control, Header, InitRecord, Message, Packet, Status};
+use watershed_pbv::plan::{Collective, Tables};
+use watershed_pbv::tables::engine_base;
 
 /// A frame of a message about a collective, from a device to another one. What can differ from frame to frame (what a control
 /// packet asks, what an error says) takes its turn.

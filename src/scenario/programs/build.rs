@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use super::config::{Multicast, Programs};
 use super::file::{ParallelLinks, PipelineKind};
-use crate::arith::{self, DType};
-use crate::fabric::topology::{EndPlace, Layout, Neighbours, die_port as port};
-use crate::piuma::embed::{self, Ground, Vectors};
-use crate::piuma::legality::{self, Claim, Footprint, Illegal};
-use crate::piuma::processor::Role;
-use crate::piuma::program::{CONFIGURATION, Fill, Instruction, Intrinsic, Source};
-use crate::piuma::{Beside, Core, End, JobKind, MemoryCfg, Processor, ProcessorCfg, Registers};
-use crate::scenario::Problem;
-use crate::scenario::build::Built;
-use crate::scenario::config::{Collective, CollectiveKind, Scenario};
-use crate::scenario::names::{Layout as Bits, layout};
-use crate::scenario::random::Stream;
+use crate::Problem;
+use crate::build::Built;
+use crate::config::{Collective, CollectiveKind, Scenario};
+use crate::names::{Layout as Bits, layout};
+use crate::random::Stream;
+use watershed_arith::{self as arith, DType};
+use watershed_fabric::topology::{EndPlace, Layout, Neighbours, die_port as port};
+use watershed_piuma::embed::{self, Ground, Vectors};
+use watershed_piuma::legality::{self, Claim, Footprint, Illegal};
+use watershed_piuma::processor::Role;
+use watershed_piuma::program::{CONFIGURATION, Fill, Instruction, Intrinsic, Source};
+use watershed_piuma::{Beside, Core, End, JobKind, MemoryCfg, Processor, ProcessorCfg, Registers};
 
 /// Register values of a tree: the built-in shortest paths, over the links that the scenario chose.
 pub fn vectors(multicast: &Multicast, layout: &Layout, ground: &Ground<'_>) -> Vectors {
@@ -227,7 +227,7 @@ fn role(collective: &Collective, built: &Built, participant: usize, place: EndPl
         receives: built.footprint().reached.contains(&place),
         data: collective.kind != CollectiveKind::Barrier,
     };
-    let conversion = collective.accumulate.map(|pair| crate::piuma::Conversion {
+    let conversion = collective.accumulate.map(|pair| watershed_piuma::Conversion {
         pair,
         mode: arith::Mode::rounding(collective.round),
         narrows: !collective.result_stays_wide,
@@ -238,7 +238,7 @@ fn role(collective: &Collective, built: &Built, participant: usize, place: EndPl
         lanes: (lanes(collective.dtype), lanes(collective.network_dtype())),
         conversion,
         scan: (collective.kind == CollectiveKind::Scan)
-            .then(|| (crate::scenario::build::select(collective), collective.inclusive)),
+            .then(|| (crate::build::select(collective), collective.inclusive)),
     }
 }
 
@@ -246,8 +246,8 @@ fn role(collective: &Collective, built: &Built, participant: usize, place: EndPl
 fn random(seed: u64, what: usize, core: usize, count: u64, dtype: DType) -> Vec<u64> {
     let bits = layout(dtype);
     let distribution = match bits {
-        Bits::Float { .. } => crate::scenario::file::Distribution::Normal,
-        Bits::Integer { .. } => crate::scenario::file::Distribution::Integers,
+        Bits::Float { .. } => crate::file::Distribution::Normal,
+        Bits::Integer { .. } => crate::file::Distribution::Integers,
     };
     let mut stream = Stream::data(seed, 1 << 32 | what, core);
     let elements: Vec<u64> = (0..count).map(|_| stream.element(distribution, bits)).collect();

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::file::{CoreFile, MulticastFile, ParallelLinks, PipelineKind, ProgramFile};
-use crate::fabric::topology::Shape;
-use crate::piuma::program::{self, Fault, MNEMONICS, Program};
-use crate::scenario::config::{SwitchRegisters, Topology};
-use crate::scenario::file::ParticipantsFile;
-use crate::scenario::problem::Problem;
-use crate::scenario::source::Source;
-use crate::scenario::{limits, shipped};
+use crate::config::{SwitchRegisters, Topology};
+use crate::file::ParticipantsFile;
+use crate::problem::Problem;
+use crate::source::Source;
+use crate::{limits, shipped};
+use watershed_fabric::topology::Shape;
+use watershed_piuma::program::{self, Fault, MNEMONICS, Program};
 
 /// What a scenario says about programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]

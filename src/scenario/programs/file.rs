@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::file::{ParticipantsFile, SwitchRegistersFile};
+use crate::file::{ParticipantsFile, SwitchRegistersFile};
 
 /// The programmable part of a core.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

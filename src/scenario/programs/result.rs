@@ -5,14 +5,14 @@ use std::fmt::Write;
 use serde::{Deserialize, Serialize};
 
 use super::rules;
-use crate::arith;
-use crate::oracle::EngineList;
-use crate::piuma::processor::{Call, Processor};
-use crate::piuma::{Job, System};
-use crate::scenario::build::Built;
-use crate::scenario::config::{Collective, CollectiveKind, Scenario};
-use crate::scenario::golden;
-use crate::scenario::result::Check;
+use crate::build::Built;
+use crate::config::{Collective, CollectiveKind, Scenario};
+use crate::golden;
+use crate::result::Check;
+use watershed_arith as arith;
+use watershed_oracle::EngineList;
+use watershed_piuma::processor::{Call, Processor};
+use watershed_piuma::{Job, System};
 
 /// What programs did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

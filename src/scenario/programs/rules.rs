@@ -18,13 +18,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::fabric::topology::{EndPlace, Neighbours, Shape};
-use crate::oracle::EngineList;
-use crate::piuma::legality::{self, Claim, Footprint, channel_name};
-use crate::piuma::{Named, RESPONSE, Registers, Store, System, Use};
-use crate::scenario::Loaded;
-use crate::scenario::build::{Built, layout, roles, select};
-use crate::scenario::config::{Collective, CollectiveKind};
+use crate::Loaded;
+use crate::build::{Built, layout, roles, select};
+use crate::config::{Collective, CollectiveKind};
+use watershed_fabric::topology::{EndPlace, Neighbours, Shape};
+use watershed_oracle::EngineList;
+use watershed_piuma::legality::{self, Claim, Footprint, channel_name};
+use watershed_piuma::{Named, RESPONSE, Registers, Store, System, Use};
 
 /// A tree that programs may use.
 #[derive(Debug)]
@@ -228,7 +228,7 @@ impl Rules {
             && let Some(tree) = &footprint.tree
         {
             let tree = tree.node(&|switch| registers.name(switch).into_owned());
-            for (name, order) in crate::scenario::scan::orders(&tree)? {
+            for (name, order) in crate::scan::orders(&tree)? {
                 let switch = footprint.engines.iter().find(|&&switch| registers.name(switch) == name);
                 if switch.is_some_and(|&switch| registers.order(switch, id) != order) {
                     return Err(format!("the order register of {name} does not list its inputs by rank"));

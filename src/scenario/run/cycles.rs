@@ -3,14 +3,14 @@
 use super::traffic::MARGIN;
 use super::watchdog::{LOOK, Watchdog};
 use super::{Control, Progress, Run, RunOptions, State};
-use crate::fabric::Step;
-use crate::piuma::{Job, Store, System};
-use crate::scenario::build::Ready;
-use crate::scenario::config::Traffic;
-use crate::scenario::hosts;
-use crate::scenario::measure::Phase;
-use crate::scenario::programs::rules::Rules;
-use crate::scenario::result::Outcome;
+use crate::build::Ready;
+use crate::config::Traffic;
+use crate::hosts;
+use crate::measure::Phase;
+use crate::programs::rules::Rules;
+use crate::result::Outcome;
+use watershed_fabric::Step;
+use watershed_piuma::{Job, Store, System};
 
 /// Steps between two collections of what end points have measured.
 const COLLECT: u32 = 128;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::fabric::LinkCount;
-use crate::scenario::result::{LinkLevel, LinkResult, Links};
+use crate::result::{LinkLevel, LinkResult, Links};
+use watershed_fabric::LinkCount;
 
 /// A direction of a link: its number, and its level, traffic and cycles a flit.
 type Load = (usize, (u8, LinkCount, u16));
@@ -39,7 +39,7 @@ impl Busiest {
 }
 
 /// What the links did, from their loads.
-pub(in crate::scenario) fn link_report(
+pub(crate) fn link_report(
     levels: &[String],
     loads: impl Iterator<Item = (u8, LinkCount, u16)>,
     ends: &dyn Fn(usize) -> (String, String),

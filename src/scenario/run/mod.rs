@@ -20,10 +20,10 @@ use super::record::{self, Recording};
 use super::result::{Document, ResultData};
 use super::timeline::Timeline;
 use super::{Loaded, Problems, armed, pbv, why};
-use crate::fabric::{Evaluation, Plan};
-use crate::piuma::Tap;
-use crate::probe::TraceSummary;
-use crate::probe::ladder::Ladder;
+use watershed_fabric::{Evaluation, Plan};
+use watershed_piuma::Tap;
+use watershed_probe::TraceSummary;
+use watershed_probe::ladder::Ladder;
 
 mod cycles;
 mod links;
@@ -35,7 +35,7 @@ mod wave;
 pub(super) use links::link_report;
 pub(super) use results::recording;
 use traffic::{Feed, Snapshot};
-pub(crate) use wave::sides_of;
+pub use wave::sides_of;
 pub(super) use wave::{close_wave, open_wave, trace_error};
 
 /// What to write into a waveform.
@@ -452,7 +452,12 @@ impl<'a> Run<'a> {
             }
         }
         for &end in self.loaded.scenario.hosts.iter().flat_map(|host| &host.ranks) {
-            self.ready.system.end_mut(end as usize).hosts_mut().iter_mut().for_each(crate::piuma::host::Host::keep_log);
+            self.ready
+                .system
+                .end_mut(end as usize)
+                .hosts_mut()
+                .iter_mut()
+                .for_each(watershed_piuma::host::Host::keep_log);
         }
     }
 

@@ -1,18 +1,18 @@
 //! What comes of a run: results of collectives beside the oracle's, critical paths, checks.
 
 use super::{Flip, Run, RunOptions, RunResult, State, link_report};
-use crate::arith::{self, Flags};
-use crate::fabric::traffic::Traffic;
-use crate::fabric::{Journal, LinkCount, Plan, Step};
-use crate::oracle;
-use crate::piuma::{Job, Tap};
-use crate::scenario::build::{BuildOptions, Built, Segment, build, operation, oracle_tree};
-use crate::scenario::data::Table;
-use crate::scenario::record::Recording;
-use crate::scenario::result::{Check, CollectiveResult, Difference, Document, Outcome, ResultData, hex};
-use crate::scenario::timeline::Timeline;
-use crate::scenario::why::piuma::{Asked, Taker};
-use crate::scenario::{Loaded, golden, hosts, ladder, programs, segments, why};
+use crate::build::{BuildOptions, Built, Segment, build, operation, oracle_tree};
+use crate::data::Table;
+use crate::record::Recording;
+use crate::result::{Check, CollectiveResult, Difference, Document, Outcome, ResultData, hex};
+use crate::timeline::Timeline;
+use crate::why::piuma::{Asked, Taker};
+use crate::{Loaded, golden, hosts, ladder, programs, segments, why};
+use watershed_arith::{self as arith, Flags};
+use watershed_fabric::traffic::Traffic;
+use watershed_fabric::{Journal, LinkCount, Plan, Step};
+use watershed_oracle as oracle;
+use watershed_piuma::{Job, Tap};
 
 impl Run<'_> {
     pub(super) fn result(mut self, options: &RunOptions<'_>) -> RunResult {
@@ -63,7 +63,7 @@ impl Run<'_> {
     pub(super) fn names(&self) -> ladder::Names {
         let scenario = &self.loaded.scenario;
         let ids = scenario.collectives.iter().flat_map(segments::names).map(|(id, name)| (id as u16, name)).collect();
-        let hosts = self.ready.system.ends().iter().flat_map(crate::piuma::End::hosts).map(|host| host.job().class);
+        let hosts = self.ready.system.ends().iter().flat_map(watershed_piuma::End::hosts).map(|host| host.job().class);
         let classes: std::collections::BTreeSet<u16> = hosts.collect();
         let fabric = scenario.hosts.iter().filter(|host| host.mode == hosts::file::HostMode::Fabric);
         let hosts = classes.into_iter().zip(fabric).map(|(class, host)| (class, host.name.clone())).collect();
@@ -205,7 +205,7 @@ impl Run<'_> {
                 continue;
             }
             let Some(start) = self.host_starts[index] else { continue };
-            let ranks: Vec<&crate::piuma::host::Host> = hosts::result::ranks(system, host, index).collect();
+            let ranks: Vec<&watershed_piuma::host::Host> = hosts::result::ranks(system, host, index).collect();
             if ranks.iter().any(|rank| rank.end().is_none()) {
                 continue;
             }
@@ -505,7 +505,7 @@ fn stored(built: &Built, row: usize, at: usize) -> u64 {
 }
 
 /// What the block did that was to be recorded.
-pub(in crate::scenario) fn recording(
+pub(crate) fn recording(
     loaded: &Loaded,
     plan: &Plan,
     journal: Option<&Journal>,

@@ -1,13 +1,13 @@
 //! Traffic of a run: packets of traces are fed, what arrives is measured, the window is looked at.
 
 use super::{Run, RunError};
-use crate::fabric::traffic::{Created, Received, Traffic};
-use crate::fabric::{LinkCount, NodeKind};
-use crate::scenario::build::Ready;
-use crate::scenario::config::{Injection, TrafficPattern};
-use crate::scenario::measure::{self, MeasureResult, Phase};
-use crate::scenario::result::TrafficResult;
-use crate::scenario::{Loaded, Problem, trace};
+use crate::build::Ready;
+use crate::config::{Injection, TrafficPattern};
+use crate::measure::{self, MeasureResult, Phase};
+use crate::result::TrafficResult;
+use crate::{Loaded, Problem, trace};
+use watershed_fabric::traffic::{Created, Received, Traffic};
+use watershed_fabric::{LinkCount, NodeKind};
 
 /// What has happened up to a cycle.
 #[derive(Clone, Debug, Default)]
@@ -318,7 +318,7 @@ impl Feed {
                 .iter()
                 .enumerate()
                 .position(|(at, class)| at >= loaded.scenario.traffic.len() && class.traffic == index);
-            let fed = |end: &crate::piuma::End| end.traffic().and_then(|traffic| traffic.fed(index as u16));
+            let fed = |end: &watershed_piuma::End| end.traffic().and_then(|traffic| traffic.fed(index as u16));
             feed.traces.push(Trace {
                 traffic: index,
                 classes: extra.map_or(index, |first| first - 1),

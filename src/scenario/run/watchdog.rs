@@ -7,14 +7,14 @@
 //! The families differ in who may stand for long: where processes have time-outs, compute times and retries, a thing that
 //! waits for a time that will come is excused until then; see [`Watchdog::excuse`].
 
-use crate::fabric::{NodeKind, Plan, PlanLink};
-use crate::kernel::Cycle;
+use watershed_fabric::{NodeKind, Plan, PlanLink};
+use watershed_kernel::Cycle;
 
 /// Steps of a run between two looks: a look asks every end point.
-pub(in crate::scenario) const LOOK: u32 = 1024;
+pub(crate) const LOOK: u32 = 1024;
 
 /// Sees when work stops although some is left.
-pub(in crate::scenario) struct Watchdog {
+pub(crate) struct Watchdog {
     /// Time without progress after which a thing stands; 0 is never.
     patience: u64,
     /// The time that counts: cycles, or only those in which something was awake.

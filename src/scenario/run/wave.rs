@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::{RunError, TriggerOptions, WaveOptions};
-use crate::probe::{
+use crate::Loaded;
+use crate::expr::{self, Expr};
+use watershed_probe::{
     FstSink, Lookup, Period, Reading, Selection, Sink, TraceError, TraceSummary, Tracer, Trigger, TriggerSink, VcdSink,
     WriterThread,
 };
-use crate::scenario::Loaded;
-use crate::scenario::expr::{self, Expr};
 
 /// A waveform of which the end of the run says whether it is wanted: until then it is in a folder of its own, and an older one stays.
 pub(super) struct Held {
@@ -51,7 +51,7 @@ impl Drop for Held {
 }
 
 /// Opens a waveform.
-pub(in crate::scenario) fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, RunError> {
+pub fn open_wave(loaded: &Loaded, wave: &WaveOptions) -> Result<Tracer, RunError> {
     let usage = |error: &dyn std::fmt::Display| RunError::Usage(error.to_string());
     let mut selection = Selection::new(&wave.signals).map_err(|error| usage(&error))?;
     if let Some(depth) = wave.depth {
@@ -96,13 +96,13 @@ fn trigger(options: &TriggerOptions) -> Trigger {
     Trigger { condition: Box::new(condition), names, compared, before: options.before, after: options.after }
 }
 
-/// What a condition compares, for [`states_named`](crate::probe::states_named).
-pub(crate) fn sides_of(condition: &Expr) -> Vec<[(String, bool); 2]> {
+/// What a condition compares, for [`states_named`](watershed_probe::states_named).
+pub fn sides_of(condition: &Expr) -> Vec<[(String, bool); 2]> {
     condition.compared().iter().map(|pair| pair.map(|(side, is_name)| (side.to_owned(), is_name))).collect()
 }
 
 /// What starting a recording can say.
-pub(in crate::scenario) fn trace_error(wave: &WaveOptions, error: TraceError) -> RunError {
+pub fn trace_error(wave: &WaveOptions, error: TraceError) -> RunError {
     match error {
         TraceError::Io(error) if error.kind() == io::ErrorKind::InvalidInput => RunError::Usage(error.to_string()),
         TraceError::Io(error) => RunError::Write { path: wave.path.clone(), error },
@@ -113,7 +113,7 @@ pub(in crate::scenario) fn trace_error(wave: &WaveOptions, error: TraceError) ->
 /// Finishes a waveform of a run of so many cycles and notes what it lacks; and what kept it from being written, which takes
 /// nothing from the run. The cycles are those of the result document: a system may stand in a later one, when it has waited
 /// for timers of what had ended.
-pub(in crate::scenario) fn close_wave(
+pub fn close_wave(
     wave: &WaveOptions,
     tracer: Option<Tracer>,
     cycles: u64,

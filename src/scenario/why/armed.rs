@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 
 use super::hops::{Bumps, Hops, Origin};
 use super::{Ask, Kind, LastOperand, Path, Phase, Why};
-use crate::armed::job::Round;
-use crate::armed::root::RootRound;
-use crate::armed::station::{Happening, Logged, Made};
-use crate::armed::{DOWN, End, Engine, Job, System, UP, Wired};
-use crate::fabric::NodeKind;
-use crate::scenario::armed::build::Ready;
+use crate::armed::build::Ready;
+use watershed_armed::job::Round;
+use watershed_armed::root::RootRound;
+use watershed_armed::station::{Happening, Logged, Made};
+use watershed_armed::{DOWN, End, Engine, Job, System, UP, Wired};
+use watershed_fabric::NodeKind;
 
 /// The engines, links with faults and adapters of a system.
 struct Wires<'a> {
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
         let arrived = delivered.checked_sub(1).and_then(|before| of_it(Happening::Received).nth(before));
         let arrived = arrived.ok_or("a frame that was delivered never came")?;
         path.back(arrived.cycle, Kind::Software, self.hops.name(node));
-        let whole = |tag: crate::fabric::Tag| tag.tail() && tag.seq() == token;
+        let whole = |tag: watershed_fabric::Tag| tag.tail() && tag.seq() == token;
         let port = self.hops.base(node);
         let (queued, _) = self.hops.taken(port, path.at, whole).ok_or("a frame that came stood in no queue")?;
         path.phase = match queued.vc {
@@ -296,7 +296,7 @@ impl<'a> Reader<'a> {
         }
         path.phase = Phase::Command;
         let token = armed.token;
-        let whole = |tag: crate::fabric::Tag| tag.tail() && tag.seq() == token;
+        let whole = |tag: watershed_fabric::Tag| tag.tail() && tag.seq() == token;
         let port = self.hops.base(node) + 1;
         let (queued, _) = self.hops.taken(port, path.at, whole).ok_or("an arm frame stood in no queue")?;
         let origin = self.hops.follow(queued, Kind::Arbitration, &self.wires, path)?;
@@ -306,7 +306,7 @@ impl<'a> Reader<'a> {
     /// A climbing frame was matched in cycle `path.at`: back through the entrance of the engine.
     fn entrance(&self, node: u32, token: u64, path: &mut Path) -> Result<(), String> {
         let name = self.hops.name(node);
-        let whole = |tag: crate::fabric::Tag| tag.tail() && tag.seq() == token;
+        let whole = |tag: watershed_fabric::Tag| tag.tail() && tag.seq() == token;
         let before = path.at.saturating_sub(1);
         let (queued, taken) =
             self.hops.taken(self.hops.base(node), before, whole).ok_or("a merged frame stood in no queue")?;
@@ -344,7 +344,7 @@ impl<'a> Reader<'a> {
         let Some(Made::Contribution { rank, round, .. }) = end.merges().of(token) else {
             return Err("a leaf sent what is no contribution".into());
         };
-        let mine = |leaf: &&crate::armed::Leaf| leaf.job().number == self.job.number && leaf.flow() == self.flow;
+        let mine = |leaf: &&watershed_armed::Leaf| leaf.job().number == self.job.number && leaf.flow() == self.flow;
         let leaf = end.leaves().iter().find(mine).ok_or("a stranger sent it")?;
         path.phase = Phase::Inject;
         let result = leaf.results().iter().find(|result| result.round.data == *round);
@@ -529,7 +529,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         // It began when it had the result before.
-        let before = self.end(node).softs().iter().flat_map(crate::armed::Soft::results);
+        let before = self.end(node).softs().iter().flat_map(watershed_armed::Soft::results);
         let before = before.filter(|result| result.got <= path.at).max_by_key(|result| result.got);
         let Some(before) = before else {
             // It had to be told that there is no tree.

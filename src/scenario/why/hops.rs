@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use super::index::Index;
 use super::ports::Ports;
 use super::{Kind, Path};
-use crate::fabric::{Journal, Moved, NodeKind, Plan, Tag};
+use watershed_fabric::{Journal, Moved, NodeKind, Plan, Tag};
 
 /// A flit that came into a queue.
 #[derive(Clone, Copy, Debug)]

@@ -13,9 +13,9 @@
 
 use super::hops::{Hops, NoBumps};
 use super::{Kind, LastOperand, Path, Phase, Why};
-use crate::fabric::{Journal, Plan};
-use crate::piuma::host::Host;
-use crate::piuma::host::log::{Doing, RoundLog};
+use watershed_fabric::{Journal, Plan};
+use watershed_piuma::host::Host;
+use watershed_piuma::host::log::{Doing, RoundLog};
 
 /// What a journal says of the messages of hosts.
 pub struct Reader<'a> {
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         let rank = ranks[at];
         let job = rank.job();
         let port = self.hops.base(self.first + job.ends[rank.rank() as usize]);
-        let fits = |tag: crate::fabric::Tag| {
+        let fits = |tag: watershed_fabric::Tag| {
             !self.plan.vcs.is_set(tag.vc()) && tag.id() == job.class && Host::round_of(tag) == log.number
         };
         let (queued, left) = self.hops.taken(port, path.at, fits).ok_or("a message came that nobody sent")?;
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
 }
 
 fn rounds(rank: &Host) -> Result<&[RoundLog], String> {
-    rank.log().map(crate::piuma::host::log::Log::rounds).ok_or_else(|| "no log was kept".to_owned())
+    rank.log().map(watershed_piuma::host::log::Log::rounds).ok_or_else(|| "no log was kept".to_owned())
 }
 
 /// Adds sending or merging from a cycle on, up to what is explained already: first what held it up, then the work.

@@ -1,6 +1,6 @@
 //! A journal's entries by port: four bytes an entry and four a port, so that the journal of the largest system can be asked.
 
-use crate::fabric::{Entry, Journal};
+use watershed_fabric::{Entry, Journal};
 
 /// Where the entries of each port are in a journal.
 pub(super) struct Index<'a> {

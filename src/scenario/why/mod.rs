@@ -3,7 +3,7 @@
 //! The latency of a collective is explained from its end to its start, along the critical path: the last word or answer that
 //! arrived, the queues it waited in, the links it came by, the engine that made it, of that engine's operands the one that came
 //! last, and so on to the participant whose contribution that was. Each interval between two events of the
-//! [journal](crate::fabric::Journal) and of the blocks' logs is cut into [`Part`]s; they follow each other without a gap, so
+//! [journal](watershed_fabric::Journal) and of the blocks' logs is cut into [`Part`]s; they follow each other without a gap, so
 //! they add up to the latency exactly.
 //!
 //! | family | what is explained | number | from | to |

@@ -6,7 +6,7 @@
 
 use super::hops::{Hops, NoBumps, Origin};
 use super::{Ask, Kind, Path, Phase, Why};
-use crate::fabric::{Journal, Plan};
+use watershed_fabric::{Journal, Plan};
 
 /// A packet that arrived.
 struct Arrived {

@@ -6,11 +6,11 @@
 
 use super::hops::{Bumps, Hops, Origin, Queued};
 use super::{Ask, Kind, LastOperand, Path, Phase, Why};
-use crate::fabric::NodeKind;
-use crate::pbv::event::{Did, Event, Log, Stepped};
-use crate::pbv::packet::{Message, Status};
-use crate::pbv::system::{System, Wired};
-use crate::scenario::pbv::build::Ready;
+use crate::pbv::build::Ready;
+use watershed_fabric::NodeKind;
+use watershed_pbv::event::{Did, Event, Log, Stepped};
+use watershed_pbv::packet::{Message, Status};
+use watershed_pbv::system::{System, Wired};
 
 /// Cycles from taking a message to its verdict.
 const TRACKING: u64 = 2;

@@ -9,8 +9,8 @@
 use super::index::Index;
 use super::ports::Ports;
 use super::{Kind, LastOperand, Path, Phase, Why};
-use crate::fabric::{Entry, Journal, Moved, NodeKind, Plan};
-use crate::piuma::{Job, REQUEST, RESPONSE, Registers, System, channel, kind, plane, scan};
+use watershed_fabric::{Entry, Journal, Moved, NodeKind, Plan};
+use watershed_piuma::{Job, REQUEST, RESPONSE, Registers, System, channel, kind, plane, scan};
 
 /// Id, channel and number of a word.
 type Word = (u16, u8, u64);

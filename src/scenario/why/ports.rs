@@ -1,6 +1,6 @@
 //! The ports of a plan as a journal numbers them: all of node 0, then all of node 1, and so on.
 
-use crate::fabric::Plan;
+use watershed_fabric::Plan;
 
 /// Whose each port is, and what is at the other end of its link.
 pub(super) struct Ports<'a> {

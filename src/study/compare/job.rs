@@ -17,13 +17,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::arith::{Op, Round};
-use crate::scenario::config::{Data, Family};
-use crate::scenario::file::CollectiveKind;
-use crate::scenario::names::Named;
-use crate::scenario::pbv::file::KindFile;
-use crate::scenario::source::{Node, Value};
-use crate::scenario::{Loaded, Problems, load_named, shipped, written};
+use watershed_arith::{Op, Round};
+use watershed_scenario::config::{Data, Family};
+use watershed_scenario::file::CollectiveKind;
+use watershed_scenario::names::Named;
+use watershed_scenario::pbv::file::KindFile;
+use watershed_scenario::source::{Node, Value};
+use watershed_scenario::{Loaded, Problems, load_named, shipped, written};
 
 /// What is to be computed; two contestants are compared if theirs are equal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -229,7 +229,7 @@ pub fn jobs_with(source: &str, times: usize, settings: &mut [Setting]) -> Result
         let wanted = wanted.unwrap_or_default();
         return Err(format!(
             "error: {file} has no job \"{wanted}\"; there is {}",
-            crate::scenario::names::one_of(names)
+            watershed_scenario::names::one_of(names)
         ));
     }
     let mut list = Vec::new();
@@ -389,7 +389,7 @@ fn task(loaded: &Loaded, part: Part) -> (Task, String) {
             let elements = u64::from(of.rounds) * of.row_length().max(1) as u64;
             let operation = operation(code.op, code.round, code.flush_to_zero);
             let task = task(kind, operation, Named::name(code.dtype).into(), elements, of.participants as usize);
-            let software = of.method == crate::scenario::armed::file::Method::Software;
+            let software = of.method == watershed_scenario::armed::file::Method::Software;
             (task, if software { "software: binomial tree of messages" } else { "armed engines in the links" }.into())
         }
         Part::Packets => {
@@ -405,7 +405,7 @@ fn task(loaded: &Loaded, part: Part) -> (Task, String) {
             let elements = u64::from(of.rounds) * u64::from(of.elements.max(1));
             let task = task(kind, operation, Named::name(of.dtype).into(), elements, of.participants.len());
             let order =
-                if of.order == crate::scenario::pbv::file::OrderFile::Pbv { ", in the order of bits" } else { "" };
+                if of.order == watershed_scenario::pbv::file::OrderFile::Pbv { ", in the order of bits" } else { "" };
             (task, format!("packet engines (PBV){order}"))
         }
     }
@@ -531,7 +531,7 @@ impl Contestant {
             }
             Part::Packets => {
                 let of = &self.loaded.scenario.pbv.as_ref().expect("it has a collective").collectives[0];
-                let most = u64::from(crate::pbv::packet::MAX_PAYLOAD_BYTES as u32 / 8 * of.dtype.lanes());
+                let most = u64::from(watershed_pbv::packet::MAX_PAYLOAD_BYTES as u32 / 8 * of.dtype.lanes());
                 // The fewest frames of one length.
                 let frames =
                     (elements.div_ceil(most).max(1)..=elements).find(|frames| elements.is_multiple_of(*frames));

@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use super::Disturb;
 use super::job::{Contestant, Part, Task};
-use crate::oracle;
-use crate::scenario::armed::result::Outcomes;
-use crate::scenario::config::{Family, Scenario};
-use crate::scenario::data::Table;
-use crate::scenario::random::Stream;
-use crate::scenario::result::{Document, Outcome, ResultData};
-use crate::scenario::run::{self, Control, RunOptions, RunResult};
-use crate::scenario::{Loaded, build, cost};
+use watershed_oracle as oracle;
+use watershed_scenario::armed::result::Outcomes;
+use watershed_scenario::config::{Family, Scenario};
+use watershed_scenario::data::Table;
+use watershed_scenario::random::Stream;
+use watershed_scenario::result::{Document, Outcome, ResultData};
+use watershed_scenario::run::{self, Control, RunOptions, RunResult};
+use watershed_scenario::{Loaded, build, cost};
 
 /// What came of one contestant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -324,7 +324,7 @@ fn element_bits(contestant: &Contestant) -> Option<f64> {
 
 fn traffic(scenario: &Scenario, document: &Document) -> Traffic {
     let all = document.links.all.as_deref().unwrap_or_default();
-    let packets = |link: &crate::scenario::result::LinkResult| link.packets.unwrap_or(0);
+    let packets = |link: &watershed_scenario::result::LinkResult| link.packets.unwrap_or(0);
     let used = all.iter().filter(|link| link.flits > 0).count() as u64;
     let (flits, sum) = (all.iter().map(|link| link.flits).sum::<u64>(), all.iter().map(packets).sum::<u64>());
     Traffic {

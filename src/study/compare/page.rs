@@ -1,13 +1,13 @@
-//! A comparison or a study as one HTML page, in the frame of [`report`](crate::study::report).
+//! A comparison or a study as one HTML page, in the frame of [`report`](crate::report).
 
 use std::fmt::Write;
 
 use super::study::{Cell, Outcome};
 use super::table::{disturbed, plain, rows};
 use super::{Comparison, Disturb, Entry};
-use crate::study::report::chart::{Chart, Series, bars};
-use crate::study::report::{copied, escape, frame};
-use crate::study::sweep::store::command;
+use crate::report::chart::{Chart, Series, bars};
+use crate::report::{copied, escape, frame};
+use crate::sweep::store::command;
 
 /// The page of a comparison.
 pub fn of_comparison(comparison: &Comparison) -> String {

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{Contestant, Disturb, Entry, SCHEMA_VERSION, Stopped};
-use crate::scenario::kind::{self, Kind};
-use crate::scenario::{Problem, Problems, Source, file, inherit, schema, shipped};
+use watershed_scenario::kind::{self, Kind};
+use watershed_scenario::{Problem, Problems, Source, file, inherit, schema, shipped};
 
 /// Studies that come with the program: path and text.
 pub const SHIPPED: &[(&str, &str)] =
@@ -291,7 +291,7 @@ impl Study {
         if jobs.len() > 1 {
             let names: Vec<&str> = jobs.iter().map(|job| job.name.rsplit(':').next().unwrap_or(&job.name)).collect();
             let problem = Problem::at(format!("contestant[{index}].file"), "the scenario has several jobs")
-                .expected(format!("`job` is {}", crate::scenario::names::one_of(names)));
+                .expected(format!("`job` is {}", watershed_scenario::names::one_of(names)));
             return Err(self.problem(problem));
         }
         let job = jobs.remove(0);
@@ -372,11 +372,11 @@ fn rules(file: &StudyFile, contestants: &[(String, String)], problems: &mut Vec<
         }
         for name in system.only.keys().filter(|name| !contestants.iter().any(|(known, _)| known == *name)) {
             let names: Vec<&str> = contestants.iter().map(|(name, _)| name.as_str()).collect();
-            let place = crate::scenario::source::child(&format!("system[{index}].only"), name);
+            let place = watershed_scenario::source::child(&format!("system[{index}].only"), name);
             problems.push(
                 Problem::at_key(place, format!("there is no contestant `{name}`"))
                     .nearest(name, names.iter().copied())
-                    .expected(crate::scenario::names::one_of(&names)),
+                    .expected(watershed_scenario::names::one_of(&names)),
             );
         }
     }

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | stamp, summary, checks | the result document |
 //! | rounds, who merged what, what engines counted | the parts of the document that the armed and PBV families fill |
-//! | where the latency went, by phase and by cause | [`crate::scenario::why`] |
+//! | where the latency went, by phase and by cause | [`watershed_scenario::why`] |
 //! | load of the links on the drawn topology, head-wait cycles | all links of the run |
 //! | what is in the network, and flits moved, over time | samples of the run |
 //! | curves, sensitivities, Pareto front | the store of a sweep |
@@ -18,10 +18,10 @@ mod families;
 
 use self::chart::{Chart, Series, bars, short, stack};
 use super::sweep::{Row, Sweep, pareto};
-use crate::fabric::topology::Layout;
-use crate::scenario::result::Document;
-use crate::scenario::run::Sample;
-use crate::scenario::why::Why;
+use watershed_fabric::topology::Layout;
+use watershed_scenario::result::Document;
+use watershed_scenario::run::Sample;
+use watershed_scenario::why::Why;
 
 /// What a report is about.
 pub enum Subject {
@@ -112,7 +112,7 @@ pub fn frame(title: &str, body: &str) -> String {
          <meta name=\"color-scheme\" content=\"light dark\"><title>watershed: {title}</title>\n<style>\n{STYLE}</style></head>\n<body>\n\
          <header><h1>{title}</h1><p>watershed {} ({})</p></header>\n<main>\n{body}</main>\n<script>\n{SCRIPT}</script>\n</body></html>\n",
         env!("CARGO_PKG_VERSION"),
-        crate::scenario::result::commit(),
+        watershed_scenario::result::commit(),
         title = escape(title),
     )
 }

@@ -17,7 +17,7 @@ use parquet::schema::types::Type;
 
 use super::table::{cells, columns};
 use super::{Store, SweepError, of_store};
-use crate::files;
+use watershed_files as files;
 
 /// Columns that are strings whatever they look like.
 const WORDS: [&str; 4] = ["key", "scenario", "status", "error"];

@@ -8,10 +8,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::scenario::expr::Expr;
-use crate::scenario::kind::{self, Kind};
-use crate::scenario::source::{Node, Value};
-use crate::scenario::{Problem, Problems, Source, file, inherit, schema, written};
+use watershed_scenario::expr::Expr;
+use watershed_scenario::kind::{self, Kind};
+use watershed_scenario::source::{Node, Value};
+use watershed_scenario::{Problem, Problems, Source, file, inherit, schema, written};
 
 /// A sweep file as it is written.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -435,7 +435,7 @@ impl Reader<'_> {
                 }
             }
             let beside = base.join(&entry.file);
-            let shipped = crate::scenario::shipped::find(&entry.file);
+            let shipped = watershed_scenario::shipped::find(&entry.file);
             let (file, stem) = match shipped {
                 Some((_, _)) if !beside.exists() => (PathBuf::from(&entry.file), entry.file.clone()),
                 _ => (
@@ -443,7 +443,7 @@ impl Reader<'_> {
                     Path::new(&entry.file).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
                 ),
             };
-            let name = entry.name.clone().unwrap_or_else(|| crate::scenario::shipped::stem(&stem).to_owned());
+            let name = entry.name.clone().unwrap_or_else(|| watershed_scenario::shipped::stem(&stem).to_owned());
             if !names.insert(name.clone()) {
                 self.report(
                     Problem::at(&path, format!("two scenarios have the name `{name}`"))

@@ -7,8 +7,8 @@
 
 use super::Sweep;
 use super::file::{Axis, Levels};
-use crate::scenario::problem::Span;
-use crate::scenario::{Problem, Problems, Source, schema};
+use watershed_scenario::problem::Span;
+use watershed_scenario::{Problem, Problems, Source, schema};
 
 /// Values of an axis that are tried until one fits, at most.
 const TRIED: usize = 64;

@@ -34,11 +34,11 @@ pub use plan::{Plan, Point};
 pub use store::{Row, Store, StoreError};
 pub use table::Facts;
 
-use crate::files::{self, Claim};
-use crate::scenario::result::{Document, Outcome, fnv1a};
-use crate::scenario::run::{self, Control, RunOptions};
-use crate::scenario::{Loaded, Problems, Source, load_named, read_file, shipped, source_of};
 use store::Done;
+use watershed_files::{self as files, Claim};
+use watershed_scenario::result::{Document, Outcome, fnv1a};
+use watershed_scenario::run::{self, Control, RunOptions};
+use watershed_scenario::{Loaded, Problems, Source, load_named, read_file, shipped, source_of};
 
 /// What a sweep is run with.
 #[derive(Clone, Copy)]
@@ -174,7 +174,7 @@ pub fn run(sweep: &Sweep, folder: &Path, options: &Options<'_>) -> Result<Report
         report.changes = Some(Changes { what: what_changed(sweep, &store, folder, &configs), ..Changes::default() });
     }
     let earlier: HashSet<String> = store.rows().into_iter().map(|row| row.key).collect();
-    let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), crate::scenario::result::commit());
+    let version = format!("{} ({})", env!("CARGO_PKG_VERSION"), watershed_scenario::result::commit());
     if let Some(before) = store.note("version")
         && before != version
     {

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::file::{Goal, Levels, Sample, SearchKind, Sweep, number};
 use super::table::Facts;
-use crate::kernel::Rng;
-use crate::scenario::expr::Value;
+use watershed_kernel::Rng;
+use watershed_scenario::expr::Value;
 
 /// One point: values of all axes of one scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -270,7 +270,7 @@ fn next_loads(sweep: &Sweep, brackets: &mut [Bracket], facts: &[Option<Facts>]) 
         let (axis, from, to) = load_axis(sweep, bracket.point.scenario);
         let search = sweep.file.search.as_ref();
         let tolerance = search.and_then(|search| search.tolerance).unwrap_or((to - from) / 100.0);
-        let times = search.and_then(|search| search.latency_limit).unwrap_or(crate::study::curve::LATENCY_LIMIT);
+        let times = search.and_then(|search| search.latency_limit).unwrap_or(crate::curve::LATENCY_LIMIT);
         if let Some((load, first)) = bracket.asked.take() {
             let facts = &facts[first..first + repetitions];
             if (bracket.carried, bracket.saturated) == (None, None) {

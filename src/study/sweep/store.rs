@@ -23,9 +23,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::table::Facts;
-use crate::files;
-use crate::scenario::kind::{SWEEP_BEGINS, SWEEP_STORES};
-use crate::scenario::result::fnv1a;
+use watershed_files as files;
+use watershed_scenario::kind::{SWEEP_BEGINS, SWEEP_STORES};
+use watershed_scenario::result::fnv1a;
 
 /// The journal of a sweep, and all that it says.
 #[derive(Debug)]

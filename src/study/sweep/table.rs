@@ -7,10 +7,10 @@ use serde_json::{Value as Json, json};
 
 use super::file::Sweep;
 use super::store::Row;
-use crate::scenario::Loaded;
-use crate::scenario::cost;
-use crate::scenario::expr::Value;
-use crate::scenario::result::{Document, upgraded};
+use watershed_scenario::Loaded;
+use watershed_scenario::cost;
+use watershed_scenario::expr::Value;
+use watershed_scenario::result::{Document, upgraded};
 
 /// Columns in front of those of the axes and behind those of the metrics.
 pub const FIXED: [&str; 7] = ["point", "key", "scenario", "repetition", "seed", "status", "error"];

@@ -26,7 +26,7 @@
 //! | `ahead` | asking memory ahead of time for what will be looked at |
 //! | [`waits`](self::WaitFor) | the wait-for graph of the watchdog (K-WD-1) |
 
-pub(crate) mod ahead;
+pub mod ahead;
 mod digest;
 mod few;
 mod rng;

@@ -20,7 +20,7 @@
 //! | `bank` | the registers of many lanes at once, for the tree |
 //! | [`tree`] | the pipelined reduction tree |
 //!
-//! Nothing here calls the host's floating point, and nothing here is used by [`oracle`](crate::oracle) except the
+//! Nothing here calls the host's floating point, and nothing here is used by the oracle except the
 //! names in [`types`].
 
 pub mod adder;

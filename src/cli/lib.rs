@@ -8,7 +8,7 @@
 //! | 3 | all was done and is fine, but what came of it could not be written, for example on a full disk |
 //!
 //! Ctrl-C, SIGTERM and SIGHUP end a command that takes long with the results so far and status 1; SIGUSR1 makes any command print a
-//! line that says how far it is. What is written is whole or not there, and nobody else writes it meanwhile ([`files`](crate::files)).
+//! line that says how far it is. What is written is whole or not there, and nobody else writes it meanwhile ([`files`](watershed_files)).
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::scenario::names;
+use watershed_scenario::names;
 
 mod alu;
 mod check;
@@ -73,7 +73,7 @@ const UNWRITTEN: &str = "\n  3  what was to be printed could not be written";
 
 /// Cycle-level, bit-exact hardware model of collectives computed inside the network.
 #[derive(Debug, Parser)]
-#[command(name = "watershed", version = version(), after_help = after_help(), disable_help_subcommand = true)]
+#[command(name = "watershed", version = watershed_scenario::result::STAMP, after_help = after_help(), disable_help_subcommand = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -104,11 +104,6 @@ enum Command {
     Exhaustive(exhaustive::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),
-}
-
-/// Version and commit.
-fn version() -> &'static str {
-    concat!(env!("CARGO_PKG_VERSION"), " (", env!("WATERSHED_COMMIT"), ")")
 }
 
 fn after_help() -> String {

@@ -63,4 +63,4 @@ pub const fn kind(vc: u8) -> u8 {
 }
 
 /// A PIUMA system: registers, a CENG in every switch, nothing in the wire, cores at the end.
-pub type System = crate::fabric::Network<Registers, Ceng, crate::fabric::NoBump<Registers>, End, 1>;
+pub type System = watershed_fabric::Network<Registers, Ceng, watershed_fabric::NoBump<Registers>, End, 1>;

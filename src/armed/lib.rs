@@ -67,10 +67,10 @@ pub use soft::Soft;
 pub use station::Tokens;
 pub use tables::{CHANNELS, DOWN, Discard, Entry, MANAGE, Managed, Tables, TablesCfg, UP, WORDS, Ways};
 
-pub use crate::fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
-use crate::fabric::{Block, Io, Network};
-use crate::kernel::{Cycle, Wake};
-use crate::probe::Scope;
+pub use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
+use watershed_fabric::{Block, Io, Network};
+use watershed_kernel::{Cycle, Wake};
+use watershed_probe::Scope;
 
 /// What stands in the wires of an armed system.
 #[derive(Clone, Debug)]

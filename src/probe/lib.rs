@@ -7,7 +7,7 @@
 //! *sample* them:
 //!
 //! ```
-//! use watershed::probe::{EnumTable, Period, Scope, Selection, Tracer, VcdSink};
+//! use watershed_probe::{EnumTable, Period, Scope, Selection, Tracer, VcdSink};
 //!
 //! static STATES: EnumTable = EnumTable { name: "Engine", names: &["IDLE", "BUSY"] };
 //!

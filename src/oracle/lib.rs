@@ -22,8 +22,8 @@
 //! ```
 //!
 //! Independence is the point: nothing here uses a datapath, a format table, a lane packer or a tree of
-//! [`arith`](crate::arith). Shared are the *names* [`Op`](crate::arith::Op), [`DType`](crate::arith::DType),
-//! [`Mode`](crate::arith::Mode), [`Flags`](crate::arith::Flags) and what they are made of.
+//! [`arith`](watershed_arith). Shared are the *names* [`Op`](watershed_arith::Op), [`DType`](watershed_arith::DType),
+//! [`Mode`](watershed_arith::Mode), [`Flags`](watershed_arith::Flags) and what they are made of.
 //!
 //! Known deviations of the oracles, settled by [`exact`]:
 //!

@@ -4,11 +4,11 @@
 //! |---|---|
 //! | `words.md` | the model's terms |
 //! | `printed.md` | what summaries, `why` and points.csv print |
-//! | `kinds.md` | what the cycles of a latency went to, in `why` ([`crate::scenario::why`]) |
+//! | `kinds.md` | what the cycles of a latency went to, in `why` ([`watershed_scenario::why`]) |
 //!
 //! The same files are the documentation, so there is one text of each.
 
-use crate::scenario::names::nearest;
+use watershed_scenario::names::nearest;
 
 const TABLES: [(&str, &str); 3] = [
     ("Words of the model", include_str!("words.md")),
@@ -111,10 +111,10 @@ pub fn like(term: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arith::{Flags, ResultCode};
-    use crate::scenario::hosts::file::HostAlgorithm;
-    use crate::scenario::why::{Kind, Phase};
-    use crate::study::sweep::table::{BUILT_IN, FIXED};
+    use watershed_arith::{Flags, ResultCode};
+    use watershed_scenario::hosts::file::HostAlgorithm;
+    use watershed_scenario::why::{Kind, Phase};
+    use watershed_study::sweep::table::{BUILT_IN, FIXED};
 
     fn terms(query: &str) -> Vec<&'static str> {
         find(query).iter().map(|entry| entry.terms).collect()

@@ -42,7 +42,8 @@ fn git(arguments: &[&str]) -> Option<String> {
 /// Writes a table of path and text of every scenario under `testbench`: not of those that are bad on purpose, nor of sweeps. And one
 /// of what is in `traces`.
 fn shipped() {
-    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it"));
+    let member = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("Cargo sets it"));
+    let root = member.ancestors().nth(2).expect("the member is in src").to_owned();
     let mut found = Vec::new();
     let families = fs::read_dir(root.join("testbench")).into_iter().flatten().flatten();
     for family in

@@ -182,7 +182,7 @@ pub fn load_named(given: &Path, overrides: &[String]) -> Result<Loaded, Problems
 ///
 /// # Errors
 /// It is not TOML, or what it extends cannot be read.
-pub(crate) fn source_of(name: &str, text: &str, base: &Path) -> Result<Source, Problems> {
+pub fn source_of(name: &str, text: &str, base: &Path) -> Result<Source, Problems> {
     let (mut source, syntax) = Source::parse(name, text);
     match syntax.map_or_else(|| inherit::inherit(&mut source, base), Err) {
         Ok(()) => Ok(source),
@@ -194,7 +194,7 @@ pub(crate) fn source_of(name: &str, text: &str, base: &Path) -> Result<Source, P
 ///
 /// # Errors
 /// There is none, or it is too long or no text.
-pub(crate) fn read_file(path: &Path) -> Result<String, Problems> {
+pub fn read_file(path: &Path) -> Result<String, Problems> {
     let name = path.display().to_string();
     let fail = |message: String| Problems::new(Arc::new(Source::empty(name.clone())), vec![Problem::general(message)]);
     let size = std::fs::metadata(path)
