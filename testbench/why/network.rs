@@ -218,7 +218,9 @@ impl<'a> Network<'a> {
             edges.sort_unstable();
             edges.dedup();
             for edge in edges.into_iter().filter(|&edge| edge > 0 && edge <= self.registers.last) {
-                let comes = i64::from(came.binary_search_by_key(&edge, |came| came.cycle).is_ok());
+                // A run ends before what arrives in its last cycle is put into queues.
+                let arrives = edge < self.registers.last;
+                let comes = i64::from(arrives && came.binary_search_by_key(&edge, |came| came.cycle).is_ok());
                 match comes - flits.steps(edge - 1) {
                     0 => {}
                     1 => left.push(edge - 1),

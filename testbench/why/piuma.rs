@@ -328,7 +328,7 @@ impl<'a> Piuma<'a> {
         };
         let mut cycles = if is_response { self.limits.unit_stages + before } else { 0 };
         let mut from = visible;
-        if hop.sent.vc % 2 == 0 {
+        if hop.sent.vc.is_multiple_of(2) {
             let is_it = |put: &Put| (put.port, put.plane, put.cycle) == (port, hop.sent.vc / 2, left);
             let take = engine.takes.iter().find(|take| take.operands.iter().any(is_it));
             let take = take.unwrap_or_else(|| steps.fail("an operand stayed in its slot"));

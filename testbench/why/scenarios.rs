@@ -191,15 +191,20 @@ impl Random {
             "kind = \"mesh\"\nsize = [2, 2]\nconcentration = 2",
             "kind = \"mesh\"\nsize = [4]",
         ];
+        let stages = self.pick(&["1", "2", "3", "4"]);
+        let mut router = self.router(stages);
+        if family == "pbv" {
+            // Its frames travel on one channel.
+            router = router.replace("input_speedup = 2\n", "");
+        }
         format!(
             "family = \"{family}\"\nseed = {}\n[clock]\nfrequency_mhz = 1000\n[topology]\n{}\n[link]\nlatency_cycles = {}\n\
-             local_latency_cycles = {}\ncycles_per_flit = {}\n[switch]\npipeline_stages = {}\n",
+             local_latency_cycles = {}\ncycles_per_flit = {}\n[switch.router]\n{router}[switch]\npipeline_stages = {stages}\n",
             self.0.below(1000),
             self.pick(&topologies),
             self.pick(&["1", "3", "8"]),
             self.pick(&["1", "2"]),
             self.pick(&["1", "1", "2"]),
-            self.pick(&["1", "2", "3", "4"]),
         )
     }
 
