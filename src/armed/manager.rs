@@ -437,7 +437,7 @@ impl Manager {
                 self.counts.changed += u64::from(changes.is_some());
             }
         }
-        let mut answer = Message { number, reason, ..Message::new(from, Place::End(self.source), verb, job) };
+        let mut answer = Message { reason, number, ..Message::new(from, Place::End(self.source), verb, job) };
         for (slot, (id, _)) in answer.ids.iter_mut().zip(&work.trees) {
             *slot = *id;
         }

@@ -465,7 +465,11 @@ impl Root {
         scope.state("state", &STATES, self.state as u64);
         scope.bits("seqno", 10, u64::from(self.seqno));
         scope.bits("step", 32, u64::from(self.step));
-        for (tree, gathered) in self.gathered.iter().enumerate() {
+        // Those that it may yet be granted too: a wave has the same signals from the first cycle on.
+        let most = self.job.run_time.as_ref().map_or(self.gathered.len(), |asked| usize::from(asked.most_trees));
+        let none = Gathered::default();
+        for tree in 0..most {
+            let gathered = self.gathered.get(tree).unwrap_or(&none);
             scope.indexed("tree", tree, |scope| {
                 scope.bits("count", 20, u64::from(gathered.count));
                 scope.bits("frames", 20, gathered.frames.len() as u64);

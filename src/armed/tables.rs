@@ -538,6 +538,11 @@ impl Desk {
 }
 
 impl Discard {
+    /// One that obeys the orders of an agent, which there is.
+    pub fn managed() -> Discard {
+        Discard { frames: 0, desk: Some(Box::default()) }
+    }
+
     /// Orders it obeyed, and why it did not obey others.
     pub fn orders(&self) -> (u64, Refusals) {
         self.desk.as_ref().map_or_else(Default::default, |desk| (desk.obeyed, desk.refused))

@@ -196,8 +196,8 @@ pub struct Ce {
     tracker: Tracker,
     awaited: VecDeque<Option<Awaited>>,
     tree: Tree,
-    /// Slot and word of what is in the reduction unit, and when it is written.
-    in_unit: VecDeque<(u16, u16, Cycle)>,
+    /// Slot and word of what is in the reduction unit, and the cycles until it is written.
+    in_unit: VecDeque<(u16, u16, u8)>,
     feeds: VecDeque<Feed>,
     /// Entries of the tracking store that are loaded again (armed again after satisfied).
     loads: VecDeque<Request>,
@@ -840,7 +840,8 @@ impl Ce {
             return self.memory.tick(ports);
         }
         // What leaves the unit is written in any case.
-        let writes = self.in_unit.front().is_some_and(|&(.., written)| written == cx.now);
+        self.in_unit.iter_mut().for_each(|(.., left)| *left -= 1);
+        let writes = self.in_unit.front().is_some_and(|&(.., left)| left == 0);
         ports -= u32::from(writes);
         let mut input = None;
         let mut over = None;
@@ -875,7 +876,7 @@ impl Ce {
                 (feed.words, feed.next) = (words, 0);
             }
             let place = (feed.slot, feed.next as u16);
-            let same = |&(slot, word, _): &(u16, u16, Cycle)| (slot, word) == place;
+            let same = |&(slot, word, _): &(u16, u16, u8)| (slot, word) == place;
             if ports == 0 || self.memory.is_clearing(feed.slot) || self.in_unit.iter().any(same) {
                 break;
             }
@@ -895,7 +896,7 @@ impl Ce {
                 flags: Flags::NONE,
                 tag,
             });
-            self.in_unit.push_back((place.0, place.1, cx.now + u64::from(self.cfg.unit_stages)));
+            self.in_unit.push_back((place.0, place.1, self.cfg.unit_stages));
             feed.next += 1;
             if feed.next == feed.words.len() {
                 feed.words.clear();

@@ -248,7 +248,7 @@ impl Spec {
         }
         let (ce, inbox, output) = (self.ce, self.inbox, self.output);
         let engines =
-            self.switches.iter().map(|switch| EngineCfg { ce, inbox, output, ..EngineCfg::of(switch.device) });
+            self.switches.iter().map(|switch| EngineCfg { inbox, output, ce, ..EngineCfg::of(switch.device) });
         let engines = engines.collect();
         let (side_port, side_port_cycles, owners) = (Tables::default(), BTreeMap::new(), BTreeMap::new());
         let ground = Ground { plan, directory, engines, ends, faults: Vec::new(), side_port, side_port_cycles, owners };

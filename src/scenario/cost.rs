@@ -360,7 +360,7 @@ fn pbv(scenario: &Scenario, flit: u64, switches: u64, add: &mut impl FnMut(&str,
     let owned = contexts.max(pbv.collectives.len() as u64);
     add(
         "owners",
-        format!("of the table, and of {owned} contexts by CC_ID; two devices each"),
+        format!("of the table, and of {owned} contexts; two devices each"),
         count,
         Sum::storage(32 + owned * (12 + 32)),
     );

@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn npy_is_what_numpy_writes() {
         let (_folder, path) = file("x.npy", b"");
-        let numpy = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/traces/operands-4x16-f64.npy")).unwrap();
+        let numpy = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/operands-4x16-f64.npy")).unwrap();
         let rows = read_npy(&numpy, DType::F64, 4, 16).unwrap();
         save_npy(&path, DType::F64, &rows).unwrap();
         assert_eq!(fs::read(path).unwrap(), numpy);

@@ -1179,6 +1179,7 @@ pub fn names<T: Named>(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": names })
 }
 
+/// A number within bounds, or `"auto"`, for tables in other files.
 pub fn auto_or<const MIN: u32, const MAX: u32>(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "anyOf": [

@@ -350,6 +350,9 @@ pub struct Segment {
 }
 
 /// Splits `collective[0].registers.core0."odd key"` into its steps. `.0.` is the same as `[0].`.
+///
+/// # Errors
+/// Which bytes of the path are wrong, and what they should be.
 pub fn parse_path(path: &str) -> Result<Vec<Segment>, (Range<usize>, String)> {
     let bytes = path.as_bytes();
     let mut segments = Vec::new();

@@ -11,6 +11,7 @@ mod orders;
 mod pairs;
 mod pipeline;
 mod properties;
+mod quotients;
 mod reproducible;
 mod special_values;
 mod tree;

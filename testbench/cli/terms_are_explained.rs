@@ -16,6 +16,7 @@ const PLAIN: &str = "
     what with within without word words from like line mesh message messages other packets passed core apart entry
     dragonfly socket sockets retry detected queue each half sure gave right yes the and all only
     finished not ones replies moves any more done was reached asked anymore descriptor leaked empty lost time-outs
+    joined work
 ";
 
 /// Summaries in golden/.

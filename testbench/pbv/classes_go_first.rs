@@ -1,5 +1,6 @@
 //! Traffic classes: of the frames that wait in an engine, those of a higher class go first (paragraph 156).
 
+use std::fmt::Write;
 use std::path::Path;
 
 use crate::support::{Lab, SET_UP};
@@ -64,7 +65,8 @@ fn a_class_brings_a_collective_forward_and_changes_no_bit() {
             "family = \"pbv\"\n[topology]\nkind = \"flattened-butterfly\"\nsize = [4]\nconcentration = 4\n".to_owned();
         for k in 0..6 {
             let class = if k == 5 { class } else { 0 };
-            text += &format!(
+            let _ = write!(
+                text,
                 "[[pbv.collective]]\nname = \"c{k}\"\nelements = 100\nblocks = false\nrounds = 3\nmaster = \"s0\"\nsource = 0\ntraffic_class = {class}\n"
             );
         }

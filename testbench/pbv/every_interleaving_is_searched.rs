@@ -51,7 +51,7 @@ fn tree(source: u16, hazard: Hazard, owned: bool) -> (Tree, Out<Packet>) {
     }
     let mut owners = context_owners(std::slice::from_ref(&of));
     let engines = [0x00, 0x10].into_iter().zip(0..).map(|(device, number)| {
-        let ce = CeCfg { contexts: 1, hazard, unit_stages: 1 };
+        let ce = CeCfg { contexts: 1, hazard, unit_stages: 1, ..CeCfg::default() };
         let mut engine = Engine::new(EngineCfg { ce, ..EngineCfg::of(device) }, number);
         let contexts = owners.remove(&(device, 0)).filter(|_| owned);
         engine.own(Owners { table: Some(Owner::of(source)), contexts });
@@ -129,13 +129,12 @@ impl Tree {
     }
 
     fn due(&self, station: u8) -> Option<Cycle> {
-        match self.engines.get(usize::from(station)) {
-            Some(engine) => engine.ce().contexts().filter_map(Context::deadline).min(),
-            None => {
-                let node = &self.nodes[usize::from(station) - 2];
-                let starts = node.device() == self.source && self.now[usize::from(station)] < START;
-                starts.then_some(START).into_iter().chain(node.due()).min()
-            }
+        if let Some(engine) = self.engines.get(usize::from(station)) {
+            engine.ce().contexts().filter_map(Context::deadline).min()
+        } else {
+            let node = &self.nodes[usize::from(station) - 2];
+            let starts = node.device() == self.source && self.now[usize::from(station)] < START;
+            starts.then_some(START).into_iter().chain(node.due()).min()
         }
     }
 }

@@ -26,7 +26,7 @@ fn text(scenario: &str) -> PbvResult {
         let document = run(&loaded, &RunOptions { no_skip, ..RunOptions::default() }).unwrap().document;
         assert_eq!(document.outcome, Outcome::Finished, "{scenario}: {:?}", document.checks);
         assert!(document.checks.iter().all(|check| check.passed), "{scenario}: {:?}", document.checks);
-        serde_json::to_value(&document.pbv.unwrap()).unwrap()
+        serde_json::to_value(document.pbv.unwrap()).unwrap()
     });
     assert_eq!(ways[0], ways[1], "skipping idle blocks changes nothing");
     serde_json::from_value(ways[0].clone()).unwrap()

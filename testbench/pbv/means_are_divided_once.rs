@@ -22,7 +22,7 @@ fn document(text: &str) -> Document {
 fn a_mean_is_the_correctly_rounded_quotient_of_the_sum() {
     // Sums 10, 1 and -7 of three nodes at three switches.
     let rows = ["[1.0, 0.5, -7.0]", "[2.0, 0.5, 0.0]", "[3.0, 0.0, 0.0]", "[4.0, 0.0, 0.0]", "[0.0, 0.0, 0.0]"];
-    let rows = [rows.join(", "), vec!["[0.0, 0.0, 0.0]"; 4].join(", ")].join(", ");
+    let rows = [rows.join(", "), ["[0.0, 0.0, 0.0]"; 4].join(", ")].join(", ");
     let of = |dtype: &str| {
         let document =
             document(&scenario(3, &format!("dtype = \"{dtype}\"\nelements = 3\ndata = {{ values = [{rows}] }}")));

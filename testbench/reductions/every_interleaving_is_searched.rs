@@ -48,6 +48,8 @@ fn tree(hazard: Hazard) -> (Tree, Out<Frame>) {
         flows: 1,
         rounds: 1,
         opening: true,
+        closing: false,
+        run_time: None,
         op: Opcode::from_number(0x14).unwrap(),
         keys,
         members: Arc::from([0, 1, 2]),

@@ -66,8 +66,9 @@ fn set_up_takes_as_long_as_its_frames() {
         cycles(&document, "a")
     };
     let (near, far) = (run(5), run(105));
-    // At least from the root's switch to the agent's and back, and from there to the farthest switch and back.
-    assert!(far - near >= 100 * 6 && far - near <= 100 * 24, "{near} {far}");
+    // From the root's switch to the agent's and back, and from there to the farthest switch and back: six links, one of which
+    // may be passed while the agent still waits for another answer.
+    assert!(far - near >= 100 * 5 && far - near <= 100 * 24, "{near} {far}");
 }
 
 #[test]

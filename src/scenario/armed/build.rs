@@ -242,8 +242,8 @@ impl Builder<'_> {
             router: router(scenario),
         };
         let switches = plan.count(NodeKind::Switch);
-        let blocks =
-            Blocks { joins: vec![Discard::default(); switches], no_join: Discard::default(), bumps, ends: made };
+        let join = if armed.agent.is_some() { Discard::managed() } else { Discard::default() };
+        let blocks = Blocks { joins: vec![join; switches], no_join: Discard::default(), bumps, ends: made };
         let mut vc_names = vec!["up".to_owned(), "down".to_owned()];
         vc_names.extend(armed.agent.map(|_| "agent".to_owned()));
         vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));

@@ -848,7 +848,9 @@ impl<'a> Builder<'a> {
             // Every link has the layer, once, whichever of its ends a fault names.
             for &(a, a_port, b, b_port) in &self.links {
                 let mut faults = at.remove(&(b, b_port)).unwrap_or_default();
-                faults.iter_mut().for_each(|fault| fault.way = fault.way.reversed());
+                for fault in &mut faults {
+                    fault.way = fault.way.reversed();
+                }
                 at.entry((a, a_port)).or_default().extend(faults);
             }
             for end in &lay.ends {

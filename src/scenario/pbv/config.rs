@@ -205,7 +205,7 @@ impl Pbv {
     /// Messages that the output queue of an engine holds.
     pub fn output_messages(&self) -> u32 {
         match self.engine.output_messages {
-            AutoOr::Fixed(messages) => messages as u32,
+            AutoOr::Fixed(messages) => messages,
             AutoOr::Auto => (self.least_output() as u32).max(256),
         }
     }

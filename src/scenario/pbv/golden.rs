@@ -76,7 +76,9 @@ impl<'a> Reader<'a> {
         if values.is_empty() {
             values.push(self.at(&self.collective.tree, run, Cycle::MAX));
         }
-        values.iter_mut().for_each(|value| self.finish(value));
+        for value in &mut values {
+            self.finish(value);
+        }
         values
     }
 
