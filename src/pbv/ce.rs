@@ -23,11 +23,13 @@
 //!
 //! | memory | what | cycles, with p ports |
 //! |---|---|---|
-//! | tracking store | with one port nothing is taken in the cycle in which a message is written | - |
-//! | accumulators | with one port a word enters the unit in no cycle in which one is written | - |
-//! | | a context that begins anew is cleared, by ports that are left; its first word waits for that | words / p |
-//! | kept words | those of a message are written before what comes behind it goes on | words / p |
-//! | deadlines | when one has come all places of the store are looked at; the k-th acts k / p cycles later | contexts / p |
+//! | PBV table | a configuration frame replaces all entries; what needs the table waits | 128 / p |
+//! | tracking store | a message reads when it is taken and writes two cycles later; with one port nothing is taken in the cycle of a write | - |
+//! | accumulators | a word into the reduction unit is a read, one out of it a write, which goes first | 1 word, every other cycle with one port |
+//! | | a context that begins anew has its words cleared, by ports that are left; its first word waits for that | words / p |
+//! | words kept for the order of PBV entries | those of a message are written before what comes behind it | words / p |
+//! | | when everybody has answered they are read in order, into the reduction unit | words of all |
+//! | deadlines | when the earliest one has come, all contexts of the store are looked at, stored or not; the k-th acts k / p cycles later | contexts / p |
 //!
 //! Timing of a message that is offered in cycle t and taken: the tracking store is read in t, changed in t + 1, written
 //! in t + 2, where the verdict is there too. Its words enter the reduction unit one a cycle from t + 2 on, each held
@@ -363,7 +365,7 @@ impl Ce {
         if !self.is_idle() {
             // Whatever is in a pipeline knows its generation.
             to.of(self.contexts().map(|context| context.generation).collect::<Vec<_>>());
-            to.of((&self.tracker, &self.awaited, &self.in_unit, &self.feeds, &self.loads, &self.tree));
+            to.of((&self.tracker, &self.awaited, &self.in_unit, &self.feeds, &self.loads, &self.tree, &self.memory));
         }
     }
 

@@ -378,6 +378,15 @@ fn fifty_runs_are_what_the_nodes_words_come_to() {
     hold(0..50, BuildOf::Usual);
 }
 
+/// A source that was told of an error begins the run anew and keeps the first answer; the others hold the second one.
+#[test]
+fn a_run_that_is_answered_twice_is_told_as_the_nodes_hold_it() {
+    for seed in [121, 290] {
+        let (_, not) = one(seed, BuildOf::Usual).unwrap_or_else(|error| panic!("{error}"));
+        assert!(not > 0, "seed {seed}");
+    }
+}
+
 #[test]
 fn thirty_runs_with_the_least_room_are_right_and_end() {
     hold(50..80, BuildOf::Small);

@@ -1,15 +1,7 @@
 //! What the memories of a collective engine can do in a cycle: each has so many ports, and what touches many entries takes
 //! the cycles that these need *\[chosen\]* (B-CE-3, B-CE-5, B-ERR-1).
 //!
-//! | memory | what | cycles, with p ports |
-//! |---|---|---|
-//! | PBV table | a configuration frame replaces all entries; what needs the table waits | 128 / p |
-//! | tracking store | a message reads when it is taken and writes two cycles later; with one port nothing is taken in the cycle of a write | - |
-//! | accumulators | a word into the reduction unit is a read, one out of it a write, which goes first | 1 word, every other cycle with one port |
-//! | | a context that begins anew has its words cleared, by ports that are left; its first word waits for that | words / p |
-//! | words kept for the order of PBV entries | those of a message are written before what comes behind it | words / p |
-//! | | when everybody has answered they are read in order, into the reduction unit | words of all |
-//! | deadlines | when the earliest one has come, all contexts of the store are looked at, stored or not; the k-th acts k / p cycles later | contexts / p |
+//! The table stands on the page of the [collective engine](super).
 
 use std::collections::VecDeque;
 

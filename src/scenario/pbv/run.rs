@@ -562,15 +562,23 @@ impl<'a> Run<'a> {
                 Some(reader) => reader.values(run),
                 None => Vec::new(),
             };
-            // Everybody has the answer of the same time that the run was answered.
-            let held = values.iter().position(|value| different(of, value, &answers).is_none());
+            // A run that is begun anew is answered more than once. All answers that are taken for the result are of one time; one
+            // that is marked as an error may be of another, when less was there.
+            let (marked, taken): (Vec<&Answer>, Vec<&Answer>) =
+                answers.iter().partition(|answer| answer.error.is_some());
+            let agree = |value: &Value, answers: &[&Answer]| {
+                answers.iter().all(|&answer| different(of, value, answer).is_none())
+            };
+            let lone = marked.iter().copied().find(|&answer| !values.iter().any(|value| agree(value, &[answer])));
+            let leading = if taken.is_empty() { &marked[..marked.len().min(1)] } else { &taken[..] };
+            let held = values.iter().position(|value| agree(value, leading));
             let value = if values.is_empty() { None } else { Some(values.swap_remove(held.unwrap_or(0))) };
             let mut fault = None;
             if let (Some(value), Some(reader)) = (&value, &reader)
                 && first.is_some()
             {
                 checked += 1;
-                fault = different(of, value, &answers);
+                fault = taken.into_iter().chain(lone).find_map(|answer| different(of, value, answer));
                 if fault.is_none() && !multicast {
                     // A group goes on when the others are complete, whether it is or not.
                     fault = reader.not_once(value, complete && of.group.is_none());
@@ -733,26 +741,23 @@ fn cast_value(row: &[u64], words: usize, run: u32) -> Value {
     Value { words: Some(row[at..at + words].to_vec()), flags: Flags::NONE, entered: Vec::new() }
 }
 
-/// The first answer that is not the oracle's.
-fn different(of: &Collective, value: &Value, answers: &[Answer]) -> Option<String> {
+/// In what an answer is not the oracle's.
+fn different(of: &Collective, value: &Value, answer: &Answer) -> Option<String> {
     let expected = value.words.as_deref().unwrap_or_default();
-    for answer in answers {
-        // An answer that is marked as an error may have no data.
-        if answer.error.is_some() && answer.words.is_empty() {
-            continue;
-        }
-        if !of.kind.is_barrier() && answer.words != expected {
-            let (got, right) = (elements(of, &answer.words), elements(of, expected));
-            let at = got.iter().zip(&right).position(|(a, b)| a != b).unwrap_or(got.len().min(right.len()));
-            let text = |list: &[u64]| list.get(at).map_or("nothing".into(), |&bits| hex(of.dtype, &[bits]).concat());
-            let (got, right) = (text(&got), text(&right));
-            return Some(format!("element {at} at device {:#06x} is {got}, the oracle has {right}", answer.device));
-        }
-        if answer.flags != value.flags {
-            let names = |flags: Flags| flags.names().collect::<Vec<_>>().join(" ");
-            let (got, right) = (names(answer.flags), names(value.flags));
-            return Some(format!("flags at device {:#06x} are \"{got}\", the oracle has \"{right}\"", answer.device));
-        }
+    // An answer that is marked as an error may have no data.
+    if answer.error.is_some() && answer.words.is_empty() {
+        return None;
     }
-    None
+    if !of.kind.is_barrier() && answer.words != expected {
+        let (got, right) = (elements(of, &answer.words), elements(of, expected));
+        let at = got.iter().zip(&right).position(|(a, b)| a != b).unwrap_or(got.len().min(right.len()));
+        let text = |list: &[u64]| list.get(at).map_or("nothing".into(), |&bits| hex(of.dtype, &[bits]).concat());
+        let (got, right) = (text(&got), text(&right));
+        return Some(format!("element {at} at device {:#06x} is {got}, the oracle has {right}", answer.device));
+    }
+    (answer.flags != value.flags).then(|| {
+        let names = |flags: Flags| flags.names().collect::<Vec<_>>().join(" ");
+        let (got, right) = (names(answer.flags), names(value.flags));
+        format!("flags at device {:#06x} are \"{got}\", the oracle has \"{right}\"", answer.device)
+    })
 }
