@@ -22,6 +22,7 @@
 //! | [`replay`] | links that keep what they send until it is there |
 //! | [`monitor`](SwitchCfg) | link monitors of checked runs |
 //! | [`network`](Network) | the loop that clocks it all, waves, the watchdog's view |
+//! | [`simulation`](Simulation) | what a run needs of a system whatever its family |
 //! | [`division`](Parts) | a system in parts: for threads, and for the cache |
 //! | `windows` | parts that run ahead of each other by as many cycles as a link between them takes |
 //! | [`traffic`] | point-to-point sources and sinks |
@@ -46,6 +47,7 @@ mod portset;
 pub mod replay;
 mod router;
 pub mod routing;
+mod simulation;
 mod switch;
 mod switch_alloc;
 pub mod topology;
@@ -68,5 +70,6 @@ pub use plan::{MAX_NODES, NodeKind, Plan, PlanLink, PlanNode, Vcs};
 pub use ports::LinkCount;
 pub use portset::PortSet;
 pub use router::{RouterCfg, SwitchAllocator, VcAllocator};
+pub use simulation::Simulation;
 pub use switch::Pipeline;
 pub use wires::{Depths, Io, Phase, Wires, credit_round_trip};

@@ -43,7 +43,9 @@
 //! | [`data`], [`number`], [`random`] | what participants contribute |
 //! | [`trace`] | text files that traffic is read from |
 //! | [`measure`] | warm-up, window and drain; latencies, confidence, accepted traffic |
-//! | [`run`](mod@run) | running |
+//! | [`run`](mod@run) | running: one runner for every family |
+//! | `families` | which families there are |
+//! | `piuma` | runs of the PIUMA family and of the plain fabric |
 //! | [`ladder`] | who sent what to whom when, of the PIUMA family and plain traffic |
 //! | [`record`](mod@record) | inputs and outputs of one block, for a bench |
 //! | [`why`] | where the cycles of a collective's latency went |
@@ -61,6 +63,7 @@ pub mod drawing;
 pub mod embedding;
 pub mod estimate;
 pub mod expr;
+mod families;
 pub mod file;
 pub mod golden;
 pub mod graph;
@@ -73,6 +76,7 @@ pub mod measure;
 pub mod names;
 pub mod number;
 pub mod pbv;
+mod piuma;
 pub mod problem;
 pub mod programs;
 pub mod random;

@@ -29,7 +29,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::names;
+use super::result::Document;
+use super::run::RunOptions;
+use super::{Loaded, names};
 use watershed_fabric::{Journal, Moved, NodeKind, Plan};
 
 /// A field of a vector.
@@ -103,6 +105,22 @@ fn find(plan: &Plan, name: &str) -> Result<(u32, bool), String> {
 /// It has not; the text names blocks that are near.
 pub fn check(plan: &Plan, name: &str) -> Result<(), String> {
     find(plan, name).map(|_| ())
+}
+
+/// What the block did that was to be recorded.
+pub(crate) fn recording(
+    loaded: &Loaded,
+    plan: &Plan,
+    journal: Option<&Journal>,
+    options: &RunOptions<'_>,
+) -> Option<Recording> {
+    let (name, journal) = (options.record?, journal?);
+    let cycles = journal.entries.last().map_or(0, |entry| entry.cycle + 2);
+    let mut recording = Recording::of(plan, journal, name, cycles).ok()?;
+    let stamp = Document::new(loaded).stamp;
+    let comment = format!("scenario {}, seed {}, configuration {}", stamp.scenario, stamp.seed, stamp.config_hash);
+    recording.comments.push(comment);
+    Some(recording)
 }
 
 impl Recording {

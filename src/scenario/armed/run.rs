@@ -11,16 +11,18 @@ use super::ladder::ladder;
 use super::result::{ArmedResult, Configured, Distinct, MergedShare, Outcomes, ReductionResult, RoundResult};
 use crate::Loaded;
 use crate::result::{Check, Document, Outcome, ResultData};
-use crate::run::watchdog::{LOOK, Watchdog};
-use crate::run::{Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave, recording};
-use crate::timeline::Timeline;
+use crate::run::family::{After, Family, Report};
+use crate::run::watchdog::{Watchdog, not_done, stands};
+use crate::run::{Flip, Progress, RunError, RunOptions};
 use crate::why;
 use watershed_arith::{Quad, ResultCode};
 use watershed_armed::frame::FRAME_FLITS;
 use watershed_armed::root::RootRound;
 use watershed_armed::{Client, ClientState, End, Job, Leaf, Root, RootState, RoundEnd, Soft, System, Wired};
-use watershed_fabric::{Evaluation, Step};
+use watershed_fabric::{Simulation, Step};
+use watershed_kernel::Cycle;
 use watershed_oracle as oracle;
+use watershed_probe::ladder::Ladder;
 
 /// Rounds that are listed although they completed at once.
 const LISTED: usize = 16;
@@ -28,170 +30,34 @@ const LISTED: usize = 16;
 const MOST_LISTED: usize = 1000;
 /// Different results that are listed.
 const MOST_DISTINCT: usize = 16;
-/// Makes every check that comes before the first cycle.
-///
-/// # Errors
-/// See [`RunError`].
-pub fn check(loaded: &Loaded) -> Result<(), RunError> {
-    build(loaded, BuildOptions::default())?;
-    Ok(())
-}
 
-/// Builds the system and runs it to the end.
-///
-/// # Errors
-/// See [`RunError`].
-pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
-    if options.flip.is_some() {
-        let what = "--flip is for PIUMA's engines; faults of the armed family are in the scenario, [[armed.fault]]";
-        return Err(RunError::Usage(what.into()));
-    }
-    let why = options.why.is_some();
-    let build_options =
-        BuildOptions { no_checks: options.no_checks, log: options.ladder || why, record: why, ignore_hazards: false };
-    let mut run = Run::new(loaded, build(loaded, build_options)?);
-    if let Some(name) = options.record {
-        crate::record::check(run.ready.system.plan(), name).map_err(RunError::Usage)?;
-    }
-    if why || options.record.is_some() {
-        run.ready.system.keep_journal(true);
-    }
-    run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
-    if let Some(wave) = options.wave {
-        run.ready.system.record(open_wave(loaded, wave)?).map_err(|error| crate::run::trace_error(wave, error))?;
-    }
-    run.timeline = options.timeline.then(Timeline::default);
-    run.drive(options);
-    let mut wave_error = None;
-    if let Some(wave) = options.wave {
-        let tracer = run.ready.system.stop_recording();
-        (run.wave, wave_error) = close_wave(wave, tracer, run.document.cycles, &mut run.notes);
-    }
-    Ok(RunResult { wave_error, ..run.result(options) })
-}
-
-struct Run<'a> {
+/// A system of the armed family under way.
+pub(crate) struct Run<'a> {
     loaded: &'a Loaded,
     armed: &'a Armed,
     ready: Ready,
-    document: Document,
-    stuck: Option<String>,
-    completions: u64,
-    notes: Vec<String>,
-    wave: Option<watershed_probe::TraceSummary>,
-    timeline: Option<Timeline>,
+    /// Flits moved and completions when something last did, and the cycle then.
+    moved: (u64, u64, Cycle),
 }
 
 impl<'a> Run<'a> {
-    fn new(loaded: &'a Loaded, mut ready: Ready) -> Run<'a> {
-        let mut document = Document::new(loaded);
-        for (key, value) in std::mem::take(&mut ready.derived) {
-            document.derive(&key, value);
-        }
-        let armed = loaded.scenario.armed.as_ref().expect("the armed family has its table");
-        Run {
+    /// Builds the system of a scenario.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration, at its place.
+    pub(crate) fn build(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<Run<'a>, RunError> {
+        let why = options.why.is_some();
+        let ready = build(
             loaded,
-            armed,
-            ready,
-            document,
-            stuck: None,
-            completions: 0,
-            notes: Vec::new(),
-            wave: None,
-            timeline: None,
-        }
-    }
-
-    // --------------------------------------------------------------------------------------------- the cycles
-
-    fn drive(&mut self, options: &RunOptions<'_>) {
-        let limits = &self.loaded.scenario.limits;
-        let limit = limits.max_cycles;
-        let (jobs, plan) = (self.ready.reductions.len(), self.ready.system.plan());
-        let mut watchdog = Watchdog::of_frames(limits.watchdog_cycles, jobs, plan, FRAME_FLITS as u64);
-        let stop = options.stop_cycle.unwrap_or(u64::MAX);
-        let (mut look, mut looked) = (0, std::time::Instant::now());
-        let (mut moves, mut moved) = (0, 0);
-        loop {
-            // Timers that run out, strangers that stop: the run ends when nothing will ever happen again.
-            match self.ready.system.step_before(limit.min(stop)) {
-                Step::Ran => {}
-                Step::End if self.ready.system.now() >= stop => {
-                    self.document.outcome = Outcome::Interrupted;
-                    break;
-                }
-                Step::End => {
-                    // What is left may be alarms of processes that have ended.
-                    let idle = engines(&self.ready.system).all(|engine| engine.active() == 0);
-                    if !(self.all_over() && idle && self.ready.system.live_flits() == 0) {
-                        self.document.outcome = Outcome::MaxCycles;
-                    }
-                    break;
-                }
-                Step::Quiet => {
-                    if !self.all_over() {
-                        self.document.outcome = Outcome::Deadlock;
-                        let since = self.ready.system.alive_until();
-                        let autopsy = self.ready.system.autopsy();
-                        let open = self.open().join(", ");
-                        self.stuck = Some(
-                            format!("cycle {since}: nothing moves any more\n{autopsy}\nnot done: {open}")
-                                .trim_end()
-                                .into(),
-                        );
-                    }
-                    break;
-                }
-            }
-            // Timers of processes that have ended may run for long; the run is as long as something moved.
-            if self.ready.system.moves() != moves || self.ready.system.completions() != self.completions {
-                moves = self.ready.system.moves();
-                self.completions = self.ready.system.completions();
-                moved = self.ready.system.now();
-            }
-            if let Some(timeline) = &mut self.timeline {
-                let system = &self.ready.system;
-                timeline.look(system.now(), || system.live_flits(), system.moves());
-            }
-            if self.ready.system.fault().is_some() {
-                self.document.outcome = Outcome::Broken;
-                break;
-            }
-            if self.ready.system.alive_until() == self.ready.system.now()
-                && watchdog.awake()
-                && let Some(stands) = self.standing(&mut watchdog)
-            {
-                self.document.outcome = Outcome::Deadlock;
-                self.stuck = Some(stands);
-                break;
-            }
-            look += 1;
-            if look == LOOK {
-                look = 0;
-                if let Some(hook) = options.hook
-                    && looked.elapsed().as_millis() >= 100
-                {
-                    looked = std::time::Instant::now();
-                    if hook(self.progress()) == Control::Stop {
-                        self.document.outcome = Outcome::Interrupted;
-                        break;
-                    }
-                }
-            }
-            if self.ready.system.now() >= stop {
-                self.document.outcome = Outcome::Interrupted;
-                break;
-            }
-        }
-        self.document.cycles = if self.document.outcome == Outcome::Finished { moved } else { self.ready.system.now() };
-    }
-
-    fn progress(&self) -> Progress {
-        let total = self.armed.reductions.iter().map(|reduction| u64::from(reduction.rounds)).sum();
-        let ends = self.ready.system.ends();
-        let roots = ends.iter().flat_map(End::roots).flat_map(Root::rounds);
-        let done = roots.filter(|round| round.end.is_some() && round.round.data.is_some()).count() as u64;
-        Progress { cycle: self.ready.system.now(), done, total }
+            BuildOptions {
+                no_checks: options.no_checks,
+                log: options.ladder || why,
+                record: why,
+                ignore_hazards: false,
+            },
+        )?;
+        let armed = loaded.scenario.armed.as_ref().expect("the armed family has its table");
+        Ok(Run { loaded, armed, ready, moved: (0, 0, 0) })
     }
 
     /// Whether every process has ended that is alive or will be again.
@@ -201,33 +67,6 @@ impl<'a> Run<'a> {
             let (over, all) = end.processes();
             over == all || end.dead_for_good(now).is_some()
         })
-    }
-
-    /// What is to be said of a reduction that stands although work is left and no time-out, compute time or delay is
-    /// pending (requirement K-WD-1). Frames of strangers go on meanwhile, and must not hide it.
-    fn standing(&self, watchdog: &mut Watchdog) -> Option<String> {
-        let system = &self.ready.system;
-        let now = system.now();
-        let mut found = None;
-        for (thing, laid) in self.ready.reductions.iter().enumerate() {
-            let job = laid.job.number;
-            let advanced = system.ends().iter().filter_map(|end| end.advanced(job, now)).reduce(|sum, one| sum + one);
-            let late = watchdog.look(thing, now, advanced.unwrap_or(0));
-            let expects = || {
-                system.ends().iter().any(|end| end.expects(job, now)) || system.bumps().iter().any(|at| at.expects(now))
-            };
-            if advanced.is_none() || expects() {
-                watchdog.excuse(thing, now);
-            } else if let Some(since) = late.filter(|_| found.is_none()) {
-                found = Some((since, thing));
-            }
-        }
-        let (since, thing) = found?;
-        let (name, open, autopsy) = (&self.armed.reductions[thing].name, self.open().join(", "), system.autopsy());
-        let text = format!(
-            "cycle {now}: {name} has come no further since cycle {since}, and no time-out is pending\n{autopsy}\nnot done: {open}"
-        );
-        Some(text.trim_end().into())
     }
 
     /// End points whose processes are not done.
@@ -244,43 +83,6 @@ impl<'a> Run<'a> {
         let plan = self.ready.system.plan();
         let first = plan.nodes.len() - self.ready.system.ends().len();
         plan.nodes[first + end as usize].name.clone()
-    }
-
-    // ------------------------------------------------------------------------------------------------ results
-
-    fn result(mut self, options: &RunOptions<'_>) -> RunResult {
-        let oracle = self.loaded.scenario.checks.oracle && !options.no_checks;
-        let monitors = self.loaded.scenario.checks.monitors && !options.no_checks;
-        let mut armed = ArmedResult::default();
-        let (mut findings, mut data, mut unended) = (Vec::new(), Vec::new(), Vec::new());
-        for index in 0..self.armed.reductions.len() {
-            let (mut reduction, finding) = self.reduction(index, oracle);
-            let (not_ended, unstarted) = self.not_ended(index);
-            reduction.outcomes.unstarted = unstarted;
-            unended.extend(not_ended);
-            armed.outcomes.add(&reduction.outcomes);
-            data.push(self.data(index));
-            armed.reductions.push(reduction);
-            findings.extend(finding);
-        }
-        self.totals(&mut armed);
-        let levels = self.ready.system.plan().levels.clone();
-        let system = &self.ready.system;
-        let ends = |at: usize| system.link_ends(at);
-        self.document.links =
-            link_report(&levels, system.link_counts(), &ends, None, self.document.cycles, options.all_links);
-        self.checks(&armed, findings, &unended, monitors);
-        self.document.armed = Some(armed);
-        let ladder = options.ladder.then(|| ladder(&self.ready));
-        let names: Vec<(String, u32)> = self.armed.reductions.iter().map(|of| (of.name.clone(), of.root)).collect();
-        let explain = |ask| why::armed::explain(&self.ready, &names, ask, &mut self.notes);
-        let why = options.why.map(explain).unwrap_or_default();
-        let progress = self.progress();
-        let timeline = self.timeline.map_or_else(Vec::new, Timeline::samples);
-        let system = &self.ready.system;
-        let recording = recording(self.loaded, system.plan(), system.journal(), options);
-        let (document, notes, wave) = (self.document, self.notes, self.wave);
-        RunResult { document, data, notes, ladder, why, recording, wave, wave_error: None, progress, timeline }
     }
 
     fn totals(&self, armed: &mut ArmedResult) {
@@ -603,41 +405,124 @@ impl<'a> Run<'a> {
         let softs = end.softs().iter().filter(|soft| usize::from(soft.job().number) == index && !soft.is_dormant());
         roots.map(|root| (root.flow(), root.rounds())).chain(softs.map(|soft| (0, soft.rounds()))).collect()
     }
+}
 
-    fn checks(&mut self, armed: &ArmedResult, findings: Vec<Check>, unended: &[String], monitors: bool) {
-        let mut checks = Vec::new();
-        let system = &mut self.ready.system;
-        match (&self.document.outcome, &self.stuck, system.fault()) {
-            (_, _, Some(fault)) => checks.push(Check::failed("rules", fault)),
-            (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
-            (Outcome::MaxCycles, ..) => {
-                let limit = self.loaded.scenario.limits.max_cycles;
-                checks.push(Check::failed("progress", format!("not done after limits.max_cycles = {limit}")));
-            }
-            (Outcome::Interrupted, ..) => checks.push(Check::failed("progress", "stopped by the user")),
-            _ if !unended.is_empty() => checks.push(Check::failed("progress", unended.join("; "))),
-            _ => checks.push(Check::passed("progress", "everything that was started has ended")),
+impl Family for Run<'_> {
+    fn system(&self) -> &dyn Simulation {
+        &self.ready.system
+    }
+
+    fn system_mut(&mut self) -> &mut dyn Simulation {
+        &mut self.ready.system
+    }
+
+    fn take_derived(&mut self) -> Vec<(String, u64)> {
+        std::mem::take(&mut self.ready.derived)
+    }
+
+    fn flip(&mut self, _flip: Flip<'_>) -> Result<(), RunError> {
+        let what = "--flip is for PIUMA's engines; faults of the armed family are in the scenario, [[armed.fault]]";
+        Err(RunError::Usage(what.into()))
+    }
+
+    fn watchdog(&self) -> Watchdog {
+        let (jobs, plan) = (self.ready.reductions.len(), self.ready.system.plan());
+        Watchdog::of_frames(self.loaded.scenario.limits.watchdog_cycles, jobs, plan, FRAME_FLITS as u64)
+    }
+
+    fn after(&mut self, step: Step) -> After {
+        if step == Step::Quiet {
+            return After::Quiet;
         }
-        checks.extend(findings);
-        if self.document.outcome == Outcome::Finished {
-            let leaked = armed.leaked.len();
-            let detail = if leaked == 0 {
-                format!("every descriptor of {} engines is free again", engines(system).count())
+        // Timers of processes that have ended may run for long; the run is as long as something moved.
+        let system = &self.ready.system;
+        if (system.moves(), system.completions()) != (self.moved.0, self.moved.1) {
+            self.moved = (system.moves(), system.completions(), system.now());
+        }
+        After::On
+    }
+
+    /// A reduction stands if work is left and no time-out, compute time or delay is pending (requirement K-WD-1). Frames of
+    /// strangers go on meanwhile, and must not hide it.
+    fn standing(&self, watchdog: &mut Watchdog) -> Option<String> {
+        let (system, now) = (&self.ready.system, self.ready.system.now());
+        let job = |thing: usize| self.ready.reductions[thing].job.number;
+        let advanced =
+            |thing| system.ends().iter().filter_map(|end| end.advanced(job(thing), now)).reduce(|a, b| a + b);
+        let expects = |thing| {
+            let mut ends = system.ends().iter();
+            ends.any(|end| end.expects(job(thing), now)) || system.bumps().iter().any(|at| at.expects(now))
+        };
+        let (since, thing) = watchdog.first(now, advanced, expects)?;
+        Some(stands(now, &self.armed.reductions[thing].name, since))
+    }
+
+    fn is_over(&self) -> bool {
+        self.all_over()
+    }
+
+    fn at_limit(&self) -> Option<String> {
+        // What is left may be alarms of processes that have ended.
+        let idle = engines(&self.ready.system).all(|engine| engine.active() == 0);
+        (!(self.all_over() && idle && self.ready.system.live_flits() == 0)).then(String::new)
+    }
+
+    fn left(&self) -> String {
+        not_done(&self.open())
+    }
+
+    fn cycles(&self, outcome: Outcome) -> Cycle {
+        if outcome == Outcome::Finished { self.moved.2 } else { self.ready.system.now() }
+    }
+
+    fn progress(&self) -> Progress {
+        let total = self.armed.reductions.iter().map(|reduction| u64::from(reduction.rounds)).sum();
+        let ends = self.ready.system.ends();
+        let roots = ends.iter().flat_map(End::roots).flat_map(Root::rounds);
+        let done = roots.filter(|round| round.end.is_some() && round.round.data.is_some()).count() as u64;
+        Progress { cycle: self.ready.system.now(), done, total }
+    }
+
+    fn report(&mut self, document: &mut Document, oracle: bool) -> Report {
+        let mut armed = ArmedResult::default();
+        let (mut report, mut unended) = (Report::default(), Vec::new());
+        for index in 0..self.armed.reductions.len() {
+            let (mut reduction, finding) = self.reduction(index, oracle);
+            let (not_ended, unstarted) = self.not_ended(index);
+            reduction.outcomes.unstarted = unstarted;
+            unended.extend(not_ended);
+            armed.outcomes.add(&reduction.outcomes);
+            report.data.push(self.data(index));
+            armed.reductions.push(reduction);
+            report.findings.extend(finding);
+        }
+        self.totals(&mut armed);
+        report.open = (!unended.is_empty()).then(|| unended.join("; "));
+        document.armed = Some(armed);
+        report
+    }
+
+    fn settle(&mut self, document: &Document) -> Vec<Check> {
+        let finished = document.armed.as_ref().filter(|_| document.outcome == Outcome::Finished);
+        let leaked = finished.map(|armed| {
+            let passed = armed.leaked.is_empty();
+            let detail = if passed {
+                format!("every descriptor of {} engines is free again", engines(&self.ready.system).count())
             } else {
                 format!("descriptors are still taken in {}", armed.leaked.join(", "))
             };
-            checks.push(Check { name: "no descriptor leaked".into(), passed: leaked == 0, detail });
-            let live = system.live_flits();
-            let detail =
-                if live == 0 { "no flit is left in the network".into() } else { format!("{live} flits are left") };
-            checks.push(Check { name: "network empty".into(), passed: live == 0, detail });
-        }
-        if monitors {
-            let rest = self.document.outcome != Outcome::Finished || system.at_rest();
-            let detail = if rest { "order and credits held on every link" } else { "credits are missing at the end" };
-            checks.push(Check { name: "links".into(), passed: rest, detail: detail.into() });
-        }
-        self.document.checks = checks;
+            Check { name: "no descriptor leaked".into(), passed, detail }
+        });
+        leaked.into_iter().collect()
+    }
+
+    fn why(&self, ask: why::Ask<'_>, _document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
+        let names: Vec<(String, u32)> = self.armed.reductions.iter().map(|of| (of.name.clone(), of.root)).collect();
+        why::armed::explain(&self.ready, &names, ask, notes)
+    }
+
+    fn ladder(&self) -> Option<Ladder> {
+        Some(ladder(&self.ready))
     }
 }
 

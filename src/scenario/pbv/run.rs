@@ -16,17 +16,19 @@ use crate::armed::file::EffectFile;
 use crate::armed::result::Outcomes;
 use crate::names::Named;
 use crate::result::{Check, Document, Outcome, ResultData, hex};
-use crate::run::watchdog::{LOOK, Watchdog};
-use crate::run::{Control, Progress, RunError, RunOptions, RunResult, close_wave, link_report, open_wave, recording};
-use crate::timeline::Timeline;
+use crate::run::family::{Family, Report};
+use crate::run::watchdog::{Watchdog, not_done, stands};
+use crate::run::{Flip, Progress, RunError, RunOptions};
 use crate::why;
 use watershed_arith::{Flags, unpack_lanes};
-use watershed_fabric::{Evaluation, Step};
+use watershed_fabric::Simulation;
+use watershed_kernel::Cycle;
 use watershed_pbv::gather::Gather;
 use watershed_pbv::node::Node;
 use watershed_pbv::packet::{Body, Message, PBV_ENTRIES, Status};
 use watershed_pbv::system::Wired;
 use watershed_pbv::system::engines;
+use watershed_probe::ladder::Ladder;
 
 /// Rounds that are listed although they completed at once.
 const LISTED: usize = 16;
@@ -35,66 +37,23 @@ const MOST_LISTED: usize = 1000;
 /// Flits of the frame of a large result, 1056 bytes.
 const FRAME_FLITS: u64 = 132;
 
-/// Makes every check that comes before the first cycle.
-///
-/// # Errors
-/// See [`RunError`].
-pub fn check(loaded: &Loaded) -> Result<(), RunError> {
-    build(loaded, BuildOptions::default())?;
-    Ok(())
-}
-
-/// Builds the system and runs it to the end.
-///
-/// # Errors
-/// See [`RunError`].
-pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
-    if options.flip.is_some() {
-        let what = "--flip is for PIUMA's engines; faults of the PBV family are in the scenario, [[pbv.fault]]";
-        return Err(RunError::Usage(what.into()));
-    }
-    let why = options.why.is_some();
-    let ready = build(loaded, BuildOptions { no_checks: options.no_checks, log: options.ladder || why })?;
-    let mut run = Run::new(loaded, ready);
-    if let Some(name) = options.record {
-        crate::record::check(run.ready.system.plan(), name).map_err(RunError::Usage)?;
-    }
-    if why || options.record.is_some() {
-        run.ready.system.keep_journal(true);
-    }
-    run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
-    if let Some(wave) = options.wave {
-        run.ready.system.record(open_wave(loaded, wave)?).map_err(|error| crate::run::trace_error(wave, error))?;
-    }
-    run.timeline = options.timeline.then(Timeline::default);
-    run.drive(options);
-    let mut wave_error = None;
-    if let Some(wave) = options.wave {
-        let tracer = run.ready.system.stop_recording();
-        (run.wave, wave_error) = close_wave(wave, tracer, run.document.cycles, &mut run.notes);
-    }
-    Ok(RunResult { wave_error, ..run.result(options) })
-}
-
-struct Run<'a> {
+/// A system of the PBV family under way.
+pub(crate) struct Run<'a> {
     loaded: &'a Loaded,
     pbv: &'a Pbv,
     ready: Ready,
-    document: Document,
-    stuck: Option<String>,
     /// End points that a dead link cuts off: nobody waits for them.
     excused: BTreeSet<u16>,
-    notes: Vec<String>,
-    wave: Option<watershed_probe::TraceSummary>,
-    timeline: Option<Timeline>,
 }
 
 impl<'a> Run<'a> {
-    fn new(loaded: &'a Loaded, mut ready: Ready) -> Run<'a> {
-        let mut document = Document::new(loaded);
-        for (key, value) in std::mem::take(&mut ready.derived) {
-            document.derive(&key, value);
-        }
+    /// Builds the system of a scenario.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration, at its place.
+    pub(crate) fn build(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<Run<'a>, RunError> {
+        let log = options.ladder || options.why.is_some();
+        let ready = build(loaded, BuildOptions { no_checks: options.no_checks, log })?;
         let pbv = loaded.scenario.pbv.as_ref().expect("the PBV family has its table");
         let dead = |device: &&u16| {
             let switch = (u32::from(**device) / pbv.device_stride * pbv.device_stride) as u16;
@@ -103,99 +62,7 @@ impl<'a> Run<'a> {
             of(**device) || of(switch)
         };
         let excused = ready.devices.iter().filter(dead).copied().collect();
-        Run { loaded, pbv, ready, document, stuck: None, excused, notes: Vec::new(), wave: None, timeline: None }
-    }
-
-    // --------------------------------------------------------------------------------------------- the cycles
-
-    fn drive(&mut self, options: &RunOptions<'_>) {
-        let limits = &self.loaded.scenario.limits;
-        let limit = limits.max_cycles;
-        let (jobs, plan) = (self.pbv.collectives.len(), self.ready.system.plan());
-        // While the frames of a larger engine's participants pass its one port, nothing else is seen of them.
-        let wide = u64::from(self.loaded.scenario.link.cycles_per_flit);
-        let larger = self.pbv.collectives.iter().filter(|of| of.tree == TreeFile::Monolithic);
-        let larger = larger.filter(|of| of.participants.len() > PBV_ENTRIES);
-        let passing = larger.map(|of| of.participants.len() as u64 * (u64::from(of.words()) + 4) * wide).sum::<u64>();
-        let patience = if limits.watchdog_cycles == 0 { 0 } else { limits.watchdog_cycles + passing };
-        let mut watchdog = Watchdog::of_frames(patience, jobs, plan, FRAME_FLITS);
-        let stop = options.stop_cycle.unwrap_or(u64::MAX);
-        let (mut look, mut looked) = (0, std::time::Instant::now());
-        loop {
-            // The run ends when nothing will ever happen again.
-            match self.ready.system.step_before(limit.min(stop)) {
-                Step::Ran => {}
-                Step::End if self.ready.system.now() >= stop => {
-                    self.document.outcome = Outcome::Interrupted;
-                    break;
-                }
-                Step::End => {
-                    let (open, flits) = (self.open(), self.ready.system.live_flits());
-                    if !open.is_empty() || flits > 0 {
-                        self.document.outcome = Outcome::MaxCycles;
-                        let who =
-                            if open.is_empty() { String::new() } else { format!("; not done: {}", open.join(", ")) };
-                        self.stuck = Some(format!("{flits} flits are queued or under way{who}"));
-                    }
-                    break;
-                }
-                Step::Quiet => {
-                    let open = self.open();
-                    if !open.is_empty() {
-                        self.document.outcome = Outcome::Deadlock;
-                        let since = self.ready.system.alive_until();
-                        let autopsy = self.ready.system.autopsy();
-                        let text =
-                            format!("cycle {since}: nothing moves any more\n{autopsy}\nnot done: {}", open.join(", "));
-                        self.stuck = Some(text.trim_end().into());
-                    }
-                    break;
-                }
-            }
-            if let Some(timeline) = &mut self.timeline {
-                let system = &self.ready.system;
-                timeline.look(system.now(), || system.live_flits(), system.moves());
-            }
-            if self.ready.system.fault().is_some() {
-                self.document.outcome = Outcome::Broken;
-                break;
-            }
-            if self.ready.system.alive_until() == self.ready.system.now()
-                && watchdog.awake()
-                && let Some(stands) = self.standing(&mut watchdog)
-            {
-                self.document.outcome = Outcome::Deadlock;
-                self.stuck = Some(stands);
-                break;
-            }
-            look += 1;
-            if look == LOOK {
-                look = 0;
-                if let Some(hook) = options.hook
-                    && looked.elapsed().as_millis() >= 100
-                {
-                    looked = std::time::Instant::now();
-                    if hook(self.progress()) == Control::Stop {
-                        self.document.outcome = Outcome::Interrupted;
-                        break;
-                    }
-                }
-            }
-            if self.ready.system.now() >= stop {
-                self.document.outcome = Outcome::Interrupted;
-                break;
-            }
-        }
-        let system = &self.ready.system;
-        self.document.cycles =
-            if self.document.outcome == Outcome::Finished { system.alive_until() } else { system.now() };
-    }
-
-    fn progress(&self) -> Progress {
-        let answers = |of: &Collective| u64::from(of.rounds) * of.participants.len() as u64;
-        let total = self.pbv.collectives.iter().filter(|of| of.kind != KindFile::Multicast).map(answers).sum();
-        let done = self.ready.system.completions().min(total);
-        Progress { cycle: self.ready.system.now(), done, total }
+        Ok(Run { loaded, pbv, ready, excused })
     }
 
     fn node(&self, end: u32) -> &Node {
@@ -204,42 +71,6 @@ impl<'a> Run<'a> {
 
     fn name(&self, device: u16) -> String {
         self.ready.names.get(&device).cloned().unwrap_or_else(|| format!("device {device:#06x}"))
-    }
-
-    /// What is to be said of a collective that stands although work is left and no watchdog, task, patience or delay of its
-    /// is pending (requirement K-WD-1). Others go on meanwhile, and must not hide it.
-    fn standing(&self, watchdog: &mut Watchdog) -> Option<String> {
-        let system = &self.ready.system;
-        let now = system.now();
-        let nodes = || {
-            let nodes = system.ends().iter().take(self.ready.devices.len());
-            nodes.filter(|node| !self.excused.contains(&node.device()))
-        };
-        // The groups of an inter-group barrier wait for each other.
-        let first = |of: &Collective| of.group.map(|group| group.first);
-        let together = |of: &Collective, other: &Collective| {
-            of.cc_id == other.cc_id || first(of).is_some() && first(of) == first(other)
-        };
-        let mut found = None;
-        for (thing, of) in self.pbv.collectives.iter().enumerate() {
-            let advanced = nodes().filter_map(|node| node.advanced(of.cc_id)).reduce(|sum, one| sum + one);
-            let late = watchdog.look(thing, now, advanced.unwrap_or(0));
-            let mut contexts = self.pbv.collectives.iter().filter(|other| together(of, other)).map(|other| other.cc_id);
-            let expects = contexts.any(|cc_id| {
-                nodes().any(|node| node.expects(cc_id, now)) || system.bumps().iter().any(|at| at.expects(cc_id, now))
-            });
-            if advanced.is_none() || expects {
-                watchdog.excuse(thing, now);
-            } else if let Some(since) = late.filter(|_| found.is_none()) {
-                found = Some((since, &of.name));
-            }
-        }
-        let (since, name) = found?;
-        let (open, autopsy) = (self.open().join(", "), system.autopsy());
-        let text = format!(
-            "cycle {now}: {name} has come no further since cycle {since}, and no time-out is pending\n{autopsy}\nnot done: {open}"
-        );
-        Some(text.trim_end().into())
     }
 
     /// End points that are not done, the first of them.
@@ -254,44 +85,6 @@ impl<'a> Run<'a> {
         }
         open.truncate(8);
         open
-    }
-
-    // ------------------------------------------------------------------------------------------------ results
-
-    fn result(mut self, options: &RunOptions<'_>) -> RunResult {
-        let oracle = self.loaded.scenario.checks.oracle && !options.no_checks;
-        let monitors = self.loaded.scenario.checks.monitors && !options.no_checks;
-        let mut pbv = PbvResult::default();
-        let (mut findings, mut data) = (Vec::new(), Vec::new());
-        for index in 0..self.pbv.collectives.len() {
-            let (collective, rows, finding) = self.collective(index, oracle);
-            pbv.outcomes.add(&collective.outcomes);
-            let of = &self.pbv.collectives[index];
-            data.push(ResultData { name: of.name.clone(), dtype: of.dtype, rows: rows.into() });
-            pbv.collectives.push(collective);
-            findings.extend(finding);
-        }
-        self.totals(&mut pbv);
-        pbv.congestion = congestion::reports(self.pbv, &self.ready);
-        pbv.reports = congestion::sent(self.pbv, &self.ready);
-        let system = &self.ready.system;
-        let levels = system.plan().levels.clone();
-        let ends = |at: usize| system.link_ends(at);
-        self.document.links =
-            link_report(&levels, system.link_counts(), &ends, None, self.document.cycles, options.all_links);
-        let open = open_rounds(&pbv);
-        self.checks(findings, monitors, open);
-        self.document.pbv = Some(pbv);
-        let ladder = options.ladder.then(|| ladder(&self.ready));
-        let runs = self.pbv.collectives.iter().map(|of| self.ended(of)).collect::<Vec<_>>();
-        let explain = |ask| why::pbv::explain(&self.ready, &runs, ask, &mut self.notes);
-        let why = options.why.map(explain).unwrap_or_default();
-        let progress = self.progress();
-        let timeline = self.timeline.map_or_else(Vec::new, Timeline::samples);
-        let system = &self.ready.system;
-        let recording = recording(self.loaded, system.plan(), system.journal(), options);
-        let (document, notes, wave) = (self.document, self.notes, self.wave);
-        RunResult { document, data, notes, ladder, why, recording, wave, wave_error: None, progress, timeline }
     }
 
     fn totals(&self, pbv: &mut PbvResult) {
@@ -660,45 +453,125 @@ impl<'a> Run<'a> {
         }
         (result, data, checks)
     }
+}
 
-    fn checks(&mut self, findings: Vec<Check>, monitors: bool, open: Option<String>) {
-        let mut checks = Vec::new();
-        let system = &mut self.ready.system;
-        match (&self.document.outcome, &self.stuck, system.fault()) {
-            (_, _, Some(fault)) => checks.push(Check::failed("rules", fault)),
-            (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
-            (Outcome::MaxCycles, ..) => {
-                let limit = self.loaded.scenario.limits.max_cycles;
-                let why = self.stuck.as_deref().unwrap_or("");
-                checks.push(Check::failed("progress", format!("not done after limits.max_cycles = {limit}: {why}")));
-            }
-            (Outcome::Interrupted, ..) => checks.push(Check::failed("progress", "stopped by the user")),
-            _ => checks.push(match open {
-                Some(open) => Check::failed("progress", open),
-                None => Check::passed("progress", "everything that was started has ended"),
-            }),
+impl Family for Run<'_> {
+    fn system(&self) -> &dyn Simulation {
+        &self.ready.system
+    }
+
+    fn system_mut(&mut self) -> &mut dyn Simulation {
+        &mut self.ready.system
+    }
+
+    fn take_derived(&mut self) -> Vec<(String, u64)> {
+        std::mem::take(&mut self.ready.derived)
+    }
+
+    fn flip(&mut self, _flip: Flip<'_>) -> Result<(), RunError> {
+        let what = "--flip is for PIUMA's engines; faults of the PBV family are in the scenario, [[pbv.fault]]";
+        Err(RunError::Usage(what.into()))
+    }
+
+    fn watchdog(&self) -> Watchdog {
+        let limits = &self.loaded.scenario.limits;
+        let (jobs, plan) = (self.pbv.collectives.len(), self.ready.system.plan());
+        // While the frames of a larger engine's participants pass its one port, nothing else is seen of them.
+        let wide = u64::from(self.loaded.scenario.link.cycles_per_flit);
+        let larger = self.pbv.collectives.iter().filter(|of| of.tree == TreeFile::Monolithic);
+        let larger = larger.filter(|of| of.participants.len() > PBV_ENTRIES);
+        let passing = larger.map(|of| of.participants.len() as u64 * (u64::from(of.words()) + 4) * wide).sum::<u64>();
+        let patience = if limits.watchdog_cycles == 0 { 0 } else { limits.watchdog_cycles + passing };
+        Watchdog::of_frames(patience, jobs, plan, FRAME_FLITS)
+    }
+
+    /// A collective stands if work is left and no watchdog, task, patience or delay of its is pending (requirement K-WD-1).
+    /// Others go on meanwhile, and must not hide it.
+    fn standing(&self, watchdog: &mut Watchdog) -> Option<String> {
+        let (system, now) = (&self.ready.system, self.ready.system.now());
+        let of = |thing: usize| &self.pbv.collectives[thing];
+        let nodes = || {
+            let nodes = system.ends().iter().take(self.ready.devices.len());
+            nodes.filter(|node| !self.excused.contains(&node.device()))
+        };
+        // The groups of an inter-group barrier wait for each other.
+        let first = |of: &Collective| of.group.map(|group| group.first);
+        let together = |of: &Collective, other: &Collective| {
+            of.cc_id == other.cc_id || first(of).is_some() && first(of) == first(other)
+        };
+        let advanced = |thing| nodes().filter_map(|node| node.advanced(of(thing).cc_id)).reduce(|a, b| a + b);
+        let expects = |thing| {
+            let others = self.pbv.collectives.iter().filter(|other| together(of(thing), other));
+            others.map(|other| other.cc_id).any(|cc_id| {
+                nodes().any(|node| node.expects(cc_id, now)) || system.bumps().iter().any(|at| at.expects(cc_id, now))
+            })
+        };
+        let (since, thing) = watchdog.first(now, advanced, expects)?;
+        Some(stands(now, &of(thing).name, since))
+    }
+
+    fn is_over(&self) -> bool {
+        self.open().is_empty()
+    }
+
+    fn at_limit(&self) -> Option<String> {
+        let (open, flits) = (self.open(), self.ready.system.live_flits());
+        let who = if open.is_empty() { String::new() } else { format!("; {}", not_done(&open)) };
+        (!open.is_empty() || flits > 0).then(|| format!("{flits} flits are queued or under way{who}"))
+    }
+
+    fn left(&self) -> String {
+        not_done(&self.open())
+    }
+
+    fn cycles(&self, outcome: Outcome) -> Cycle {
+        let system = &self.ready.system;
+        if outcome == Outcome::Finished { system.alive_until() } else { system.now() }
+    }
+
+    fn progress(&self) -> Progress {
+        let answers = |of: &Collective| u64::from(of.rounds) * of.participants.len() as u64;
+        let total = self.pbv.collectives.iter().filter(|of| of.kind != KindFile::Multicast).map(answers).sum();
+        let done = self.ready.system.completions().min(total);
+        Progress { cycle: self.ready.system.now(), done, total }
+    }
+
+    fn report(&mut self, document: &mut Document, oracle: bool) -> Report {
+        let mut pbv = PbvResult::default();
+        let mut report = Report::default();
+        for (index, of) in self.pbv.collectives.iter().enumerate() {
+            let (collective, rows, finding) = self.collective(index, oracle);
+            pbv.outcomes.add(&collective.outcomes);
+            report.data.push(ResultData { name: of.name.clone(), dtype: of.dtype, rows: rows.into() });
+            pbv.collectives.push(collective);
+            report.findings.extend(finding);
         }
-        checks.extend(findings);
-        let disagreement =
-            engines(system).find_map(|engine| Some((engine.cfg().device, engine.ce().tracker().disagreement()?)));
-        checks.push(match disagreement {
+        self.totals(&mut pbv);
+        pbv.congestion = congestion::reports(self.pbv, &self.ready);
+        pbv.reports = congestion::sent(self.pbv, &self.ready);
+        report.open = open_rounds(&pbv);
+        document.pbv = Some(pbv);
+        report
+    }
+
+    fn settle(&mut self, _document: &Document) -> Vec<Check> {
+        let disagreement = engines(&self.ready.system)
+            .find_map(|engine| Some((engine.cfg().device, engine.ce().tracker().disagreement()?)));
+        vec![match disagreement {
             None => Check::passed("tracking", "PBV and p_count agree in every context"),
             Some((device, slot)) => {
                 Check::failed("tracking", format!("PBV and p_count differ in slot {slot} of device {device:#06x}"))
             }
-        });
-        if self.document.outcome == Outcome::Finished {
-            let live = system.live_flits();
-            let detail =
-                if live == 0 { "no flit is left in the network".into() } else { format!("{live} flits are left") };
-            checks.push(Check { name: "network empty".into(), passed: live == 0, detail });
-        }
-        if monitors {
-            let rest = self.document.outcome != Outcome::Finished || system.at_rest();
-            let detail = if rest { "order and credits held on every link" } else { "credits are missing at the end" };
-            checks.push(Check { name: "links".into(), passed: rest, detail: detail.into() });
-        }
-        self.document.checks = checks;
+        }]
+    }
+
+    fn why(&self, ask: why::Ask<'_>, _document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
+        let runs = self.pbv.collectives.iter().map(|of| self.ended(of)).collect::<Vec<_>>();
+        why::pbv::explain(&self.ready, &runs, ask, notes)
+    }
+
+    fn ladder(&self) -> Option<Ladder> {
+        Some(ladder(&self.ready))
     }
 }
 

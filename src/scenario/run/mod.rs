@@ -2,41 +2,31 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `cycles` | the loop over cycles, and who may start when |
-//! | `traffic` | traces that are fed, windows that are measured |
-//! | `results` | results of collectives, critical paths, checks |
+//! | `family` | what a family is to the runner |
+//! | `runner` | the loop over cycles, how a run ends, checks that all families have |
 //! | `links` | what the links did |
 //! | `watchdog` | who stands although work is left, in every family |
 //! | `wave` | waveforms |
 
 use std::path::PathBuf;
 
-use super::build::{BuildOptions, Ready, build};
-use super::config::Family;
 use super::expr::Expr;
-use super::measure::Measurement;
-use super::programs::rules::Rules;
-use super::record::{self, Recording};
+use super::record::Recording;
 use super::result::{Document, ResultData};
-use super::timeline::Timeline;
-use super::{Loaded, Problems, armed, pbv, why};
-use watershed_fabric::{Evaluation, Plan};
-use watershed_piuma::Tap;
+use super::{Loaded, Problems, families, why};
+use runner::Runner;
 use watershed_probe::TraceSummary;
 use watershed_probe::ladder::Ladder;
 
-mod cycles;
+pub(super) mod family;
 mod links;
-mod results;
-mod traffic;
+pub(super) mod runner;
 pub(super) mod watchdog;
 mod wave;
 
 pub(super) use links::link_report;
-pub(super) use results::recording;
-use traffic::{Feed, Snapshot};
 pub use wave::sides_of;
-pub(super) use wave::{close_wave, open_wave, trace_error};
+use wave::{close_wave, open_wave, trace_error};
 
 /// What to write into a waveform.
 #[derive(Debug, Clone, PartialEq)]
@@ -221,13 +211,7 @@ pub enum RunError {
 /// # Errors
 /// See [`RunError`].
 pub fn check(loaded: &Loaded) -> Result<(), RunError> {
-    if loaded.scenario.family == Family::Armed {
-        return armed::run::check(loaded);
-    }
-    if loaded.scenario.family == Family::Pbv {
-        return pbv::run::check(loaded);
-    }
-    build(loaded, BuildOptions::default())?;
+    families::build(loaded, &RunOptions::default(), false)?;
     Ok(())
 }
 
@@ -269,218 +253,21 @@ pub fn run(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunEr
 fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, RunError> {
     let watcher: Option<&dyn Fn(Progress) -> Control> = WATCHER.get().map(|_| &watched as _);
     let options = &RunOptions { hook: options.hook.or(watcher), ..*options };
-    if loaded.scenario.family == Family::Armed {
-        return armed::run::run(loaded, options);
-    }
-    if loaded.scenario.family == Family::Pbv {
-        return pbv::run::run(loaded, options);
-    }
-    let journal = options.why.is_some() || options.ladder || options.record.is_some();
-    // Where cycles went is told from those parts that something uses: of the largest systems no others could be kept.
-    let whole = options.wave.is_some() || options.all_links || options.ladder || options.record.is_some();
-    // What looks at every cycle of the whole system, or walks its blocks in another order, has it in one piece.
-    let watched = options.wave.is_some() || journal || options.no_skip || options.order_seed.is_some();
-    let threads = if watched { 1 } else { options.threads };
-    // Who looks at the system between two cycles needs it to stand in one cycle then.
-    let windows = !watched && !options.timeline;
-    let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads, windows })?;
-    let mut run = Run::new(loaded, ready)?;
-    if let Some(name) = options.record {
-        record::check(run.ready.system.plan(), name).map_err(RunError::Usage)?;
-    }
-    if journal {
-        let packets = options.why.is_some_and(|ask| ask.source.is_some());
-        let named = |name: &str| options.why.is_none_or(|ask| ask.collective.is_none_or(|asked| asked == name));
-        let hosts = loaded.scenario.hosts.iter().any(|host| named(&host.name));
-        let all = packets || hosts || options.why.is_none() || loaded.scenario.collectives.is_empty();
-        run.ready.system.keep_journal(all);
-        run.keep_times();
-    }
-    run.timeline = options.timeline.then(Timeline::default);
-    run.ready.system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
-    if let Some(wave) = options.wave {
-        run.record(wave)?;
-    }
-    if let Some(flip) = options.flip {
-        run.flip(flip)?;
-    }
-    if options.threads > 1 && run.ready.system.parts() == 1 {
-        run.notes.push(format!("one thread evaluates all: {}", undivided(run.ready.system.plan(), watched)));
-    }
-    run.drive(options);
-    if run.ready.system.runs_in_windows() && !run.went_well() {
+    let begin = |windows| -> Result<_, RunError> {
+        let mut runner = Runner::new(loaded, families::build(loaded, options, windows)?);
+        runner.prepare(options)?;
+        runner.drive(options);
+        Ok(runner)
+    };
+    let mut runner = begin(true)?;
+    if !runner.went_well() {
         // What went wrong is shown in the cycle in which it did.
-        drop(run);
-        run = Run::new(
-            loaded,
-            build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads, windows: false })?,
-        )?;
-        if let Some(flip) = options.flip {
-            run.flip(flip)?;
-        }
-        run.drive(options);
+        drop(runner);
+        runner = begin(false)?;
     }
-    if let Some(problem) = run.feed.wrong.take() {
+    if let Some(problem) = runner.family.problem() {
         return Err(loaded.problems(vec![problem]).into());
     }
-    let wave_error = options.wave.and_then(|wave| run.close(wave));
-    Ok(RunResult { wave_error, ..run.result(options) })
-}
-
-/// Why a system was not divided between threads.
-fn undivided(plan: &Plan, watched: bool) -> &'static str {
-    if watched {
-        return "a waveform, a journal, a shuffled order or idle cycles that are not skipped need the system in one piece";
-    }
-    let at = plan.end_switches();
-    if at.is_sorted() && at.iter().all(Option::is_some) {
-        "there is nothing to divide between them"
-    } else {
-        "end points are not numbered in the order of their switches (flows attach some to free ports), so that the system \
-         cannot be cut"
-    }
-}
-
-/// A run under way.
-struct Run<'a> {
-    loaded: &'a Loaded,
-    ready: Ready,
-    document: Document,
-    /// Whether each collective may start, and is complete.
-    state: Vec<State>,
-    /// How many participants of each, from the first on, are known to be done.
-    done: Vec<usize>,
-    /// Completions the system has reported and the run has looked at.
-    seen: u64,
-    /// Threads of programs are left.
-    programs_left: bool,
-    /// First cycle of each host that has started.
-    host_starts: Vec<Option<u64>>,
-    /// The host that runs or is to run.
-    host_next: Option<usize>,
-    /// Completions when it started.
-    host_base: u64,
-    deadlock: Option<String>,
-    /// A store of a program that is not legal, or a use of what was stored.
-    refused: Option<String>,
-    /// What is asked of stores, from the first one on.
-    rules: Option<Rules>,
-    notes: Vec<String>,
-    measurement: Measurement,
-    /// The network at the start and at the end of the window.
-    window: [Option<Snapshot>; 2],
-    feed: Feed,
-    timeline: Option<Timeline>,
-    wave: Option<TraceSummary>,
-}
-
-/// Where a collective stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// It waits for collectives it meets.
-    Claiming,
-    Running,
-    Complete,
-}
-impl<'a> Run<'a> {
-    fn new(loaded: &'a Loaded, mut ready: Ready) -> Result<Run<'a>, RunError> {
-        let mut document = Document::new(loaded);
-        for (key, value) in std::mem::take(&mut ready.derived) {
-            document.derive(&key, value);
-        }
-        let done = vec![0; ready.collectives.len()];
-        let state: Vec<State> = ready
-            .collectives
-            .iter()
-            .zip(&loaded.scenario.collectives)
-            .map(|(built, collective)| {
-                if collective.called {
-                    State::Complete
-                } else if built.after.is_empty() {
-                    State::Running
-                } else {
-                    State::Claiming
-                }
-            })
-            .collect();
-        let measurement = Measurement::new(loaded.scenario.measure, ready.classes.len());
-        for end in 0..ready.system.ends().len() {
-            if let Some(traffic) = ready.system.end_mut(end).traffic_mut() {
-                traffic.measure();
-            }
-        }
-        let feed = Feed::open(loaded, &ready)?;
-        let window = [None, None];
-        let (deadlock, notes) = (None, Vec::new());
-        let host_starts = vec![None; loaded.scenario.hosts.len()];
-        let programs_left = ready.system.ends().iter().any(|end| end.processor().is_some());
-        Ok(Run {
-            loaded,
-            ready,
-            document,
-            state,
-            done,
-            seen: 0,
-            programs_left,
-            host_starts,
-            host_next: None,
-            host_base: 0,
-            deadlock,
-            refused: None,
-            rules: None,
-            notes,
-            measurement,
-            window,
-            feed,
-            timeline: None,
-            wave: None,
-        })
-    }
-
-    /// Lets every core write down when its words land.
-    fn keep_times(&mut self) {
-        let jobs: Vec<(usize, usize)> = self.ready.collectives.iter().flat_map(|built| built.jobs.clone()).collect();
-        for (end, job) in jobs {
-            if let Some(core) = &mut self.ready.system.end_mut(end).core {
-                core.job_mut(job).keep_times();
-            }
-        }
-        let called = self.loaded.scenario.collectives.iter().filter(|of| of.called);
-        for end in called.flat_map(|of| of.participants.iter().copied()) {
-            if let Some(processor) = self.ready.system.end_mut(end as usize).processor_mut() {
-                processor.keep_times();
-            }
-        }
-        for &end in self.loaded.scenario.hosts.iter().flat_map(|host| &host.ranks) {
-            self.ready
-                .system
-                .end_mut(end as usize)
-                .hosts_mut()
-                .iter_mut()
-                .for_each(watershed_piuma::host::Host::keep_log);
-        }
-    }
-
-    fn flip(&mut self, flip: Flip<'_>) -> Result<(), RunError> {
-        let Flip { switch, id, word, mask } = flip;
-        let named = self.loaded.scenario.topology.switch_by_name(switch);
-        let engine = named.and_then(|at| self.ready.system.join_mut(at));
-        let engine =
-            engine.ok_or_else(|| RunError::Usage(format!("there is no switch \"{switch}\" with an engine")))?;
-        engine.set_tap(Tap { id, seq: word, flip: mask, seen: None });
-        Ok(())
-    }
-
-    fn record(&mut self, wave: &WaveOptions) -> Result<(), RunError> {
-        let tracer = open_wave(self.loaded, wave)?;
-        self.ready.system.record(tracer).map_err(|error| trace_error(wave, error))
-    }
-
-    /// Finishes the waveform; what kept it from being written.
-    fn close(&mut self, wave: &WaveOptions) -> Option<String> {
-        let cycles = self.document.cycles;
-        let (summary, error) = close_wave(wave, self.ready.system.stop_recording(), cycles, &mut self.notes);
-        self.wave = summary;
-        error
-    }
+    let wave_error = runner.close(options);
+    Ok(RunResult { wave_error, ..runner.result(options) })
 }

@@ -7,7 +7,7 @@
 //! The families differ in who may stand for long: where processes have time-outs, compute times and retries, a thing that
 //! waits for a time that will come is excused until then; see [`Watchdog::excuse`].
 
-use watershed_fabric::{NodeKind, Plan, PlanLink};
+use watershed_fabric::{NodeKind, Plan, PlanLink, Simulation};
 use watershed_kernel::Cycle;
 
 /// Steps of a run between two looks: a look asks every end point.
@@ -17,8 +17,12 @@ pub(crate) const LOOK: u32 = 1024;
 pub(crate) struct Watchdog {
     /// Time without progress after which a thing stands; 0 is never.
     patience: u64,
-    /// The time that counts: cycles, or only those in which something was awake.
+    /// Whether only cycles count in which something was awake, or all.
+    only_awake: bool,
+    /// The time that counts.
     clock: u64,
+    /// Steps since the last look.
+    steps: u32,
     things: Vec<Thing>,
 }
 
@@ -31,28 +35,37 @@ struct Thing {
 }
 
 impl Watchdog {
-    /// Watches so many things. With `patience` of 0 it never barks.
+    /// Watches so many things. With `patience` of 0 it never barks. All cycles count.
     pub fn new(patience: u64, things: usize) -> Watchdog {
-        Watchdog { patience, clock: 0, things: vec![Thing::default(); things] }
+        Watchdog { patience, only_awake: false, clock: 0, steps: 0, things: vec![Thing::default(); things] }
     }
 
     /// Watches jobs of frames: they may also take what frames of so many flits need to cross the whole network and back, in
-    /// which nobody sees them.
+    /// which nobody sees them. Only cycles count in which something is awake; in others everybody waits for a time that will
+    /// come.
     pub fn of_frames(patience: u64, things: usize, plan: &Plan, flits: u64) -> Watchdog {
         let hop = |link: &PlanLink| u64::from(link.latency) + flits * u64::from(link.cycles_per_flit);
         let slowest = plan.links.iter().map(hop).max().unwrap_or(0);
         let crossing = 2 * slowest * (plan.count(NodeKind::Switch) as u64 + 2);
-        Watchdog::new(if patience == 0 { 0 } else { patience + crossing }, things)
+        let patience = if patience == 0 { 0 } else { patience + crossing };
+        Watchdog { only_awake: true, ..Watchdog::new(patience, things) }
     }
 
-    /// All cycles up to this one count.
-    pub fn at(&mut self, now: Cycle) {
-        self.clock = now;
+    /// Whether it is time for a look, after each step: in the same cycle whether idle cycles are skipped or not.
+    pub fn is_due(&mut self, system: &dyn Simulation) -> bool {
+        if self.only_awake {
+            return system.alive_until() == system.now() && self.awake();
+        }
+        self.steps += 1;
+        if self.steps < LOOK && !system.runs_in_windows() {
+            return false;
+        }
+        (self.steps, self.clock) = (0, system.now());
+        true
     }
 
-    /// A cycle counts in which something was awake; in others everybody waits for a time that will come. Returns whether it
-    /// is time for a look, in the same cycle whether idle cycles are skipped or not.
-    pub fn awake(&mut self) -> bool {
+    /// A cycle counts in which something was awake. Returns whether it is time for a look.
+    fn awake(&mut self) -> bool {
         self.clock += 1;
         self.patience > 0 && self.clock.is_multiple_of(u64::from(LOOK))
     }
@@ -69,10 +82,41 @@ impl Watchdog {
         (self.clock - thing.clock > self.patience).then_some(thing.since)
     }
 
+    /// The first thing that stands, and the cycle since which it does. `advanced` says how far a thing has come, or that nobody
+    /// is at work on it; `expects` whether a time is pending that will go on with it.
+    pub fn first(
+        &mut self,
+        now: Cycle,
+        advanced: impl Fn(usize) -> Option<u64>,
+        expects: impl Fn(usize) -> bool,
+    ) -> Option<(Cycle, usize)> {
+        let mut found = None;
+        for thing in 0..self.things.len() {
+            let done = advanced(thing);
+            let late = self.look(thing, now, done.unwrap_or(0));
+            if done.is_none() || expects(thing) {
+                self.excuse(thing, now);
+            } else if found.is_none() {
+                found = late.map(|since| (since, thing));
+            }
+        }
+        found
+    }
+
     /// A thing stands for a reason that will pass: it is given all its time again.
     pub fn excuse(&mut self, thing: usize, now: Cycle) {
         (self.things[thing].since, self.things[thing].clock) = (now, self.clock);
     }
+}
+
+/// What stands since when, in words.
+pub(crate) fn stands(now: Cycle, name: &str, since: Cycle) -> String {
+    format!("cycle {now}: {name} has come no further since cycle {since}, and no time-out is pending")
+}
+
+/// Who is not done, in words.
+pub(crate) fn not_done(open: &[String]) -> String {
+    if open.is_empty() { String::new() } else { format!("not done: {}", open.join(", ")) }
 }
 
 #[cfg(test)]
@@ -83,7 +127,7 @@ mod tests {
     fn what_flows_does_not_hide_what_stands() {
         let mut dog = Watchdog::new(100, 2);
         let mut look = |now: Cycle, first: u64, second: u64| {
-            dog.at(now);
+            dog.clock = now;
             (dog.look(0, now, first), dog.look(1, now, second))
         };
         for now in [50, 90, 100] {
@@ -97,12 +141,12 @@ mod tests {
     #[test]
     fn who_waits_for_a_time_that_comes_is_excused() {
         let mut dog = Watchdog::new(100, 1);
-        dog.at(101);
+        dog.clock = 101;
         assert_eq!(dog.look(0, 101, 0), Some(0));
         dog.excuse(0, 101);
-        dog.at(201);
+        dog.clock = 201;
         assert_eq!(dog.look(0, 201, 0), None);
-        dog.at(202);
+        dog.clock = 202;
         assert_eq!(dog.look(0, 202, 0), Some(101));
     }
 

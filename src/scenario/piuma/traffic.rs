@@ -1,10 +1,11 @@
 //! Traffic of a run: packets of traces are fed, what arrives is measured, the window is looked at.
 
-use super::{Run, RunError};
+use super::run::Run;
 use crate::build::Ready;
 use crate::config::{Injection, TrafficPattern};
 use crate::measure::{self, MeasureResult, Phase};
-use crate::result::TrafficResult;
+use crate::result::{Document, TrafficResult};
+use crate::run::RunError;
 use crate::{Loaded, Problem, trace};
 use watershed_fabric::traffic::{Created, Received, Traffic};
 use watershed_fabric::{LinkCount, NodeKind};
@@ -194,7 +195,7 @@ impl Run<'_> {
         snapshot
     }
 
-    pub(super) fn traffic(&mut self) {
+    pub(super) fn traffic(&mut self, document: &mut Document) {
         self.collect();
         self.measurement.close();
         let measured = self.measurement.has_window();
@@ -217,7 +218,7 @@ impl Run<'_> {
         let confidence = self.loaded.scenario.measure.map(|measure| measure.confidence);
         for (at, class) in self.ready.classes.iter().enumerate() {
             let traffic = &self.loaded.scenario.traffic[class.traffic];
-            let cycles = self.document.cycles;
+            let cycles = document.cycles;
             let window = if measured {
                 self.measurement.to - self.measurement.from
             } else {
@@ -233,7 +234,7 @@ impl Run<'_> {
                 }
                 latency
             });
-            self.document.traffic.push(TrafficResult {
+            document.traffic.push(TrafficResult {
                 name: class.name.clone(),
                 offered: share(to.created[at].flits - from.created[at].flits),
                 accepted: share(to.received[at].flits - from.received[at].flits),
@@ -244,7 +245,7 @@ impl Run<'_> {
             });
         }
         if measured && self.window[1].is_some() {
-            self.document.measure = Some(self.measured(&from, &to));
+            document.measure = Some(self.measured(&from, &to));
         }
     }
 

@@ -1,62 +1,44 @@
 //! What comes of a run: results of collectives beside the oracle's, critical paths, checks.
 
-use super::{Flip, Run, RunOptions, RunResult, State, link_report};
+use super::run::{Run, State};
 use crate::build::{BuildOptions, Built, Segment, build, operation, oracle_tree};
 use crate::data::Table;
-use crate::record::Recording;
-use crate::result::{Check, CollectiveResult, Difference, Document, Outcome, ResultData, hex};
-use crate::timeline::Timeline;
+use crate::result::{Check, CollectiveResult, Difference, Document, ResultData, hex};
+use crate::run::RunOptions;
+use crate::run::family::Report;
+use crate::run::runner::Runner;
 use crate::why::piuma::{Asked, Taker};
-use crate::{Loaded, golden, hosts, ladder, programs, segments, why};
+use crate::{golden, hosts, ladder, programs, segments, why};
 use watershed_arith::{self as arith, Flags};
-use watershed_fabric::traffic::Traffic;
-use watershed_fabric::{Journal, LinkCount, Plan, Step};
 use watershed_oracle as oracle;
 use watershed_piuma::{Job, Tap};
 
 impl Run<'_> {
-    pub(super) fn result(mut self, options: &RunOptions<'_>) -> RunResult {
+    /// Writes what came of collectives, hosts, programs and traffic into the document.
+    pub(super) fn results(&mut self, document: &mut Document, oracle: bool) -> Report {
         let scenario = &self.loaded.scenario;
-        let mut data = Vec::new();
-        let check = scenario.checks.oracle && !options.no_checks;
+        let mut report = Report::default();
         for index in (0..scenario.collectives.len()).filter(|&index| !scenario.collectives[index].called) {
-            let (result, rows) = self.collective(index, check);
-            self.document.collectives.push(result);
-            data.push(rows);
+            let (result, rows) = self.collective(index, oracle);
+            document.collectives.push(result);
+            report.data.push(rows);
         }
-        let why = options.why.map_or_else(Vec::new, |ask| self.why(ask));
-        self.links(options.all_links);
-        self.traffic();
-        self.checks(check, scenario.checks.monitors && !options.no_checks);
-        self.document.checks.extend(options.flip.and_then(|flip| self.unflipped(flip)));
+        self.traffic(document);
+        report.findings = if oracle { self.findings(document) } else { Vec::new() };
+        report.last.extend(self.unflipped());
         if !scenario.hosts.is_empty() {
-            let (results, checks) = hosts::result::report(self.loaded, &self.ready, &self.host_starts, check);
-            self.document.hosts = results;
-            self.document.checks.extend(checks);
-            data.extend(hosts::result::data(self.loaded, &self.ready));
+            let (results, checks) = hosts::result::report(self.loaded, &self.ready, &self.host_starts, oracle);
+            document.hosts = results;
+            report.last.extend(checks);
+            report.data.extend(hosts::result::data(self.loaded, &self.ready));
         }
         if scenario.programs.is_some() {
             let (system, built) = (&self.ready.system, &self.ready.collectives);
-            let (result, checks) = programs::result::report(scenario, built, system, check);
-            self.document.programs = Some(result);
-            self.document.checks.extend(checks);
+            let (result, checks) = programs::result::report(scenario, built, system, oracle);
+            document.programs = Some(result);
+            report.last.extend(checks);
         }
-        let progress = self.progress();
-        let recording = recording(self.loaded, self.ready.system.plan(), self.ready.system.journal(), options);
-        let journal = self.ready.system.journal().filter(|_| options.ladder);
-        let ladder = journal.map(|journal| ladder::ladder(&self.ready.system, journal, &self.names()));
-        RunResult {
-            document: self.document,
-            data,
-            notes: self.notes,
-            ladder,
-            recording,
-            why,
-            wave: self.wave,
-            wave_error: None,
-            progress,
-            timeline: self.timeline.map_or_else(Vec::new, Timeline::samples),
-        }
+        report
     }
 
     /// Names of collectives and hosts, for ladders.
@@ -71,7 +53,7 @@ impl Run<'_> {
     }
 
     /// The critical path of every collective that is asked for and has ended.
-    pub(super) fn why(&mut self, ask: why::Ask<'_>) -> Vec<why::Why> {
+    pub(super) fn explain(&self, ask: why::Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
         let system = &self.ready.system;
         let mut list = Vec::new();
         let packets = ask.source.is_some() || ask.packet.is_some() || self.loaded.scenario.hosts.is_empty();
@@ -83,22 +65,22 @@ impl Run<'_> {
                 Ok(why) => {
                     if let (None, Some(place)) = (ask.source, ask.packet) {
                         let name = &why.collective;
-                        self.notes.push(format!("in the order of arrival, number {place}, from 0, is {name}"));
+                        notes.push(format!("in the order of arrival, number {place}, from 0, is {name}"));
                     }
                     list.push(why);
                 }
-                Err(wrong) => self.notes.push(wrong),
+                Err(wrong) => notes.push(wrong),
             }
             return list;
         }
-        let mut told = self.why_collectives(ask);
+        let mut told = self.why_collectives(ask, document);
         if ask.packet.is_none() {
             told.extend(self.why_hosts(ask));
         }
         for one in told {
             match one {
                 Ok(why) => list.push(why),
-                Err(wrong) => self.notes.push(wrong),
+                Err(wrong) => notes.push(wrong),
             }
         }
         list
@@ -120,12 +102,12 @@ impl Run<'_> {
     }
 
     /// The critical path of every collective in the network; or why there is none, or which one it is.
-    fn why_collectives(&self, ask: why::Ask<'_>) -> Vec<Result<why::Why, String>> {
+    fn why_collectives(&self, ask: why::Ask<'_>, document: &Document) -> Vec<Result<why::Why, String>> {
         let system = &self.ready.system;
         let mut list = Vec::new();
         let Some(reader) = why::piuma::Reader::new(system) else { return list };
         let ran = (0..self.state.len()).filter(|&index| !self.loaded.scenario.collectives[index].called);
-        for (index, result) in ran.zip(&self.document.collectives) {
+        for (index, result) in ran.zip(&document.collectives) {
             let built = &self.ready.collectives[index];
             let names = segments::names(&self.loaded.scenario.collectives[index]);
             // Of segments the one that is asked for, the one that has the word, or the last to end.
@@ -318,8 +300,8 @@ impl Run<'_> {
     }
 
     /// A deliberate fault that hit nothing: whoever tests the checks with one must not take it for one they missed.
-    fn unflipped(&self, flip: Flip<'_>) -> Option<Check> {
-        let Flip { switch, id, word, .. } = flip;
+    fn unflipped(&self) -> Option<Check> {
+        let (switch, id, word) = self.flip.as_ref()?;
         let at = self.loaded.scenario.topology.switch_by_name(switch)?;
         let engines = self.ready.system.joins();
         let hit = engines.get(at as usize).and_then(|engine| engine.tap()?.seen).is_some();
@@ -352,14 +334,14 @@ impl Run<'_> {
         let built = &self.ready.collectives[index];
         let segment = &built.segments[segment];
         let again = build(self.loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() }).ok()?;
-        let mut run = Run::new(self.loaded, again).ok()?;
+        let mut runner = Runner::new(self.loaded, Box::new(Run::new(self.loaded, again).ok()?));
         let (id, seq) = (segment.id, word as u64);
         for (switch, engine) in self.ready.system.joins().iter().enumerate() {
             let flip = engine.tap().filter(|tap| (tap.id, tap.seq) == (id, seq)).map_or(0, |tap| tap.flip);
-            run.ready.system.join_mut(switch as u32)?.set_tap(Tap { id, seq, flip, seen: None });
+            runner.family.ready.system.join_mut(switch as u32)?.set_tap(Tap { id, seq, flip, seen: None });
         }
-        run.drive(&RunOptions::default());
-        let system = &run.ready.system;
+        runner.drive(&RunOptions::default());
+        let system = &runner.family.ready.system;
         let seen = system.joins();
         let seen = |switch: u32| seen.get(switch as usize).and_then(|engine| engine.tap()?.seen);
         let mut parted = None;
@@ -379,118 +361,47 @@ impl Run<'_> {
         parted
     }
 
-    pub(super) fn links(&mut self, all: bool) {
-        let window = match &self.window {
-            [Some(from), Some(to)] => Some((from, to)),
-            _ => None,
-        };
-        let cycles = window.map_or(self.document.cycles, |_| self.measurement.to - self.measurement.from);
-        let system = &self.ready.system;
-        let loads = system.link_counts().enumerate().map(|(at, (level, mut count, cycles_per_flit))| {
-            if let Some((from, to)) = window {
-                let (from, to) = (from.links[at], to.links[at]);
-                count = LinkCount {
-                    set: to.set - from.set,
-                    unicast: to.unicast - from.unicast,
-                    waited: to.waited - from.waited,
-                    packets: to.packets - from.packets,
-                };
-            }
-            (level, count, cycles_per_flit)
-        });
-        let there = self.ready.all_links.as_deref();
-        self.document.links = link_report(&system.plan().levels, loads, &|at| system.link_ends(at), there, cycles, all);
-    }
-
-    pub(super) fn checks(&mut self, oracle: bool, monitors: bool) {
+    /// What checks of collectives found.
+    fn findings(&self, document: &Document) -> Vec<Check> {
         let mut checks = Vec::new();
-        let fault = self.ready.system.fault().or(self.refused.as_deref());
-        match (&self.document.outcome, &self.deadlock, fault) {
-            (_, _, Some(fault)) => checks.push(Check::failed("rules", fault)),
-            (Outcome::Deadlock, Some(autopsy), _) => checks.push(Check::failed("progress", autopsy)),
-            (Outcome::MaxCycles, ..)
-                if self.has_work()
-                    || self.measurement.has_window()
-                    || self.loaded.scenario.traffic.iter().all(|t| !t.is_endless()) =>
-            {
-                let limit = self.loaded.scenario.limits.max_cycles;
-                checks.push(Check::failed("progress", format!("not done after limits.max_cycles = {limit}")));
+        let collectives = self.loaded.scenario.collectives.iter().zip(&self.ready.collectives);
+        let started = collectives.filter(|(collective, _)| !collective.called);
+        for ((collective, built), result) in started.zip(&document.collectives) {
+            if let Some(exact) = result.bit_exact {
+                let detail = match &result.first_difference {
+                    None if exact => {
+                        format!(
+                            "{} of {} elements and all flags are the oracle's",
+                            result.exact_elements, result.elements
+                        )
+                    }
+                    None if result.end_cycle.is_none() => "it did not end".to_string(),
+                    None => {
+                        format!("flags {}; the oracle has {}", listed(&result.flags), listed(&result.oracle_flags))
+                    }
+                    Some(at) => format!(
+                        "element {} at end point {}: got {}, the oracle has {}{}; they part at {}",
+                        at.element,
+                        at.end_point,
+                        at.got,
+                        at.expected,
+                        at.ulps.map_or_else(String::new, |ulps| format!(", {}", oracle::compare::apart(ulps))),
+                        at.node
+                    ),
+                };
+                let name = format!("bit-exact: {}", collective.name);
+                checks.push(Check { name, passed: exact, detail });
             }
-            (Outcome::MaxCycles, ..) => {
-                // Endless traffic alone has no end of its own: the limit is its end.
-                self.document.outcome = Outcome::Finished;
-                checks.push(Check::passed("progress", "ran to limits.max_cycles under endless traffic"));
-            }
-            (Outcome::Interrupted, ..) => checks.push(Check::failed("progress", "stopped by the user")),
-            _ => checks.push(Check::passed("progress", "everything that was started has ended")),
-        }
-        if oracle {
-            let collectives = self.loaded.scenario.collectives.iter().zip(&self.ready.collectives);
-            let started = collectives.filter(|(collective, _)| !collective.called);
-            for ((collective, built), result) in started.zip(&self.document.collectives) {
-                if let Some(exact) = result.bit_exact {
-                    let detail = match &result.first_difference {
-                        None if exact => {
-                            format!(
-                                "{} of {} elements and all flags are the oracle's",
-                                result.exact_elements, result.elements
-                            )
-                        }
-                        None if result.end_cycle.is_none() => "it did not end".to_string(),
-                        None => {
-                            format!("flags {}; the oracle has {}", listed(&result.flags), listed(&result.oracle_flags))
-                        }
-                        Some(at) => format!(
-                            "element {} at end point {}: got {}, the oracle has {}{}; they part at {}",
-                            at.element,
-                            at.end_point,
-                            at.got,
-                            at.expected,
-                            at.ulps.map_or_else(String::new, |ulps| format!(", {}", oracle::compare::apart(ulps))),
-                            at.node
-                        ),
-                    };
-                    let name = format!("bit-exact: {}", collective.name);
-                    checks.push(Check { name, passed: exact, detail });
-                }
-                for (tree, (_, name)) in trees(built).zip(segments::names(collective)) {
-                    let name = format!("every contribution once: {name}");
-                    let engine = |switch: u32| format!("{}.ceng", self.ready.system.node_name(switch));
-                    checks.push(match tree.check_each_once(result.participants as usize, &engine) {
-                        Ok(()) => Check::passed(name, format!("{} contributions in the tree", result.participants)),
-                        Err(error) => Check::failed(name, error.to_string()),
-                    });
-                }
+            for (tree, (_, name)) in trees(built).zip(segments::names(collective)) {
+                let name = format!("every contribution once: {name}");
+                let engine = |switch: u32| format!("{}.ceng", self.ready.system.node_name(switch));
+                checks.push(match tree.check_each_once(result.participants as usize, &engine) {
+                    Ok(()) => Check::passed(name, format!("{} contributions in the tree", result.participants)),
+                    Err(error) => Check::failed(name, error.to_string()),
+                });
             }
         }
-        let measured = self.measurement.has_window();
-        let finite = !measured && self.loaded.scenario.traffic.iter().all(|traffic| !traffic.is_endless());
-        if measured && self.state.is_empty() {
-            let sent: u64 = self.sources().map(Traffic::sent_flits).sum();
-            let received: u64 = self.sources().flat_map(Traffic::received).map(|class| class.flits).sum();
-            let live = self.ready.system.live_flits() as u64;
-            let detail = format!("{sent} flits entered, {received} arrived, {live} are on their way");
-            checks.push(Check { name: "nothing lost".into(), passed: sent == received + live, detail });
-        }
-        if finite && self.refused.is_none() && self.document.outcome == Outcome::Finished {
-            if !self.loaded.scenario.traffic.is_empty() {
-                let (created, received) = self.traffic_totals();
-                let detail = format!("{received} of {created} packets arrived whole");
-                checks.push(Check { name: "nothing lost".into(), passed: created == received, detail });
-            }
-            // Whatever is still on its way now are credits.
-            while self.ready.system.fault().is_none() && self.ready.system.step() != Step::Quiet {}
-            let live = self.ready.system.live_flits();
-            let detail =
-                if live == 0 { "no flit is left in the network".into() } else { format!("{live} flits are left") };
-            checks.push(Check { name: "network empty".into(), passed: live == 0, detail });
-        }
-        if monitors {
-            let rest = !finite || self.document.outcome != Outcome::Finished || self.ready.system.at_rest();
-            let detail = if rest { "order and credits held on every link" } else { "credits are missing at the end" };
-            checks.push(Check { name: "links".into(), passed: rest, detail: detail.into() });
-        }
-        self.document.checks = checks;
+        checks
     }
 }
 
@@ -502,22 +413,6 @@ fn trees(built: &Built) -> impl Iterator<Item = &oracle::EngineList> {
 /// A word of a contribution as it stands in memory.
 fn stored(built: &Built, row: usize, at: usize) -> u64 {
     built.input.get(row * built.stored_words as usize + at).copied().unwrap_or(0)
-}
-
-/// What the block did that was to be recorded.
-pub(crate) fn recording(
-    loaded: &Loaded,
-    plan: &Plan,
-    journal: Option<&Journal>,
-    options: &RunOptions<'_>,
-) -> Option<Recording> {
-    let (name, journal) = (options.record?, journal?);
-    let cycles = journal.entries.last().map_or(0, |entry| entry.cycle + 2);
-    let mut recording = Recording::of(plan, journal, name, cycles).ok()?;
-    let stamp = Document::new(loaded).stamp;
-    let comment = format!("scenario {}, seed {}, configuration {}", stamp.scenario, stamp.seed, stamp.config_hash);
-    recording.comments.push(comment);
-    Some(recording)
 }
 
 fn listed(names: &[String]) -> String {

@@ -1,0 +1,137 @@
+//! What a run needs of a system whatever its family: it is stepped, watched, recorded and asked how it stands.
+//!
+//! [`Network`] is the one implementation, for every family's tables, engines and end points. Dispatch is per step, never per
+//! tick.
+
+use super::{Block, Evaluation, Join, Journal, LinkCount, Network, Plan, Step, Tables};
+use watershed_kernel::{Autopsy, Cycle};
+use watershed_probe::{TraceError, Tracer};
+
+/// A system under way; see the methods of the same names of [`Network`].
+pub trait Simulation {
+    /// The cycle that is simulated next.
+    fn now(&self) -> Cycle;
+    /// The cycle after the last one in which anything happened.
+    fn alive_until(&self) -> Cycle;
+    /// Simulates one cycle, or jumps to the next one in which something happens and simulates that, but none from `end` on.
+    fn step_before(&mut self, end: Cycle) -> Step;
+    /// Flits in queues and on links.
+    fn live_flits(&self) -> usize;
+    /// Flits that have left a queue since cycle 0.
+    fn moves(&self) -> u64;
+    /// Completions that end points have reported since cycle 0.
+    fn completions(&self) -> u64;
+    /// The first rule that was broken, if any.
+    fn fault(&self) -> Option<&str>;
+    /// Who waits for whom.
+    fn autopsy(&self) -> Autopsy;
+    /// Whether every credit is back where it began and nothing is under way.
+    fn at_rest(&self) -> bool;
+    /// Nodes, links, levels.
+    fn plan(&self) -> &Plan;
+    /// The number of parts it is evaluated in.
+    fn parts(&self) -> usize;
+    /// Whether its parts run ahead of each other.
+    fn runs_in_windows(&self) -> bool;
+    /// Chooses how blocks are evaluated; before the first cycle.
+    fn evaluate(&mut self, how: Evaluation);
+    /// Keeps a journal of what flits do, of all of them or only of set-routed ones; before the first cycle.
+    fn keep_journal(&mut self, all: bool);
+    /// The journal, if one is kept.
+    fn journal(&self) -> Option<&Journal>;
+    /// Records a waveform from now on.
+    ///
+    /// # Errors
+    /// Nothing was selected, or the file cannot be written.
+    fn record(&mut self, tracer: Tracer) -> Result<(), TraceError>;
+    /// Ends the recording.
+    fn stop_recording(&mut self) -> Option<Tracer>;
+    /// Level, traffic and cycles a flit of every direction of every link, in the order of the plan.
+    fn link_counts(&self) -> Box<dyn Iterator<Item = (u8, LinkCount, u16)> + '_>;
+    /// Names of the sending and the receiving port of one direction of a link.
+    fn link_ends(&self, direction: usize) -> (String, String);
+}
+
+impl<T, J, B, E, const W: usize> Simulation for Network<T, J, B, E, W>
+where
+    T: Tables<W> + Sync,
+    J: Join<Tables = T> + Clone + Send,
+    B: Block<Tables = T> + Send,
+    E: Block<Tables = T> + Send,
+{
+    fn now(&self) -> Cycle {
+        Network::now(self)
+    }
+
+    fn alive_until(&self) -> Cycle {
+        Network::alive_until(self)
+    }
+
+    fn step_before(&mut self, end: Cycle) -> Step {
+        Network::step_before(self, end)
+    }
+
+    fn live_flits(&self) -> usize {
+        Network::live_flits(self)
+    }
+
+    fn moves(&self) -> u64 {
+        Network::moves(self)
+    }
+
+    fn completions(&self) -> u64 {
+        Network::completions(self)
+    }
+
+    fn fault(&self) -> Option<&str> {
+        Network::fault(self)
+    }
+
+    fn autopsy(&self) -> Autopsy {
+        Network::autopsy(self)
+    }
+
+    fn at_rest(&self) -> bool {
+        Network::at_rest(self)
+    }
+
+    fn plan(&self) -> &Plan {
+        Network::plan(self)
+    }
+
+    fn parts(&self) -> usize {
+        Network::parts(self)
+    }
+
+    fn runs_in_windows(&self) -> bool {
+        Network::runs_in_windows(self)
+    }
+
+    fn evaluate(&mut self, how: Evaluation) {
+        Network::evaluate(self, how);
+    }
+
+    fn keep_journal(&mut self, all: bool) {
+        Network::keep_journal(self, all);
+    }
+
+    fn journal(&self) -> Option<&Journal> {
+        Network::journal(self)
+    }
+
+    fn record(&mut self, tracer: Tracer) -> Result<(), TraceError> {
+        Network::record(self, tracer)
+    }
+
+    fn stop_recording(&mut self) -> Option<Tracer> {
+        Network::stop_recording(self)
+    }
+
+    fn link_counts(&self) -> Box<dyn Iterator<Item = (u8, LinkCount, u16)> + '_> {
+        Box::new(Network::link_counts(self))
+    }
+
+    fn link_ends(&self, direction: usize) -> (String, String) {
+        Network::link_ends(self, direction)
+    }
+}

@@ -1,0 +1,553 @@
+//! The cycles of a PIUMA system or a plain fabric: who may start when, and when all is done.
+
+use super::traffic::{Feed, MARGIN, Snapshot};
+use crate::build::{BuildOptions, Ready, build};
+use crate::config::Traffic;
+use crate::measure::{Measurement, Phase};
+use crate::programs::rules::Rules;
+use crate::result::{Check, Document, Links, Outcome};
+use crate::run::family::{After, Before, Family, Report};
+use crate::run::watchdog::Watchdog;
+use crate::run::{Flip, Progress, RunError, RunOptions, link_report};
+use crate::why::{Ask, Why};
+use crate::{Loaded, Problem, hosts, ladder};
+use watershed_fabric::{LinkCount, Simulation, Step};
+use watershed_kernel::Cycle;
+use watershed_piuma::{Job, Store, System, Tap};
+use watershed_probe::ladder::Ladder;
+
+/// Steps between two collections of what end points have measured.
+const COLLECT: u32 = 128;
+
+/// A run under way.
+pub(crate) struct Run<'a> {
+    pub(super) loaded: &'a Loaded,
+    pub(super) ready: Ready,
+    /// Whether each collective may start, and is complete.
+    pub(super) state: Vec<State>,
+    /// How many participants of each, from the first on, are known to be done.
+    pub(super) done: Vec<usize>,
+    /// Completions the system has reported and the run has looked at.
+    pub(super) seen: u64,
+    /// Threads of programs are left.
+    pub(super) programs_left: bool,
+    /// First cycle of each host that has started.
+    pub(super) host_starts: Vec<Option<u64>>,
+    /// The host that runs or is to run.
+    pub(super) host_next: Option<usize>,
+    /// Completions when it started.
+    pub(super) host_base: u64,
+    /// The cycle in which nothing moved any more although work is left.
+    silent: Option<Cycle>,
+    /// A store of a program that is not legal, or a use of what was stored.
+    pub(super) refused: Option<String>,
+    /// What is asked of stores, from the first one on.
+    pub(super) rules: Option<Rules>,
+    pub(super) measurement: Measurement,
+    /// The network at the start and at the end of the window.
+    pub(super) window: [Option<Snapshot>; 2],
+    pub(super) feed: Feed,
+    /// Where a bit was to be flipped: switch, collective id, word.
+    pub(super) flip: Option<(String, u16, u64)>,
+    /// The system is divided into no parts, because something looks at every cycle of the whole of it.
+    watched: bool,
+    /// Steps since what end points have measured was collected.
+    steps: u32,
+}
+
+/// Where a collective stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It waits for collectives it meets.
+    Claiming,
+    Running,
+    Complete,
+}
+
+impl<'a> Run<'a> {
+    /// Builds the system of a scenario.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration, at its place.
+    pub(crate) fn build(loaded: &'a Loaded, options: &RunOptions<'_>, windows: bool) -> Result<Run<'a>, RunError> {
+        let journal = options.why.is_some() || options.ladder || options.record.is_some();
+        // Where cycles went is told from those parts that something uses: of the largest systems no others could be kept.
+        let whole = options.wave.is_some() || options.all_links || options.ladder || options.record.is_some();
+        // What looks at every cycle of the whole system, or walks its blocks in another order, has it in one piece.
+        let watched = options.wave.is_some() || journal || options.no_skip || options.order_seed.is_some();
+        let threads = if watched { 1 } else { options.threads };
+        // Who looks at the system between two cycles needs it to stand in one cycle then.
+        let windows = windows && !watched && !options.timeline;
+        let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads, windows })?;
+        Ok(Run { watched, ..Run::new(loaded, ready)? })
+    }
+
+    pub(super) fn new(loaded: &'a Loaded, mut ready: Ready) -> Result<Run<'a>, RunError> {
+        let done = vec![0; ready.collectives.len()];
+        let state: Vec<State> = ready
+            .collectives
+            .iter()
+            .zip(&loaded.scenario.collectives)
+            .map(|(built, collective)| {
+                if collective.called {
+                    State::Complete
+                } else if built.after.is_empty() {
+                    State::Running
+                } else {
+                    State::Claiming
+                }
+            })
+            .collect();
+        let measurement = Measurement::new(loaded.scenario.measure, ready.classes.len());
+        for end in 0..ready.system.ends().len() {
+            if let Some(traffic) = ready.system.end_mut(end).traffic_mut() {
+                traffic.measure();
+            }
+        }
+        let feed = Feed::open(loaded, &ready)?;
+        let window = [None, None];
+        let host_starts = vec![None; loaded.scenario.hosts.len()];
+        let programs_left = ready.system.ends().iter().any(|end| end.processor().is_some());
+        Ok(Run {
+            loaded,
+            ready,
+            state,
+            done,
+            seen: 0,
+            programs_left,
+            host_starts,
+            host_next: None,
+            host_base: 0,
+            silent: None,
+            refused: None,
+            rules: None,
+            measurement,
+            window,
+            feed,
+            flip: None,
+            watched: false,
+            steps: 0,
+        })
+    }
+}
+
+impl Run<'_> {
+    /// The first host on the fabric from an index on.
+    pub(super) fn host_from(&self, first: usize) -> Option<usize> {
+        let hosts = &self.loaded.scenario.hosts;
+        (first..hosts.len()).find(|&index| hosts[index].mode == hosts::file::HostMode::Fabric)
+    }
+
+    /// Whether there is anything but traffic.
+    pub(super) fn has_work(&self) -> bool {
+        let scenario = &self.loaded.scenario;
+        !self.state.is_empty() || scenario.programs.is_some() || self.host_from(0).is_some()
+    }
+
+    pub(super) fn host_is_done(&self, index: usize, host: &hosts::config::Host) -> bool {
+        hosts::result::ranks(&self.ready.system, host, index).all(|rank| rank.end().is_some())
+    }
+
+    pub(super) fn hosts_left(&self) -> bool {
+        self.host_next.is_some()
+    }
+
+    /// Lets the next host start when all that was before it is complete.
+    pub(super) fn next_host(&mut self) {
+        let Some(next) = self.host_next else { return };
+        let host = &self.loaded.scenario.hosts[next];
+        if self.host_starts[next].is_some() {
+            // Every rank reports once: asking them all is worth it only then.
+            let reported = self.ready.system.completions() - self.host_base;
+            if reported < host.ranks.len() as u64 || !self.host_is_done(next, host) {
+                return;
+            }
+            self.host_next = self.host_from(next + 1);
+            self.next_host();
+            return;
+        }
+        if self.collectives_left() || self.programs_left {
+            return;
+        }
+        let start = self.ready.system.now().max(host.start_cycle);
+        self.host_starts[next] = Some(start);
+        self.host_base = self.ready.system.completions();
+        let class = hosts::build::class(next);
+        for &end in &host.ranks {
+            for rank in self.ready.system.end_mut(end as usize).hosts_mut() {
+                if rank.job().class == class {
+                    let delay = host.delays.get(rank.rank() as usize).copied().unwrap_or(0);
+                    rank.release(start + delay);
+                }
+            }
+        }
+    }
+
+    /// Whether threads of programs have not ended, or what they sent is still on its way.
+    pub(super) fn programs_left(&self) -> bool {
+        let mut processors = self.ready.system.ends().iter().filter_map(|end| end.processor());
+        self.programs_left && (processors.any(|processor| !processor.is_done()) || self.ready.system.has_flits(true))
+    }
+
+    /// Makes the stores to configuration registers that programs asked for: they count from the next cycle on.
+    pub(super) fn program_stores(&mut self) {
+        if !self.programs_left {
+            return;
+        }
+        let mut stores = Vec::new();
+        self.ready.system.each_end(|end| {
+            if let Some(processor) = end.processor_mut() {
+                stores.extend(processor.take_stores());
+            }
+        });
+        let Run { loaded, ready, rules, refused, .. } = self;
+        for store in stores.into_iter().filter(|_| refused.is_none()).collect::<Vec<Store>>() {
+            if rules.is_none() {
+                *rules = Rules::new(loaded, &ready.system, &ready.collectives);
+            }
+            let made = rules.as_mut().map(|rules| rules.store(loaded, &mut ready.system, &store));
+            if let Some(Err(why)) = made {
+                refused.get_or_insert(why);
+            }
+        }
+    }
+
+    /// Looks at who used a tree that programs have written.
+    fn program_uses(&mut self) {
+        let Run { loaded, ready: Ready { system, collectives, .. }, rules, refused, .. } = self;
+        if let Some(Err(why)) = rules.as_mut().map(|rules| rules.used(loaded, system, collectives)) {
+            refused.get_or_insert(why);
+        }
+    }
+
+    pub(super) fn collectives_left(&self) -> bool {
+        self.state.iter().any(|state| *state != State::Complete)
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        if self.collectives_left() || self.programs_left || self.hosts_left() {
+            return false;
+        }
+        if self.measurement.has_window() {
+            return self.measurement.phase == Phase::Done;
+        }
+        // Traffic that ends is waited for; endless traffic ends with the last collective, or at the cycle limit.
+        let endless = self.loaded.scenario.traffic.iter().any(Traffic::is_endless);
+        if self.loaded.scenario.traffic.is_empty() || (endless && self.has_work()) {
+            return true;
+        }
+        !endless && self.drained()
+    }
+
+    /// Looks who is complete, and lets those start that waited for nobody else.
+    pub(super) fn advance(&mut self) {
+        for index in 0..self.state.len() {
+            if self.state[index] != State::Running {
+                continue;
+            }
+            // Who is done stays done: the next look goes on at the first that was not.
+            let from = self.done[index];
+            let left = self.jobs_from(index, from).position(|job| job.end().is_none());
+            match left {
+                Some(more) => self.done[index] = from + more,
+                None => self.state[index] = State::Complete,
+            }
+        }
+        for index in 0..self.state.len() {
+            let built = &self.ready.collectives[index];
+            let free = built.after.iter().all(|&before| self.state[before] == State::Complete);
+            if self.state[index] != State::Claiming || !free {
+                continue;
+            }
+            self.state[index] = State::Running;
+            let collective = &self.loaded.scenario.collectives[index];
+            let claimed = self.ready.system.now().max(collective.start_cycle);
+            let parts = built.parts();
+            for (part, (end, job)) in built.jobs.clone().into_iter().enumerate() {
+                let start = claimed + collective.delays.get(part % parts).copied().unwrap_or(0);
+                if let Some(core) = &mut self.ready.system.end_mut(end).core {
+                    core.job_mut(job).release(start);
+                }
+            }
+        }
+    }
+
+    pub(super) fn jobs(&self, collective: usize) -> impl Iterator<Item = &Job> {
+        self.jobs_from(collective, 0)
+    }
+
+    fn jobs_from(&self, collective: usize, first: usize) -> impl Iterator<Item = &Job> {
+        let jobs = self.ready.collectives[collective].jobs[first..].iter();
+        jobs.filter_map(move |&(end, job)| self.ready.system.end(end).core.as_ref().map(|core| &core.jobs()[job]))
+    }
+}
+
+impl Family for Run<'_> {
+    fn system(&self) -> &dyn Simulation {
+        &self.ready.system
+    }
+
+    fn system_mut(&mut self) -> &mut dyn Simulation {
+        &mut self.ready.system
+    }
+
+    fn take_derived(&mut self) -> Vec<(String, u64)> {
+        std::mem::take(&mut self.ready.derived)
+    }
+
+    fn flip(&mut self, flip: Flip<'_>) -> Result<(), RunError> {
+        let Flip { switch, id, word, mask } = flip;
+        let named = self.loaded.scenario.topology.switch_by_name(switch);
+        let engine = named.and_then(|at| self.ready.system.join_mut(at));
+        let engine =
+            engine.ok_or_else(|| RunError::Usage(format!("there is no switch \"{switch}\" with an engine")))?;
+        engine.set_tap(Tap { id, seq: word, flip: mask, seen: None });
+        self.flip = Some((switch.to_owned(), id, word));
+        Ok(())
+    }
+
+    fn undivided(&self) -> &'static str {
+        if self.watched {
+            return "a waveform, a journal, a shuffled order or idle cycles that are not skipped need the system in one piece";
+        }
+        let at = self.ready.system.plan().end_switches();
+        if at.is_sorted() && at.iter().all(Option::is_some) {
+            "there is nothing to divide between them"
+        } else {
+            "end points are not numbered in the order of their switches (flows attach some to free ports), so that the system \
+             cannot be cut"
+        }
+    }
+
+    fn journal(&self, options: &RunOptions<'_>) -> Option<bool> {
+        let packets = options.why.is_some_and(|ask| ask.source.is_some());
+        let named = |name: &str| options.why.is_none_or(|ask| ask.collective.is_none_or(|asked| asked == name));
+        let hosts = self.loaded.scenario.hosts.iter().any(|host| named(&host.name));
+        let all = packets || hosts || options.why.is_none() || self.loaded.scenario.collectives.is_empty();
+        (options.why.is_some() || options.ladder || options.record.is_some()).then_some(all)
+    }
+
+    fn keep_times(&mut self) {
+        let jobs: Vec<(usize, usize)> = self.ready.collectives.iter().flat_map(|built| built.jobs.clone()).collect();
+        for (end, job) in jobs {
+            if let Some(core) = &mut self.ready.system.end_mut(end).core {
+                core.job_mut(job).keep_times();
+            }
+        }
+        let called = self.loaded.scenario.collectives.iter().filter(|of| of.called);
+        for end in called.flat_map(|of| of.participants.iter().copied()) {
+            if let Some(processor) = self.ready.system.end_mut(end as usize).processor_mut() {
+                processor.keep_times();
+            }
+        }
+        for &end in self.loaded.scenario.hosts.iter().flat_map(|host| &host.ranks) {
+            self.ready
+                .system
+                .end_mut(end as usize)
+                .hosts_mut()
+                .iter_mut()
+                .for_each(watershed_piuma::host::Host::keep_log);
+        }
+    }
+
+    fn watchdog(&self) -> Watchdog {
+        Watchdog::new(self.loaded.scenario.limits.watchdog_cycles, WATCHED)
+    }
+
+    fn begin(&mut self) {
+        self.host_next = self.host_from(0);
+        self.next_host();
+    }
+
+    fn before(&mut self) -> Before {
+        if self.is_done() {
+            return Before::Done;
+        }
+        let now = self.ready.system.now();
+        if now + MARGIN >= self.feed.until && !self.feed(now) {
+            return Before::Done;
+        }
+        if now >= self.measurement.next() {
+            self.measure(now);
+            return Before::Again;
+        }
+        Before::Until(self.measurement.next().min(self.feed.until))
+    }
+
+    fn after(&mut self, step: Step) -> After {
+        if self.rules.as_ref().is_some_and(Rules::is_written) {
+            self.program_uses();
+        }
+        if self.ready.system.completions() != self.seen {
+            self.seen = self.ready.system.completions();
+            self.advance();
+            self.program_stores();
+            self.programs_left = self.programs_left();
+            self.next_host();
+        } else if self.programs_left && step == Step::Quiet && !self.programs_left() {
+            // The last messages have come to their queues, and nobody is there to take them.
+            self.programs_left = false;
+            self.next_host();
+            return After::Again;
+        } else if step == Step::Quiet && !self.feed.is_at_end() {
+            // The next packet of a trace is further away than the run has read; what is wrong with it is asked for before the
+            // next step.
+            self.feed.until = self.ready.system.now();
+            return After::Again;
+        } else if step == Step::Quiet && self.measurement.next() != u64::MAX {
+            // Nothing will happen any more, but the window has not been looked at.
+            let next = self.measurement.next();
+            self.measure(next);
+            return After::Again;
+        } else if step == Step::Quiet {
+            self.silent = Some(self.ready.system.alive_until());
+            return After::Quiet;
+        }
+        self.steps += 1;
+        if self.steps.is_multiple_of(COLLECT) && !self.ready.system.runs_in_windows() {
+            self.collect();
+        }
+        After::On
+    }
+
+    fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
+    fn problem(&mut self) -> Option<Problem> {
+        self.feed.wrong.take()
+    }
+
+    fn standing(&self, watchdog: &mut Watchdog) -> Option<String> {
+        let since = standing(watchdog, &self.ready.system)?;
+        let now = self.ready.system.now();
+        Some(format!("cycle {now}: no end point has taken or sent a flit since cycle {since}"))
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn at_limit(&self) -> Option<String> {
+        Some(String::new())
+    }
+
+    fn left(&self) -> String {
+        let waiting: Vec<&str> = (0..self.state.len())
+            .filter(|&index| self.state[index] != State::Complete)
+            .map(|index| self.loaded.scenario.collectives[index].name.as_str())
+            .collect();
+        let left = (!waiting.is_empty()).then(|| format!("not complete: {}", waiting.join(", ")));
+        let threads = self.ready.system.ends().iter().filter_map(|end| end.processor()?.open());
+        left.into_iter().chain(threads.take(8)).collect::<Vec<_>>().join("\n")
+    }
+
+    fn went_well(&self, outcome: Outcome) -> bool {
+        !matches!(outcome, Outcome::Finished | Outcome::Deadlock) || !self.collectives_left()
+    }
+
+    fn cycles(&self, outcome: Outcome) -> Cycle {
+        let system = &self.ready.system;
+        // A window goes on behind the last completion; nothing but credits moves there.
+        let complete = system.runs_in_windows() && !self.collectives_left() && outcome != Outcome::Interrupted;
+        self.silent.unwrap_or_else(|| if complete { system.completed() + 1 } else { system.now() })
+    }
+
+    fn progress(&self) -> Progress {
+        let (mut done, mut total) = (0, 0);
+        for (index, collective) in self.loaded.scenario.collectives.iter().enumerate() {
+            let lanes = u64::from(collective.network_dtype().lanes());
+            let built = &self.ready.collectives[index];
+            let segments = built.segments.iter().flat_map(|segment| std::iter::repeat_n(segment, built.parts()));
+            for (job, segment) in self.jobs(index).zip(segments).filter(|(job, _)| job.kind().receives) {
+                let elements = segment.elements.end - segment.elements.start;
+                done += (job.landed() * lanes).min(elements);
+                total += elements;
+            }
+        }
+        Progress { cycle: self.ready.system.now(), done, total }
+    }
+
+    fn report(&mut self, document: &mut Document, oracle: bool) -> Report {
+        self.results(document, oracle)
+    }
+
+    fn settle(&mut self, document: &Document) -> Vec<Check> {
+        let mut checks = Vec::new();
+        if self.measurement.has_window() && self.state.is_empty() {
+            let sent: u64 = self.sources().map(watershed_fabric::traffic::Traffic::sent_flits).sum();
+            let received = self.sources().flat_map(watershed_fabric::traffic::Traffic::received);
+            let received: u64 = received.map(|class| class.flits).sum();
+            let live = self.ready.system.live_flits() as u64;
+            let detail = format!("{sent} flits entered, {received} arrived, {live} are on their way");
+            checks.push(Check { name: "nothing lost".into(), passed: sent == received + live, detail });
+        }
+        if self.drains() && document.outcome == Outcome::Finished {
+            if !self.loaded.scenario.traffic.is_empty() {
+                let (created, received) = self.traffic_totals();
+                let detail = format!("{received} of {created} packets arrived whole");
+                checks.push(Check { name: "nothing lost".into(), passed: created == received, detail });
+            }
+            // Whatever is still on its way now are credits.
+            while self.ready.system.fault().is_none() && self.ready.system.step() != Step::Quiet {}
+        }
+        checks
+    }
+
+    fn drains(&self) -> bool {
+        !self.measurement.has_window() && self.loaded.scenario.traffic.iter().all(|traffic| !traffic.is_endless())
+    }
+
+    fn limit_is_end(&self) -> Option<&'static str> {
+        // Endless traffic alone has no end of its own: the limit is its end.
+        let endless = self.loaded.scenario.traffic.iter().any(Traffic::is_endless);
+        let alone = endless && !self.has_work() && !self.measurement.has_window();
+        alone.then_some("ran to limits.max_cycles under endless traffic")
+    }
+
+    fn links(&self, cycles: u64, all: bool) -> Links {
+        let window = match &self.window {
+            [Some(from), Some(to)] => Some((from, to)),
+            _ => None,
+        };
+        let cycles = window.map_or(cycles, |_| self.measurement.to - self.measurement.from);
+        let system = &self.ready.system;
+        let loads = system.link_counts().enumerate().map(|(at, (level, mut count, cycles_per_flit))| {
+            if let Some((from, to)) = window {
+                let (from, to) = (from.links[at], to.links[at]);
+                count = LinkCount {
+                    set: to.set - from.set,
+                    unicast: to.unicast - from.unicast,
+                    waited: to.waited - from.waited,
+                    packets: to.packets - from.packets,
+                };
+            }
+            (level, count, cycles_per_flit)
+        });
+        let there = self.ready.all_links.as_deref();
+        link_report(&system.plan().levels, loads, &|at| system.link_ends(at), there, cycles, all)
+    }
+
+    fn why(&self, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {
+        self.explain(ask, document, notes)
+    }
+
+    fn ladder(&self) -> Option<Ladder> {
+        let journal = self.ready.system.journal()?;
+        Some(ladder::ladder(&self.ready.system, journal, &self.names()))
+    }
+}
+
+/// What a run watches: set-routed and point-to-point flits that end points and engines take and send.
+const WATCHED: usize = 2;
+
+/// The cycle since which nothing was served, if that is too long ago and there are flits that want to be.
+fn standing(watchdog: &mut Watchdog, system: &System) -> Option<u64> {
+    let (now, [set, unicast]) = (system.now(), system.served());
+    let (set, unicast) = (watchdog.look(0, now, set), watchdog.look(1, now, unicast));
+    // Traffic that flows must not hide a collective that stands; whatever else there is may wait for collectives.
+    if let Some(since) = set.filter(|_| system.has_flits(true)) {
+        return Some(since);
+    }
+    set.zip(unicast).map(|(set, unicast)| set.max(unicast)).filter(|_| system.has_flits(false))
+}
