@@ -11,18 +11,20 @@
 //! | topology | root |
 //! |---|---|
 //! | nodes | the participating node of least eccentricity: the least distance to the farthest participating node, in links between nodes, or in their latency where that grows with the distance; ties go to the node nearest to the middle of the grid, floor(side / 2) in each dimension, then to the lowest; in it the lowest participating switch *chosen* |
-//! | others | the participating switch of least eccentricity; ties go to the lowest *chosen* |
+//! | dies, meshes | the participating switch of least eccentricity; ties go to the lowest *chosen* |
+//! | others | the switch of least eccentricity, whether it takes part or not (in a fat tree it does not); ties go to one that takes part, then to the lowest *chosen* |
 //!
 //! Several trees, one for each segment of a vector (P-EMB-4), take the ways of
 //! [`trees`](watershed_fabric::topology::trees) and have their roots at the participants nearest to their centres; on a mesh,
-//! which has no two trees without a common link, they are the shortest ways to different roots.
+//! which has no two trees without a common link, they are the shortest ways to different roots. On any other graph
+//! (requirement X-NET-1) ways are searched ([`Ways`]), and trees have no link in common as long as the graph has such.
 //!
 //! Cost: a step for every switch on the tree, and a word for every switch there is.
 
-use super::{REQUEST, RESPONSE, Registers};
+use super::{MAX_PLANES, REQUEST, RESPONSE, Registers};
 use std::collections::{BTreeMap, HashMap};
 use watershed_fabric::routing::Routing;
-use watershed_fabric::topology::{EndPlace, Neighbours, Nodes};
+use watershed_fabric::topology::{EndPlace, Neighbours, Nodes, Towards, Ways};
 
 /// Where a register vector stands: switch, channel, input port.
 pub type Key = (u32, u8, u16);
@@ -70,8 +72,30 @@ pub struct Ground<'a> {
     pub engine: u16,
     /// Number of switches.
     pub switches: u32,
+    /// The graph of switches, where no arithmetic knows the topology: trees are made of its shortest ways.
+    pub ways: Option<&'a Ways>,
+    /// Of that graph, links of trees that have none in common, for those of several trees.
+    pub apart: &'a [Vec<bool>],
     /// Which of several trees that share as few links as there are; `None`: one alone, on shortest ways.
     pub tree: Option<u32>,
+}
+
+/// The ways of a tree to its root.
+enum Tree<'a> {
+    /// By arithmetic.
+    Routed(&'a Ground<'a>, u32),
+    /// Searched.
+    Searched(Towards),
+}
+
+impl Tree<'_> {
+    /// The output port of the next step on the way to the root.
+    fn hop(&self, at: u32) -> Option<u16> {
+        match self {
+            Tree::Routed(ground, root) => ground.hop(at, *root),
+            Tree::Searched(towards) => towards.hop(at),
+        }
+    }
 }
 
 impl Ground<'_> {
@@ -82,6 +106,13 @@ impl Ground<'_> {
             (Some(tree), Routing::Die(die)) => die.tree_hop(tree, at, root),
             _ => self.routing.hop(at, root),
         }
+    }
+
+    /// The ways to a root: of trees that share no link, as long as there are such, those of one of them.
+    fn towards(&self, root: u32) -> Tree<'_> {
+        let Some(ways) = self.ways else { return Tree::Routed(self, root) };
+        let own = self.tree.and_then(|tree| self.apart.get(tree as usize));
+        Tree::Searched(ways.towards(root, own.map(Vec::as_slice)))
     }
 
     /// Hops between two switches.
@@ -107,6 +138,9 @@ pub fn middle(ground: &Ground<'_>, participants: &[EndPlace]) -> u32 {
     let mut switches: Vec<u32> = participants.iter().map(|place| place.switch).collect();
     switches.sort_unstable();
     switches.dedup();
+    if let Some(ways) = ground.ways {
+        return searched(ground, ways, &switches);
+    }
     if let Some(tree) = ground.tree {
         return centre(ground, tree, &switches);
     }
@@ -117,6 +151,18 @@ pub fn middle(ground: &Ground<'_>, participants: &[EndPlace]) -> u32 {
     }
     let eccentricity = |from: u32| switches.iter().map(|&to| ground.distance(from, to)).max();
     *switches.iter().min_by_key(|&&switch| (eccentricity(switch), switch)).expect("a collective has participants")
+}
+
+/// The root of a tree of searched ways: in the middle of the participants, or of its own links where trees have none in
+/// common. Trees beyond those share links; their roots are spread over the participants.
+fn searched(ground: &Ground<'_>, ways: &Ways, switches: &[u32]) -> u32 {
+    let Some(tree) = ground.tree.filter(|&tree| tree > 0 || !ground.apart.is_empty()) else {
+        return ways.middle(switches);
+    };
+    match ground.apart.get(tree as usize) {
+        Some(links) => ways.middle_of(links, switches),
+        None => switches[tree as usize * switches.len() / usize::from(MAX_PLANES) % switches.len()],
+    }
 }
 
 /// The root of one of several trees: the participating switch that is nearest to the tree's centre. Where trees are the
@@ -192,15 +238,15 @@ fn by_links(places: &[Vec<u32>], dimensions: usize) -> Vec<u64> {
     places.iter().map(farthest).collect()
 }
 
-/// Marks the ports by which what comes from `places` enters each switch on its way to `root`.
-fn entries(ground: &Ground<'_>, places: &[EndPlace], root: u32) -> Vec<u64> {
+/// Marks the ports by which what comes from `places` enters each switch on its way up a tree.
+fn entries(ground: &Ground<'_>, places: &[EndPlace], tree: &Tree<'_>) -> Vec<u64> {
     let mut entries = vec![0u64; ground.switches as usize];
     for place in places {
         let mut at = place.switch;
         let mut seen = entries[at as usize] != 0;
         entries[at as usize] |= 1 << place.port;
         // From where another path has been before, the rest of the way is known.
-        while !seen && let Some(port) = ground.hop(at, root) {
+        while !seen && let Some(port) = tree.hop(at) {
             let (next, by) = ground.next(at, port);
             seen = entries[next as usize] != 0;
             entries[next as usize] |= 1 << by;
@@ -214,9 +260,10 @@ fn entries(ground: &Ground<'_>, places: &[EndPlace], root: u32) -> Vec<u64> {
 /// `receivers`.
 pub fn reduction(ground: &Ground<'_>, participants: &[EndPlace], root: u32, receivers: &[EndPlace]) -> Vectors {
     // Inputs of every switch on a path: from its participants and from its children.
-    let inputs = entries(ground, participants, root);
+    let tree = ground.towards(root);
+    let inputs = entries(ground, participants, &tree);
     // Responses go the inverse way, from the root's engine down to the receivers.
-    let apart = (participants != receivers).then(|| entries(ground, receivers, root));
+    let apart = (participants != receivers).then(|| entries(ground, receivers, &tree));
     let outputs = apart.as_ref().unwrap_or(&inputs);
     let engine = ground.engine;
     // A vector for each input, one for the engine's result and one for the response.
@@ -227,7 +274,7 @@ pub fn reduction(ground: &Ground<'_>, participants: &[EndPlace], root: u32, rece
         if ports | outs == 0 {
             continue;
         }
-        let up = ground.hop(switch, root);
+        let up = tree.hop(switch);
         let forward = up.map_or(0, |port| 1u64 << port);
         let reduces = ports.count_ones() > 1 || switch == root;
         for port in bits(ports) {
@@ -245,10 +292,11 @@ pub fn reduction(ground: &Ground<'_>, participants: &[EndPlace], root: u32, rece
 
 /// The registers of a multicast tree from `source` to `receivers`: requests only, no engine (P-MC-1).
 pub fn multicast(ground: &Ground<'_>, source: EndPlace, receivers: &[EndPlace]) -> Vectors {
-    let outputs = entries(ground, receivers, source.switch);
+    let tree = ground.towards(source.switch);
+    let outputs = entries(ground, receivers, &tree);
     let outputs = outputs.iter().enumerate().filter(|(_, outs)| **outs != 0);
     let vector = |(switch, &outs): (usize, &u64)| {
-        let up = ground.routing.hop(switch as u32, source.switch);
+        let up = tree.hop(switch as u32);
         ((switch as u32, REQUEST, up.unwrap_or(source.port)), outs)
     };
     Vectors(outputs.map(vector).collect())

@@ -19,7 +19,9 @@ use watershed_arith::{self as arith, Op, TreeCfg};
 use watershed_fabric::arbiter::Policy;
 use watershed_fabric::replay::Reliability;
 use watershed_fabric::routing::{Routes, Unroutable};
-use watershed_fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Shape, Torus};
+use watershed_fabric::topology::{
+    Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Shape, Torus, Ways,
+};
 use watershed_fabric::traffic::{Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic};
 use watershed_fabric::{
     Blocks, Network, NoBump, Parts, Pipeline, PlanLink, RouterCfg, SwitchAllocator, SwitchCfg, VcAllocator, Vcs,
@@ -208,6 +210,38 @@ pub fn layout(loaded: &Loaded) -> Result<Layout, Problems> {
         Some(layout) if builder.problems.is_empty() => Ok(layout),
         _ => Err(loaded.problems(builder.problems)),
     }
+}
+
+/// The graph of switches, where no arithmetic knows the ways of trees.
+fn ways(layout: &Layout) -> Option<Ways> {
+    (!matches!(layout.shape, Shape::Die(_) | Shape::Nodes(_) | Shape::Mesh(..))).then(|| Ways::new(layout))
+}
+
+/// What embeddings need to know of a system.
+fn ground<'a>(
+    layout: &'a Layout,
+    neighbours: &'a Neighbours,
+    registers: &Registers,
+    ways: Option<&'a Ways>,
+) -> Ground<'a> {
+    Ground {
+        routing: &layout.routing,
+        neighbours,
+        engine: registers.engine_port(),
+        switches: registers.switches(),
+        ways,
+        apart: &[],
+        tree: None,
+    }
+}
+
+/// Trees for the segments of a collective that have no link in common, if the graph has as many.
+fn apart(collective: &Collective, layout: &Layout, ways: Option<&Ways>) -> Vec<Vec<bool>> {
+    let Some(ways) = ways.filter(|_| collective.segments > 1) else { return Vec::new() };
+    let mut switches: Vec<u32> = collective.participants.iter().map(|&end| layout.ends[end as usize].switch).collect();
+    switches.sort_unstable();
+    switches.dedup();
+    ways.disjoint(ways.middle(&switches), collective.segments as usize)
 }
 
 struct Builder<'a> {
@@ -624,20 +658,17 @@ impl<'a> Builder<'a> {
         neighbours: &Neighbours,
         registers: &mut Registers,
     ) -> Option<Vec<Built>> {
-        let ground = Ground {
-            routing: &layout.routing,
-            neighbours,
-            engine: registers.engine_port(),
-            switches: registers.switches(),
-            tree: None,
-        };
+        let ways = ways(layout);
+        let ground = ground(layout, neighbours, registers, ways.as_ref());
         let scenario = self.scenario;
         // Every tree there is: its collective, its id, its registers.
         let mut all: Vec<(usize, u32, Vectors)> = Vec::new();
         for (index, collective) in scenario.collectives.iter().enumerate() {
+            let apart = apart(collective, layout, ways.as_ref());
             for (segment, id) in collective.ids().enumerate() {
                 let tree = (collective.segments > 1).then_some(segment as u32);
-                let vectors = self.vectors(index, collective, layout, &Ground { tree, ..ground })?;
+                let ground = Ground { tree, apart: &apart, ..ground };
+                let vectors = self.vectors(index, collective, layout, &ground)?;
                 let others: Vec<&(usize, u32, Vectors)> = all.iter().filter(|(_, other, _)| *other == id).collect();
                 if !others.is_empty() {
                     for (key @ (switch, _, port), _) in vectors.iter() {
@@ -724,13 +755,8 @@ impl<'a> Builder<'a> {
         neighbours: &Neighbours,
         registers: &mut Registers,
     ) -> Option<Vec<Footprint>> {
-        let ground = Ground {
-            routing: &layout.routing,
-            neighbours,
-            engine: registers.engine_port(),
-            switches: registers.switches(),
-            tree: None,
-        };
+        let ways = ways(layout);
+        let ground = ground(layout, neighbours, registers, ways.as_ref());
         let list = self.scenario.programs.iter().flat_map(|programs| &programs.multicasts);
         for (index, multicast) in list.enumerate() {
             let place = format!("multicast[{index}]");

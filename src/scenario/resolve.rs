@@ -467,15 +467,6 @@ impl Resolver<'_> {
         let topology = &file.topology;
         let kind = topology.kind;
         self.foreign_topology_keys(topology);
-        if file.family == Family::Piuma && !matches!(kind, TopologyKind::Die | TopologyKind::Nodes | TopologyKind::Mesh)
-        {
-            self.report(
-                Problem::at("topology.kind", format!("there are no collective switches in a {} yet", kind.name()))
-                    .expected("\"die\", \"nodes\" or \"mesh\"")
-                    .help("family = \"fabric\" has all topologies, for point-to-point traffic"),
-            );
-            return None;
-        }
         let shape = self.shape(topology, link)?;
         let place = match kind {
             TopologyKind::Die => "topology.tiles",

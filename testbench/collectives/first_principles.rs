@@ -13,7 +13,16 @@
 #[derive(Clone, Debug)]
 pub enum Ground {
     Die,
-    Mesh { size: Vec<i64>, concentration: usize },
+    Mesh {
+        size: Vec<i64>,
+        concentration: usize,
+    },
+    /// By switch, its ports in order: the switch at the far end, if it is one. By end point, its switch. The most ports.
+    Graph {
+        near: Vec<Vec<Option<usize>>>,
+        homes: Vec<usize>,
+        radix: u64,
+    },
 }
 
 /// Everything that takes time.
@@ -58,6 +67,7 @@ impl Ground {
             Ground::Mesh { size, concentration } => {
                 size.iter().filter(|&&side| side > 1).count() as u64 * 2 + *concentration as u64
             }
+            Ground::Graph { radix, .. } => *radix,
         }
     }
 
@@ -66,6 +76,7 @@ impl Ground {
         match self {
             Ground::Die => vec![end as i64 % 4, if end < 4 { 0 } else { 3 }],
             Ground::Mesh { size, concentration } => Ground::place(size, end / concentration),
+            Ground::Graph { homes, .. } => vec![homes[end] as i64],
         }
     }
 
@@ -84,6 +95,7 @@ impl Ground {
         match self {
             Ground::Die => 8,
             Ground::Mesh { size, concentration } => size.iter().product::<i64>() as usize * concentration,
+            Ground::Graph { homes, .. } => homes.len(),
         }
     }
 
@@ -93,6 +105,7 @@ impl Ground {
             Ground::Mesh { size, .. } => {
                 (0..size.iter().product::<i64>() as usize).map(|switch| Ground::place(size, switch)).collect()
             }
+            Ground::Graph { near, .. } => (0..near.len() as i64).map(|switch| vec![switch]).collect(),
         }
     }
 
@@ -106,11 +119,33 @@ impl Ground {
             Ground::Mesh { .. } => {
                 format!("s{}", place.iter().map(ToString::to_string).collect::<Vec<_>>().join("_"))
             }
+            Ground::Graph { .. } => panic!("only its plan knows the names of a graph's switches"),
         }
     }
 
-    /// The next switch on the dimension-ordered way. In a tile every position is one step from every other.
+    /// Links to a switch of a graph from every other.
+    fn links(near: &[Vec<Option<usize>>], to: usize) -> Vec<usize> {
+        let mut links = vec![usize::MAX; near.len()];
+        links[to] = 0;
+        for round in 0..near.len() {
+            for at in 0..near.len() {
+                if links[at] == usize::MAX && near[at].iter().flatten().any(|&next| links[next] == round) {
+                    links[at] = round + 1;
+                }
+            }
+        }
+        links
+    }
+
+    /// The next switch on the dimension-ordered way; in a tile every position is one step from every other. On a graph whose
+    /// links all have one latency: the first port that leads to a switch that is a link nearer.
     pub fn step(&self, at: &Place, to: &Place) -> Option<Place> {
+        if let Ground::Graph { near, .. } = self {
+            let links = Ground::links(near, to[0] as usize);
+            let at = at[0] as usize;
+            let nearer = near[at].iter().flatten().find(|&&next| links[next] < links[at]);
+            return nearer.map(|&next| vec![next as i64]);
+        }
         let dimension = (0..at.len()).find(|&d| at[d] != to[d])?;
         let mut next = at.clone();
         let all_to_all = matches!(self, Ground::Die) && dimension == 0;
@@ -127,9 +162,16 @@ impl Ground {
         hops
     }
 
-    /// The participating switch whose farthest participant is nearest; the lowest of equals.
+    /// The participating switch whose farthest participant is nearest; the lowest of equals. On a graph also one that does not
+    /// take part, if none that does is as near.
     pub fn middle(&self, participants: &[usize]) -> Place {
         let homes: Vec<Place> = participants.iter().map(|&end| self.home(end)).collect();
+        if let Ground::Graph { near, .. } = self {
+            let links: Vec<Vec<usize>> = (0..near.len()).map(|at| Ground::links(near, at)).collect();
+            let farthest = |at: usize| homes.iter().map(|home| links[at][home[0] as usize]).max();
+            let key = |at: &usize| (farthest(*at), !homes.contains(&vec![*at as i64]), *at);
+            return vec![(0..near.len()).min_by_key(key).unwrap() as i64];
+        }
         let farthest = |place: &Place| homes.iter().map(|home| self.distance(place, home)).max().unwrap();
         self.switches().into_iter().filter(|place| homes.contains(place)).min_by_key(farthest).unwrap()
     }

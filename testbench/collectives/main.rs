@@ -2,6 +2,7 @@
 //! arithmetic from first principles ([`first_principles`]), never against another run of the model alone.
 
 mod a_flipped_bit_is_found;
+mod any_graph_reduces;
 mod background_traffic_costs_no_cycle;
 mod completion_counts_landed_elements;
 mod evaluation_order_changes_nothing;

@@ -28,6 +28,7 @@ mod survey;
 mod torus;
 mod tree;
 pub mod trees;
+mod ways;
 
 pub use die::{Die, port as die_port};
 pub use dragonfly::Dragonfly;
@@ -39,6 +40,7 @@ pub use nodes::{Budget, NodeLink, NodePlace, Nodes};
 pub use survey::{Survey, survey};
 pub use torus::Torus;
 pub use tree::GenericTree;
+pub use ways::{Towards, Ways};
 
 use super::routing::{Algorithm, Router, Routing, Unroutable};
 use super::{NodeKind, Plan, PlanLink, PlanNode, Vcs};
