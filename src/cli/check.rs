@@ -3,7 +3,7 @@
 
 use clap::Args;
 
-use super::run::ScenarioArguments;
+use super::run::{ScenarioArguments, note_older};
 use super::{Exit, complain, print};
 use watershed_fabric::routing::Flaw;
 use watershed_scenario::{run, soundness};
@@ -35,6 +35,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
         complain(&error);
         return Exit::Bad;
     }
+    note_older(&loaded);
     let scenario = &loaded.scenario;
     if arguments.json {
         print(&serde_json::to_string_pretty(scenario).unwrap_or_default());

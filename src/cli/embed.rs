@@ -16,7 +16,7 @@ use watershed_scenario::{Loaded, build, drawing, embedding};
 Examples:
   watershed embed allreduce-die
   watershed embed fig3-node --registers
-  watershed embed fig3-node --save tree.toml      edit it; `embedding = \"tree.toml\"` in a [[collective]] loads it
+  watershed embed fig3-node --save tree.toml      edit it; `piuma.embedding = \"tree.toml\"` in a [[job]] loads it
 
 Exit status:
   0  the embeddings are legal

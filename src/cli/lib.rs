@@ -30,6 +30,7 @@ mod exhaustive;
 mod explain;
 mod frame;
 mod list;
+mod migrate;
 mod output;
 mod packet;
 mod progress;
@@ -90,6 +91,7 @@ enum Command {
     Curve(curve::Arguments),
     Cost(cost::Arguments),
     Check(check::Arguments),
+    Migrate(migrate::Arguments),
     List(list::Arguments),
     Topology(topology::Arguments),
     Embed(embed::Arguments),
@@ -151,6 +153,7 @@ pub fn main() -> ExitCode {
         Command::Curve(arguments) => curve::main(&arguments),
         Command::Cost(arguments) => cost::main(&arguments),
         Command::Check(arguments) => check::main(&arguments),
+        Command::Migrate(arguments) => migrate::main(&arguments),
         Command::List(arguments) => list::main(&arguments),
         Command::Topology(arguments) => topology::main(&arguments),
         Command::Embed(arguments) => embed::main(&arguments),

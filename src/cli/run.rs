@@ -25,7 +25,7 @@ Examples:
   watershed run allreduce-die --record die.tile2.sw4.switch.ceng --out out
   watershed run barrier-die --ladder barrier.svg
   watershed run allreduce-die --wave die.vcd --signals '**.ceng.**' --wave-window 0..200
-  watershed run allreduce-die --set 'collective.0.elements=64' --set link.latency_ns=25 --json
+  watershed run allreduce-die --set 'job.0.elements=64' --set link.latency_ns=25 --json
 
 Exit status:
   0  the run finished and every check passed
@@ -153,6 +153,14 @@ pub(super) struct ScenarioArguments {
     /// Set any value of the scenario, for example switch.ceng.stages=4; can be given several times
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
+}
+
+/// Says that a scenario is written in the older way.
+pub(super) fn note_older(loaded: &Loaded) {
+    if loaded.source.is_older() {
+        let name = loaded.source.name();
+        complain(&format_args!("note: {name} names tables of engines: `watershed migrate` writes them as [[job]]"));
+    }
 }
 
 impl ScenarioArguments {
@@ -283,6 +291,7 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
     let outcome = run::run(&loaded, &options);
     meter.finish();
     let result = outcome?;
+    note_older(&loaded);
     for note in &result.notes {
         complain(&format_args!("note: {note}"));
     }

@@ -10,6 +10,7 @@ use serde::{Deserialize as DeriveDeserialize, Serialize, Serializer};
 
 use super::armed::file::ArmedFile;
 use super::hosts::file::HostFile;
+use super::jobs::JobFile;
 use super::names::{DType, Named, Op, Round};
 use super::pbv::file::PbvFile;
 use super::problem::Problem;
@@ -62,7 +63,11 @@ pub struct ScenarioFile {
     /// What is checked while and after running.
     #[serde(default)]
     pub checks: ChecksFile,
-    /// The collectives that run.
+    /// The jobs, whoever does them. They are translated into the tables of their engines before anything else is read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 4096))]
+    pub job: Vec<JobFile>,
+    /// piuma: collectives, as older scenarios write them; see `job`.
     #[serde(default)]
     #[schemars(length(max = 4096))]
     pub collective: Vec<CollectiveFile>,

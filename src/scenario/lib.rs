@@ -25,6 +25,8 @@
 //! | [`schema`] | the JSON Schema made from those structs, and the check against it |
 //! | [`source`] | text, places, overrides |
 //! | [`inherit`] | what a scenario takes from the one it extends |
+//! | [`jobs`] | one table for all jobs, translated into those of their engines |
+//! | [`migrate`](mod@migrate) | older scenarios in the language of jobs |
 //! | [`written`] | a checked scenario as text again, for replay |
 //! | [`shipped`] | the scenarios that come with the program |
 //! | [`problem`] | errors with carets |
@@ -69,10 +71,12 @@ pub mod golden;
 pub mod graph;
 pub mod hosts;
 pub mod inherit;
+pub mod jobs;
 pub mod kind;
 pub mod ladder;
 pub mod limits;
 pub mod measure;
+pub mod migrate;
 pub mod names;
 pub mod number;
 pub mod pbv;
@@ -229,11 +233,18 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
     if problems.is_empty() {
         problems.extend(inherit::inherit(&mut source, base).err());
     }
-    for argument in overrides {
-        if let Err(problem) = source.set(argument) {
-            problems.push(problem);
-        }
+    if migrate::is_older(&source) {
+        source.set_older();
     }
+    // What is set in the table of an engine is set there, behind what its jobs were translated into.
+    let jobs = source.has("job") || overrides.iter().any(|argument| argument.trim_start().starts_with("job"));
+    let (of_engines, first): (Vec<&String>, Vec<&String>) =
+        overrides.iter().partition(|argument| jobs && jobs::is_of_engine(argument));
+    problems.extend(first.into_iter().filter_map(|argument| source.set(argument).err()));
+    if problems.is_empty() {
+        problems.extend(jobs::translate(&mut source).err().into_iter().flatten());
+    }
+    problems.extend(of_engines.into_iter().filter_map(|argument| source.set(argument).err()));
     if source.has("extends") && problems.is_empty() {
         problems.push(Problem::at_key("extends", "`extends` stands in a file: it cannot be set"));
     }

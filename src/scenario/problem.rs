@@ -167,7 +167,7 @@ impl Problem {
 
     fn render(&self, source: &Source, out: &mut String) {
         use fmt::Write;
-        let _ = writeln!(out, "error: {}", self.0.message);
+        let _ = writeln!(out, "error: {}", source.said(&self.0.message));
         let spans: Vec<(Span, &str)> = self
             .span(source)
             .map(|span| (span, ""))
@@ -185,10 +185,10 @@ impl Problem {
             let _ = writeln!(out, "{pad}--> {}", source.name());
         }
         if let Some(expected) = &self.0.expected {
-            let _ = writeln!(out, "{pad} = expected: {expected}");
+            let _ = writeln!(out, "{pad} = expected: {}", source.said(expected));
         }
         for help in &self.0.help {
-            let _ = writeln!(out, "{pad} = help: {help}");
+            let _ = writeln!(out, "{pad} = help: {}", source.said(help));
         }
     }
 }

@@ -72,6 +72,10 @@ pub struct Source {
     /// Name and text of the files it extends, the nearest first.
     pub(super) parents: Vec<(String, String)>,
     root: Node,
+    /// What places of the tree are called in the text: of tables that jobs were translated into.
+    places: Vec<(String, String)>,
+    /// Jobs are written as tables of engines.
+    older: bool,
 }
 
 /// Origin of the first file that a scenario extends; those of overrides are far below.
@@ -92,7 +96,8 @@ impl Source {
         });
         let span = table.span();
         let root = build(&DeValue::Table(table.into_inner()), span, None, 0, 0);
-        let source = Self { name, text, overrides: Vec::new(), parents: Vec::new(), root };
+        let source =
+            Self { name, text, overrides: Vec::new(), parents: Vec::new(), root, places: Vec::new(), older: false };
         (source, problem)
     }
 
@@ -110,6 +115,25 @@ impl Source {
         let node = build(&DeValue::Table(table.into_inner()), span, None, origin, 0);
         self.parents.push((name, text));
         problem.map_or(Ok(node), Err)
+    }
+
+    /// Says what places of the tree are called in the text.
+    pub(super) fn set_places(&mut self, places: Vec<(String, String)>) {
+        self.places = places;
+    }
+
+    /// Whether jobs are written as tables of engines, in the older way.
+    pub fn is_older(&self) -> bool {
+        self.older
+    }
+
+    pub(super) fn set_older(&mut self) {
+        self.older = true;
+    }
+
+    /// Words about places of the tree, as places of the text.
+    pub(super) fn said(&self, words: &str) -> String {
+        self.places.iter().fold(words.to_owned(), |words, (table, written)| words.replace(table.as_str(), written))
     }
 
     pub(super) fn root_mut(&mut self) -> &mut Node {

@@ -93,7 +93,7 @@ impl Written {
 }
 
 /// A key as TOML has it.
-fn key(name: &str) -> String {
+pub(super) fn key(name: &str) -> String {
     let bare =
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
     if bare { name.to_owned() } else { quoted(name) }

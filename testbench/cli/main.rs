@@ -12,6 +12,7 @@ mod full_disks_lose_no_results;
 mod input_never_panics;
 mod inputs_are_not_written_over;
 mod jobs_are_compared;
+mod jobs_are_written_once;
 mod jobs_have_one_time;
 mod knobs_act_or_are_refused;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -143,6 +143,8 @@ pub fn watched(scenario: &Scenario) -> Watched {
         "mesh-allreduce" => {
             (&["**.ceng.*"], (0, 100), &["**.s3_{3,4}.switch.ceng.*", "**.s4_{3,4}.switch.ceng.*"], (20, 45))
         }
+        "allreduce-k5" => (&["**.k{0,1}.switch.ceng.*"], (0, 60), &["**.k0.switch.ceng.*"], (15, 40)),
+        "allreduce-torus" => (&["**.s{0_0,1_0,2_0,1_1}.switch.ceng.*"], (0, 100), &["**.s1_0.switch.ceng.*"], (30, 55)),
         "face-off-piuma" => (&["**.s{1_1,2_2}.switch.ceng.*"], (0, 100), &["**.s2_2.switch.ceng.*"], (20, 45)),
         "face-off-hosts" => {
             let one: &[&str] = &["**.s0_0.node.host*.{state,round}"];

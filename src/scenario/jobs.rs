@@ -1,0 +1,576 @@
+//! One table for all jobs (requirement X-JOB-1): `[[job]]` says what is to be done, `engine` who does it, and what only one engine
+//! has stands in a sub-table of its name.
+//!
+//! ```toml
+//! [[job]]
+//! name = "sum"
+//! engine = "piuma"          # or "armed", "pbv", "software"; default: the scenario's family
+//! kind = "allreduce"        # the default
+//! op = "sum"
+//! dtype = "f64"
+//! elements = 64
+//! armed.reduction_ids = 4   # only if the armed engine does it
+//! ```
+//!
+//! A job is translated into the table that its engine has always had, before anything else is checked; every value keeps its place
+//! in the text:
+//!
+//! | engine | table | elements | repeat |
+//! |---|---|---|---|
+//! | `piuma` | `[[collective]]` | as they are | 1 |
+//! | `software` | `[[host]]` | as they are | 1 |
+//! | `armed` | `[[armed.reduction]]` | four a round of 84 bytes; one for MINMAXLOC and the reproducible sum | rounds are that many times as many |
+//! | `pbv` | `[[pbv.collective]]` | what a frame of 4080 bytes holds, a round; longer vectors are divided evenly *\[chosen\]* | the same |
+//!
+//! A vector that does not fill its last frame is filled up with further elements of the data *\[chosen\]*.
+//!
+//! Sub-tables of other engines than the job's are left out, so that changing one word changes the engine. The tables of the
+//! engines themselves (`[[collective]]` and so on) are the older way to write a job: [`migrate`](super::migrate) translates a file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use super::armed::file::op_name;
+use super::file::{self, CollectiveFile, DataFile, Family, ParticipantsFile};
+use super::names::{self, DType, Named, Op, Round};
+use super::problem::Problem;
+use super::source::{Node, Source, Value};
+use watershed_arith as arith;
+
+/// A job, whoever does it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct JobFile {
+    /// Name in results and messages, unique.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub name: Option<String>,
+    /// Who does it. Default: the engine of the scenario's family; "software" in a plain fabric.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<Engine>,
+    /// What it does. Default: "allreduce".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<JobKind>,
+    /// Operation of a reduction. Default: "sum".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "operations")]
+    pub op: Option<String>,
+    /// Type of an element. Default: "f64".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "file::types")]
+    pub dtype: Option<String>,
+    /// Rounding of inexact results. Default: "nearest-even".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<String>,
+    /// armed, pbv: denormal operands and results become zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush_to_zero: Option<bool>,
+    /// Elements of the vector. Engines that work in frames take as many rounds as the vector has frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 268_435_456))]
+    pub elements: Option<u64>,
+    /// armed, pbv: how often it is done, one time after the other. Default: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub repeat: Option<u32>,
+    /// Who takes part: "all", or a list of end points.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub participants: Option<ParticipantsFile>,
+    /// What the participants contribute. Default: random = "normal", or "integers" for integer types.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataFile>,
+    /// Cycle in which it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
+    pub start_cycle: Option<u64>,
+    /// What only PIUMA's engines have: the other keys of a `[[collective]]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    pub piuma: Option<CollectiveFile>,
+    /// What only armed engines have: the other keys of an `[[armed.reduction]]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    pub armed: Option<super::armed::file::ReductionFile>,
+    /// What only packet engines have: the other keys of a `[[pbv.collective]]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    pub pbv: Option<super::pbv::file::CollectiveFile>,
+    /// What only software has: the other keys of a `[[host]]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    pub software: Option<super::hosts::file::HostFile>,
+}
+
+/// Who does a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum Engine {
+    /// Collective switches with configuration registers and a CENG.
+    Piuma,
+    /// Engines in the wire that multicast frames arm.
+    Armed,
+    /// Packet engines with participant bit vectors.
+    Pbv,
+    /// The end points, over point-to-point messages.
+    Software,
+}
+
+/// What a job does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum JobKind {
+    /// Everybody gets the reduction of all contributions.
+    Allreduce,
+    /// One gets it.
+    Reduce,
+    /// Everybody gets one's vector.
+    Broadcast,
+    /// The same, by packet engines.
+    Multicast,
+    /// Everybody goes on when everybody has come.
+    Barrier,
+    /// Groups wait for each other.
+    InterGroupBarrier,
+    /// Everybody gets the reduction of those before.
+    Scan,
+}
+
+impl Engine {
+    /// All of them.
+    pub const ALL: [Engine; 4] = [Engine::Piuma, Engine::Armed, Engine::Pbv, Engine::Software];
+
+    /// Its word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Engine::Piuma => "piuma",
+            Engine::Armed => "armed",
+            Engine::Pbv => "pbv",
+            Engine::Software => "software",
+        }
+    }
+
+    /// The table its jobs are translated into.
+    pub const fn table(self) -> &'static str {
+        match self {
+            Engine::Piuma => "collective",
+            Engine::Armed => "armed.reduction",
+            Engine::Pbv => "pbv.collective",
+            Engine::Software => "host",
+        }
+    }
+
+    /// The family of a scenario in which it works, if no other is there.
+    const fn family(self) -> &'static str {
+        match self {
+            Engine::Software => "fabric",
+            other => other.name(),
+        }
+    }
+
+    /// The engine of a family.
+    pub const fn of(family: Family) -> Engine {
+        match family {
+            Family::Piuma => Engine::Piuma,
+            Family::Armed => Engine::Armed,
+            Family::Pbv => Engine::Pbv,
+            Family::Fabric => Engine::Software,
+        }
+    }
+
+    fn read(name: &str) -> Option<Engine> {
+        Engine::ALL.into_iter().find(|engine| engine.name() == name)
+    }
+}
+
+/// Keys of a job that every engine understands.
+pub const COMMON: [&str; 11] = [
+    "name",
+    "kind",
+    "op",
+    "dtype",
+    "round",
+    "flush_to_zero",
+    "elements",
+    "repeat",
+    "participants",
+    "data",
+    "start_cycle",
+];
+
+/// The most bytes of a result of a packet engine.
+const FRAME_BYTES: u64 = 4080;
+
+/// Whether a `--set` argument is about the table of an engine rather than about a job.
+pub(crate) fn is_of_engine(argument: &str) -> bool {
+    let path = argument.split('=').next().unwrap_or_default().replace(['[', ']'], ".");
+    let path = path.trim();
+    Engine::ALL
+        .iter()
+        .any(|engine| path.strip_prefix(engine.table()).is_some_and(|rest| rest.starts_with('.') || rest.is_empty()))
+}
+
+/// Translates the jobs of a scenario into the tables of their engines.
+///
+/// # Errors
+/// What is wrong with a job in itself; what is wrong with it for its engine is found where the engine's table is checked.
+pub(crate) fn translate(source: &mut Source) -> Result<(), Vec<Problem>> {
+    let Value::Table(root) = &mut source.root_mut().value else { return Ok(()) };
+    let Some(jobs) = root.remove("job") else { return Ok(()) };
+    let mut translator = Translator { problems: Vec::new(), tables: BTreeMap::new(), places: Vec::new() };
+    let family =
+        root.get("family").and_then(text).and_then(|name| Engine::ALL.into_iter().find(|of| of.family() == name));
+    let Value::Array(list) = &jobs.value else {
+        let problem = Problem::in_text(jobs.span, "`job` is a list of tables").expected("[[job]]");
+        return Err(vec![problem]);
+    };
+    for (index, job) in list.iter().enumerate() {
+        translator.job(index, job, family);
+    }
+    let engine = translator.family(family, root.contains_key("family"));
+    for (engine, items) in std::mem::take(&mut translator.tables) {
+        translator.insert(root, engine, items, &jobs);
+    }
+    if let Some((name, node)) = engine {
+        root.insert("family".into(), Node { value: Value::String(name.into()), ..node });
+    }
+    let (problems, places) = (translator.problems, translator.places);
+    source.set_places(places);
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+fn text(node: &Node) -> Option<&str> {
+    if let Value::String(text) = &node.value { Some(text) } else { None }
+}
+
+fn number(node: &Node) -> Option<u64> {
+    if let Value::Integer(number) = node.value { u64::try_from(number).ok() } else { None }
+}
+
+struct Translator {
+    problems: Vec<Problem>,
+    /// By engine: number of the job, its table.
+    tables: BTreeMap<&'static str, Vec<(usize, Node)>>,
+    /// What a place of an engine's table is called in the scenario.
+    places: Vec<(String, String)>,
+}
+
+/// A job under translation.
+struct Entries<'a> {
+    /// Where it is written.
+    job: &'a Node,
+    left: BTreeMap<String, Node>,
+    out: BTreeMap<String, Node>,
+}
+
+impl Entries<'_> {
+    /// A value that follows from another one, at the place of that.
+    fn put(&mut self, key: &str, value: Value, from: Option<&Node>) {
+        let at = from.unwrap_or(self.job);
+        self.out.insert(key.into(), Node { value, span: at.span.clone(), key: at.key.clone() });
+    }
+}
+
+impl Translator {
+    fn wrong(&mut self, node: &Node, message: impl Into<String>, expected: impl Into<String>) {
+        self.problems.push(Problem::in_text(node.span.clone(), message).expected(expected));
+    }
+
+    fn job(&mut self, index: usize, job: &Node, family: Option<Engine>) {
+        let Value::Table(entries) = &job.value else {
+            self.wrong(job, format!("`job[{index}]` is {}", job.value.kind()), "a table, [[job]]");
+            return;
+        };
+        let mut left = entries.clone();
+        let engine = match left.remove("engine") {
+            None => family,
+            Some(node) => {
+                let found = text(&node).and_then(Engine::read);
+                if found.is_none() {
+                    let names = names::one_of(Engine::ALL.iter().map(|engine| format!("\"{}\"", engine.name())));
+                    let given = text(&node).map_or_else(|| node.value.kind().to_owned(), |name| format!("\"{name}\""));
+                    self.wrong(&node, format!("there is no engine {given}"), names);
+                    return;
+                }
+                found
+            }
+        };
+        let Some(engine) = engine else {
+            self.wrong(
+                job,
+                format!("nobody is named to do job[{index}]"),
+                "`engine` of the job, or `family` of the scenario",
+            );
+            return;
+        };
+        // What only other engines have waits for them.
+        for other in Engine::ALL {
+            let Some(node) = left.remove(other.name()) else { continue };
+            let Value::Table(own) = node.value.clone() else {
+                self.wrong(
+                    &node,
+                    format!("`{}` of a job is {}", other.name(), node.value.kind()),
+                    "a table of what only that engine has",
+                );
+                continue;
+            };
+            if other != engine {
+                continue;
+            }
+            for (key, node) in own {
+                if COMMON.contains(&key.as_str()) {
+                    self.wrong(
+                        &node,
+                        format!("`{key}` is not of one engine only"),
+                        format!("`{key}` in the job itself"),
+                    );
+                } else {
+                    left.insert(key, node);
+                }
+            }
+        }
+        let mut entries = Entries { job, left, out: BTreeMap::new() };
+        match engine {
+            Engine::Piuma => self.piuma(&mut entries),
+            Engine::Armed => self.armed(&mut entries),
+            Engine::Pbv => self.pbv(&mut entries),
+            Engine::Software => self.software(&mut entries),
+        }
+        let Entries { mut out, left, .. } = entries;
+        out.extend(left);
+        let node = Node { value: Value::Table(out), span: job.span.clone(), key: job.key.clone() };
+        let list = self.tables.entry(engine.name()).or_default();
+        let at = list.len();
+        list.push((index, node));
+        self.places.push((format!("{}[{at}]", engine.table()), format!("job[{index}]")));
+    }
+
+    fn once(&mut self, entries: &mut Entries<'_>, who: &str) {
+        if let Some(node) = entries.left.remove("repeat")
+            && number(&node) != Some(1)
+        {
+            let help =
+                "engines that work in rounds repeat a job; here programs call a collective as often as they like";
+            let problem =
+                Problem::in_text(node.span, format!("{who} does a job once")).expected("no `repeat`").help(help);
+            self.problems.push(problem);
+        }
+    }
+
+    fn piuma(&mut self, entries: &mut Entries<'_>) {
+        self.once(entries, "a collective over registers");
+        if !entries.left.contains_key("kind") {
+            entries.put("kind", Value::String("allreduce".into()), None);
+        }
+    }
+
+    fn software(&mut self, entries: &mut Entries<'_>) {
+        self.once(entries, "software");
+        if let Some(kind) = entries.left.remove("kind")
+            && text(&kind) != Some("allreduce")
+        {
+            self.wrong(&kind, "software reduces for everybody", "\"allreduce\"");
+        }
+        if let Some(data) = entries.left.remove("data") {
+            match &data.value {
+                Value::Table(table) if table.keys().all(|key| key == "random") => {
+                    entries.out.extend(table.clone());
+                }
+                _ => self.wrong(
+                    &data,
+                    "software contributes random data",
+                    "`random`, or `software.like` an all-reduce with data of its own",
+                ),
+            }
+        }
+    }
+
+    /// The number of times a job is done.
+    fn repeat(&mut self, entries: &mut Entries<'_>) -> (u64, Option<Node>) {
+        let node = entries.left.remove("repeat");
+        let times = node.as_ref().map(number);
+        match (times, &node) {
+            (Some(None | Some(0)), Some(node)) => {
+                self.wrong(node, "a job is done a number of times", "an integer from 1 on");
+                (1, None)
+            }
+            (times, _) => (times.flatten().unwrap_or(1), node),
+        }
+    }
+
+    fn armed(&mut self, entries: &mut Entries<'_>) {
+        let (times, repeat) = self.repeat(entries);
+        let kind = entries.left.remove("kind");
+        let barrier = match kind.as_ref().and_then(text) {
+            Some("barrier") => true,
+            None | Some("allreduce") => false,
+            Some(other) => {
+                let kind = kind.as_ref().expect("it has a name");
+                self.wrong(kind, format!("armed engines have no {other}"), "\"allreduce\" or \"barrier\"");
+                return;
+            }
+        };
+        let taken = ["op", "dtype", "round", "flush_to_zero", "elements"].map(|key| entries.left.remove(key));
+        let [op, dtype, round, flush, elements] = taken;
+        if barrier {
+            for node in [&op, &dtype, &round, &elements].into_iter().flatten() {
+                self.wrong(node, "a barrier reduces nothing", "no operation, type or elements");
+            }
+            entries.put("op", Value::String("barrier".into()), kind.as_ref());
+            if times > 1 || repeat.is_some() {
+                entries.put("rounds", Value::Integer(times.into()), repeat.as_ref());
+            }
+            return;
+        }
+        let at = [&op, &dtype, &round, &flush].into_iter().flatten().next().cloned();
+        let given = op.is_some() || dtype.is_some() || round.is_some() || flush.is_some();
+        let word = |node: &Option<Node>, default: &str| node.as_ref().and_then(text).unwrap_or(default).to_owned();
+        let (op, dtype, round) = (word(&op, "sum"), word(&dtype, "f64"), word(&round, "nearest-even"));
+        let flushes = flush.as_ref().is_some_and(|node| matches!(node.value, Value::Bool(true)));
+        let Some(opcode) = opcode(&op, &dtype, &round, flushes) else {
+            let at = at.unwrap_or_else(|| entries.job.clone());
+            let flushed = if flushes { ", flushed to zero" } else { "" };
+            let what = format!("armed engines have no {op} of {dtype}, rounded {round}{flushed}");
+            self.wrong(&at, what, "one of the opcodes that `watershed list --opcodes` and the book name");
+            return;
+        };
+        if given {
+            entries.put("op", Value::String(op_name(opcode.name)), at.as_ref());
+        }
+        let lanes = super::migrate::lanes(opcode);
+        let count = elements.as_ref().map(|node| number(node).unwrap_or(0));
+        if count == Some(0) {
+            self.wrong(elements.as_ref().expect("it has a number"), "a vector has elements", "an integer from 1 on");
+        }
+        if count.is_some() || times > 1 {
+            let rounds = count.unwrap_or(lanes).div_ceil(lanes) * times;
+            entries.put("rounds", Value::Integer(rounds.into()), elements.as_ref().or(repeat.as_ref()));
+        }
+    }
+
+    fn pbv(&mut self, entries: &mut Entries<'_>) {
+        let (times, repeat) = self.repeat(entries);
+        let bytes = entries.left.get("dtype").and_then(text).unwrap_or("f64");
+        let bytes = DType::ALL
+            .into_iter()
+            .find(|dtype| Named::name(**dtype) == bytes)
+            .map_or(8, |dtype| u64::from(dtype.bits() / 8).max(1));
+        let most = FRAME_BYTES / bytes;
+        let mut frames = 1;
+        if let Some(node) = entries.left.get("elements")
+            && let Some(elements) = number(node).filter(|&elements| elements > most)
+        {
+            frames = elements.div_ceil(most);
+            let each = elements.div_ceil(frames);
+            let node = node.clone();
+            entries.left.remove("elements");
+            entries.put("elements", Value::Integer(each.into()), Some(&node));
+        }
+        if times * frames > 1 || repeat.is_some() {
+            let at = repeat.or_else(|| entries.out.get("elements").cloned());
+            entries.put("rounds", Value::Integer((times * frames).into()), at.as_ref());
+        }
+    }
+
+    /// The scenario's family, if its jobs say it; engines that cannot be in one network are refused.
+    fn family(&mut self, family: Option<Engine>, given: bool) -> Option<(&'static str, Node)> {
+        let first =
+            self.tables.iter().filter(|(name, _)| **name != "software").find_map(|(_, items)| items.first().cloned());
+        let mut engines: Vec<(&'static str, (usize, Node))> =
+            self.tables.iter().map(|(name, items)| (*name, items[0].clone())).collect();
+        engines.sort_by_key(|(_, (index, _))| *index);
+        let own = family.map(Engine::name);
+        let hardware: Vec<_> = engines.iter().filter(|(name, _)| *name != "software").cloned().collect();
+        let leading = own.filter(|name| *name != "software").or_else(|| hardware.first().map(|(name, _)| *name));
+        for (name, (index, node)) in &hardware {
+            if leading.is_some_and(|leading| leading != *name) || own == Some("software") {
+                let other = if given { "the scenario's family" } else { "another job" };
+                let what = format!(
+                    "job[{index}] is for the engine \"{name}\", {other} for \"{}\"",
+                    own.or(leading).unwrap_or("")
+                );
+                let problem = Problem::in_text(node.span.clone(), what);
+                self.problems
+                    .push(problem.expected("engines of one kind in one network, with software beside PIUMA's"));
+            }
+        }
+        if let (Some(leading @ ("armed" | "pbv")), Some((_, (index, node)))) =
+            (leading, engines.iter().find(|(name, _)| *name == "software"))
+        {
+            let what = format!("job[{index}] is software's, beside jobs of the engine \"{leading}\"");
+            let problem = Problem::in_text(node.span.clone(), what);
+            self.problems.push(
+                problem
+                    .expected("software alone, or beside PIUMA's engines")
+                    .help("`watershed compare` runs both, one after the other"),
+            );
+        }
+        if given {
+            return None;
+        }
+        let name = leading.unwrap_or("fabric");
+        let node = first.or_else(|| engines.first().map(|(_, first)| first.clone()))?.1;
+        Some((name, node))
+    }
+
+    fn insert(
+        &mut self,
+        root: &mut BTreeMap<String, Node>,
+        engine: &'static str,
+        items: Vec<(usize, Node)>,
+        jobs: &Node,
+    ) {
+        let engine = Engine::read(engine).expect("it has this name");
+        let mut place = root;
+        let path: Vec<&str> = engine.table().split('.').collect();
+        let (last, tables) = path.split_last().expect("a table has a name");
+        for name in tables {
+            let empty =
+                || Node { value: Value::Table(BTreeMap::new()), span: jobs.span.clone(), key: jobs.key.clone() };
+            let node = place.entry((*name).to_owned()).or_insert_with(empty);
+            let Value::Table(table) = &mut node.value else { return };
+            place = table;
+        }
+        if let Some(old) = place.get(*last) {
+            let what = format!("`{}` is another way to write a job: a scenario has one", engine.table());
+            self.problems.push(
+                Problem::in_text(old.span.clone(), what)
+                    .expected("[[job]] only")
+                    .help("`watershed migrate` translates it"),
+            );
+            return;
+        }
+        let list = items.into_iter().map(|(_, node)| node).collect();
+        place.insert(
+            (*last).to_owned(),
+            Node { value: Value::Array(list), span: jobs.span.clone(), key: jobs.key.clone() },
+        );
+    }
+}
+
+/// An opcode's operation in a job: "FLT SUM NEAR" is `sum`, "INT MINMAXLOC" is `minmaxloc`.
+pub(crate) fn operation(opcode: &arith::quad::Opcode) -> String {
+    let words = opcode.name.split(' ').find(|word| !matches!(*word, "INT" | "FLT"));
+    words.unwrap_or_default().to_ascii_lowercase()
+}
+
+/// The opcode of an operation on a type.
+fn opcode(op: &str, dtype: &str, round: &str, flush: bool) -> Option<&'static arith::quad::Opcode> {
+    arith::quad::OPCODES.iter().find(|opcode| {
+        let sums = opcode.op == Op::Sum && opcode.dtype == DType::F64;
+        let rounded = if sums { Named::name(opcode.round) == round } else { round == Named::name(Round::NearestEven) };
+        operation(opcode) == op && Named::name(opcode.dtype) == dtype && rounded && opcode.flush_to_zero == flush
+    })
+}
+
+fn operations(_: &mut SchemaGenerator) -> Schema {
+    let mut names: Vec<String> = Op::names().map(str::to_owned).chain(["mean".to_owned()]).collect();
+    names.extend(arith::quad::OPCODES.iter().map(operation));
+    let mut seen = BTreeSet::new();
+    names.retain(|name| name != "barrier" && seen.insert(name.clone()));
+    json_schema!({ "type": "string", "enum": names })
+}

@@ -1,0 +1,200 @@
+//! One table for all jobs: any engine does it, older scenarios become it, and what is wrong with one is said at its place
+//! (X-JOB-1).
+
+use watershed::scenario::run::{RunOptions, run};
+use watershed::scenario::{Loaded, load_text, migrate, shipped};
+
+use crate::support::{load, root, watershed};
+
+const ANY: &str = "[topology]\nkind = \"torus\"\nsize = [3, 3]\n[[job]]\nname = \"sum\"\nengine = \"piuma\"\nop = \"sum\"\ndtype = \"f64\"\n\
+                   elements = 64\npiuma.segments = 2\narmed.reduction_ids = 4\nsoftware.algorithm = \"ring\"\n";
+
+fn document(loaded: &Loaded) -> String {
+    let result = run(loaded, &RunOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(result.document.passed(), "{:#?}", result.document.checks);
+    serde_json::to_string(&result.document).unwrap()
+}
+
+#[test]
+fn one_word_changes_the_engine() {
+    for (engine, said) in [
+        ("piuma", "\"segments\""),
+        ("armed", "\"reductions\""),
+        ("pbv", "\"pbv\":{\"collectives\""),
+        ("software", "\"hosts\""),
+    ] {
+        let loaded = load(ANY, &[&format!("job.0.engine=\"{engine}\"")]).unwrap();
+        let document = document(&loaded);
+        assert!(document.contains(said), "{engine}: {document}");
+        assert!(document.contains("\"participants\":9") || engine == "software", "{engine}");
+    }
+}
+
+#[test]
+fn what_the_engine_has_acts_and_what_others_have_waits() {
+    let config = |sets: &[&str]| serde_json::to_value(&load(ANY, sets).unwrap().scenario).unwrap();
+    let armed = config(&["job.0.engine='armed'"]);
+    assert_eq!(armed["armed"]["reductions"][0]["reduction_ids"], 4);
+    assert_eq!(armed["armed"]["reductions"][0]["rounds"], 16, "four operands a round");
+    let piuma = config(&[]);
+    assert_eq!((&piuma["collectives"][0]["segments"], &piuma["family"]), (&2.into(), &"piuma".into()));
+    // The value of another engine is not even looked at.
+    assert!(load(ANY, &["job.0.armed.reduction_ids=99"]).is_ok());
+    assert!(load(ANY, &["job.0.armed.reduction_ids=99", "job.0.engine='armed'"]).is_err());
+}
+
+#[test]
+fn rounds_are_what_elements_and_frames_make_them() {
+    let rounds = |sets: &[&str]| {
+        let scenario = load(ANY, sets).unwrap().scenario;
+        let pbv = scenario.pbv.as_ref().map(|pbv| (pbv.collectives[0].elements, pbv.collectives[0].rounds));
+        let armed = scenario.armed.as_ref().map(|armed| (4, armed.reductions[0].rounds));
+        pbv.or(armed).unwrap()
+    };
+    let pbv = "job.0.engine='pbv'";
+    let armed = "job.0.engine='armed'";
+    // 4080 bytes are 510 doubles or 1020 singles.
+    for (elements, dtype, repeat, expected) in [
+        (510, "f64", 1, (510, 1)),
+        (511, "f64", 1, (256, 2)),
+        (1020, "f32", 1, (1020, 1)),
+        (5000, "f32", 3, (1000, 15)),
+        (7, "f64", 4, (7, 4)),
+    ] {
+        let sets =
+            [format!("job.0.elements={elements}"), format!("job.0.dtype='{dtype}'"), format!("job.0.repeat={repeat}")];
+        let sets: Vec<&str> = [pbv].into_iter().chain(sets.iter().map(String::as_str)).collect();
+        assert_eq!(rounds(&sets), expected, "{sets:?}");
+    }
+    for (elements, repeat, expected) in [(1, 1, 1), (4, 1, 1), (5, 1, 2), (64, 3, 48)] {
+        let sets = [format!("job.0.elements={elements}"), format!("job.0.repeat={repeat}")];
+        let sets: Vec<&str> = [armed].into_iter().chain(sets.iter().map(String::as_str)).collect();
+        assert_eq!(rounds(&sets).1, expected, "{sets:?}");
+    }
+    // One operand a frame.
+    assert_eq!(rounds(&[armed, "job.0.op='minmaxloc'", "job.0.elements=5"]).1, 5);
+    assert_eq!(
+        rounds(&[
+            armed,
+            "job.0.kind='barrier'",
+            "job.0.repeat=6",
+            "job.0={ engine = 'armed', kind = 'barrier', repeat = 6 }"
+        ])
+        .1,
+        6
+    );
+}
+
+/// Scenarios as older versions wrote them.
+const OLDER: [&str; 5] = [
+    "family = \"piuma\"   # a die\n[topology]\nkind = \"die\"\n\n[[collective]]   # the sum\nname = \"a\"\nkind = \"allreduce\"\nid = 3\n\
+     elements = 8\nparticipants = [\n  0, 1,\n  5,   # the far one\n]\n[collective.data]\nvalues = [[1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4, 5, 6, 7, 8], [1, 1, 1, 1, 1, 1, 1, 1]]\n\n\
+     [[host]]\nname = \"b\"\nalgorithm = \"ring\"\nrandom = \"mixed\"\nelements = 16\n",
+    "family = \"fabric\"\n[topology]\nkind = \"mesh\"\nsize = [2, 2]\n[[host]]\nalgorithm = \"recursive-doubling\"\noverhead_cycles = 10\n",
+    "family = \"armed\"\ntopology = { kind = \"tree\", branching = [2, 2] }\n[[armed.reduction]]\nop = \"flt-sum-up-ftz\"\nrounds = 3 # times\n\
+     reduction_ids = 2\n[[armed.reduction.late]]\nend_point = 1\ncycles = 50\n[[armed.reduction]]\nop = \"barrier\"\nrounds = 2\nparticipants = [0, 3]\n\
+     [[armed.fault]]\neffect = \"delay\"\nat = \"all\"\ndelay_cycles = 3\nnth = 1\n",
+    "family = \"armed\"\ntopology = { kind = \"tree\", branching = [2, 2] }\n[[armed.reduction]]\nop = \"int-minmaxloc\"\nrounds = 5\n",
+    "family = \"pbv\"\ntopology = { kind = \"mesh\", size = [2, 2] }\n[[pbv.collective]]\nop = \"max\"\ndtype = \"f32\"\nelements = 9\nrounds = 4\n\
+     rearm = true\norder = \"pbv\"\n[pbv.collective.data]\nrandom = \"mixed\"\n",
+];
+
+#[test]
+fn older_scenarios_become_jobs_that_run_the_same() {
+    for older in OLDER {
+        let new =
+            migrate::migrate("x.toml", older, root(), "x").unwrap_or_else(|problems| panic!("{problems}\n{older}"));
+        let new = new.expect("there is something to translate");
+        for table in ["[[collective", "[[host", "armed.reduction]]", "pbv.collective]]"] {
+            assert!(!new.contains(table), "{new}");
+        }
+        // Comments stay, and nothing is translated twice.
+        for comment in older.split('#').skip(1).map(|text| text.split('\n').next().unwrap()) {
+            assert!(new.contains(comment), "{comment} is gone from\n{new}");
+        }
+        assert_eq!(migrate::migrate("x.toml", &new, root(), "x").unwrap(), None);
+        let read = |text: &str| {
+            load_text("x.toml", text, root(), "x", &[]).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+        };
+        assert_eq!(document(&read(older)), document(&read(&new)), "{new}");
+    }
+}
+
+#[test]
+fn shipped_scenarios_are_written_as_jobs() {
+    for (path, text) in shipped::SHIPPED {
+        let base = root().join(path);
+        let left =
+            migrate::migrate(path, text, base.parent().unwrap(), shipped::stem(path)).unwrap_or_else(|p| panic!("{p}"));
+        assert_eq!(left, None, "{path} names tables of engines");
+    }
+}
+
+#[test]
+fn what_cannot_be_translated_line_by_line_is_left_with_words() {
+    let list = "family = \"piuma\"\ntopology.kind = \"die\"\ncollective = [{ kind = \"allreduce\" }]\n";
+    let said = migrate::migrate("x.toml", list, root(), "x").unwrap_err().to_string();
+    assert!(said.contains("`collective` is a list in a line") && said.contains("x.toml:3:1"), "{said}");
+}
+
+/// What is said of a scenario with this job, on a mesh of four.
+fn refused(job: &str) -> String {
+    let text = format!("topology = {{ kind = \"mesh\", size = [2, 2] }}\n{job}");
+    load(&text, &[]).err().unwrap_or_else(|| panic!("it is accepted:\n{text}"))
+}
+
+#[test]
+fn what_is_wrong_with_a_job_is_said_at_its_place() {
+    for (job, place, words) in [
+        ("[[job]]\nengine = \"gpu\"\n", ":3:10", "there is no engine \"gpu\""),
+        ("[[job]]\nop = \"sum\"\n", ":2:1", "nobody is named to do job[0]"),
+        ("[[job]]\nengine = \"piuma\"\nrepeat = 2\n", ":4:10", "a collective over registers does a job once"),
+        ("[[job]]\nengine = \"software\"\nkind = \"scan\"\n", ":4:8", "software reduces for everybody"),
+        ("[[job]]\nengine = \"armed\"\nkind = \"scan\"\n", ":4:8", "armed engines have no scan"),
+        ("[[job]]\nengine = \"armed\"\nop = \"sum\"\ndtype = \"f32\"\n", ":4:6", "armed engines have no sum of f32"),
+        ("[[job]]\nengine = \"armed\"\nkind = \"barrier\"\nop = \"sum\"\n", ":5:6", "a barrier reduces nothing"),
+        ("[[job]]\nengine = \"armed\"\nelements = 0\n", ":4:12", "a vector has elements"),
+        ("[[job]]\nengine = \"pbv\"\nrepeat = 0\n", ":4:10", "a job is done a number of times"),
+        ("[[job]]\nengine = \"piuma\"\npiuma.elements = 4\n", ":4:18", "`elements` is not of one engine only"),
+        ("[[job]]\nengine = \"piuma\"\npiuma = 4\n", ":4:9", "`piuma` of a job is an integer"),
+        (
+            "[[job]]\nengine = \"piuma\"\nroot = \"s0_0\"\n[[job]]\nengine = \"pbv\"\n",
+            ":5:1",
+            "job[1] is for the engine \"pbv\"",
+        ),
+        ("[[job]]\nengine = \"pbv\"\n[[job]]\nengine = \"software\"\n", ":4:1", "job[1] is software's"),
+        ("family = \"armed\"\n[[job]]\nengine = \"piuma\"\n", ":3:1", "the scenario's family for \"armed\""),
+        ("family = \"piuma\"\n[[job]]\n[[collective]]\nkind = \"barrier\"\n", ":4:1", "is another way to write a job"),
+        ("family = \"piuma\"\njob = 4\n", ":3:7", "`job` is a list of tables"),
+        ("family = \"piuma\"\n[[job]]\nelemens = 4\n", ":4:1", "unknown key `elemens` in `job[0]`"),
+        ("family = \"piuma\"\n[[job]]\n[[job]]\nid = 1\ndtype = \"f99\"\n", ":6:9", "`job[1].dtype` cannot be \"f99\""),
+        ("[[job]]\nengine = \"software\"\ndata = { values = [[1]] }\n", ":4:8", "software contributes random data"),
+    ] {
+        let said = refused(job);
+        assert!(said.contains(words) && said.contains(place), "{job}\n{said}");
+        assert!(said.contains("expected:"), "{said}");
+    }
+}
+
+#[test]
+fn the_command_prints_replaces_and_says_what_is_older() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.toml");
+    std::fs::write(&path, OLDER[0]).unwrap();
+    let name = path.to_str().unwrap();
+    let checked = watershed(["check", name]);
+    assert_eq!(checked.status, 0, "{}", checked.stderr);
+    assert!(checked.stderr.contains("`watershed migrate` writes them as [[job]]"), "{}", checked.stderr);
+    let printed = watershed(["migrate", name]);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), OLDER[0], "it only prints");
+    let replaced = watershed(["migrate", "--in-place", name]);
+    assert_eq!((printed.status, replaced.status), (0, 0), "{}", replaced.stderr);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), printed.stdout);
+    let again = watershed(["migrate", "--in-place", name]);
+    assert!(again.stdout.contains("nothing to translate"), "{}", again.stdout);
+    let checked = watershed(["check", name]);
+    assert_eq!((checked.status, checked.stderr.as_str()), (0, ""));
+    let several = watershed(["migrate", name, name]);
+    assert_eq!(several.status, 2);
+    assert!(several.stderr.contains("--in-place"), "{}", several.stderr);
+}
