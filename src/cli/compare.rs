@@ -1,11 +1,13 @@
 //! `watershed compare`: the same job on several families, and in software.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::progress::{self, Counter};
-use super::{Exit, complain, output, print};
+use super::{Exit, complain, output, print, study};
+use watershed_study::compare::engines::Question;
+use watershed_study::compare::study::Study;
 use watershed_study::compare::{self, Contestant, Disturb, Setting, Stopped, page, table};
 
 /// Compare scenarios that do the same job: latency, traffic, storage, and what happens when one is late or dead.
@@ -21,6 +23,9 @@ orders of arrival (--orders), which shows whether the bits stay. Where a family 
 starts after the run has been given up (limits.max_cycles). What came of that is in the table; --json has the --set
 arguments of every run. Storage of software is that of switches without engines.
 
+With --engines the same job runs on each engine and each network, at each length; clock, links, end points and data are the same, and
+the heading says what is not. --print-study prints it as a file for `watershed study`, to be changed and kept.
+
 --set NAME:PATH=VALUE sets a value for one contestant: NAME is a scenario, a job, or SCENARIO:JOB. A scenario that is given twice
 is NAME and NAME#2, so that it can be compared with itself, changed.
 
@@ -30,6 +35,8 @@ Examples:
   watershed compare face-off-piuma face-off-hosts:ring --set 'topology.size=[8,8]' --orders 0 --no-dead
   watershed compare allreduce-die allreduce-die --set 'allreduce-die#2:switch.ceng.stages=6'
   watershed compare barrier-die barrier-tree --anyway
+  watershed compare --engines piuma,armed,pbv,software,software:ring --topology mesh,torus,dragonfly,mine.toml
+  watershed compare --engines piuma,software --topology fat-tree --end-points 64 --elements 1..64k -o page.html
 
 Exit status:
   0  all undisturbed runs ended with their checks passed
@@ -37,8 +44,29 @@ Exit status:
   2  the jobs differ, a scenario or the command line is wrong")]
 pub(super) struct Arguments {
     /// Scenario files or names of shipped ones, with the name of a job behind a colon if not all are wanted
-    #[arg(value_name = "SCENARIO[:JOB]", required = true)]
+    #[arg(value_name = "SCENARIO[:JOB]", required_unless_present = "engines")]
     scenarios: Vec<String>,
+    /// Compare engines on one job instead: piuma, armed, pbv, software, software:ALGORITHM
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', conflicts_with_all = ["scenarios", "anyway"])]
+    engines: Vec<String>,
+    /// On these networks: mesh, torus, hyperx, fat-tree, dragonfly, tree, or files of switches and links
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',', requires = "engines", default_value = "mesh")]
+    topology: Vec<String>,
+    /// With vectors of so many elements: numbers, or A..B for four times as many each time
+    #[arg(long, value_name = "N,..", requires = "engines", default_value = "4..4096", value_parser = lengths)]
+    elements: Lengths,
+    /// Over so many end points
+    #[arg(long, value_name = "N", requires = "engines", default_value_t = 16)]
+    end_points: u64,
+    /// The operation of the job
+    #[arg(long, value_name = "NAME", requires = "engines", default_value = "sum")]
+    op: String,
+    /// The type of an element
+    #[arg(long = "type", value_name = "NAME", requires = "engines", default_value = "f64")]
+    dtype: String,
+    /// Print the study file that this is, instead of running it
+    #[arg(long, requires = "engines")]
+    print_study: bool,
     /// Set a value in all scenarios, or with NAME: in that contestant only; can be given several times
     #[arg(long, value_name = "[NAME:]PATH=VALUE")]
     set: Vec<String>,
@@ -74,6 +102,76 @@ pub(super) struct Arguments {
     out: Option<PathBuf>,
 }
 
+/// Vector lengths.
+#[derive(Debug, Clone)]
+struct Lengths(Vec<u64>);
+
+/// Reads numbers and ranges of vector lengths.
+fn lengths(text: &str) -> Result<Lengths, String> {
+    let number = |text: &str| {
+        let (digits, scale) = match text.trim().strip_suffix(['k', 'K']) {
+            Some(digits) => (digits, 1 << 10),
+            None => text.trim().strip_suffix('M').map_or((text.trim(), 1), |digits| (digits, 1 << 20)),
+        };
+        let number = digits.replace('_', "").parse::<u64>().ok().and_then(|number| number.checked_mul(scale));
+        let number = number.filter(|number| (1..=1 << 28).contains(number));
+        number
+            .ok_or_else(|| format!("\"{text}\" is no vector length: a number from 1 to 268435456, perhaps with k or M"))
+    };
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        match part.split_once("..") {
+            None => all.push(number(part)?),
+            Some((from, to)) => {
+                let (from, to) = (number(from)?, number(to)?);
+                if from > to {
+                    return Err(format!("\"{part}\" ends before it begins"));
+                }
+                all.extend(
+                    std::iter::successors(Some(from), |length| Some(length * 4)).take_while(|&length| length < to),
+                );
+                all.push(to);
+            }
+        }
+    }
+    Ok(Lengths(all))
+}
+
+/// Compares engines on one job.
+fn engines(arguments: &Arguments, disturb: Disturb) -> Exit {
+    let question = Question {
+        engines: arguments.engines.clone(),
+        topologies: arguments.topology.clone(),
+        elements: arguments.elements.0.clone(),
+        end_points: arguments.end_points,
+        op: arguments.op.clone(),
+        dtype: arguments.dtype.clone(),
+        set: arguments.set.clone(),
+        disturb,
+    };
+    let text = match question.study() {
+        Ok(text) => text,
+        Err(error) => {
+            complain(&format_args!("error: {error}"));
+            return Exit::Bad;
+        }
+    };
+    if arguments.print_study {
+        print(&text);
+        return Exit::Fine;
+    }
+    match Study::parse("compare", &text, Path::new("")) {
+        Ok(found) => {
+            let Arguments { json, csv, out, jobs, .. } = arguments;
+            study::told(&found, &study::Wanted { json: *json, csv: *csv, out: out.as_deref(), jobs: *jobs })
+        }
+        Err(problems) => {
+            complain(&problems);
+            Exit::Bad
+        }
+    }
+}
+
 /// A time in ns from 0 to a second.
 pub(super) fn nanoseconds(text: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|value| (0.0..=1e9).contains(value));
@@ -90,20 +188,23 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     let file = |given: &String| [given.clone(), given.rsplit_once(':').map_or("", |(file, _)| file).to_owned()];
     let inputs: Vec<PathBuf> = arguments.scenarios.iter().flat_map(file).map(PathBuf::from).collect();
     let outputs: Vec<_> = arguments.out.iter().map(|path| ("--out", path.clone())).collect();
-    let claimed = output::claim(&outputs, &inputs);
-    let (_claims, contestants) = match claimed.and_then(|claims| Ok((claims, contestants(arguments)?))) {
-        Ok(ready) => ready,
-        Err(error) => {
-            complain(&error);
-            return Exit::Bad;
-        }
-    };
     let disturb = Disturb {
         late_ns: arguments.late_ns,
         dead: !arguments.no_dead,
         orders: arguments.orders,
         spread_ns: arguments.spread_ns,
         seed: arguments.seed,
+    };
+    let claimed = output::claim(&outputs, &inputs);
+    if let (true, Ok(_claims)) = (!arguments.engines.is_empty(), &claimed) {
+        return engines(arguments, disturb);
+    }
+    let (_claims, contestants) = match claimed.and_then(|claims| Ok((claims, contestants(arguments)?))) {
+        Ok(ready) => ready,
+        Err(error) => {
+            complain(&error);
+            return Exit::Bad;
+        }
     };
     let counter = Counter::new("contestants");
     let show = |done, of| counter.show(done, of);

@@ -165,22 +165,36 @@ fn beside_each_other(name: &str, arguments: &Arguments) -> Exit {
             return Exit::Bad;
         }
     };
+    let Arguments { json, csv, out, jobs, .. } = arguments;
+    told(&study, &Wanted { json: *json, csv: *csv, out: out.as_deref(), jobs: *jobs })
+}
+
+/// What is wanted of a study file.
+pub(super) struct Wanted<'a> {
+    pub json: bool,
+    pub csv: bool,
+    pub out: Option<&'a Path>,
+    pub jobs: usize,
+}
+
+/// Runs a study file and tells what it found.
+pub(super) fn told(study: &Study, wanted: &Wanted<'_>) -> Exit {
     let counter = Counter::new("contestants");
-    let outcome = study.run(threads(arguments.jobs), &progress::stopped, &|done, of| counter.show(done, of));
+    let outcome = study.run(threads(wanted.jobs), &progress::stopped, &|done, of| counter.show(done, of));
     counter.finish();
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(stopped) => return refuse(&stopped),
     };
-    if let Some(path) = &arguments.out
+    if let Some(path) = wanted.out
         && let Err(error) = output::write(path, page::of_study(&outcome))
     {
         complain(&error);
         return Exit::Bad;
     }
-    if arguments.json {
+    if wanted.json {
         print(&serde_json::to_string_pretty(&outcome).unwrap_or_default());
-    } else if arguments.csv {
+    } else if wanted.csv {
         print(&table::study_csv(&outcome));
     } else {
         print(&table::study(&outcome));

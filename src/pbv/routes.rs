@@ -36,6 +36,84 @@ struct Home {
     port: u16,
 }
 
+/// Links to a switch from every other.
+fn distances(neighbours: &[Vec<(u16, u32)>], to: usize) -> Vec<u32> {
+    let mut distance = vec![u32::MAX; neighbours.len()];
+    distance[to] = 0;
+    let mut queue = std::collections::VecDeque::from([to]);
+    while let Some(at) = queue.pop_front() {
+        for &(_, far) in &neighbours[at] {
+            if distance[far as usize] == u32::MAX {
+                distance[far as usize] = distance[at] + 1;
+                queue.push_back(far as usize);
+            }
+        }
+    }
+    distance
+}
+
+/// Ports of the next hop of shortest ways, switch by switch, and the links of the longest.
+fn shortest(neighbours: &[Vec<(u16, u32)>]) -> (Vec<u16>, u32) {
+    let switches = neighbours.len();
+    let mut next = vec![NOWHERE; switches * switches];
+    let mut diameter = 0;
+    for to in 0..switches {
+        let distance = distances(neighbours, to);
+        diameter = distance.iter().copied().filter(|&links| links != u32::MAX).max().unwrap_or(0).max(diameter);
+        for at in 0..switches {
+            let step = neighbours[at]
+                .iter()
+                .find(|&&(_, far)| distance[at] != u32::MAX && at != to && distance[far as usize] + 1 == distance[at]);
+            next[at * switches + to] = step.map_or(NOWHERE, |&(port, _)| port);
+        }
+    }
+    (next, diameter)
+}
+
+/// The same of ways that go up, towards the switch of least eccentricity, and then down: no frame goes up after it has gone down,
+/// so that links wait for each other in their order from the bottom to the top and down again.
+fn up_down(neighbours: &[Vec<(u16, u32)>]) -> (Vec<u16>, u32) {
+    let switches = neighbours.len();
+    let farthest = |at: usize| distances(neighbours, at).into_iter().max();
+    let top = (0..switches).min_by_key(|&at| (farthest(at), at)).unwrap_or(0);
+    let level = distances(neighbours, top);
+    let height = |at: usize| (level[at], at);
+    let mut order: Vec<usize> = (0..switches).collect();
+    order.sort_unstable_by_key(|&at| height(at));
+    let mut next = vec![NOWHERE; switches * switches];
+    let mut longest = 0;
+    for to in 0..switches {
+        // Links of ways that only go down.
+        let mut down = vec![u32::MAX; switches];
+        down[to] = 0;
+        let mut queue = std::collections::VecDeque::from([to]);
+        while let Some(at) = queue.pop_front() {
+            for &(_, far) in neighbours[at].iter().filter(|(_, far)| height(*far as usize) < height(at)) {
+                if down[far as usize] == u32::MAX {
+                    down[far as usize] = down[at] + 1;
+                    queue.push_back(far as usize);
+                }
+            }
+        }
+        // From the top on: whoever has no such way goes up to a neighbour that has the shortest.
+        let mut links = down.clone();
+        for &at in order.iter().filter(|&&at| at != to) {
+            let step = if down[at] == u32::MAX {
+                let above = neighbours[at].iter().filter(|(_, far)| height(*far as usize) < height(at));
+                above.copied().min_by_key(|&(port, far)| (links[far as usize], port))
+            } else {
+                let below = neighbours[at].iter().filter(|(_, far)| height(*far as usize) > height(at));
+                below.copied().find(|&(_, far)| down[far as usize] < down[at] && down[far as usize] + 1 == down[at])
+            };
+            let Some((port, far)) = step.filter(|&(_, far)| links[far as usize] != u32::MAX) else { continue };
+            links[at] = links[far as usize] + 1;
+            next[at * switches + to] = port;
+        }
+        longest = links.iter().copied().filter(|&links| links != u32::MAX).max().unwrap_or(0).max(longest);
+    }
+    (next, longest)
+}
+
 /// Routes of a system: the tables of its fabric.
 #[derive(Clone, Debug)]
 pub struct Directory {
@@ -54,8 +132,10 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Routes over links between switches (switch, port, switch, port): shortest, of several the one by the lowest
-    /// port at every step.
+    /// Routes over links between switches (switch, port, switch, port): shortest, of several the one by the lowest port at
+    /// every step. Where frames on those could wait for each other in a circle, as round the rings of a torus, routes go up
+    /// towards a switch in the middle and then down (Schroeder et al., "Autonet", 1991): one channel is enough for them on any
+    /// graph *\[chosen\]*.
     pub fn new(switches: usize, links: &[(u32, u16, u32, u16)]) -> Directory {
         let mut neighbours: Vec<Vec<(u16, u32)>> = vec![Vec::new(); switches];
         for &(a, a_port, b, b_port) in links {
@@ -65,28 +145,15 @@ impl Directory {
         for list in &mut neighbours {
             list.sort_unstable();
         }
-        let mut next = vec![NOWHERE; switches * switches];
-        let mut diameter = 0;
-        for to in 0..switches {
-            let mut distance = vec![u32::MAX; switches];
-            distance[to] = 0;
-            let mut queue = std::collections::VecDeque::from([to]);
-            while let Some(at) = queue.pop_front() {
-                for &(_, far) in &neighbours[at] {
-                    if distance[far as usize] == u32::MAX {
-                        distance[far as usize] = distance[at] + 1;
-                        queue.push_back(far as usize);
-                    }
-                }
-            }
-            diameter = distance.iter().copied().filter(|&links| links != u32::MAX).max().unwrap_or(0).max(diameter);
-            for at in 0..switches {
-                let step = neighbours[at].iter().find(|&&(_, far)| {
-                    distance[at] != u32::MAX && at != to && distance[far as usize] + 1 == distance[at]
-                });
-                next[at * switches + to] = step.map_or(NOWHERE, |&(port, _)| port);
-            }
+        let shortest = Directory::over(switches, shortest(&neighbours));
+        if shortest.dependency_cycle(links).is_none() {
+            shortest
+        } else {
+            Directory::over(switches, up_down(&neighbours))
         }
+    }
+
+    fn over(switches: usize, (next, diameter): (Vec<u16>, u32)) -> Directory {
         Directory {
             index: vec![0; 1 << 16],
             homes: Vec::new(),
@@ -240,3 +307,78 @@ impl<const W: usize> Tables<W> for Directory {
 }
 
 const _: () = assert!(NO_DEVICE == u16::MAX);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connected graph that is drawn.
+    fn drawn(seed: u64) -> (usize, Vec<(u32, u16, u32, u16)>) {
+        let mut state = seed;
+        let mut draw = |bound: u32| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u32 % bound
+        };
+        let switches = 2 + draw(20);
+        let mut pairs: Vec<(u32, u32)> = (1..switches).map(|at| (draw(at), at)).collect();
+        for _ in 0..draw(30) {
+            let (a, b) = (draw(switches), draw(switches));
+            if a != b {
+                pairs.push((a, b));
+            }
+        }
+        let mut ports = vec![0u16; switches as usize];
+        let mut take = |at: u32| {
+            ports[at as usize] += 1;
+            ports[at as usize] - 1
+        };
+        (switches as usize, pairs.into_iter().map(|(a, b)| (a, take(a), b, take(b))).collect())
+    }
+
+    /// Follows the routes from everywhere to everywhere; whether some way is longer than the shortest.
+    fn arrives(switches: usize, links: &[(u32, u16, u32, u16)]) -> bool {
+        let directory = Directory::new(switches, links);
+        assert_eq!(directory.dependency_cycle(links), None);
+        let mut neighbours: Vec<Vec<(u16, u32)>> = vec![Vec::new(); switches];
+        for &(a, by, b, at) in links {
+            neighbours[a as usize].push((by, b));
+            neighbours[b as usize].push((at, a));
+        }
+        let (mut longest, mut detours) = (0, false);
+        for to in 0..switches {
+            let distance = distances(&neighbours, to);
+            for from in 0..switches {
+                let (mut at, mut hops) = (from, 0);
+                while at != to {
+                    let port = directory.next[at * switches + to];
+                    at = neighbours[at].iter().find(|(own, _)| *own == port).expect("a port with a link").1 as usize;
+                    hops += 1;
+                    assert!(hops <= 2 * switches, "from {from} to {to} a frame goes round");
+                }
+                detours |= hops as u32 > distance[from];
+                longest = longest.max(hops as u32);
+            }
+        }
+        assert_eq!(directory.diameter(), longest);
+        detours
+    }
+
+    #[test]
+    fn routes_arrive_on_any_graph_and_no_links_wait_in_a_circle() {
+        let detours = (0..200).filter(|&seed| {
+            let (switches, links) = drawn(seed);
+            arrives(switches, &links)
+        });
+        // Where shortest ways are safe they are taken, and there are graphs of both kinds.
+        let detours = detours.count();
+        assert!((10..190).contains(&detours), "{detours} of 200 graphs");
+    }
+
+    #[test]
+    fn a_ring_of_five_is_cut_and_a_mesh_keeps_its_shortest_ways() {
+        let ring: Vec<(u32, u16, u32, u16)> = (0..5).map(|at| (at, 0, (at + 1) % 5, 1)).collect();
+        assert!(arrives(5, &ring));
+        let line: Vec<(u32, u16, u32, u16)> = (0..4).map(|at| (at, 0, at + 1, 1)).collect();
+        assert!(!arrives(5, &line));
+    }
+}

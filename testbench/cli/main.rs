@@ -6,6 +6,7 @@ mod data_comes_from_every_source;
 mod document_keeps_its_shape;
 mod embeddings_are_shown;
 #[cfg(unix)]
+mod engines_are_compared;
 mod files_have_one_writer;
 #[cfg(unix)]
 mod full_disks_lose_no_results;

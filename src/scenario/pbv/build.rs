@@ -244,17 +244,6 @@ impl<'a> Builder<'a> {
                 directory.add_engine(switch, port);
             }
         }
-        if let Some(cycle) = directory.dependency_cycle(&self.links) {
-            let all: Vec<&str> = lay.switch_names().collect();
-            let names: Vec<String> =
-                cycle.iter().take(8).map(|&(switch, port)| format!("{}.P{port}", all[switch as usize])).collect();
-            let message = format!("frames could wait for each other in a circle: {}", names.join(", "));
-            self.problems.push(
-                Problem::at("topology.kind", message)
-                    .expected("a tree, a mesh, a fully connected one, or another without such a circle"),
-            );
-            return None;
-        }
         Some(directory)
     }
 

@@ -2,6 +2,7 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | [`engines`] | one job on every engine and every network: the study that answers it |
 //! | [`job`] | the jobs of scenarios, whether they are the same, and their variants |
 //! | [`measure`] | the runs of one of them |
 //! | [`page`] | both as one HTML page |
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 
+pub mod engines;
 pub mod job;
 pub mod measure;
 pub mod page;

@@ -16,8 +16,10 @@ use watershed_scenario::kind::{self, Kind};
 use watershed_scenario::{Problem, Problems, Source, file, inherit, schema, shipped};
 
 /// Studies that come with the program: path and text.
-pub const SHIPPED: &[(&str, &str)] =
-    &[("testbench/studies/face-off.toml", include_str!("../../../testbench/studies/face-off.toml"))];
+pub const SHIPPED: &[(&str, &str)] = &[
+    ("testbench/studies/face-off.toml", include_str!("../../../testbench/studies/face-off.toml")),
+    ("testbench/studies/which-engine.toml", include_str!("../../../testbench/studies/which-engine.toml")),
+];
 
 /// A study file as it is written.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]

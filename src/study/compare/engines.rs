@@ -1,0 +1,201 @@
+//! One job on every engine and every network that is asked for (requirement X-CMP-1): a [study](super::study) that is written here
+//! instead of by hand.
+//!
+//! | held equal | not held equal |
+//! |---|---|
+//! | clock, links, end points, the job and who takes part | how a network is wired: each has as many end points as are asked for, or the fewest above that, of which the first take part |
+//! | memory of end points: nobody's limits anybody; software costs no time | storage of engines, which the table lists |
+//! | | how it is set up: PIUMA's registers and the tables of packet engines are there before the run, armed engines are armed over the network |
+//!
+//! Every engine has its sensible settings *\[chosen\]*: the armed one eight reductions under way and no barrier before the first, the
+//! packet engines one command for all rounds and time-outs that find out who is dead.
+
+use std::fmt::Write;
+
+use watershed_scenario::jobs::Engine;
+use watershed_scenario::names::one_of;
+
+use super::Disturb;
+
+/// The most end points.
+const END_POINTS: u64 = 65_536;
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Who is compared: engines by name, `software:ALGORITHM` for another one than Rabenseifner's.
+    pub engines: Vec<String>,
+    /// On which networks: kinds, or topology files.
+    pub topologies: Vec<String>,
+    /// Vector lengths.
+    pub elements: Vec<u64>,
+    /// End points that take part.
+    pub end_points: u64,
+    /// The operation.
+    pub op: String,
+    /// The type of an element.
+    pub dtype: String,
+    /// Values that are set in all scenarios.
+    pub set: Vec<String>,
+    /// How participants are disturbed, at the middle one of the lengths.
+    pub disturb: Disturb,
+}
+
+/// Kinds of networks that are known by name.
+pub const KINDS: [&str; 6] = ["mesh", "torus", "hyperx", "fat-tree", "dragonfly", "tree"];
+
+/// Two sides whose product is a number, as equal as they can be.
+fn sides(product: u64) -> (u64, u64) {
+    let side = (1..=product.isqrt()).rev().find(|side| product.is_multiple_of(*side)).unwrap_or(1);
+    (product / side, side)
+}
+
+/// The name and the table of a network with so many end points, or the fewest above that.
+fn network(name: &str, ends: u64) -> Result<(String, String), String> {
+    let grid = |kind: &str| {
+        let (x, y) = sides(ends);
+        let size = if y == 1 { format!("[{x}]") } else { format!("[{x}, {y}]") };
+        (
+            format!("{kind} {}", size.trim_matches(['[', ']']).replace(", ", " x ")),
+            format!("{{ kind = '{kind}', size = {size} }}"),
+        )
+    };
+    Ok(match name {
+        "mesh" | "torus" | "hyperx" => grid(name),
+        "fat-tree" => {
+            let levels = (1..).find(|&levels| 4u64.pow(levels) >= ends).unwrap_or(1).max(2);
+            (format!("4-ary {levels}-tree"), format!("{{ kind = 'fat-tree', arity = 4, levels = {levels} }}"))
+        }
+        "dragonfly" => {
+            // Balanced: a group has 2h switches of h end points and h global links.
+            let count = |h: u64| 2 * h * h * (2 * h * h + 1);
+            let h = (1..).find(|&h| count(h) >= ends).unwrap_or(1);
+            (format!("dragonfly of {} groups", 2 * h * h + 1), format!("{{ kind = 'dragonfly', global_links = {h} }}"))
+        }
+        "tree" => {
+            let levels = (1..).find(|&levels| 4u64.pow(levels) >= ends).unwrap_or(1) as usize;
+            let branching = vec!["4"; levels].join(", ");
+            (format!("tree of {levels} levels"), format!("{{ kind = 'tree', branching = [{branching}] }}"))
+        }
+        file if std::path::Path::new(file)
+            .extension()
+            .is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) =>
+        {
+            let path = std::path::absolute(file).map_err(|error| format!("{file}: {error}"))?;
+            let path = path.to_string_lossy().replace('\\', "/");
+            (file.to_owned(), format!("{{ kind = 'file', file = '{path}' }}"))
+        }
+        other => {
+            let kinds = one_of(KINDS.iter().map(|kind| format!("\"{kind}\"")));
+            return Err(format!("there is no topology \"{other}\": {kinds}, or a file of switches and links (.toml)"));
+        }
+    })
+}
+
+/// The name of a contestant and what is set in it.
+fn contestant(name: &str) -> Result<(String, Vec<String>), String> {
+    let (engine, algorithm) =
+        name.split_once(':').map_or((name, None), |(engine, algorithm)| (engine, Some(algorithm)));
+    let Some(engine) = Engine::ALL.into_iter().find(|known| known.name() == engine) else {
+        let names = one_of(Engine::ALL.iter().map(|engine| format!("\"{}\"", engine.name())));
+        return Err(format!("there is no engine \"{engine}\": {names}"));
+    };
+    let mut set = vec![format!("job.0.engine='{}'", engine.name())];
+    let unlimited = "memory.bandwidth_gbps='unlimited'".to_owned();
+    match (engine, algorithm) {
+        (Engine::Software, algorithm) => {
+            set.push(format!("job.0.software.algorithm='{}'", algorithm.unwrap_or("rabenseifner")));
+            set.extend([unlimited, "switch.point_to_point_vcs=4".into()]);
+        }
+        (_, Some(algorithm)) => return Err(format!("\"{algorithm}\" is for software: software:{algorithm}")),
+        (Engine::Piuma, None) => set.push(unlimited),
+        (Engine::Armed, None) => {}
+        (Engine::Pbv, None) => {
+            let own = [
+                "setup.configuration='side-port'",
+                "setup.initialise_cycle=0",
+                "engine.contexts=8",
+                "engine.timeout_cycles=2048",
+                "engine.timeout_factor=2",
+                "engine.retries=1",
+                "collective.0.start_cycle=1000",
+            ];
+            set.extend(own.iter().map(|own| format!("pbv.{own}")));
+        }
+    }
+    Ok((name.to_owned(), set))
+}
+
+fn quoted(list: &[String]) -> String {
+    let quoted: Vec<String> = list.iter().map(|text| format!("{text:?}")).collect();
+    format!("[{}]", quoted.join(", "))
+}
+
+impl Question {
+    /// The study that answers it, as a file of `watershed study`.
+    ///
+    /// # Errors
+    /// There is no such engine or topology, or a number is too large.
+    pub fn study(&self) -> Result<String, String> {
+        if self.end_points < 2 || self.end_points > END_POINTS {
+            return Err(format!("{} end points: from 2 to {END_POINTS} take part", self.end_points));
+        }
+        let mut elements = self.elements.clone();
+        if self.engines.iter().any(|engine| engine == "armed") {
+            // Armed engines fill frames of four.
+            elements.iter_mut().for_each(|elements| *elements = elements.next_multiple_of(4));
+        }
+        elements.sort_unstable();
+        elements.dedup();
+        let middle = elements.get(elements.len() / 2).copied().ok_or("no vector length is asked for")?;
+        let Question { end_points, op, dtype, disturb, .. } = self;
+        let mut text = String::new();
+        let about = format!(
+            "{op} of {dtype} over {end_points} end points. Held equal: clock, links, end points, data; nobody's memory and no software \
+             costs time. Not held equal: the storage of engines, and how they are set up: registers of PIUMA and tables of packet \
+             engines are there before the run."
+        );
+        let _ = writeln!(text, "about = {about:?}\nelements = {elements:?}\n");
+        let _ = writeln!(
+            text,
+            "[disturb]\nelements = [{middle}]\nlate_ns = {:?}\ndead = {}\norders = {}\nspread_ns = {:?}\nseed = {}\n",
+            disturb.late_ns, disturb.dead, disturb.orders, disturb.spread_ns, disturb.seed
+        );
+        let who: Vec<u64> = (0..*end_points).collect();
+        let mut all =
+            vec![format!("job.0.op='{op}'"), format!("job.0.dtype='{dtype}'"), format!("job.0.participants={who:?}")];
+        all.extend(self.set.iter().cloned());
+        for topology in &self.topologies {
+            let (name, table) = network(topology, *end_points)?;
+            let set: Vec<String> = [format!("topology={table}")].into_iter().chain(all.iter().cloned()).collect();
+            let _ = writeln!(text, "[[system]]\nname = {name:?}\nset = {}\n", quoted(&set));
+        }
+        for engine in &self.engines {
+            let (name, set) = contestant(engine)?;
+            let _ = writeln!(text, "[[contestant]]\nname = {name:?}\nfile = \"any-engine\"\nset = {}\n", quoted(&set));
+        }
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_have_as_many_end_points_as_are_asked_for() {
+        for ends in [2u64, 7, 16, 24, 64, 100] {
+            for kind in KINDS {
+                let (name, table) = network(kind, ends).unwrap();
+                let text = format!("family = 'fabric'\ntopology = {table}\n[[job]]\n");
+                let loaded = watershed_scenario::load_text("x", &text, std::path::Path::new("."), "x", &[]);
+                let found = loaded.unwrap_or_else(|problems| panic!("{problems}")).scenario.topology.end_points();
+                assert!(u64::from(found) >= ends, "{name} has {found} end points, {ends} are asked for");
+                if ["mesh", "torus", "hyperx"].contains(&kind) {
+                    assert_eq!(u64::from(found), ends, "{name}");
+                }
+            }
+        }
+        assert_eq!((sides(24), sides(7), sides(16)), ((6, 4), (7, 1), (4, 4)));
+    }
+}

@@ -1,0 +1,164 @@
+//! One job on every engine and every network from one command (X-NET-1, X-CMP-1): the words that nodes hold, recomputed here, and
+//! what is held equal.
+
+use serde_json::Value as Json;
+use watershed::scenario::load_text;
+use watershed::scenario::run::{RunOptions, run};
+use watershed::study::compare::study::Study;
+
+use crate::support::{root, watershed};
+
+/// Every kind of network, with sixteen end points or more but for the last two.
+const NETWORKS: [&str; 9] = [
+    "{ kind = 'mesh', size = [4, 4] }",
+    "{ kind = 'torus', size = [5, 4] }",
+    "{ kind = 'torus', size = [17] }",
+    "{ kind = 'hyperx', size = [4, 4] }",
+    "{ kind = 'fat-tree', arity = 4, levels = 2 }",
+    "{ kind = 'dragonfly', global_links = 1, group_switches = 4, concentration = 2 }",
+    "{ kind = 'tree', branching = [4, 4] }",
+    "{ kind = 'file', file = 'traces/k5.topology.toml' }",
+    "{ kind = 'file', file = 'traces/ring.topology.toml' }",
+];
+
+#[test]
+fn every_engine_on_every_network_gives_the_sum_of_what_the_nodes_hold() {
+    let members = [4u64, 0, 3, 2];
+    for network in NETWORKS {
+        for engine in ["piuma", "armed", "pbv"] {
+            for (no_skip, order_seed) in [(false, None), (true, Some(3))] {
+                let rows: Vec<Vec<i64>> =
+                    (0..4).map(|row| (0..4).map(|at| (row + 1) * (1 << (40 + at)) - 7 * at - row).collect()).collect();
+                let text = format!(
+                    "topology = {network}\n[[job]]\nname = \"sum\"\nengine = \"{engine}\"\nop = \"sum\"\ndtype = \"i64\"\nelements = 4\n\
+                     participants = {members:?}\ndata = {{ values = {rows:?} }}\narmed.opening_barrier = false\n"
+                );
+                let loaded = load_text("x.toml", &text, root(), "x", &[])
+                    .unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+                let options = RunOptions { no_skip, order_seed, ..RunOptions::default() };
+                let result = run(&loaded, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
+                assert!(result.document.passed(), "{:#?}\n{text}", result.document.checks);
+                let sum: Vec<u64> = (0..4).map(|at| rows.iter().map(|row| row[at]).sum::<i64>() as u64).collect();
+                assert!(!result.data[0].rows.is_empty(), "{text}");
+                for row in result.data[0].rows.iter() {
+                    assert_eq!(row, &sum[..], "{text}");
+                }
+            }
+        }
+    }
+}
+
+fn compared(arguments: &[&str]) -> Json {
+    let output = watershed(["compare"].iter().chain(arguments).chain(&["--json"]));
+    assert_eq!(output.status, 0, "{}{}", output.stdout, output.stderr);
+    serde_json::from_str(&output.stdout).unwrap()
+}
+
+#[test]
+fn one_command_compares_engines_on_all_networks() {
+    let found = compared(&[
+        "--engines",
+        "piuma,armed,pbv,software,software:ring",
+        "--topology",
+        "mesh,torus,hyperx,fat-tree,dragonfly,tree",
+        "--elements",
+        "4,64",
+        "--orders=0",
+        "--no-dead",
+        "--late-ns=0",
+    ]);
+    let cells = found["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 6 * 2);
+    for cell in cells {
+        let entries = cell["entries"].as_array().unwrap();
+        assert_eq!(entries.len(), 5, "{cell}");
+        for entry in entries {
+            assert_eq!(
+                (&entry["run"]["outcome"], &entry["run"]["failed"]),
+                (&"finished".into(), &Json::Array(Vec::new())),
+                "{entry}"
+            );
+            // All do the same: that much is held equal.
+            for key in ["elements", "end_points", "dtype", "operation", "link_gbps"] {
+                assert_eq!(entry["task"][key], entries[0]["task"][key], "{key}: {entry}");
+            }
+            assert_eq!(entry["task"]["end_points"], 16);
+        }
+    }
+    // Words that no engine is built for still run: software does them.
+    let latency = |cell: usize, who: usize| cells[cell]["entries"][who]["run"]["latency_ns"].as_f64().unwrap();
+    for network in 0..6 {
+        for who in 0..5 {
+            assert!(latency(2 * network, who) < latency(2 * network + 1, who), "64 elements take longer than 4");
+        }
+    }
+    assert!(found["about"].as_str().unwrap().contains("Not held equal"), "{}", found["about"]);
+}
+
+#[test]
+fn what_is_printed_is_a_study_that_says_the_same() {
+    let arguments = [
+        "compare",
+        "--engines",
+        "piuma,software",
+        "--topology",
+        "torus",
+        "--elements",
+        "2..8",
+        "--end-points",
+        "6",
+        "--orders=1",
+    ];
+    let printed = watershed(arguments.iter().chain(&["--print-study"]));
+    assert_eq!(printed.status, 0, "{}", printed.stderr);
+    assert!(
+        printed.stdout.contains("size = [3, 2]") && printed.stdout.contains("elements = [2, 8]"),
+        "{}",
+        printed.stdout
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.toml");
+    std::fs::write(&file, &printed.stdout).unwrap();
+    let direct = watershed(arguments.iter().chain(&["--csv"]));
+    let study = watershed(["study", file.to_str().unwrap(), "--csv"]);
+    assert_eq!((direct.status, study.status), (0, 0), "{}{}", direct.stderr, study.stderr);
+    assert_eq!(direct.stdout, study.stdout);
+}
+
+#[test]
+fn the_shipped_study_compares_the_same_job_everywhere() {
+    let study = Study::load("which-engine").unwrap_or_else(|problems| panic!("{problems}"));
+    let cells = study.cells().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(cells.len(), 5 * 5);
+    for (system, elements, contestants) in cells {
+        assert_eq!(contestants.len(), 5);
+        for contestant in contestants {
+            assert_eq!(
+                (contestant.task.elements, contestant.task.end_points),
+                (elements, 16),
+                "{system}: {}",
+                contestant.name
+            );
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_compared_is_said() {
+    for (arguments, words) in [
+        (&["--engines", "piuma,gpu"][..], "there is no engine \"gpu\""),
+        (&["--engines", "piuma,software", "--topology", "moebius"], "there is no topology \"moebius\""),
+        (&["--engines", "piuma,armed", "--elements", "9..1"], "ends before it begins"),
+        (&["--engines", "piuma,armed", "--elements", "0"], "no vector length"),
+        (&["--engines", "piuma,armed:ring"], "\"ring\" is for software"),
+        (&["--engines", "piuma,software", "--end-points", "1"], "from 2 to 65536"),
+        (&["--engines", "armed,software", "--type", "f32"], "armed engines have no sum of f32"),
+        (&["--engines", "piuma"], "2 to 24"),
+        (&["--topology", "torus"], "--engines"),
+        (&["face-off-piuma", "--engines", "piuma,armed"], "cannot be used with"),
+    ] {
+        let output = watershed(["compare"].iter().chain(arguments));
+        assert_eq!(output.status, 2, "{arguments:?}: {}", output.stdout);
+        assert!(output.stderr.contains(words), "{arguments:?}: {}", output.stderr);
+    }
+}
