@@ -91,7 +91,7 @@
 //!
 //! # How to use it
 //!
-//! The [guide] has a page a task: first run, scenarios, waves, sweeps, golden model, validation, limits.
+//! The [guide] has a page a task: first run, scenarios, waves, sweeps, snapshot tests, golden model, validation, limits.
 //!
 //! # A run from Rust
 //!

@@ -42,6 +42,7 @@ mod schema;
 mod study;
 mod sweep;
 mod table;
+mod test;
 mod testfloat;
 mod topology;
 mod wave;
@@ -96,6 +97,7 @@ enum Command {
     Topology(topology::Arguments),
     Embed(embed::Arguments),
     Schema(schema::Arguments),
+    Test(test::Arguments),
     Wave(wave::Arguments),
     Alu(alu::Arguments),
     Reduce(reduce::Arguments),
@@ -116,6 +118,7 @@ fn after_help() -> String {
   watershed run testbench/piuma/allreduce-die.toml --set switch.ceng.stages=4 --json
   watershed curve mesh-uniform --rates 0.05..0.5:0.05 --svg curve.svg
   watershed wave diff a.vcd b.vcd
+  watershed test mine --junit out/junit.xml
   watershed explain \"merged first\"      what a printed term means
   watershed alu --op sum --type f32 --round up 0x3f800001 0x33800000
 
@@ -158,6 +161,7 @@ pub fn main() -> ExitCode {
         Command::Topology(arguments) => topology::main(&arguments),
         Command::Embed(arguments) => embed::main(&arguments),
         Command::Schema(arguments) => schema::main(&arguments),
+        Command::Test(arguments) => test::main(&arguments),
         Command::Wave(arguments) => wave::main(&arguments),
         Command::Alu(arguments) => alu::main(&arguments),
         Command::Reduce(arguments) => reduce::main(&arguments),

@@ -235,6 +235,11 @@ impl Counter {
         self.bar.set_position(done as u64);
     }
 
+    /// Prints without the bar in the way.
+    pub fn aside(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+
     /// Takes it from the screen.
     pub fn finish(&self) {
         self.bar.finish_and_clear();

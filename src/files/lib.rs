@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A name that only this process writes, until this is dropped. A process can take it any number of times.
@@ -243,6 +244,36 @@ pub fn write_with(path: &Path, body: impl FnOnce(&mut BufWriter<Draft>) -> io::R
     let mut out = BufWriter::new(Draft::create(path)?);
     body(&mut out)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?.keep()
+}
+
+/// A folder of this process, which goes with what is in it when it is no longer needed.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Makes one below the system's folder for such; `what` is a part of its name.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn new(what: &str) -> io::Result<Scratch> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("watershed-{what}-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))?;
+        Ok(Scratch(folder))
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 #[cfg(test)]

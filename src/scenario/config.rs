@@ -64,6 +64,9 @@ pub struct Scenario {
     pub measure: Option<Measure>,
     /// Defaults of the waveform.
     pub wave: Wave,
+    /// What golden files hold; no part of what runs, nor of its hash.
+    #[serde(skip)]
+    pub golden: super::snapshot::Golden,
     /// The armed family's part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub armed: Option<super::armed::config::Armed>,

@@ -10,11 +10,11 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Loaded;
 use super::run::{RunError, RunOptions, WaveOptions, run};
 use crate::result::Outcome;
+use watershed_files::Scratch;
 
 /// How far an estimate may be from what comes out, for runs that do the same all the time.
 pub const FACTOR: f64 = 1.5;
@@ -78,27 +78,14 @@ fn size(bytes: f64) -> String {
     }
 }
 
-/// A file of a sample, which goes when it is no longer needed.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Estimates the waveform of a run from a sample of so many cycles.
 ///
 /// # Errors
 /// Those of a run.
 pub fn wave(loaded: &Loaded, wave: &WaveOptions, sample: u64) -> Result<Estimate, RunError> {
-    static SAMPLES: AtomicU64 = AtomicU64::new(0);
-    let number = SAMPLES.fetch_add(1, Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("watershed-estimate-{}-{number}", std::process::id()));
-    std::fs::create_dir_all(&folder).map_err(|error| RunError::Write { path: folder.clone(), error })?;
-    let scratch = Scratch(folder);
+    let scratch = Scratch::new("estimate").map_err(|error| RunError::Write { path: std::env::temp_dir(), error })?;
     let name = wave.path.file_name().map_or_else(|| "sample.vcd".into(), PathBuf::from);
-    let path = scratch.0.join(name);
+    let path = scratch.path().join(name);
     let options = WaveOptions { path: path.clone(), trigger: None, only_failed: false, ..wave.clone() };
     let size_of = |cycles: u64| -> Result<_, RunError> {
         let mut short = loaded.clone();

@@ -15,6 +15,7 @@ use super::names::{DType, Named, Op, Round};
 use super::pbv::file::PbvFile;
 use super::problem::Problem;
 use super::programs::file::{CoreFile, MulticastFile, ProgramFile};
+use super::snapshot::Golden;
 use super::source::{Node, Value};
 
 /// A watershed scenario: what is built, what runs on it and what is looked at.
@@ -96,6 +97,9 @@ pub struct ScenarioFile {
     /// What `--wave` writes unless its flags say otherwise.
     #[serde(default)]
     pub wave: WaveFile,
+    /// What golden files of this scenario hold and how exactly they are compared: `watershed test` reads it.
+    #[serde(default)]
+    pub golden: Golden,
     /// armed: engines, reductions, faults and strangers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub armed: Option<ArmedFile>,

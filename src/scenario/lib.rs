@@ -39,6 +39,7 @@
 //! | [`kind`] | what a file is that was given as something else |
 //! | [`expr`] | expressions over values: filters, metrics, triggers |
 //! | [`estimate`] | how big a waveform will be |
+//! | [`snapshot`] | what golden files hold and how exactly they are compared |
 //! | [`cost`] | storage, units and gate equivalents of what a scenario builds |
 //! | [`units`] | exact ns, hertz and bits per second |
 //! | [`limits`] | how big a scenario may be |
@@ -92,6 +93,7 @@ pub mod scan;
 pub mod schema;
 pub mod segments;
 pub mod shipped;
+pub mod snapshot;
 pub mod soundness;
 pub mod source;
 pub mod summary;

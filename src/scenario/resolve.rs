@@ -128,6 +128,7 @@ impl Resolver<'_> {
                 self.report(Problem::at(format!("wave.signals[{index}]"), error.to_string()));
             }
         }
+        super::snapshot::check(&file.golden, self.source, &mut self.problems);
 
         let mut derived = BTreeMap::new();
         derived.insert("switches".to_owned(), json!(topology.switches()));
@@ -165,6 +166,7 @@ impl Resolver<'_> {
             traffic,
             measure: file.measure,
             wave,
+            golden: file.golden.clone(),
             armed,
             pbv,
             derived,

@@ -10,6 +10,7 @@
 //! | [`piuma_paper`] | the figures of the PIUMA paper |
 //! | [`plot`] | diagrams as SVG |
 //! | [`report`] | results and sweeps as one HTML page |
+//! | [`snapshot`] | scenarios held against golden files: `watershed test` |
 //! | [`sweep`] | many points over the parameters of scenarios, in a store |
 
 pub mod compare;
@@ -19,4 +20,5 @@ pub mod pbv_table1;
 pub mod piuma_paper;
 pub mod plot;
 pub mod report;
+pub mod snapshot;
 pub mod sweep;

@@ -8,7 +8,8 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::plot::Plot;
-use super::report::{escape, frame};
+use super::plot::escape;
+use super::report::frame;
 
 /// How a study is run; it is given whom to tell what it begins, and fills the report as it goes on: what is in it when a simulation
 /// fails or is stopped stays.

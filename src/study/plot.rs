@@ -69,7 +69,8 @@ fn label(number: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn escaped(text: &str) -> String {
+/// Text inside HTML, SVG and XML.
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -102,12 +103,12 @@ impl Plot {
              font-family=\"system-ui, sans-serif\" font-size=\"13\">\n<title>{}</title>\n\
              <style>svg {{ color: #222 }} @media (prefers-color-scheme: dark) {{ svg {{ color: #ddd }} }}</style>\n\
              <defs><clipPath id=\"area\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{width}\" height=\"{height}\"/></clipPath></defs>",
-            escaped(&self.title)
+            escape(&self.title)
         );
         let _ = writeln!(
             out,
             "<text x=\"{LEFT}\" y=\"24\" font-size=\"15\" font-weight=\"600\" fill=\"currentColor\">{}</text>",
-            escaped(&self.title)
+            escape(&self.title)
         );
         self.axes(&mut out, (x_step, x_max), (y_step, y_max), &at_x, &at_y);
         for (index, series) in self.series.iter().enumerate() {
@@ -134,7 +135,7 @@ impl Plot {
                 out,
                 "</g>\n<text x=\"{}\" y=\"{y}\" fill=\"currentColor\">{}</text>",
                 x + 20.0,
-                escaped(&series.name)
+                escape(&series.name)
             );
         }
         out.push_str("</svg>\n");
@@ -162,19 +163,18 @@ impl Plot {
             writeln!(out, "</g>\n<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"currentColor\"/>");
         let _ = writeln!(out, "<g fill=\"currentColor\" text-anchor=\"middle\">");
         for (number, x) in ticks(x_step, x_max).enumerate() {
-            let name =
-                if self.levels.is_empty() { Some(label(x)) } else { self.levels.get(number).map(|l| escaped(l)) };
+            let name = if self.levels.is_empty() { Some(label(x)) } else { self.levels.get(number).map(|l| escape(l)) };
             if let Some(name) = name {
                 let _ = writeln!(out, "<text x=\"{:.2}\" y=\"{}\">{name}</text>", at_x(x), bottom + 20.0);
             }
         }
         let middle = LEFT + (right - LEFT) / 2.0;
-        let _ = writeln!(out, "<text x=\"{middle}\" y=\"{}\">{}</text>", bottom + 44.0, escaped(&self.x));
+        let _ = writeln!(out, "<text x=\"{middle}\" y=\"{}\">{}</text>", bottom + 44.0, escape(&self.x));
         let middle = TOP + (bottom - TOP) / 2.0;
         let _ = writeln!(
             out,
             "<text transform=\"translate(18 {middle}) rotate(-90)\">{}</text>\n</g>\n<g fill=\"currentColor\" text-anchor=\"end\">",
-            escaped(&self.y)
+            escape(&self.y)
         );
         for y in ticks(y_step, y_max) {
             let _ = writeln!(out, "<text x=\"{}\" y=\"{:.2}\">{}</text>", LEFT - 8.0, at_y(y) + 4.5, label(y));

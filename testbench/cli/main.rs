@@ -26,6 +26,7 @@ mod progress_is_shown;
 mod reports_are_readable;
 mod results_are_replayed;
 mod results_are_stamped;
+mod scenarios_are_held_against_goldens;
 mod schema_describes_scenarios;
 mod shipped_scenarios_are_sound;
 mod studies_compare_at_many_lengths;

@@ -5,8 +5,9 @@ use std::fmt::Write;
 use super::study::{Cell, Outcome};
 use super::table::{disturbed, plain, rows};
 use super::{Comparison, Disturb, Entry};
+use crate::plot::escape;
 use crate::report::chart::{Chart, Series, bars};
-use crate::report::{copied, escape, frame};
+use crate::report::{copied, frame};
 use crate::sweep::store::command;
 
 /// The page of a comparison.

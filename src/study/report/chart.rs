@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::escape;
+use crate::plot::escape;
 
 /// A line or a cloud of points.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::chart::{Chart, Series, bars, short};
-use super::escape;
+use crate::plot::escape;
 use watershed_scenario::armed::result::{ArmedResult, RoundResult};
 use watershed_scenario::hosts::result::HostResult;
 use watershed_scenario::pbv::result::PbvResult;

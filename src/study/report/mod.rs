@@ -17,6 +17,7 @@ pub mod chart;
 mod families;
 
 use self::chart::{Chart, Series, bars, short, stack};
+use super::plot::escape;
 use super::sweep::{Row, Sweep, pareto};
 use watershed_fabric::topology::Layout;
 use watershed_scenario::result::Document;
@@ -55,11 +56,6 @@ pub struct SweepSubject {
     pub sweep: Sweep,
     /// Its points.
     pub rows: Vec<Row>,
-}
-
-/// Text inside HTML.
-pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 const STYLE: &str = include_str!("style.css");
