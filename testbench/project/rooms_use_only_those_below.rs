@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::{read, root};
+use crate::{read, root, source_text};
 
 /// The members of the workspace, each with those that it may use, as the figure on the front page of the crate has them.
 const ARROWS: [(&str, &[&str]); 13] = [
@@ -53,7 +53,7 @@ fn a_member_names_those_below_it() {
 fn every_arrow_is_used() {
     for (room, may) in ARROWS {
         let mut text = String::new();
-        for path in sources(&format!("src/{room}")) {
+        for path in source_text::files(&root().join("src").join(room)) {
             text += &fs::read_to_string(path).unwrap();
         }
         for name in may {
@@ -82,21 +82,4 @@ fn every_folder_is_a_member() {
         .map(|path| path.as_str().unwrap().trim_start_matches("src/").to_owned())
         .collect();
     assert_eq!(members, drawn);
-}
-
-/// All files of a folder that end in `.rs`.
-fn sources(folder: &str) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
-    let mut work = vec![root().join(folder)];
-    while let Some(folder) = work.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                work.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    found
 }
