@@ -1,6 +1,7 @@
 //! All values of a recording at a moment, for sinks that write later than they are told.
 
-use super::{SignalId, Slot, Values};
+use super::scope::Slot;
+use super::{SignalId, Values};
 
 /// The values.
 #[derive(Debug, Clone, Default)]

@@ -13,8 +13,9 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::scope::{Slot, words};
 use super::state::State;
-use super::{Declarations, Period, SignalId, Sink, SinkSummary, Slot, Value, Values, words};
+use super::{Declarations, Period, SignalId, Sink, SinkSummary, Value, Values};
 
 /// What a condition may ask for: the value of a signal by its name.
 pub type Lookup<'a> = dyn Fn(&str) -> Option<Reading> + 'a;

@@ -350,7 +350,7 @@ fn push_wide(buffer: &mut Vec<u8>, width: u32, words: &[u64]) {
     let top_bits = width - 64 * (words.len() as u32 - 1);
     let mut started = false;
     for (place, word) in words.iter().enumerate().rev() {
-        let word = if place == words.len() - 1 { word & super::mask(top_bits) } else { *word };
+        let word = if place == words.len() - 1 { word & super::scope::mask(top_bits) } else { *word };
         if started {
             for byte in word.to_be_bytes() {
                 buffer.extend_from_slice(&BYTE_TEXT[usize::from(byte)]);

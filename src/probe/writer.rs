@@ -12,7 +12,9 @@
 //!
 //! An error of the sink ends the thread; the next batch, or the end, reports it.
 
-use super::{Declarations, SignalId, Sink, SinkSummary, Slot, State, Values, words};
+use super::scope::{Slot, words};
+use super::state::State;
+use super::{Declarations, SignalId, Sink, SinkSummary, Values};
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
