@@ -1,0 +1,292 @@
+//! What moves, flits and credits, and the rules it moves by.
+
+use super::queue::{Arrival, Crossing, Input, Return, Slot, Whither};
+use super::{CHECKED, DIVIDED, Seen, UNSEEN, WATCHED};
+use crate::arena::Arena;
+use crate::ports::{Carries, DRAINING, Link, NONE, Port, channel_mut};
+use crate::{Flit, Vcs, monitor};
+use watershed_kernel::{Cycle, Wheel};
+
+/// A port whose link may be narrower than a flit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Busy {
+    pub(super) until: Cycle,
+    pub(super) cycles_per_flit: u16,
+}
+
+/// What moves, flits and credits, and the rules it moves by: all of a system that belongs to no port.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    pub now: Cycle,
+    pub vcs: Vcs,
+    pub vc_shift: u32,
+    pub pool: Vec<Slot>,
+    pub(super) free: u32,
+    /// Entries of the pool that are in use.
+    pub(super) live: usize,
+    pub arrivals: Wheel<Arrival>,
+    pub returns: Wheel<Return>,
+    /// Until when a port narrower than a flit is busy; empty if all links take a flit a cycle.
+    pub(super) busy: Arena<Busy>,
+    /// Whether link monitors look at what moves.
+    pub monitored: bool,
+    pub seen: Option<Box<Seen>>,
+    /// Flits moved since cycle 0: the watchdog's pulse.
+    pub moves: u64,
+    /// Cycle the front stages of a switch's pipeline add before switch allocation.
+    pub front: u16,
+    /// Cycles after switch allocation until the flit is on the link.
+    pub post: u16,
+    /// How closely single events are looked at everywhere: [`UNSEEN`] or [`CHECKED`], either with [`DIVIDED`], or
+    /// [`WATCHED`]; what moves flits is compiled for each. Set at the start of every cycle. Waves look only at what goes
+    /// on at the nodes they trace.
+    pub(crate) look: u8,
+    /// Cycles a switch takes to process a credit.
+    pub(crate) credit_delay: u16,
+    /// Whether any route computation has said that it is asked again.
+    pub(crate) asks_again: bool,
+    /// What flits did, if somebody wants to know.
+    pub(crate) journal: Option<Box<crate::Journal>>,
+    /// Whether a point-to-point channel stays with its packet until the tail's credit is back.
+    pub(super) drains: bool,
+    pub first_switchless_node: u32,
+    /// The ports of this part of the system: all, unless it is divided.
+    pub(crate) home: std::ops::Range<u32>,
+    /// Whether there are other parts. A part may have all ports and not all nodes.
+    pub(super) divided: bool,
+    /// What goes to other parts, until the end of the cycle.
+    pub(crate) crossings: Vec<Crossing>,
+}
+
+impl Flow {
+    /// Writes down what happened to a flit of the pool at queue or output channel `q`, if somebody wants to know.
+    #[inline]
+    pub fn note(&mut self, q: usize, entry: u32, what: crate::Moved) {
+        let channel = (q & ((1 << self.vc_shift) - 1)) as u8;
+        if let Some(journal) = &mut self.journal
+            && channel < journal.channels
+        {
+            journal.note(self.now, (q >> self.vc_shift) as u32, &self.pool[entry as usize].flit, what);
+        }
+    }
+
+    /// Writes down that a flit went into an engine's slot, if somebody wants to know.
+    #[inline]
+    pub fn note_put(&mut self, port: u32, flit: &Flit, visible: Cycle) {
+        if let Some(journal) = &mut self.journal {
+            journal.note(self.now, port, flit, crate::Moved::Put { visible });
+        }
+    }
+
+    /// Cycles that a flit which has entered a queue waits before allocation looks at it: only a switch has stages before
+    /// that, and only set-routed flits spend them waiting. Point-to-point packets walk through route computation and
+    /// channel allocation one by one.
+    #[inline]
+    fn stay(&self, vc: u8, node: u32) -> u64 {
+        if vc < self.vcs.set && node < self.first_switchless_node { u64::from(self.front) } else { 0 }
+    }
+
+    /// Takes over what another part sent in this cycle.
+    pub fn cross(&mut self, crossing: Crossing) {
+        match crossing {
+            Crossing::Flit(at, arrival, flit) => {
+                let entry = self.store(flit);
+                let ready = at + self.stay(flit.tag.vc(), arrival.to.node());
+                self.pool[entry as usize].ready = ready;
+                self.arrivals.push(self.now, at - self.now, Arrival { entry, ..arrival });
+            }
+            Crossing::Credit(at, back) => self.returns.push(self.now, at - self.now, back),
+        }
+    }
+
+    /// Gives back memory that links needed and do not need now.
+    pub fn shed(&mut self) {
+        self.arrivals.shed();
+        self.returns.shed();
+        if self.live == 0 {
+            (self.pool, self.free) = (Vec::new(), NONE);
+        }
+    }
+
+    /// For the journal: out of which queue of a switch the flits come that are sent from now on.
+    #[inline]
+    pub fn comes_from(&mut self, queue: Option<(u32, u8)>) {
+        if let Some(journal) = &mut self.journal {
+            journal.comes_from = queue;
+        }
+    }
+
+    /// Puts a flit into the pool.
+    #[inline]
+    pub fn store(&mut self, flit: Flit) -> u32 {
+        let slot = Slot::new(flit, 0);
+        self.live += 1;
+        if self.free == NONE {
+            if self.pool.len() == self.pool.capacity() {
+                self.pool.reserve_exact(self.pool.len().max(64));
+            }
+            self.pool.push(slot);
+            return self.pool.len() as u32 - 1;
+        }
+        let entry = self.free;
+        let place = &mut self.pool[entry as usize];
+        self.free = place.next;
+        *place = slot;
+        entry
+    }
+
+    /// Takes a flit that stands in no queue out of the pool.
+    #[inline]
+    pub fn discard(&mut self, entry: u32) -> Flit {
+        let slot = &mut self.pool[entry as usize];
+        slot.next = self.free;
+        self.free = entry;
+        self.live -= 1;
+        slot.flit
+    }
+
+    /// Takes the flit at the head of an input queue out and sends its credit back; the flit stays in the pool, where it
+    /// is the caller's. `vc` and `link` are the queue's, `occupied` is the word with its occupancy
+    /// bit, `bit` that bit. Returns the entry and how many cycles the flit stood at the head although it was ready.
+    #[inline(always)]
+    pub fn unlink<const LOOK: u8>(
+        &mut self,
+        channel: &mut Input,
+        vc: u32,
+        link: &Link,
+        occupied: &mut u64,
+        bit: u64,
+    ) -> (u32, u64) {
+        let now = self.now;
+        debug_assert!(channel.len > 0, "pop from an empty queue: look at head() first");
+        let entry = channel.head;
+        let slot = &self.pool[entry as usize];
+        let waited = now.saturating_sub(slot.ready);
+        let number = if LOOK & CHECKED == 0 { 0 } else { monitor::credit_sent(channel) };
+        channel.head = slot.next;
+        channel.len -= 1;
+        if channel.len > 0 {
+            // The flit behind it comes to the head in the next cycle, and has not waited there before.
+            let behind = &mut self.pool[channel.head as usize];
+            behind.ready = behind.ready.max(now + 1);
+        }
+        *occupied &= !(bit * u64::from(channel.len == 0));
+        if link.to_port != NONE {
+            let upstream = (link.to_port << self.vc_shift) + vc;
+            let back = Return { queue: upstream, to: Whither::new(link.to_node, number) };
+            let delay = u64::from(link.back);
+            if LOOK & DIVIDED == 0 || self.home.contains(&link.to_port) {
+                self.returns.push(self.now, delay, back);
+            } else {
+                self.crossings.push(Crossing::Credit(self.now + delay, back));
+            }
+        }
+        self.moves += 1;
+        (entry, waited)
+    }
+
+    /// Sends a flit that stands in the pool and in no queue over a link, on channel `vc` of system-wide port `port`, whose
+    /// records are `side`. Where packets are `HELD` to a channel, a tail frees it: now, or when its credit is back. Returns
+    /// whether it is a tail.
+    #[inline(always)]
+    pub fn send<const LOOK: u8, const HELD: bool>(
+        &mut self,
+        (side, carries): (&mut [Port], &mut Carries),
+        (port, vc): (u32, u8),
+        entry: u32,
+        pipeline: u16,
+        waited: u64,
+    ) -> bool {
+        let flit = self.pool[entry as usize].flit.on(vc);
+        let leaves = HELD && flit.tag.tail();
+        let out = channel_mut(side, vc);
+        assert!(out.credits > 0, "a flit was sent without a credit: allocation must check the credit count first");
+        out.credits -= 1;
+        let spent = out.credits == 0;
+        let number = if LOOK & CHECKED != 0 && (LOOK != WATCHED || self.monitored) {
+            monitor::flit_sent((port << self.vc_shift | u32::from(vc)) as usize, out, &flit)
+        } else {
+            0
+        };
+        if leaves {
+            out.owner = if self.drains { DRAINING } else { 0 };
+        }
+        let side = &mut side[0];
+        side.gate.credit &= !(u32::from(spent) << vc);
+        side.gate.free |= u32::from(leaves && !self.drains) << vc;
+        // What holds channels is point-to-point.
+        let set = !HELD && vc < self.vcs.set;
+        side.count(port, set, flit.tag.head(), waited, carries);
+        let link = &side.link;
+        let delay = u64::from(pipeline) + u64::from(link.ahead);
+        let ready = self.now + delay + if HELD { 0 } else { self.stay(vc, link.to_node) };
+        self.pool[entry as usize] = Slot::new(flit, ready);
+        let queue = (link.to_port << self.vc_shift) + u32::from(vc);
+        if LOOK == WATCHED {
+            self.note_sent((port, vc), entry, flit);
+        }
+        let arrival = Arrival { queue, to: Whither::new(link.to_node, number), entry };
+        if LOOK & DIVIDED == 0 || self.home.contains(&link.to_port) {
+            self.arrivals.push(self.now, delay, arrival);
+        } else {
+            self.discard(entry);
+            self.crossings.push(Crossing::Flit(self.now + delay, Arrival { entry: NONE, ..arrival }, flit));
+        }
+        flit.tag.tail()
+    }
+
+    /// What the journal, busy links and waves want to know of a flit that is sent.
+    fn note_sent(&mut self, (port, vc): (u32, u8), entry: u32, flit: Flit) {
+        let channel = port << self.vc_shift | u32::from(vc);
+        self.note(channel as usize, entry, crate::Moved::Sent { from: None });
+        if let Some(busy) = self.busy.get_mut(port as usize)
+            && busy.cycles_per_flit > 1
+        {
+            busy.until = self.now + u64::from(busy.cycles_per_flit);
+        }
+        if let Some(seen) = &mut self.seen
+            && seen.traced[port as usize]
+        {
+            seen.channels.push(channel);
+            seen.sent.push(port);
+            seen.last[port as usize] = (self.now, flit);
+        }
+    }
+
+    /// Lets the packet with owner number `owner` hold channel `vc` of system-wide port `port`; 0 frees it.
+    #[inline(always)]
+    pub fn hold<const LOOK: u8>(&mut self, side: &mut [Port], port: u32, vc: u8, owner: u16) {
+        channel_mut(side, vc).owner = owner;
+        let gate = &mut side[0].gate;
+        gate.free = gate.free & !(1 << vc) | u32::from(owner == 0) << vc;
+        if LOOK == WATCHED
+            && let Some(seen) = &mut self.seen
+            && seen.traced[port as usize]
+        {
+            seen.channels.push(port << self.vc_shift | u32::from(vc));
+        }
+    }
+
+    /// How closely single events are looked at; see [`Flow::look`].
+    pub(super) fn looks(&self) -> u8 {
+        if self.journal.is_some() || self.busy.len() > 0 {
+            return WATCHED;
+        }
+        (if self.monitored { CHECKED } else { UNSEEN }) | if self.divided { DIVIDED } else { 0 }
+    }
+
+    /// Whether a port's link can take a flit in this cycle; or else from when on.
+    #[inline]
+    pub fn is_free(&self, port: u32) -> Result<(), Cycle> {
+        match self.busy.get(port as usize) {
+            Some(busy) if busy.until > self.now => Err(busy.until),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A word with bit 0 of every group of 2^shift bits set.
+#[inline]
+pub(super) fn channel_mask(shift: u32) -> u64 {
+    u64::MAX / ((1u64 << (1 << shift)) - 1).max(1)
+}

@@ -1,0 +1,167 @@
+//! What a block sees of its ports.
+
+use super::Wires;
+use crate::ports::channel;
+use crate::{Flit, Vcs};
+use watershed_kernel::Cycle;
+
+/// What a block between links or at the end of one sees of its ports in a cycle.
+///
+/// A block reads the heads of its input queues as they were at the start of the cycle, may take each head once, and
+/// may send at most one flit a port. What it sends in cycle t is in the far queue at the start of t + latency + 1.
+#[derive(Debug)]
+pub struct Io<'a> {
+    pub(crate) wires: &'a mut Wires,
+    pub(crate) node: u32,
+    /// System-wide number of its port 0.
+    pub(crate) base: u32,
+    pub(crate) sent: u8,
+}
+
+impl Io<'_> {
+    /// The system-wide number of a port.
+    #[inline]
+    pub(super) fn port(&self, port: u16) -> u32 {
+        self.base + u32::from(port)
+    }
+
+    /// The present cycle.
+    #[inline]
+    pub fn now(&self) -> Cycle {
+        self.wires.flow.now
+    }
+
+    /// The virtual channels.
+    #[inline]
+    pub fn vcs(&self) -> Vcs {
+        self.wires.flow.vcs
+    }
+
+    /// The flit at the head of an input queue.
+    #[inline]
+    pub fn head(&self, port: u16, vc: u8) -> Option<Flit> {
+        let q = self.wires.queue(self.port(port), vc);
+        self.wires.head(q).map(|(flit, _)| flit)
+    }
+
+    /// The flit so many places behind the head of an input queue, if it is there.
+    #[inline]
+    pub fn behind_head(&self, port: u16, vc: u8, places: u16) -> Option<Flit> {
+        let queue = &self.wires.inputs[self.wires.queue(self.port(port), vc)];
+        let pool = &self.wires.flow.pool;
+        let entry = |at: u32| (0..places).fold(at, |at, _| pool[at as usize].next);
+        (queue.len > places).then(|| pool[entry(queue.head) as usize].flit)
+    }
+
+    /// How many flits are queued at an input.
+    #[inline]
+    pub fn queued(&self, port: u16, vc: u8) -> usize {
+        usize::from(self.wires.inputs[self.wires.queue(self.port(port), vc)].len)
+    }
+
+    /// Takes the flit at the head of an input queue; its credit travels back.
+    ///
+    /// # Panics
+    /// In debug builds, if the queue is empty.
+    #[inline]
+    pub fn take(&mut self, port: u16, vc: u8) -> Flit {
+        let port = self.port(port);
+        self.wires.served[usize::from(!self.wires.flow.vcs.is_set(vc))] += 1;
+        self.wires.pop(self.node, port, vc).0
+    }
+
+    /// Whether a flit can be sent in this cycle: a credit is there, the link is free, and this port has not sent yet.
+    #[inline(always)]
+    pub fn can_send(&self, port: u16, vc: u8) -> bool {
+        let at = self.port(port);
+        self.sent >> port & 1 == 0
+            && channel(self.wires.ports.port(at), vc).credits > 0
+            && self.wires.is_free(at).is_ok()
+    }
+
+    /// As [`Io::can_send`], for the head flit of a point-to-point packet: where channels are kept until the tail's credit
+    /// is back, a channel must have all its credits.
+    #[inline]
+    pub fn can_start(&self, port: u16, vc: u8) -> bool {
+        self.can_send(port, vc) && self.has_room(port, vc)
+    }
+
+    /// The first of `count` channels from channel `first` on, in turn from the `from`-th of them, on which a packet can start now:
+    /// [`Io::can_start`] of many channels at once. `from` is below `count`.
+    #[inline]
+    pub fn channel_to_start(&self, port: u16, (first, count): (u8, u8), from: u8) -> Option<u8> {
+        let at = self.port(port);
+        if self.sent >> port & 1 == 1 || self.wires.is_free(at).is_err() {
+            return None;
+        }
+        debug_assert!(from < count, "turn {from} of {count} channels");
+        let mut turn = from;
+        for _ in 0..count {
+            if self.wires.may_start(at, first + turn) {
+                return Some(first + turn);
+            }
+            turn = if turn + 1 == count { 0 } else { turn + 1 };
+        }
+        None
+    }
+
+    /// Whether the credits of a channel let a packet start, whatever else its port does in this cycle.
+    #[inline]
+    pub fn has_room(&self, port: u16, vc: u8) -> bool {
+        self.wires.may_start(self.port(port), vc)
+    }
+
+    /// The channels of an input port on which something is queued, a bit each.
+    #[inline]
+    pub fn occupied(&self, port: u16) -> u32 {
+        let shift = self.wires.flow.vc_shift;
+        let bit = u32::from(port) << shift;
+        let word = self.wires.nodes.masks(self.node)[(bit >> 6) as usize].occupied;
+        (word >> (bit & 63)) as u32 & (u32::MAX >> (32 - (1 << shift)))
+    }
+
+    /// Says whether the block wants to be ticked when a credit comes back (it does until it says otherwise): a block
+    /// with nothing to send has nothing to do then.
+    #[inline]
+    pub fn heed_credits(&mut self, heeds: bool) {
+        self.wires.nodes[self.node as usize].flags.set_heeds(heeds);
+    }
+
+    /// From when on the link of a port is free again, if it is busy.
+    #[inline]
+    pub fn busy_until(&self, port: u16) -> Option<Cycle> {
+        self.wires.is_free(self.port(port)).err()
+    }
+
+    /// Credits of an output channel.
+    #[inline]
+    pub fn credits(&self, port: u16, vc: u8) -> u16 {
+        channel(self.wires.ports.port(self.port(port)), vc).credits
+    }
+
+    /// Sends a flit.
+    ///
+    /// # Panics
+    /// If [`Io::can_send`] is false.
+    #[inline]
+    pub fn send(&mut self, port: u16, vc: u8, flit: Flit) {
+        assert!(self.can_send(port, vc), "port {port} cannot send on channel {vc} now: ask can_send() first");
+        self.sent |= 1 << port;
+        let port = self.port(port);
+        self.wires.flow.comes_from(None);
+        self.wires.send(port, vc, flit, 0, 0);
+        self.wires.served[usize::from(!self.wires.flow.vcs.is_set(vc))] += 1;
+        self.wires.flow.moves += 1;
+    }
+
+    /// Tells the driver that one unit of work is complete.
+    pub fn complete(&mut self) {
+        self.wires.completions += 1;
+        self.wires.completed = self.wires.flow.now;
+    }
+
+    /// Reports a breach of a rule; the run ends with a failed check.
+    pub fn fail(&mut self, text: impl FnOnce() -> String) {
+        self.wires.fail(text);
+    }
+}
