@@ -1,0 +1,238 @@
+//! The scenario as it is written: one struct a table. The doc comments are the format's reference: they become the
+//! descriptions of the JSON Schema, and the ranges and defaults here are what the loader checks.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `topology` | `[topology]` and `[routing]` |
+//! | `switch` | `[switch]` |
+//! | `link` | `[link]` and `[memory]` |
+//! | `collective` | `[[collective]]` |
+//! | `traffic` | `[[traffic]]` and `[measure]` |
+//! | `words` | values with a word of their own, such as "auto", and the schemas that tables share |
+//! | `read` | from the tree of values to the structs |
+
+use schemars::JsonSchema;
+use serde::{Deserialize as DeriveDeserialize, Serialize};
+
+use super::armed::file::ArmedFile;
+use super::hosts::file::HostFile;
+use super::pbv::file::PbvFile;
+use super::programs::file::{CoreFile, MulticastFile, ProgramFile};
+use super::snapshot::Golden;
+use crate::jobs::JobFile;
+
+mod collective;
+mod link;
+mod read;
+mod switch;
+mod topology;
+mod traffic;
+mod words;
+
+pub use collective::{CollectiveFile, CollectiveKind, DataFile, Distribution, Number, SwitchRegistersFile};
+pub use link::{Bandwidth, LinkFile, MemoryFile, ReliabilityFile};
+pub use read::read;
+pub use switch::{Arbiter, CengFile, RouterFile, SwitchAllocator, SwitchFile, VcAllocator};
+pub use topology::{AlgorithmFile, LengthsFile, RoutingFile, TopologyFile, TopologyKind};
+pub use traffic::{
+    Confidence, FlowFile, HotspotFile, InjectionKind, MeasureFile, PacketFlits, Pattern, TrafficFile, WeightFile,
+};
+pub use words::{AutoOr, DelayFile, ParticipantsFile, auto_or, names, operations, types};
+
+/// A watershed scenario: what is built, what runs on it and what is looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "watershed scenario")]
+pub struct ScenarioFile {
+    /// Another scenario file, relative to this one: all its values hold but those that this one gives. Tables are joined
+    /// key by key, arrays are replaced, its name is left out; `collective.0.elements = 64` changes one element of an inherited array.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub extends: Option<String>,
+    /// Name of the scenario. Default: the file's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub name: Option<String>,
+    /// What it shows, in one sentence; `watershed list` prints it.
+    #[serde(default)]
+    pub about: String,
+    /// What kind of network this is.
+    pub family: Family,
+    /// Seed of everything random: data, delays, background traffic.
+    #[serde(default = "one")]
+    #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_i64))]
+    pub seed: u64,
+    /// The clock of the whole system.
+    #[serde(default)]
+    pub clock: ClockFile,
+    /// Which switches there are and how they are joined.
+    pub topology: TopologyFile,
+    /// fabric: how point-to-point packets find their way.
+    #[serde(default)]
+    pub routing: RoutingFile,
+    /// What every switch is made of.
+    #[serde(default)]
+    pub switch: SwitchFile,
+    /// What every link is made of.
+    #[serde(default)]
+    pub link: LinkFile,
+    /// The memory of an end point.
+    #[serde(default)]
+    pub memory: MemoryFile,
+    /// When a run is given up.
+    #[serde(default)]
+    pub limits: LimitsFile,
+    /// What is checked while and after running.
+    #[serde(default)]
+    pub checks: ChecksFile,
+    /// The jobs, whoever does them. They are translated into the tables of their engines before anything else is read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 4096))]
+    pub job: Vec<JobFile>,
+    /// piuma: collectives, as older scenarios write them; see `job`.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub collective: Vec<CollectiveFile>,
+    /// piuma: the programmable part of a core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<CoreFile>,
+    /// piuma: multicast trees.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub multicast: Vec<MulticastFile>,
+    /// piuma: programs that threads of cores run.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub program: Vec<ProgramFile>,
+    /// Collectives in software over point-to-point messages, to compare with.
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    pub host: Vec<HostFile>,
+    /// Point-to-point traffic.
+    #[serde(default)]
+    #[schemars(length(max = 4096))]
+    pub traffic: Vec<TrafficFile>,
+    /// How the traffic is measured. Without it, all packets of a run are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measure: Option<MeasureFile>,
+    /// What `--wave` writes unless its flags say otherwise.
+    #[serde(default)]
+    pub wave: WaveFile,
+    /// What golden files of this scenario hold and how exactly they are compared: `watershed test` reads it.
+    #[serde(default)]
+    pub golden: Golden,
+    /// armed: engines, reductions, faults and strangers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub armed: Option<ArmedFile>,
+    /// pbv: packet engines, their set-up, collectives and faults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pbv: Option<PbvFile>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// The kind of network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// Switches with a collective engine that is steered by configuration registers.
+    Piuma,
+    /// Switches with reduction engines on their links, which multicast frames arm.
+    Armed,
+    /// Switches with addressable packet engines that track participants in bit vectors.
+    Pbv,
+    /// Plain virtual-channel routers without an engine: point-to-point traffic only.
+    Fabric,
+}
+
+/// The clock.
+#[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct ClockFile {
+    /// Frequency in MHz, a whole number of hertz. Turns ns into cycles and Gb/s into bits a cycle.
+    #[schemars(range(min = 0.000_001, max = 1_000_000.0))]
+    pub frequency_mhz: f64,
+}
+
+impl Default for ClockFile {
+    fn default() -> Self {
+        Self { frequency_mhz: 1000.0 }
+    }
+}
+
+/// When a run is given up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct LimitsFile {
+    /// A run that is not done by then ends with a failed check.
+    #[schemars(range(min = 1, max = 9_007_199_254_740_992_i64))]
+    pub max_cycles: u64,
+    /// Cycles without any progress after which the run is a deadlock; 0 turns the watchdog off. armed, pbv: of a reduction or
+    /// collective that waits for no time-out, task or delay, in cycles in which something is awake; it also has the time
+    /// that a frame takes to cross the network.
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
+    pub watchdog_cycles: u64,
+}
+
+impl Default for LimitsFile {
+    fn default() -> Self {
+        Self { max_cycles: 10_000_000, watchdog_cycles: 100_000 }
+    }
+}
+
+/// What is checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct ChecksFile {
+    /// Watch every link: order of flits, credits held, in flight and buffered.
+    pub monitors: bool,
+    /// Compare every result with the golden evaluation, bit for bit.
+    pub oracle: bool,
+    /// Let collectives of different ids that meet at a switch run one after the other, claiming all their switches at
+    /// once. Without it they run into each other, which may deadlock.
+    pub claims: bool,
+}
+
+impl Default for ChecksFile {
+    fn default() -> Self {
+        Self { monitors: true, oracle: true, claims: true }
+    }
+}
+
+/// Defaults of the waveform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct WaveFile {
+    /// Signals to trace, as globs on hierarchical names.
+    pub signals: Vec<String>,
+    /// Levels of hierarchy to trace. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub depth: Option<u32>,
+    /// First cycle to trace. Default: 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
+    pub from_cycle: Option<u64>,
+    /// Last cycle to trace. Default: the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
+    pub to_cycle: Option<u64>,
+    /// Trace the clock as well: two changes every cycle.
+    pub clock: bool,
+}
+
+impl Default for WaveFile {
+    fn default() -> Self {
+        Self { signals: vec!["**".to_owned()], depth: None, from_cycle: None, to_cycle: None, clock: false }
+    }
+}
+
+// ---- values with a word of their own -------------------------------------------------------------------------------
+
+// ---- from the tree of values ---------------------------------------------------------------------------------------

@@ -1,0 +1,506 @@
+//! From the scenario as written to the configuration: cross-field rules, units, derived values, limits.
+//!
+//! | file | tables |
+//! |---|---|
+//! | `topology` | `[topology]` and `[routing]` |
+//! | `switch` | `[switch]` |
+//! | `collective` | `[[collective]]` |
+//! | `traffic` | `[[traffic]]` and `[measure]` |
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::config::{Ceng, Clock, Latency, Link, Memory, Rounding, Scenario, Switch, Topology, Wave};
+use super::file::{AutoOr, Bandwidth, CollectiveFile, Family, ScenarioFile, TopologyKind};
+use super::problem::Problem;
+use super::programs::config::{self as programs, Programs};
+use super::source::{Source, alternatives};
+use super::{names, segments, units};
+use watershed_fabric::topology::Graph;
+
+mod collective;
+mod switch;
+mod topology;
+mod traffic;
+
+/// Checks what the schema cannot and fills in what follows. Returns the configuration only if nothing is wrong.
+pub(crate) fn resolve(
+    file: &ScenarioFile,
+    source: &Source,
+    base: &Path,
+    stem: &str,
+    graph: Option<Arc<Graph>>,
+) -> Result<Scenario, Vec<Problem>> {
+    let mut resolver = Resolver { source, base, graph, hertz: 1, problems: Vec::new(), roundings: Vec::new() };
+    let scenario = resolver.scenario(file, stem);
+    match scenario {
+        Some(scenario) if resolver.problems.is_empty() => Ok(scenario),
+        _ => Err(resolver.problems),
+    }
+}
+
+struct Resolver<'a> {
+    source: &'a Source,
+    base: &'a Path,
+    /// The topology of a file.
+    graph: Option<Arc<Graph>>,
+    hertz: u64,
+    problems: Vec<Problem>,
+    roundings: Vec<Rounding>,
+}
+
+impl Resolver<'_> {
+    fn report(&mut self, problem: Problem) {
+        self.problems.push(problem);
+    }
+
+    fn scenario(&mut self, file: &ScenarioFile, stem: &str) -> Option<Scenario> {
+        self.exclusive_keys(file);
+        let clock = self.clock(file);
+        let link = self.link(file);
+        self.foreign_link_keys(file);
+        let memory = self.memory(file);
+        self.family(file);
+        self.flit(file);
+        self.address(file);
+        self.starts(file);
+        // Names and numbers of everything below hang on the shape: without one there is nothing more to say.
+        let topology = self.topology(file, &link)?;
+        let routing = self.routing(file, &topology.shape);
+        let radix = file.switch.ceng.radix.or(topology.ports());
+        let switch = Switch {
+            pipeline_stages: file.switch.pipeline_stages,
+            arbiter: file.switch.arbiter,
+            collective_ids: file.switch.collective_ids,
+            point_to_point_vcs: self.channels(file, &topology.shape),
+            point_to_point_buffer_flits: file.switch.point_to_point_buffer_flits,
+            collective_buffer_flits: file.switch.collective_buffer_flits,
+            router: self.router(file, &topology),
+            ceng: Ceng {
+                stages: file.switch.ceng.stages,
+                radix,
+                operand_slots: file.switch.ceng.operand_slots,
+                scan_slots: file.switch.ceng.scan_slots,
+                result_slots: file.switch.ceng.result_slots,
+            },
+        };
+        self.storage(&switch, &topology, !file.traffic.is_empty());
+        let collectives = self.collectives(file, &topology);
+        let armed = (file.family == Family::Armed).then(|| {
+            let table = file.armed.clone().unwrap_or_default();
+            let replays = file.link.reliability.is_some();
+            super::armed::config::resolve(
+                &table,
+                &topology,
+                (replays, link.latency.cycles),
+                file.seed,
+                &mut self.problems,
+            )
+        });
+        let programs = self.programs(file, &topology);
+        let hosts = super::hosts::config::resolve(&file.host, &collectives, &topology, file.seed, &mut self.problems);
+        let pbv = (file.family == Family::Pbv).then(|| {
+            let table = file.pbv.clone().unwrap_or_default();
+            super::pbv::config::resolve(&table, &topology, file.link.reliability.is_some(), &mut self.problems)
+        });
+        let traffic = self.traffic(file, &topology);
+        self.measure(file, &traffic);
+        let wave = Wave {
+            signals: file.wave.signals.clone(),
+            depth: file.wave.depth,
+            from_cycle: file.wave.from_cycle.unwrap_or(0),
+            to_cycle: file.wave.to_cycle,
+            clock: file.wave.clock,
+        };
+        if wave.to_cycle.is_some_and(|to| to < wave.from_cycle) {
+            self.report(
+                Problem::at("wave.to_cycle", "the window ends before it starts")
+                    .expected(format!("a cycle from {} on", wave.from_cycle)),
+            );
+        }
+        for (index, glob) in wave.signals.iter().enumerate() {
+            if let Err(error) = watershed_probe::Selection::new([glob]) {
+                self.report(Problem::at(format!("wave.signals[{index}]"), error.to_string()));
+            }
+        }
+        super::snapshot::check(&file.golden, self.source, &mut self.problems);
+
+        let derived = self.derived(file.family, &topology, &link, &memory, &switch);
+        Some(Scenario {
+            name: file.name.clone().unwrap_or_else(|| stem.to_owned()),
+            about: file.about.clone(),
+            family: file.family,
+            seed: file.seed,
+            clock,
+            topology,
+            routing,
+            switch,
+            link,
+            memory,
+            limits: file.limits.clone(),
+            checks: file.checks.clone(),
+            collectives,
+            programs,
+            hosts,
+            traffic,
+            measure: file.measure,
+            wave,
+            golden: file.golden.clone(),
+            armed,
+            pbv,
+            derived,
+            roundings: std::mem::take(&mut self.roundings),
+        })
+    }
+
+    /// Values that follow from the others.
+    fn derived(
+        &self,
+        family: Family,
+        topology: &Topology,
+        link: &Link,
+        memory: &Memory,
+        switch: &Switch,
+    ) -> BTreeMap<String, Json> {
+        let mut derived = BTreeMap::new();
+        derived.insert("switches".to_owned(), json!(topology.switches()));
+        derived.insert("end_points".to_owned(), json!(topology.end_points()));
+        derived.insert("ports_without_ceng".to_owned(), json!(topology.ports()));
+        let period = 1e9 / self.hertz as f64;
+        derived.insert("period_ns".to_owned(), json!(period));
+        let link_gbps = f64::from(link.flit_bits) * self.hertz as f64 / 1e9 / f64::from(link.cycles_per_flit);
+        derived.insert("link_bandwidth_gbps".to_owned(), json!(link_gbps));
+        if let Some(rate) = memory.bandwidth_bps {
+            derived.insert("memory_bits_per_cycle".to_owned(), json!(rate as f64 / self.hertz as f64));
+        }
+        if family == Family::Piuma {
+            let levels = u32::BITS - (switch.ceng.radix - 1).leading_zeros();
+            derived.insert("ceng_levels".to_owned(), json!(levels));
+            derived.insert("ceng_latency_cycles".to_owned(), json!(levels * switch.ceng.stages));
+        }
+        derived
+    }
+
+    /// Keys that say the same thing in two ways.
+    fn exclusive_keys(&mut self, file: &ScenarioFile) {
+        for (table, keys) in alternatives() {
+            let places: Vec<String> = match table.strip_prefix("collective") {
+                Some(rest) => (0..file.collective.len()).map(|index| format!("collective[{index}]{rest}")).collect(),
+                None => vec![(*table).to_owned()],
+            };
+            for place in places {
+                let given: Vec<&str> =
+                    keys.iter().copied().filter(|key| self.source.has(&format!("{place}.{key}"))).collect();
+                if let [first, second, ..] = given.as_slice() {
+                    let all = names::one_of(keys.iter().map(|key| format!("`{key}`")));
+                    self.report(
+                        Problem::at_key(
+                            format!("{place}.{second}"),
+                            format!("`{second}` and `{first}` cannot both be given"),
+                        )
+                        .related(format!("{place}.{first}"), "the other one")
+                        .expected(format!("only one of {all}")),
+                    );
+                }
+            }
+        }
+    }
+
+    fn clock(&mut self, file: &ScenarioFile) -> Clock {
+        let frequency_mhz = file.clock.frequency_mhz;
+        if let Some(hertz @ 1..) = units::hertz(frequency_mhz) {
+            self.hertz = hertz;
+        } else {
+            self.report(
+                Problem::at("clock.frequency_mhz", format!("{frequency_mhz} MHz is not a whole number of hertz"))
+                    .expected("at most six decimals"),
+            );
+            self.hertz = 1_000_000_000;
+        }
+        Clock { frequency_mhz, frequency_hz: self.hertz }
+    }
+
+    /// A latency from its two keys.
+    fn latency(&mut self, key: &str, ns: Option<f64>, cycles: Option<u64>, default: Default, least: u64) -> Latency {
+        let hertz = self.hertz;
+        let (ns, path) = match (ns, cycles, default) {
+            (_, Some(cycles), _) | (None, None, Default::Cycles(cycles)) => {
+                return Latency { cycles, ns: units::nanoseconds(cycles, hertz) };
+            }
+            (Some(ns), ..) | (None, None, Default::Ns(ns)) => (ns, format!("{key}_ns")),
+        };
+        let Some(femtoseconds) = units::femtoseconds(ns) else {
+            self.report(
+                Problem::at(&path, format!("{ns} ns is finer than a femtosecond")).expected("at most six decimals"),
+            );
+            return Latency { cycles: least, ns };
+        };
+        let (cycles, inexact) = units::cycles(femtoseconds, hertz);
+        if cycles < least {
+            self.report(
+                Problem::at(&path, "a link takes at least one cycle")
+                    .expected(format!("more than 0; a cycle is {} ns", units::nanoseconds(1, hertz))),
+            );
+        }
+        if cycles > MAX_LATENCY {
+            self.report(
+                Problem::at(&path, format!("{ns} ns are {cycles} cycles, too many"))
+                    .expected(format!("up to {MAX_LATENCY} cycles")),
+            );
+        }
+        let effective_ns = units::nanoseconds(cycles, hertz);
+        if inexact {
+            self.roundings.push(Rounding { key: path, given_ns: ns, cycles, effective_ns });
+        }
+        Latency { cycles, ns: effective_ns }
+    }
+
+    fn link(&mut self, file: &ScenarioFile) -> Link {
+        let link = &file.link;
+        let nodes = file.topology.kind == TopologyKind::Nodes;
+        Link {
+            latency: self.latency("link.latency", link.latency_ns, link.latency_cycles, Default::Ns(5.0), 1),
+            local_latency: self.latency(
+                "link.local_latency",
+                link.local_latency_ns,
+                link.local_latency_cycles,
+                Default::Cycles(1),
+                1,
+            ),
+            socket_latency: nodes.then(|| {
+                let (ns, cycles) = (link.socket_latency_ns, link.socket_latency_cycles);
+                self.latency("link.socket_latency", ns, cycles, Default::Ns(25.0), 1)
+            }),
+            node_latency: nodes.then(|| {
+                let (ns, cycles) = (link.node_latency_ns, link.node_latency_cycles);
+                self.latency("link.node_latency", ns, cycles, Default::Ns(50.0), 1)
+            }),
+            flit_bits: link.flit_bits,
+            cycles_per_flit: link.cycles_per_flit,
+            socket_cycles_per_flit: link.socket_cycles_per_flit,
+            node_cycles_per_flit: link.node_cycles_per_flit,
+            reliability: link.reliability,
+        }
+    }
+
+    fn memory(&mut self, file: &ScenarioFile) -> Memory {
+        let memory = &file.memory;
+        let bandwidth_bps = match memory.bandwidth_gbps {
+            Bandwidth::Unlimited => None,
+            Bandwidth::Gbps(gbps) => {
+                let rate = units::bits_per_second(gbps);
+                if rate.is_none() {
+                    self.report(
+                        Problem::at(
+                            "memory.bandwidth_gbps",
+                            format!("{gbps} Gb/s is not a whole number of bits per second"),
+                        )
+                        .expected("at most nine decimals"),
+                    );
+                }
+                rate
+            }
+        };
+        Memory {
+            bandwidth_bps,
+            read_latency: self.latency(
+                "memory.read_latency",
+                memory.read_latency_ns,
+                memory.read_latency_cycles,
+                Default::Cycles(0),
+                0,
+            ),
+            write_latency: self.latency(
+                "memory.write_latency",
+                memory.write_latency_ns,
+                memory.write_latency_cycles,
+                Default::Cycles(0),
+                0,
+            ),
+        }
+    }
+
+    /// What a family does not have.
+    fn family(&mut self, file: &ScenarioFile) {
+        let (keys, place, help): (&[&str], _, _) = match file.family {
+            Family::Piuma => {
+                (&["armed", "pbv"], "in the piuma family", "family = \"armed\" and \"pbv\" have these tables")
+            }
+            Family::Fabric => (
+                &[
+                    "collective",
+                    "switch.ceng",
+                    "switch.collective_ids",
+                    "switch.collective_buffer_flits",
+                    "armed",
+                    "core",
+                    "multicast",
+                    "program",
+                    "pbv",
+                ],
+                "in a plain fabric",
+                "family = \"piuma\" has collectives",
+            ),
+            Family::Armed => (
+                &[
+                    "collective",
+                    "switch.ceng",
+                    "switch.collective_ids",
+                    "memory",
+                    "checks.claims",
+                    "traffic",
+                    "core",
+                    "multicast",
+                    "program",
+                    "host",
+                    "pbv",
+                ],
+                "in the armed family",
+                "its reductions are in [[armed.reduction]]",
+            ),
+            Family::Pbv => (
+                &[
+                    "collective",
+                    "switch.ceng",
+                    "switch.collective_ids",
+                    "switch.point_to_point_vcs",
+                    "switch.point_to_point_buffer_flits",
+                    "switch.router.switch_allocator",
+                    "switch.router.allocator_iterations",
+                    "switch.router.input_speedup",
+                    "memory",
+                    "checks.claims",
+                    "traffic",
+                    "armed",
+                    "core",
+                    "multicast",
+                    "program",
+                    "host",
+                ],
+                "in the pbv family",
+                "its collectives are in [[pbv.collective]]; frames travel on one channel, which keeps them in order",
+            ),
+        };
+        if file.link.reliability.is_some() && !matches!(file.family, Family::Armed | Family::Pbv) {
+            self.report(
+                Problem::at_key("link.reliability", format!("there is no link-layer replay {place}"))
+                    .help("family = \"armed\" and \"pbv\" have it"),
+            );
+        }
+        for key in keys {
+            if self.source.has(key) {
+                self.report(Problem::at_key(*key, format!("`{key}` means nothing {place}")).help(help));
+            }
+        }
+        let computes = !file.collective.is_empty() || !file.host.is_empty() || !file.program.is_empty();
+        if matches!(file.family, Family::Piuma | Family::Fabric) && !computes {
+            for (key, what) in [
+                ("memory", "packets of traffic come from no memory"),
+                ("checks.oracle", "traffic has no results to compare"),
+                ("checks.claims", "there are no collectives to take turns"),
+            ] {
+                if self.source.has(key) {
+                    let problem = Problem::at_key(key, format!("`{key}` means nothing here: {what}"));
+                    self.report(problem.help("it is for collectives, programs and hosts"));
+                }
+            }
+        }
+    }
+
+    /// Whoever starts when the run has been given up never starts.
+    fn starts(&mut self, file: &ScenarioFile) {
+        let at = |list: &str, index: usize| format!("{list}[{index}].start_cycle");
+        let mut starts: Vec<(String, u64)> = Vec::new();
+        starts.extend(file.collective.iter().enumerate().map(|(index, of)| (at("collective", index), of.start_cycle)));
+        starts.extend(file.program.iter().enumerate().map(|(index, of)| (at("program", index), of.start_cycle)));
+        starts.extend(file.host.iter().enumerate().map(|(index, of)| (at("host", index), of.start_cycle)));
+        starts.extend(file.traffic.iter().enumerate().map(|(index, of)| (at("traffic", index), of.start_cycle)));
+        let reductions = file.armed.iter().flat_map(|armed| &armed.reduction).enumerate();
+        starts.extend(reductions.map(|(index, of)| (at("armed.reduction", index), of.start_cycle)));
+        if let Some(pbv) = &file.pbv {
+            let fixed = |start: AutoOr| u64::from(start.or(0));
+            let collectives = pbv.collective.iter().enumerate();
+            starts.extend(collectives.map(|(index, of)| (at("pbv.collective", index), fixed(of.start_cycle))));
+            starts.push(("pbv.setup.initialise_cycle".into(), fixed(pbv.setup.initialise_cycle)));
+            let asked = pbv.congestion.iter().enumerate();
+            starts.extend(asked.map(|(index, of)| (format!("pbv.congestion[{index}].cycle"), of.cycle)));
+        }
+        let most = file.limits.max_cycles;
+        for (path, start) in starts {
+            if start >= most {
+                self.report(
+                    Problem::at(path, format!("cycle {start} never comes: the run is given up in cycle {most}"))
+                        .expected(format!("a cycle below {most}"))
+                        .help("`limits.max_cycles` says when a run is given up"),
+                );
+            }
+        }
+    }
+
+    /// Multicast trees and programs.
+    fn programs(&mut self, file: &ScenarioFile, topology: &Topology) -> Option<Programs> {
+        let called = file.collective.iter().any(|collective| collective.called);
+        if file.core.is_none() && file.multicast.is_empty() && file.program.is_empty() && !called {
+            return None;
+        }
+        let mut multicasts = Vec::new();
+        for (index, given) in file.multicast.iter().enumerate() {
+            let ids = file.switch.collective_ids;
+            let mut multicast = programs::multicast(given, index, ids, topology, &mut self.problems);
+            let path = format!("multicast[{index}].registers");
+            multicast.registers = given.registers.as_ref().map(|given| self.registers(given, &path, topology));
+            let takes = |of: &CollectiveFile| segments::ids(of).contains(&given.id);
+            if let Some(at) = file.collective.iter().position(takes) {
+                let message = format!("id {} belongs to a collective", given.id);
+                self.report(
+                    Problem::at(format!("multicast[{index}].id"), message)
+                        .expected("an id that no collective has")
+                        .related(format!("collective[{at}].id"), "that one"),
+                );
+            }
+            multicasts.push(multicast);
+        }
+        let texts = file.program.iter().enumerate();
+        let texts = texts
+            .map(|(index, given)| programs::text(given, index, self.base, topology, self.source, &mut self.problems));
+        let texts = texts.collect();
+        let core = file.core.clone().unwrap_or_default();
+        Some(Programs { core, multicasts, programs: texts })
+    }
+}
+
+/// A latency that is not given.
+#[derive(Clone, Copy)]
+enum Default {
+    Ns(f64),
+    Cycles(u64),
+}
+
+/// Cycles of one link or memory, at most.
+const MAX_LATENCY: u64 = 1 << 14;
+
+/// Bits of a word, and of a flit that carries one.
+const WORD_BITS: u32 = 64;
+
+/// Ports of a switch without its engine, at most: a set of ports is one word, and the engine takes one bit.
+const MOST_PORTS: u32 = 63;
+
+/// The number in `I7` or `P7`.
+fn port_number(text: &str, letter: char) -> Option<u16> {
+    let digits = text.strip_prefix(letter)?;
+    let plain = digits == "0" || !digits.starts_with(['0', '+']);
+    plain.then(|| digits.parse().ok()).flatten()
+}
+
+/// A number of channels, for a sentence.
+fn counted_channels(channels: u32) -> String {
+    if channels == 1 { "and there is 1".to_owned() } else { format!("and there are {channels}") }
+}
+
+/// A count that may have been saturated.
+fn counted(count: u128) -> String {
+    if count > 1 << 100 { "more than 10^30".to_owned() } else { count.to_string() }
+}
