@@ -1,5 +1,7 @@
 //! Many seeds of one test, over all processors: what a seed gives does not depend on the others, and comes back in their order.
 
+pub mod links;
+
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

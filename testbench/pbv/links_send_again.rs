@@ -8,6 +8,8 @@ use watershed::scenario::pbv::result::PbvResult;
 use watershed::scenario::result::Outcome;
 use watershed::scenario::run::{RunOptions, run};
 
+use crate::campaign::links::{are_repaired, count};
+
 fn job(link: &str, rest: &str) -> String {
     format!(
         "family = \"pbv\"\n[topology]\nkind = \"tree\"\nbranching = [2, 4]\nroots = 0\n[link]\nlatency_cycles = 10\n{link}\
@@ -36,31 +38,20 @@ fn refused(scenario: &str) -> String {
     load_text("test", scenario, Path::new(""), "test", &[]).map(|_| ()).unwrap_err().to_string()
 }
 
-fn count(of: &PbvResult, what: &str) -> u64 {
-    of.faults.as_ref().and_then(|counts| counts.get(what)?.as_u64()).unwrap_or(0)
-}
-
 const REPLAY: &str = "[link.reliability]\n";
 
 #[test]
 fn what_is_lost_damaged_or_repeated_is_right_without_asking_again() {
-    for (effect, rest, counted) in [
-        ("drop", "", "dropped"),
-        ("corrupt", "", "corrupted"),
-        ("duplicate", "", "duplicates_removed"),
-        ("delay", "delay_cycles = 300\n", "delayed"),
-    ] {
-        let with = text(&job(REPLAY, &fault(effect, rest)));
-        assert_eq!((with.outcomes.complete, with.outcomes.after_retry), (12, 0), "{effect}");
-        assert!(count(&with, counted) > 10, "{effect}: {:?}", with.faults);
-        assert!(with.engines.refused.is_empty() && with.refused_by_nodes.is_empty(), "{effect}: {:?}", with.engines);
-        if matches!(effect, "drop" | "corrupt") {
-            assert!(count(&with, "replayed") >= count(&with, counted), "{effect}");
-            assert_eq!(count(&with, "given_up"), 0, "{effect}");
-            let without = text(&job("", &fault(effect, rest)));
-            assert!(without.outcomes.complete < 12, "without it somebody is asked again, or missing");
-        }
-    }
+    let with = |effect: &str, rest: &str| {
+        let of = text(&job(REPLAY, &fault(effect, rest)));
+        assert_eq!((of.outcomes.complete, of.outcomes.after_retry), (12, 0), "{effect}");
+        assert!(of.engines.refused.is_empty() && of.refused_by_nodes.is_empty(), "{effect}: {:?}", of.engines);
+        of.faults
+    };
+    are_repaired(with, |effect, rest| {
+        let without = text(&job("", &fault(effect, rest)));
+        assert!(without.outcomes.complete < 12, "without it somebody is asked again, or missing");
+    });
 }
 
 #[test]
@@ -68,7 +59,7 @@ fn a_link_that_is_dead_is_given_up_and_the_missing_are_named() {
     let dead = "task_cycles = 1000\n[[pbv.fault]]\neffect = \"dead\"\nat = \"leaf5\"\nfrom_cycle = 6000\n";
     let of = text(&job(REPLAY, dead).replace("rounds = 12", "rounds = 8"));
     assert_eq!(of.outcomes.silent + of.outcomes.open, 0);
-    assert!(count(&of, "given_up") > 0, "{:?}", of.faults);
+    assert!(count(&of.faults, "given_up") > 0, "{:?}", of.faults);
     let lost = of.collectives[0].rounds.iter().find(|round| round.outcome == "incomplete").expect("rounds are lost");
     assert_eq!(lost.missing, ["leaf5"]);
 }
@@ -81,7 +72,7 @@ fn faults_named_from_either_end_of_a_link_strike_their_way() {
             let fault =
                 format!("[[pbv.fault]]\neffect = \"drop\"\nat = \"{at}\"\nway = \"{way}\"\nprobability = 0.2\n");
             let of = text(&job(REPLAY, &fault));
-            assert!(count(&of, "dropped") > 0 && of.outcomes.complete == 12, "{at} {way}: {:?}", of.faults);
+            assert!(count(&of.faults, "dropped") > 0 && of.outcomes.complete == 12, "{at} {way}: {:?}", of.faults);
         }
     }
 }
