@@ -21,7 +21,7 @@ use fst_writer::{
 };
 
 use super::gtkw::{SaveFile, keep};
-use super::wave_in::{Notes, fst};
+use super::notes::{Notes, fst};
 use super::{Declarations, SignalId, Sink, SinkSummary, Value, Values};
 use watershed_files::Draft;
 

@@ -63,6 +63,7 @@
 //! | `vcd_out` | [`VcdSink`]: VCD file, names of states, GTKWave save file |
 //! | `writer` | [`WriterThread`]: a thread of its own for one of these |
 //! | `gtkw` | contents of the GTKWave save file and its translation tables |
+//! | `notes` | blocks of FST files, and what our files say about themselves |
 //! | [`wave_in`] | reader of VCD and FST, also of files that were cut off |
 //! | [`diff`] | first difference of two waveforms |
 //! | [`ascii`] | waveforms as text |
@@ -78,6 +79,7 @@ pub mod diff;
 mod fst_out;
 mod gtkw;
 pub mod ladder;
+mod notes;
 mod scope;
 mod select;
 mod sink;
