@@ -126,11 +126,7 @@ impl Resolver<'_> {
 
     /// The shape of the keys that are given. Sizes may still be too big.
     pub(super) fn shape(&mut self, topology: &TopologyFile, link: &Link) -> Option<Shape> {
-        let missing = |key: &str, what: &str, expected: &str| {
-            Problem::at(format!("topology.{key}"), format!("`topology.{key}` is missing: {what}")).expected(expected)
-        };
         let concentration = |default: u64| topology.concentration.unwrap_or(default) as u16;
-        let small = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
         let latencies: Vec<u16> = topology.latencies_cycles.iter().flatten().map(|&cycles| cycles as u16).collect();
         let lengths = match topology.latency {
             None | Some(LengthsFile::Equal) => Lengths::Equal,
@@ -158,26 +154,7 @@ impl Resolver<'_> {
                 distance: lengths == Lengths::Distance,
             }),
             TopologyKind::Mesh | TopologyKind::Torus | TopologyKind::Hyperx | TopologyKind::FlattenedButterfly => {
-                let Some(given) = &topology.size else {
-                    let what = format!("a {} has no default size", topology.kind.name());
-                    self.report(missing("size", &what, "the switches along each dimension, for example [4, 4]"));
-                    return None;
-                };
-                let size: Vec<u32> = given.iter().map(|&side| small(side)).collect();
-                let concentration = concentration(1);
-                if topology.kind == TopologyKind::Torus
-                    && let Some(at) = given.iter().position(|&side| side > u64::from(u16::MAX))
-                    && given.iter().all(|&side| side <= limits::SWITCHES)
-                {
-                    let problem = Problem::at(format!("topology.size[{at}]"), "a ring cannot be so long");
-                    self.report(problem.expected(format!("up to {} switches a ring", u16::MAX)));
-                    return None;
-                }
-                match topology.kind {
-                    TopologyKind::Mesh => Shape::Mesh(Mesh { size, concentration }, wiring),
-                    TopologyKind::Torus => Shape::Torus(Torus { size, concentration, wiring }),
-                    _ => Shape::HyperX(HyperX { size, concentration, wiring }),
-                }
+                self.grid(topology, wiring)?
             }
             TopologyKind::FatTree => {
                 let (Some(arity), Some(levels)) = (topology.arity, topology.levels) else {
@@ -231,6 +208,30 @@ impl Resolver<'_> {
                 };
                 Shape::Graph(Arc::clone(graph))
             }
+        })
+    }
+
+    /// Switches along dimensions.
+    fn grid(&mut self, topology: &TopologyFile, wiring: Wiring) -> Option<Shape> {
+        let Some(given) = &topology.size else {
+            let what = format!("a {} has no default size", topology.kind.name());
+            self.report(missing("size", &what, "the switches along each dimension, for example [4, 4]"));
+            return None;
+        };
+        let size: Vec<u32> = given.iter().map(|&side| small(side)).collect();
+        let concentration = topology.concentration.unwrap_or(1) as u16;
+        if topology.kind == TopologyKind::Torus
+            && let Some(at) = given.iter().position(|&side| side > u64::from(u16::MAX))
+            && given.iter().all(|&side| side <= limits::SWITCHES)
+        {
+            let problem = Problem::at(format!("topology.size[{at}]"), "a ring cannot be so long");
+            self.report(problem.expected(format!("up to {} switches a ring", u16::MAX)));
+            return None;
+        }
+        Some(match topology.kind {
+            TopologyKind::Mesh => Shape::Mesh(Mesh { size, concentration }, wiring),
+            TopologyKind::Torus => Shape::Torus(Torus { size, concentration, wiring }),
+            _ => Shape::HyperX(HyperX { size, concentration, wiring }),
         })
     }
 
@@ -336,4 +337,14 @@ impl Resolver<'_> {
         }
         Some(config::Routing { algorithm })
     }
+}
+
+/// A key that a shape needs.
+fn missing(key: &str, what: &str, expected: &str) -> Problem {
+    Problem::at(format!("topology.{key}"), format!("`topology.{key}` is missing: {what}")).expected(expected)
+}
+
+/// A count for a shape, which refuses the largest.
+fn small(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
 }

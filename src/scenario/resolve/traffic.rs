@@ -259,36 +259,7 @@ impl Resolver<'_> {
                 }
                 TrafficPattern::AllToAll
             }
-            Pattern::Hotspot => {
-                let Some(hotspots) = &file.hotspots else {
-                    self.report(
-                        Problem::at(format!("{path}.hotspots"), format!("`{path}.hotspots` is missing"))
-                            .expected("hotspots = [ { end_point = 5, share = 0.1 } ]"),
-                    );
-                    return TrafficPattern::Hotspot { hotspots: Vec::new() };
-                };
-                let mut sum = 0.0;
-                for (index, spot) in hotspots.iter().enumerate() {
-                    sum += spot.share;
-                    let here = format!("{path}.hotspots[{index}]");
-                    if spot.end_point >= ends {
-                        self.report(
-                            Problem::at(
-                                format!("{here}.end_point"),
-                                format!("there is no end point {}", spot.end_point),
-                            )
-                            .expected(format!("an end point from 0 to {}", ends - 1)),
-                        );
-                    }
-                    if sum > 1.0 + 1e-9 && sum - spot.share <= 1.0 + 1e-9 {
-                        self.report(
-                            Problem::at(format!("{here}.share"), "the shares of all hot spots are more than 1")
-                                .expected(format!("up to {:.4} here", (1.0 - sum + spot.share).max(0.0))),
-                        );
-                    }
-                }
-                TrafficPattern::Hotspot { hotspots: hotspots.clone() }
-            }
+            Pattern::Hotspot => self.hotspots(file, path, ends),
             Pattern::Permutation => {
                 let name = self.traffic_file(file, path);
                 let at = format!("{path}.file");
@@ -334,6 +305,35 @@ impl Resolver<'_> {
                 TrafficPattern::Flows { flows }
             }
         }
+    }
+
+    /// Hot spots and their shares.
+    fn hotspots(&mut self, file: &TrafficFile, path: &str, ends: u32) -> TrafficPattern {
+        let Some(hotspots) = &file.hotspots else {
+            self.report(
+                Problem::at(format!("{path}.hotspots"), format!("`{path}.hotspots` is missing"))
+                    .expected("hotspots = [ { end_point = 5, share = 0.1 } ]"),
+            );
+            return TrafficPattern::Hotspot { hotspots: Vec::new() };
+        };
+        let mut sum = 0.0;
+        for (index, spot) in hotspots.iter().enumerate() {
+            sum += spot.share;
+            let here = format!("{path}.hotspots[{index}]");
+            if spot.end_point >= ends {
+                self.report(
+                    Problem::at(format!("{here}.end_point"), format!("there is no end point {}", spot.end_point))
+                        .expected(format!("an end point from 0 to {}", ends - 1)),
+                );
+            }
+            if sum > 1.0 + 1e-9 && sum - spot.share <= 1.0 + 1e-9 {
+                self.report(
+                    Problem::at(format!("{here}.share"), "the shares of all hot spots are more than 1")
+                        .expected(format!("up to {:.4} here", (1.0 - sum + spot.share).max(0.0))),
+                );
+            }
+        }
+        TrafficPattern::Hotspot { hotspots: hotspots.clone() }
     }
 
     fn traffic_file(&mut self, file: &TrafficFile, path: &str) -> Option<String> {
