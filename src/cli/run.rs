@@ -155,6 +155,12 @@ pub(super) struct ScenarioArguments {
     set: Vec<String>,
 }
 
+/// Says what the caller of a run should know.
+fn tell(loaded: &Loaded, notes: &[String]) {
+    note_older(loaded);
+    notes.iter().for_each(|note| complain(&format_args!("note: {note}")));
+}
+
 /// Says that a scenario is written in the older way.
 pub(super) fn note_older(loaded: &Loaded) {
     if loaded.source.is_older() {
@@ -291,10 +297,7 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
     let outcome = run::run(&loaded, &options);
     meter.finish();
     let result = outcome?;
-    note_older(&loaded);
-    for note in &result.notes {
-        complain(&format_args!("note: {note}"));
-    }
+    tell(&loaded, &result.notes);
 
     let document = &result.document;
     let mut done = Files::default();

@@ -32,7 +32,7 @@ the latency exactly.
                    its number there, from 0; a NUMBER alone is a packet's place in the order of arrival, from 0
 
 Examples:
-  watershed run allreduce-die --set collective.0.elements=1 --out out
+  watershed run allreduce-die --set job.0.elements=1 --out out
   watershed why out/allreduce-die.json
   watershed why out/allreduce-die.json --collective sum --packet 0 --json
   watershed run fig4-late-leaf --json > late.json

@@ -22,7 +22,7 @@
 //! [`scenario::record`](mod@crate::scenario::record) says what each field means in which cycle.
 //!
 //! ```sh
-//! target/release/watershed run allreduce-die --set collective.0.elements=4 --record die.tile2.sw4.switch.ceng --out out
+//! target/release/watershed run allreduce-die --set job.0.elements=4 --record die.tile2.sw4.switch.ceng --out out
 //! target/release/watershed run fig4-late-leaf --record s0.P4.engine --out out
 //! ```
 //!

@@ -9,7 +9,7 @@
 //! ```toml
 //! # out/mine/sum.toml
 //! extends = "allreduce-die"
-//! collective.0.elements = 16
+//! job.0.elements = 16
 //! ```
 //!
 //! ```toml
@@ -38,7 +38,7 @@
 //! ```toml
 //! # out/mine/sum.toml
 //! extends = "allreduce-die"
-//! collective.0.elements = 16
+//! job.0.elements = 16
 //! switch.ceng.stages = 4
 //! ```
 //!
@@ -57,7 +57,7 @@
 //! ```toml
 //! # out/mine/sum.toml
 //! extends = "allreduce-die"
-//! collective.0.elements = 16
+//! job.0.elements = 16
 //!
 //! [golden]
 //! files = ["document"]

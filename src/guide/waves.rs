@@ -4,7 +4,7 @@
 //! names of the blocks. `--signals` chooses by glob, `--wave-window` by cycles; what is not chosen costs nothing.
 //!
 //! ```sh
-//! target/release/watershed run allreduce-die --set collective.0.elements=2 --wave out/die.vcd --signals '**.ceng.**'
+//! target/release/watershed run allreduce-die --set job.0.elements=2 --wave out/die.vcd --signals '**.ceng.**'
 //! target/release/watershed wave show out/die.vcd --signals '**.sw4.**.ceng.{state,operands}' --window 25..50
 //! ```
 //!

@@ -7,6 +7,7 @@ use super::config::{
 };
 use super::file::{self, ReliabilityFile};
 use super::hosts;
+use super::piuma::ground;
 use super::problem::Problem;
 use super::programs::build as programs;
 use super::scan;
@@ -19,9 +20,7 @@ use watershed_arith::{self as arith, Op, TreeCfg};
 use watershed_fabric::arbiter::Policy;
 use watershed_fabric::replay::Reliability;
 use watershed_fabric::routing::{Routes, Unroutable};
-use watershed_fabric::topology::{
-    Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Shape, Torus, Ways,
-};
+use watershed_fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Shape, Torus};
 use watershed_fabric::traffic::{Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic};
 use watershed_fabric::{
     Blocks, Network, NoBump, Parts, Pipeline, PlanLink, RouterCfg, SwitchAllocator, SwitchCfg, VcAllocator, Vcs,
@@ -210,38 +209,6 @@ pub fn layout(loaded: &Loaded) -> Result<Layout, Problems> {
         Some(layout) if builder.problems.is_empty() => Ok(layout),
         _ => Err(loaded.problems(builder.problems)),
     }
-}
-
-/// The graph of switches, where no arithmetic knows the ways of trees.
-fn ways(layout: &Layout) -> Option<Ways> {
-    (!matches!(layout.shape, Shape::Die(_) | Shape::Nodes(_) | Shape::Mesh(..))).then(|| Ways::new(layout))
-}
-
-/// What embeddings need to know of a system.
-fn ground<'a>(
-    layout: &'a Layout,
-    neighbours: &'a Neighbours,
-    registers: &Registers,
-    ways: Option<&'a Ways>,
-) -> Ground<'a> {
-    Ground {
-        routing: &layout.routing,
-        neighbours,
-        engine: registers.engine_port(),
-        switches: registers.switches(),
-        ways,
-        apart: &[],
-        tree: None,
-    }
-}
-
-/// Trees for the segments of a collective that have no link in common, if the graph has as many.
-fn apart(collective: &Collective, layout: &Layout, ways: Option<&Ways>) -> Vec<Vec<bool>> {
-    let Some(ways) = ways.filter(|_| collective.segments > 1) else { return Vec::new() };
-    let mut switches: Vec<u32> = collective.participants.iter().map(|&end| layout.ends[end as usize].switch).collect();
-    switches.sort_unstable();
-    switches.dedup();
-    ways.disjoint(ways.middle(&switches), collective.segments as usize)
 }
 
 struct Builder<'a> {
@@ -658,13 +625,13 @@ impl<'a> Builder<'a> {
         neighbours: &Neighbours,
         registers: &mut Registers,
     ) -> Option<Vec<Built>> {
-        let ways = ways(layout);
-        let ground = ground(layout, neighbours, registers, ways.as_ref());
+        let ways = ground::ways(layout);
+        let ground = ground::of(layout, neighbours, registers, ways.as_ref());
         let scenario = self.scenario;
         // Every tree there is: its collective, its id, its registers.
         let mut all: Vec<(usize, u32, Vectors)> = Vec::new();
         for (index, collective) in scenario.collectives.iter().enumerate() {
-            let apart = apart(collective, layout, ways.as_ref());
+            let apart = ground::apart(&collective.participants, collective.segments, layout, ways.as_ref());
             for (segment, id) in collective.ids().enumerate() {
                 let tree = (collective.segments > 1).then_some(segment as u32);
                 let ground = Ground { tree, apart: &apart, ..ground };
@@ -755,8 +722,8 @@ impl<'a> Builder<'a> {
         neighbours: &Neighbours,
         registers: &mut Registers,
     ) -> Option<Vec<Footprint>> {
-        let ways = ways(layout);
-        let ground = ground(layout, neighbours, registers, ways.as_ref());
+        let ways = ground::ways(layout);
+        let ground = ground::of(layout, neighbours, registers, ways.as_ref());
         let list = self.scenario.programs.iter().flat_map(|programs| &programs.multicasts);
         for (index, multicast) in list.enumerate() {
             let place = format!("multicast[{index}]");

@@ -27,165 +27,14 @@
 //! Sub-tables of other engines than the job's are left out, so that changing one word changes the engine. The tables of the
 //! engines themselves (`[[collective]]` and so on) are the older way to write a job: [`migrate`](super::migrate) translates a file.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 use super::armed::file::op_name;
-use super::file::{self, CollectiveFile, DataFile, Family, ParticipantsFile};
+use super::file::job::{Engine, operation};
 use super::names::{self, DType, Named, Op, Round};
 use super::problem::Problem;
 use super::source::{Node, Source, Value};
 use watershed_arith as arith;
-
-/// A job, whoever does it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(inline)]
-pub struct JobFile {
-    /// Name in results and messages, unique.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1))]
-    pub name: Option<String>,
-    /// Who does it. Default: the engine of the scenario's family; "software" in a plain fabric.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub engine: Option<Engine>,
-    /// What it does. Default: "allreduce".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<JobKind>,
-    /// Operation of a reduction. Default: "sum".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "operations")]
-    pub op: Option<String>,
-    /// Type of an element. Default: "f64".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "file::types")]
-    pub dtype: Option<String>,
-    /// Rounding of inexact results. Default: "nearest-even".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub round: Option<String>,
-    /// armed, pbv: denormal operands and results become zero.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flush_to_zero: Option<bool>,
-    /// Elements of the vector. Engines that work in frames take as many rounds as the vector has frames.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 268_435_456))]
-    pub elements: Option<u64>,
-    /// armed, pbv: how often it is done, one time after the other. Default: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 100_000))]
-    pub repeat: Option<u32>,
-    /// Who takes part: "all", or a list of end points.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub participants: Option<ParticipantsFile>,
-    /// What the participants contribute. Default: random = "normal", or "integers" for integer types.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<DataFile>,
-    /// Cycle in which it starts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
-    pub start_cycle: Option<u64>,
-    /// What only PIUMA's engines have: the other keys of a `[[collective]]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    pub piuma: Option<CollectiveFile>,
-    /// What only armed engines have: the other keys of an `[[armed.reduction]]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    pub armed: Option<super::armed::file::ReductionFile>,
-    /// What only packet engines have: the other keys of a `[[pbv.collective]]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    pub pbv: Option<super::pbv::file::CollectiveFile>,
-    /// What only software has: the other keys of a `[[host]]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    pub software: Option<super::hosts::file::HostFile>,
-}
-
-/// Who does a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum Engine {
-    /// Collective switches with configuration registers and a CENG.
-    Piuma,
-    /// Engines in the wire that multicast frames arm.
-    Armed,
-    /// Packet engines with participant bit vectors.
-    Pbv,
-    /// The end points, over point-to-point messages.
-    Software,
-}
-
-/// What a job does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[schemars(inline)]
-pub enum JobKind {
-    /// Everybody gets the reduction of all contributions.
-    Allreduce,
-    /// One gets it.
-    Reduce,
-    /// Everybody gets one's vector.
-    Broadcast,
-    /// The same, by packet engines.
-    Multicast,
-    /// Everybody goes on when everybody has come.
-    Barrier,
-    /// Groups wait for each other.
-    InterGroupBarrier,
-    /// Everybody gets the reduction of those before.
-    Scan,
-}
-
-impl Engine {
-    /// All of them.
-    pub const ALL: [Engine; 4] = [Engine::Piuma, Engine::Armed, Engine::Pbv, Engine::Software];
-
-    /// Its word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Engine::Piuma => "piuma",
-            Engine::Armed => "armed",
-            Engine::Pbv => "pbv",
-            Engine::Software => "software",
-        }
-    }
-
-    /// The table its jobs are translated into.
-    pub const fn table(self) -> &'static str {
-        match self {
-            Engine::Piuma => "collective",
-            Engine::Armed => "armed.reduction",
-            Engine::Pbv => "pbv.collective",
-            Engine::Software => "host",
-        }
-    }
-
-    /// The family of a scenario in which it works, if no other is there.
-    const fn family(self) -> &'static str {
-        match self {
-            Engine::Software => "fabric",
-            other => other.name(),
-        }
-    }
-
-    /// The engine of a family.
-    pub const fn of(family: Family) -> Engine {
-        match family {
-            Family::Piuma => Engine::Piuma,
-            Family::Armed => Engine::Armed,
-            Family::Pbv => Engine::Pbv,
-            Family::Fabric => Engine::Software,
-        }
-    }
-
-    fn read(name: &str) -> Option<Engine> {
-        Engine::ALL.into_iter().find(|engine| engine.name() == name)
-    }
-}
 
 /// Keys of a job that every engine understands.
 pub const COMMON: [&str; 11] = [
@@ -205,8 +54,24 @@ pub const COMMON: [&str; 11] = [
 /// The most bytes of a result of a packet engine.
 const FRAME_BYTES: u64 = 4080;
 
+/// Puts the values of `--set` arguments into the tree of a scenario and translates its jobs: what is set in the table of an engine is
+/// set there, behind what its jobs were translated into. The arguments keep their order in messages.
+pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {
+    let jobs = source.has("job") || arguments.iter().any(|argument| argument.trim_start().starts_with("job"));
+    let all = source.number(arguments);
+    let first = all.start;
+    let (of_engines, own): (Vec<usize>, Vec<usize>) =
+        all.partition(|&origin| jobs && is_of_engine(&arguments[origin - first]));
+    let mut problems: Vec<Problem> = own.into_iter().filter_map(|origin| source.put(origin).err()).collect();
+    if problems.is_empty() {
+        problems.extend(translate(source).err().into_iter().flatten());
+    }
+    problems.extend(of_engines.into_iter().filter_map(|origin| source.put(origin).err()));
+    problems
+}
+
 /// Whether a `--set` argument is about the table of an engine rather than about a job.
-pub(crate) fn is_of_engine(argument: &str) -> bool {
+fn is_of_engine(argument: &str) -> bool {
     let path = argument.split('=').next().unwrap_or_default().replace(['[', ']'], ".");
     let path = path.trim();
     Engine::ALL
@@ -218,7 +83,7 @@ pub(crate) fn is_of_engine(argument: &str) -> bool {
 ///
 /// # Errors
 /// What is wrong with a job in itself; what is wrong with it for its engine is found where the engine's table is checked.
-pub(crate) fn translate(source: &mut Source) -> Result<(), Vec<Problem>> {
+fn translate(source: &mut Source) -> Result<(), Vec<Problem>> {
     let Value::Table(root) = &mut source.root_mut().value else { return Ok(()) };
     let Some(jobs) = root.remove("job") else { return Ok(()) };
     let mut translator = Translator { problems: Vec::new(), tables: BTreeMap::new(), places: Vec::new() };
@@ -441,7 +306,7 @@ impl Translator {
         if given {
             entries.put("op", Value::String(op_name(opcode.name)), at.as_ref());
         }
-        let lanes = super::migrate::lanes(opcode);
+        let lanes = lanes(opcode);
         let count = elements.as_ref().map(|node| number(node).unwrap_or(0));
         if count == Some(0) {
             self.wrong(elements.as_ref().expect("it has a number"), "a vector has elements", "an integer from 1 on");
@@ -552,10 +417,9 @@ impl Translator {
     }
 }
 
-/// An opcode's operation in a job: "FLT SUM NEAR" is `sum`, "INT MINMAXLOC" is `minmaxloc`.
-pub(crate) fn operation(opcode: &arith::quad::Opcode) -> String {
-    let words = opcode.name.split(' ').find(|word| !matches!(*word, "INT" | "FLT"));
-    words.unwrap_or_default().to_ascii_lowercase()
+/// Elements that a round of an opcode reduces.
+pub(super) fn lanes(opcode: &arith::quad::Opcode) -> u64 {
+    if matches!(opcode.op, Op::MinMaxLoc | Op::MinMaxNumLoc | Op::RepSum) { 1 } else { 4 }
 }
 
 /// The opcode of an operation on a type.
@@ -565,12 +429,4 @@ fn opcode(op: &str, dtype: &str, round: &str, flush: bool) -> Option<&'static ar
         let rounded = if sums { Named::name(opcode.round) == round } else { round == Named::name(Round::NearestEven) };
         operation(opcode) == op && Named::name(opcode.dtype) == dtype && rounded && opcode.flush_to_zero == flush
     })
-}
-
-fn operations(_: &mut SchemaGenerator) -> Schema {
-    let mut names: Vec<String> = Op::names().map(str::to_owned).chain(["mean".to_owned()]).collect();
-    names.extend(arith::quad::OPCODES.iter().map(operation));
-    let mut seen = BTreeSet::new();
-    names.retain(|name| name != "barrier" && seen.insert(name.clone()));
-    json_schema!({ "type": "string", "enum": names })
 }

@@ -238,15 +238,7 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
     if migrate::is_older(&source) {
         source.set_older();
     }
-    // What is set in the table of an engine is set there, behind what its jobs were translated into.
-    let jobs = source.has("job") || overrides.iter().any(|argument| argument.trim_start().starts_with("job"));
-    let (of_engines, first): (Vec<&String>, Vec<&String>) =
-        overrides.iter().partition(|argument| jobs && jobs::is_of_engine(argument));
-    problems.extend(first.into_iter().filter_map(|argument| source.set(argument).err()));
-    if problems.is_empty() {
-        problems.extend(jobs::translate(&mut source).err().into_iter().flatten());
-    }
-    problems.extend(of_engines.into_iter().filter_map(|argument| source.set(argument).err()));
+    problems.extend(jobs::apply(&mut source, overrides));
     if source.has("extends") && problems.is_empty() {
         problems.push(Problem::at_key("extends", "`extends` stands in a file: it cannot be set"));
     }

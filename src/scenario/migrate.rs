@@ -6,8 +6,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::file::job::{Engine, operation};
 use super::inherit;
-use super::jobs::{COMMON, Engine, operation};
+use super::jobs::{COMMON, lanes};
 use super::names::Named;
 use super::problem::{Problem, Problems};
 use super::source::{Node, Source, Value, parse_path};
@@ -282,11 +283,6 @@ impl Lines<'_> {
 
 fn inherited(key: &str) -> String {
     format!("`{key}` of an inherited reduction depends on what it inherits")
-}
-
-/// Elements that a round of an opcode reduces.
-pub(super) fn lanes(opcode: &Opcode) -> u64 {
-    if matches!(opcode.op, Op::MinMaxLoc | Op::MinMaxNumLoc | Op::RepSum) { 1 } else { 4 }
 }
 
 /// What a job says for an opcode, in lines but the end of the last.

@@ -185,7 +185,19 @@ impl Source {
     /// Whether the key exists is not checked here but with all other keys.
     pub fn set(&mut self, argument: &str) -> Result<(), Problem> {
         self.overrides.push(argument.to_owned());
-        let origin = self.overrides.len();
+        self.put(self.overrides.len())
+    }
+
+    /// Takes overrides to be put into the tree later; their numbers.
+    pub(super) fn number(&mut self, arguments: &[String]) -> Range<usize> {
+        let first = self.overrides.len() + 1;
+        self.overrides.extend_from_slice(arguments);
+        first..first + arguments.len()
+    }
+
+    /// Puts an override into the tree.
+    pub(super) fn put(&mut self, origin: usize) -> Result<(), Problem> {
+        let argument = &self.overrides[origin - 1].clone();
         let whole = Span::new(origin, 0..argument.len());
         let Some(equals) = find_equals(argument) else {
             return Err(Problem::in_text(whole, "`--set` needs a value")

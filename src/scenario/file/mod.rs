@@ -19,9 +19,10 @@ use super::hosts::file::HostFile;
 use super::pbv::file::PbvFile;
 use super::programs::file::{CoreFile, MulticastFile, ProgramFile};
 use super::snapshot::Golden;
-use crate::jobs::JobFile;
+use job::JobFile;
 
 mod collective;
+pub mod job;
 mod link;
 mod read;
 mod switch;

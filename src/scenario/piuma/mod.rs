@@ -3,10 +3,12 @@
 //!
 //! | file | holds |
 //! |------|-------|
+//! | [`ground`] | what embeddings stand on |
 //! | [`run`] | who may start when, and when all is done |
 //! | [`traffic`] | traces that are fed, windows that are measured |
 //! | [`results`] | results of collectives, critical paths, checks |
 
+pub(crate) mod ground;
 pub(crate) mod results;
 pub(crate) mod run;
 mod traffic;

@@ -12,7 +12,7 @@
 
 use std::fmt::Write;
 
-use watershed_scenario::jobs::Engine;
+use watershed_scenario::file::job::Engine;
 use watershed_scenario::names::one_of;
 
 use super::Disturb;

@@ -8,7 +8,7 @@
 use super::Sweep;
 use super::file::{Axis, Levels};
 use watershed_scenario::problem::Span;
-use watershed_scenario::{Problem, Problems, Source, schema};
+use watershed_scenario::{Problem, Problems, Source, jobs, schema};
 
 /// Values of an axis that are tried until one fits, at most.
 const TRIED: usize = 64;
@@ -76,7 +76,7 @@ fn first_that_fits(base: &Source, axis: &Axis) -> (usize, Vec<String>) {
 /// What is wrong with these overrides of a scenario, and where in them.
 fn wrong(base: &Source, sets: &[String]) -> Vec<(Problem, Span)> {
     let mut source = base.clone();
-    let mut found: Vec<Problem> = sets.iter().filter_map(|set| source.set(set).err()).collect();
+    let mut found = jobs::apply(&mut source, sets);
     found.extend(schema::check(source.root()));
     let placed = found.into_iter().filter_map(|problem| {
         let span = problem.span(&source)?;
