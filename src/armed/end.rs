@@ -65,12 +65,22 @@ pub enum Wrong {
     Stale(u16),
     /// A multicast id without an entry.
     Address,
-    /// The address of another tree; all other fields are those of the job it disturbs.
-    Tree(u16),
+    /// The address of another job's tree; all other fields are those of the job it disturbs.
+    Tree(Other),
     /// Contents that no reduction frame has; the CRC is right.
     Malformed,
     /// Nothing but who sends it: it is not the root, or takes no part.
     Sender,
+}
+
+/// The tree of another job, which a stranger names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// The job.
+    pub job: u16,
+    /// The multicast id of its first tree, if it is there before the run. One that is made at run time is known where the job
+    /// has a process that has learnt it.
+    pub id: Option<u16>,
 }
 
 /// What a stranger's frames claim to be.
@@ -175,8 +185,7 @@ impl Stranger {
                 }
             }
             Wrong::Address => frame.address = Address { multicast_id: 8191, reduction_id: flow },
-            Wrong::Tree(id) => frame.address.multicast_id = id,
-            Wrong::Malformed | Wrong::Sender => {}
+            Wrong::Tree(_) | Wrong::Malformed | Wrong::Sender => {}
         }
         frame
     }
@@ -646,6 +655,22 @@ impl End {
         }
     }
 
+    /// The id of a tree of another job, if it is known here and known to be none of this job's: two trees may have had the same
+    /// id, one after the other or in different places, and a frame with the right address would be no stranger's.
+    fn foreign_tree(&self, job: &Job, other: Other) -> Option<u16> {
+        let trees = |job: u16| {
+            let at_leaf = self.leaves.iter().filter(move |leaf| leaf.job().number == job).map(Leaf::trees);
+            let at_root = self.roots.iter().filter(move |root| root.job().number == job).map(Root::trees);
+            at_root.chain(at_leaf)
+        };
+        let id = other.id.or_else(|| trees(other.job).find_map(|trees| trees.first().copied()))?;
+        let of_root = self.roots.iter().find(|root| root.job().number == job.number).map(Root::trees);
+        let own = of_root.or_else(|| trees(job.number).max_by_key(|trees| trees.len())).unwrap_or(&job.trees);
+        // A root has all of its trees at once; a leaf learns them one by one.
+        let all = if of_root.is_some() { 1 } else { job.most_trees() };
+        (own.len() >= all && !own.contains(&id)).then_some(id)
+    }
+
     fn act(&mut self, now: Cycle, tables: &Tables) {
         let record = tables.cfg.record;
         if self.manager.is_some() || !self.clients.is_empty() {
@@ -689,9 +714,22 @@ impl End {
             let leaf = self.leaves.iter().find(|leaf| leaf.job().number == number && leaf.flow() == flow);
             let root = self.roots.iter().find(|root| root.job().number == number && root.flow() == flow);
             let armed = leaf.and_then(Leaf::seqno).or(root.map(Root::seqno));
-            let tree = leaf.and_then(|leaf| leaf.trees().first()).or(root.and_then(|root| root.trees().first()));
+            let tree =
+                leaf.and_then(|leaf| leaf.trees().first()).or(root.and_then(|root| root.trees().first())).copied();
+            let tree = match stranger.wrong {
+                Wrong::Tree(other) => match self.foreign_tree(&stranger.job, other) {
+                    Some(id) => Some(id),
+                    // It would have nothing wrong, or does not know yet what would be wrong.
+                    None => {
+                        let stranger = &mut self.strangers[at];
+                        stranger.next = now + stranger.every;
+                        continue;
+                    }
+                },
+                _ => tree,
+            };
             let vc = stranger.channel();
-            let mut words = stranger.words(self.source, armed, tree.copied(), self.ethernet && vc < CHANNELS);
+            let mut words = stranger.words(self.source, armed, tree, self.ethernet && vc < CHANNELS);
             if vc == MESSAGE {
                 words.insert(0, Flit::header(stranger.job.members[stranger.to() as usize], now));
             }

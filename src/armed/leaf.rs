@@ -191,7 +191,8 @@ impl Leaf {
     }
 
     /// Which of its trees a frame descends, if it is one of this flow. A job whose trees are made at run time learns them from
-    /// arm frames of its root.
+    /// arm frames of its root. These name the job, as the initiator of their Portals header: another job may have the same root
+    /// and the same keys, and its trees are not this one's *chosen*.
     pub fn find(&self, frame: &Frame) -> Option<usize> {
         let Address { multicast_id, reduction_id } = frame.address;
         let known = self.trees.iter().position(|&id| id == multicast_id);
@@ -199,7 +200,8 @@ impl Leaf {
             let more = self.job.run_time.is_some() && self.trees.len() < self.job.most_trees();
             let owner = self.job.owner();
             let roots = frame.source == owner.root && owner.keys.admit(frame).is_ok();
-            (more && roots && frame.header.arm).then_some(self.trees.len())
+            let names_it = frame.portals.initiator == self.job.number;
+            (more && roots && names_it && frame.header.arm).then_some(self.trees.len())
         };
         known.or_else(learns).filter(|_| reduction_id == self.flow)
     }

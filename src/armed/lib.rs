@@ -53,7 +53,7 @@ pub mod tables;
 pub use admission::{Keys, Owner, Refusals, Refused};
 pub use agent::{Agent, Refusal, SpanningTree};
 pub use client::{Client, ClientState};
-pub use end::{End, Forged, Stranger, Wrong};
+pub use end::{End, Forged, Other, Stranger, Wrong};
 pub use engine::{Engine, EngineCfg, EngineCounts, Hazard};
 pub use ethernet::Adapter;
 pub use frame::{FRAME_BYTES, FRAME_FLITS, Frame, FrameError, Portals};

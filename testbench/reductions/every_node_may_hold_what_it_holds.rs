@@ -444,7 +444,9 @@ fn fifty_faulty_runs_hold_what_they_may() {
 
 #[test]
 fn thirty_runs_with_run_time_trees_hold_what_they_may() {
-    let outcomes = hold(0..30, case_at_run_time);
+    let mut outcomes = hold(0..30, case_at_run_time);
+    // Once a stranger at the root's own end point sent frames to the very address of the tree, and so lacked nothing.
+    outcomes.add(&hold(1128..1129, case_at_run_time));
     println!("rounds of 30 runs with trees made at run time: {}", outcomes.words());
     assert!(outcomes.complete > 50 && outcomes.incomplete > 5, "{}", outcomes.words());
 }

@@ -157,7 +157,6 @@ fn a_stale_frame_of_a_deleted_tree_is_not_merged() {
 }
 
 #[test]
-#[ignore = "fails: not understood yet"]
 fn keys_that_had_an_address_never_get_it_again() {
     let document = reuse("vni = 7\ncookie = 99");
     let (first, second) = (reduction(&document, "a"), reduction(&document, "b"));

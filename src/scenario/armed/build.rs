@@ -19,8 +19,8 @@ use watershed_armed::frame::ETHERNET_FLITS;
 use watershed_armed::job::RunTime;
 use watershed_armed::{
     Adapter, Agent, CHANNELS, Client, Compute, Discard, Effect, End, Engine, EngineCfg, FRAME_FLITS, Fault, FaultyLink,
-    Forged, Hazard, Inputs, Job, Keys, Late, Leaf, LinkLayer, Managed, Manager, ManagerCfg, Overheads, Owner, Refusal,
-    Root, Soft, SpanningTree, Stranger, System, Tables, TablesCfg, Tokens, Way, Wired, Wrong, station, tables,
+    Forged, Hazard, Inputs, Job, Keys, Late, Leaf, LinkLayer, Managed, Manager, ManagerCfg, Other, Overheads, Owner,
+    Refusal, Root, Soft, SpanningTree, Stranger, System, Tables, TablesCfg, Tokens, Way, Wired, Wrong, station, tables,
 };
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams};
@@ -599,16 +599,23 @@ impl Builder<'_> {
                     let other = file.tree.as_deref().and_then(|name| {
                         let at = self.armed.reductions.iter().position(|reduction| reduction.name == name)?;
                         let other = &reductions[at].job;
-                        other.trees.first().copied().or(other.run_time.map(|_| 0))
+                        let id = other.trees.first().copied();
+                        (id.is_some() || other.run_time.is_some()).then_some(Other { job: other.number, id })
                     });
-                    let Some(id) = other else {
+                    let Some(other) = other else {
                         self.problems.push(Problem::at(
                             format!("armed.stranger[{index}].tree"),
                             "its tree was refused: there is no address to send to",
                         ));
                         continue;
                     };
-                    Wrong::Tree(id)
+                    if other.id.is_some_and(|id| job.trees.contains(&id)) {
+                        let what =
+                            "its tree has the same address as that of the job it disturbs: nothing would be wrong";
+                        self.problems.push(Problem::at(format!("armed.stranger[{index}].tree"), what));
+                        continue;
+                    }
+                    Wrong::Tree(other)
                 }
                 WrongFile::Malformed => Wrong::Malformed,
                 WrongFile::Sender => Wrong::Sender,

@@ -472,7 +472,8 @@ pub struct StrangerFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "op_names")]
     pub op: Option<String>,
-    /// tree: name of the other reduction whose address its frames have.
+    /// tree: name of the other reduction whose address its frames have. If that is made at run time, it sends from when its end
+    /// point knows that address, and another one of the job it disturbs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub tree: Option<String>,
