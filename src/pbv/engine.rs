@@ -26,7 +26,7 @@
 //! |---|---|---|---|
 //! | `base` | 0xC000 | | offset of this engine's registers in its switch's space |
 //! | `inbox` | 1024 | flits | frames that are taken or checked and wait for the collective engine or the registers; one that does not fit is not begun, so the flow control the neighbours see is the engine's |
-//! | `output` | 256 | messages | while what is under way in the engine may fill the output queue, nothing more leaves the inbox, nothing is read, and watchdogs wait |
+//! | `output` | [`messages_of`] | messages | while what is under way in the engine may fill the output queue, nothing more leaves the inbox, nothing is read, and watchdogs wait |
 //! | `ce.memory_ports` | 2 | accesses a cycle | a configuration frame replaces the 128 entries of the table at so many a cycle; until then no message is taken, looked up, or written to a register |
 //!
 //! Injected frames and those that pass share a port flit by flit only between frames: a port's channel belongs to one frame

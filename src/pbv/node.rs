@@ -35,7 +35,11 @@
 //!
 //! A source works through a script: frames with the condition on which each is sent.
 //!
-//! Limitation: one outbox, frames in the order in which they were made.
+//! **Where frames wait.** A node sends a flit a cycle; frames that it has made wait in one outbox, in the order in which they were
+//! made. The outbox has no bound, for it is no queue of the device: a frame in it stands for a descriptor in the host's memory that
+//! the device has not fetched yet, as an end point's data does. It holds at most an answer for each frame that came in, of which
+//! the link brings one a frame's time, and what software has decided to send; a device that stopped taking frames while it is full
+//! could make two of them wait for each other *\[chosen\]*. Queues in switches, links and engines all have bounds.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::Hasher;

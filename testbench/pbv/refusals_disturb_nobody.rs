@@ -1,12 +1,17 @@
 //! What is wrong gets its defined answer and is counted, and other contexts do not notice: not a bit, not a cycle
 //! (B-ERR-1 to B-ERR-4); the state machine of a context (B-CE-8); multicasts (B-HI-5); registers read in band (B-STR-2).
 
+use std::path::Path;
+
 use crate::support::{Lab, SET_UP};
 use watershed::arith::{DType, Op};
 use watershed::pbv::node::{Part, TaskTime, When, missing};
 use watershed::pbv::packet::{Body, Control, Header, Message, Packet, Status};
 use watershed::pbv::plan::{Branch, Collective};
 use watershed::pbv::system::{Spec, System, engine, node, run};
+use watershed::scenario::load_text;
+use watershed::scenario::result::Outcome;
+use watershed::scenario::run::{RunOptions, run as run_scenario};
 
 fn sum() -> Collective {
     let tree = Branch::leaf(0, [1, 2]).over([Branch::leaf(0x10, [0x11, 0x12])]);
@@ -332,4 +337,57 @@ fn an_engine_whose_only_participant_is_the_source_waits_to_learn_who_is_above() 
             assert_eq!((outcome.error, &outcome.words[..]), (None, &[1 + 0x11 + 0x12, 3][..]), "{device:#x}");
         }
     }
+}
+
+#[test]
+fn an_output_queue_that_could_hold_engines_up_is_refused() {
+    let of = |messages: u32, collectives: usize| {
+        let one = "[[pbv.collective]]\ndtype = \"u64\"\n";
+        let text = format!(
+            "family = \"pbv\"\n[topology]\nkind = \"tree\"\nbranching = [2, 2]\nroots = 0\n[pbv.engine]\noutput_messages = {messages}\n{}",
+            one.repeat(collectives)
+        );
+        load_text("test.toml", &text, Path::new(""), "test", &[])
+    };
+    for (collectives, least) in [(1, 20), (3, 28), (9, 52)] {
+        let problems = of(least - 1, collectives).unwrap_err().to_string();
+        for part in ["output_messages", "could wait for each other", &format!("{least} or more"), "^"] {
+            assert!(problems.contains(part), "{part}: {problems}");
+        }
+        let run = |text| run_scenario(&text, &RunOptions::default()).unwrap().document;
+        let document = run(of(least, collectives).unwrap_or_else(|problems| panic!("{problems}")));
+        assert!(document.passed() && document.pbv.unwrap().outcomes.complete as usize == collectives);
+    }
+}
+
+/// A damaged bit of the address leads a frame to somebody else, whose CRC check it does not pass.
+#[test]
+fn a_frame_that_is_led_astray_by_a_damaged_address_is_nobodys() {
+    let (mut astray, mut damaged) = (0, 0);
+    for seed in 0..100 {
+        let text = format!(
+            "family = \"pbv\"\nseed = {seed}\n[topology]\nkind = \"tree\"\nbranching = [2, 8]\nroots = 0\n\
+             [pbv.engine]\ntimeout_cycles = 2000\nretries = 2\n[[pbv.collective]]\ndtype = \"u64\"\nop = \"sum\"\nrounds = 2\n\
+             [[pbv.fault]]\neffect = \"corrupt\"\nat = \"leaf5\"\nway = \"from\"\n"
+        );
+        let loaded =
+            load_text("test.toml", &text, Path::new(""), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+        let document = run_scenario(&loaded, &RunOptions::default()).unwrap().document;
+        assert_eq!(document.outcome, Outcome::Finished, "seed {seed}: {:?}", document.checks);
+        let of = document.pbv.unwrap();
+        // Everything that leaf 5 sends is damaged: it is missing, and nothing else is wrong.
+        assert_eq!((of.outcomes.silent, of.outcomes.open), (0, 0), "seed {seed}");
+        assert!(
+            of.collectives[0].rounds.iter().all(|round| round.missing == ["leaf5"]),
+            "seed {seed}: {:?}",
+            of.collectives[0].rounds
+        );
+        astray += u64::from(of.refused_by_nodes.get("damaged").is_some_and(|count| count.as_u64() > Some(0)));
+        damaged += of.faults.unwrap()["corrupted"].as_u64().unwrap();
+    }
+    // Leaf 5 sends to engines alone: what a node refuses as damaged was led astray.
+    assert!(
+        astray > 3 && damaged > 400,
+        "{astray} runs in which a node got a frame that is not its own, {damaged} frames"
+    );
 }

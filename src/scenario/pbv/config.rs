@@ -206,7 +206,7 @@ impl Pbv {
     pub fn output_messages(&self) -> u32 {
         match self.engine.output_messages {
             AutoOr::Fixed(messages) => messages,
-            AutoOr::Auto => (self.least_output() as u32).max(256),
+            AutoOr::Auto => self.least_output() as u32,
         }
     }
 }

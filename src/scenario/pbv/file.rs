@@ -83,8 +83,8 @@ pub struct EngineFile {
     #[schemars(range(min = 1, max = 64))]
     pub feed_messages: u32,
     /// Messages that wait to leave an engine. While what it is working on may fill them it takes nothing more, and frames wait
-    /// before it. "auto" is 256, or what the contexts need; less than 16 and 4 for each context is refused, for engines could
-    /// wait for each other.
+    /// before it. "auto" is what the contexts need: 16, 4 for each context, and one for each engine that hands responses on;
+    /// with less, which is refused, engines could wait for each other. More makes nothing faster but bursts of refusals.
     #[serde(skip_serializing_if = "is_auto")]
     #[schemars(schema_with = "auto_or::<16, 65_535>")]
     pub output_messages: AutoOr,
