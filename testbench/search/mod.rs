@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::{self, Debug};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use watershed::kernel::Digest;
@@ -27,14 +28,20 @@ pub trait System: Clone + Send + Sync + 'static {
     /// Whether it matters to a station that a frame comes right behind another one.
     fn is_pipelined(&self, station: u8) -> bool;
 
+    /// The only station that sends to this one, if there is but one.
+    fn hears_only(&self, station: u8) -> Option<u8>;
+
     /// Stations with a time-out that runs, and whether it is longer than all others.
     fn timers(&self) -> Vec<(u8, bool)>;
 
     /// The next time-out of a station comes.
     fn expire(&mut self, station: u8, out: &mut Out<Self::Frame>);
 
-    /// Takes into a hash what decides what it does next.
-    fn digest(&self, to: &mut DefaultHasher);
+    /// How many stations there are that take frames.
+    fn stations(&self) -> u8;
+
+    /// Takes into a hash what decides what a station does next: nothing but its own steps changes that.
+    fn digest(&self, station: u8, to: &mut DefaultHasher);
 
     /// A result that is wrong and called right.
     fn is_wrong(&self) -> bool;
@@ -46,14 +53,40 @@ pub trait System: Clone + Send + Sync + 'static {
     fn is_whole(&self) -> bool;
 }
 
+/// A frame under way, with the hash of it.
+struct Sent<F> {
+    frame: Arc<F>,
+    hash: u64,
+}
+
+impl<F> Clone for Sent<F> {
+    fn clone(&self) -> Sent<F> {
+        Sent { frame: Arc::clone(&self.frame), hash: self.hash }
+    }
+}
+
+impl<F: Debug> Debug for Sent<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.frame.fmt(f)
+    }
+}
+
+fn hash_by(take: impl FnOnce(&mut DefaultHasher)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    take(&mut hasher);
+    hasher.finish()
+}
+
 /// A system with what is under way between its stations.
 #[derive(Clone)]
 pub struct State<S: System> {
     /// The stations.
     pub system: S,
-    wires: BTreeMap<(u8, u8), VecDeque<S::Frame>>,
+    /// The digest of each station.
+    digests: Vec<u64>,
+    wires: BTreeMap<(u8, u8), VecDeque<Sent<S::Frame>>>,
     /// A frame that a fault delays.
-    held: Option<(u8, u8, S::Frame)>,
+    held: Option<(u8, u8, Sent<S::Frame>)>,
     faults: u8,
     early: u8,
     /// The station at which the next frame arrives right behind the last.
@@ -61,24 +94,66 @@ pub struct State<S: System> {
 }
 
 impl<S: System> State<S> {
-    fn put(&mut self, out: Out<S::Frame>) {
-        for (from, to, frame) in out {
-            self.wires.entry((from, to)).or_default().push_back(frame);
-        }
-        self.wires.retain(|_, frames| !frames.is_empty());
+    /// The first one of a search: frames are under way, and so much may go wrong.
+    fn first(system: S, first: Out<S::Frame>, faults: Faults) -> State<S> {
+        let Faults { budget, early, .. } = faults;
+        let digests = vec![0; usize::from(system.stations())];
+        let mut start =
+            State { system, digests, wires: BTreeMap::new(), held: None, faults: budget, early, next_at: None };
+        (0..start.system.stations()).for_each(|station| start.note(station));
+        start.put(first);
+        start
     }
 
-    fn take(&mut self, wire: (u8, u8)) -> S::Frame {
-        self.wires.get_mut(&wire).and_then(VecDeque::pop_front).expect("a frame is there")
+    /// A station has made a step.
+    fn note(&mut self, station: u8) {
+        self.digests[usize::from(station)] = hash_by(|hasher| self.system.digest(station, hasher));
+    }
+
+    fn deliver(&mut self, (from, to): (u8, u8), frame: &S::Frame, follows: bool, out: &mut Out<S::Frame>) {
+        self.system.deliver(from, to, frame, follows, out);
+        self.note(to);
+    }
+
+    fn put(&mut self, out: Out<S::Frame>) {
+        for (from, to, frame) in out {
+            assert!(self.system.hears_only(to).is_none_or(|only| only == from), "{from} sends to {to}: {frame:?}");
+            let hash = hash_by(|hasher| Digest(hasher).of(&frame));
+            self.wires.entry((from, to)).or_default().push_back(Sent { frame: Arc::new(frame), hash });
+        }
+    }
+
+    fn take(&mut self, wire: (u8, u8)) -> Sent<S::Frame> {
+        let frames = self.wires.get_mut(&wire).expect("a frame is there");
+        let frame = frames.pop_front().expect("a frame is there");
+        if frames.is_empty() {
+            self.wires.remove(&wire);
+        }
+        frame
+    }
+
+    /// A wire whose next arrival commutes with all that can happen before it: nothing can go wrong any more, no time-out comes
+    /// while frames are under way, and the station hears from nobody else. It is enough to look at that arrival alone (a
+    /// persistent set of one step): every state in which nothing happens any more is still reached, a wrong result that is held
+    /// is held there, too, and a system that need not end has an endless run left. In some order or other the arrival is first.
+    fn commutes(&self) -> Option<(u8, u8)> {
+        if self.next_at.is_some() || self.faults > 0 || self.early > 0 {
+            return None;
+        }
+        let held = self.held.as_ref().map(|&(_, to, _)| to);
+        self.wires.keys().copied().find(|&(_, to)| self.system.hears_only(to).is_some() && held != Some(to))
     }
 
     fn hash_of(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.system.digest(&mut hasher);
-        let mut digest = Digest(&mut hasher);
-        digest.of(self.wires.iter().collect::<Vec<_>>());
-        digest.of((&self.held, self.faults, self.early, self.next_at));
-        hasher.finish()
+        hash_by(|hasher| {
+            self.digests.hash(hasher);
+            for (wire, frames) in &self.wires {
+                wire.hash(hasher);
+                frames.iter().map(|sent| sent.hash).collect::<Vec<_>>().hash(hasher);
+            }
+            let held = self.held.as_ref().map(|(from, to, sent)| (*from, *to, sent.hash));
+            (held, self.faults, self.early, self.next_at).hash(hasher);
+        })
     }
 }
 
@@ -148,6 +223,10 @@ impl<S: System> Model for Search<S> {
 
     fn actions(&self, state: &State<S>, actions: &mut Vec<Step>) {
         let wires = || state.wires.keys().copied();
+        if let Some(wire) = state.commutes() {
+            actions.push(Step::Arrive { wire, follows: false });
+            return;
+        }
         for wire in wires().filter(|wire| state.next_at.is_none_or(|at| at == wire.1)) {
             actions.push(Step::Arrive { wire, follows: false });
             let frames = |(from, to)| state.wires.get(&(from, to)).map_or(0, VecDeque::len);
@@ -188,7 +267,7 @@ impl<S: System> Model for Search<S> {
         match step {
             Step::Arrive { wire, follows } => {
                 let frame = next.take(wire);
-                next.system.deliver(wire.0, wire.1, &frame, follows, &mut out);
+                next.deliver(wire, &frame.frame, follows, &mut out);
                 next.next_at = follows.then_some(wire.1);
             }
             Step::Lose { wire } => {
@@ -197,7 +276,7 @@ impl<S: System> Model for Search<S> {
             }
             Step::Repeat { wire } => {
                 let frame = next.wires[&wire][0].clone();
-                out.push((wire.0, wire.1, frame));
+                next.wires.entry(wire).or_default().push_back(frame);
                 next.faults -= 1;
             }
             Step::Delay { wire } => {
@@ -207,11 +286,12 @@ impl<S: System> Model for Search<S> {
             }
             Step::ArriveLate => {
                 let (from, to, frame) = next.held.take()?;
-                next.system.deliver(from, to, &frame, false, &mut out);
+                next.deliver((from, to), &frame.frame, false, &mut out);
             }
             Step::Expire { station } => {
                 next.early -= u8::from(!last.wires.is_empty());
                 next.system.expire(station, &mut out);
+                next.note(station);
             }
         }
         next.put(out);
@@ -242,9 +322,7 @@ pub struct Found {
 
 /// Searches all states that a system can reach, or as far as to the first in which a property does not hold.
 pub fn search<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Found {
-    let mut start =
-        State { system, wires: BTreeMap::new(), held: None, faults: faults.budget, early: faults.early, next_at: None };
-    start.put(first);
+    let start = State::first(system, first, faults);
     let checker = Search { start, faults }.checker().finish_when(HasDiscoveries::Any).spawn_bfs().join();
     let broken = checker.discoveries().into_iter().map(|(name, path)| {
         let last = format!("{:?}", path.last_state());
@@ -265,9 +343,7 @@ pub fn search<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> Fou
 
 /// Whether a system can come back to a state it was in: then it need not end.
 pub fn returns<S: System>(system: S, first: Out<S::Frame>, faults: Faults) -> bool {
-    let early = faults.early;
-    let mut start = State { system, wires: BTreeMap::new(), held: None, faults: faults.budget, early, next_at: None };
-    start.put(first);
+    let start = State::first(system, first, faults);
     let search = Search { start: start.clone(), faults };
     // Depth first: a state that is met again while its own followers are looked at.
     let mut open: HashMap<u64, bool> = HashMap::from([(start.hash_of(), true)]);
