@@ -28,6 +28,7 @@ mod bank;
 pub mod code;
 pub mod comparator;
 pub mod divider;
+pub mod fixed;
 pub mod format;
 pub mod integer;
 pub mod lanes;

@@ -43,8 +43,8 @@ pub enum ClientState {
 }
 
 /// The number of a request for a tree, and of one to delete it.
-const ASK: u32 = 1;
-const DELETE: u32 = 2;
+pub(super) const ASK: u32 = 1;
+pub(super) const DELETE: u32 = 2;
 
 /// The part of a root process that asks the agent.
 #[derive(Clone, Debug)]

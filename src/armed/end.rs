@@ -29,13 +29,17 @@
 //! receives it acts on at once; requests and answers take a root's `send` and `receive` as its other frames do. When a client
 //! is refused, its root processes end, and the dormant rank 0 of the same job is roused.
 //!
+//! **Where frames wait.** The queue of processes has no bound: a frame in it stands for a descriptor in the host's memory that the NIC
+//! has not fetched yet. A process makes one frame for each one that it obeys, or for a time-out, so it holds a few frames for each
+//! process at most; with a bound, an end point that stopped taking frames while it is full could make two wait for each other
+//! *chosen*. The queue of strangers holds two frames. Queues in switches, links and engines all have bounds.
+//!
 //! Which frames processes obey: see [`admission`](super::admission); those they do not are counted here, by why.
 
 use super::admission::{Refusals, Refused};
 use super::client::Client;
 use super::engine::Assembly;
 use super::frame::{ETHERNET_FLITS, Frame, FrameError};
-use super::header::{Address, Header, SEQNOS, next_seqno};
 use super::job::Job;
 use super::leaf::Leaf;
 use super::manage::{self, Place};
@@ -43,6 +47,7 @@ use super::manager::Manager;
 use super::root::{Outbox, Root, RootRound};
 use super::soft::{Message, Soft};
 use super::station::{Happening, Log, Merges, NO_TOKEN, Tokens};
+use super::stranger::{Forged, Other, Stranger, Wrong};
 use super::tables::{CHANNELS, DOWN, MANAGE, Tables, UP};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -52,160 +57,7 @@ use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
 
 /// Stands for any point-to-point channel: the first one is behind the set-routed ones of the system.
-const MESSAGE: u8 = u8::MAX;
-
-/// What a stranger's frames have wrong (requirement R-ERR-1, interference).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
-    /// Another cookie.
-    Cookie,
-    /// Another VNI.
-    Vni,
-    /// A sequence number so far behind the one that is armed.
-    Stale(u16),
-    /// A multicast id without an entry.
-    Address,
-    /// The address of another job's tree; all other fields are those of the job it disturbs.
-    Tree(Other),
-    /// Contents that no reduction frame has; the CRC is right.
-    Malformed,
-    /// Nothing but who sends it: it is not the root, or takes no part.
-    Sender,
-}
-
-/// The tree of another job, which a stranger names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Other {
-    /// The job.
-    pub job: u16,
-    /// The multicast id of its first tree, if it is there before the run. One that is made at run time is known where the job
-    /// has a process that has learnt it.
-    pub id: Option<u16>,
-}
-
-/// What a stranger's frames claim to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Forged {
-    /// A contribution, which climbs.
-    Contribution,
-    /// An arm frame for the next number, which descends.
-    Arm,
-    /// The result of the present round and an arm frame in one, as the root sends it.
-    Result,
-    /// The end of the job.
-    Release,
-}
-
-/// A process that sends frames which do not belong.
-#[derive(Clone, Debug)]
-pub struct Stranger {
-    /// The job it disturbs.
-    pub job: Arc<Job>,
-    /// What is wrong.
-    pub wrong: Wrong,
-    /// What its frames claim to be.
-    pub forged: Forged,
-    /// First cycle.
-    pub from: Cycle,
-    /// First cycle without.
-    pub until: Cycle,
-    /// Cycles from one frame to the next; 11 is the full rate of the link.
-    pub every: u64,
-    next: Cycle,
-    sent: u64,
-}
-
-impl Stranger {
-    /// A stranger.
-    pub fn new(job: Arc<Job>, wrong: Wrong, forged: Forged, from: Cycle, until: Cycle, every: u64) -> Stranger {
-        Stranger { job, wrong, forged, from, until, every: every.max(1), next: from, sent: 0 }
-    }
-
-    /// The channel of its frames: those of the root descend.
-    fn channel(&self) -> u8 {
-        match self.forged {
-            _ if self.job.is_software() => MESSAGE,
-            Forged::Contribution => UP,
-            Forged::Arm | Forged::Result | Forged::Release => DOWN,
-        }
-    }
-
-    /// The rank of its end point, or one that nobody has.
-    fn rank_of(&self, source: u32) -> u32 {
-        self.job.members.iter().position(|&member| member == source).map_or(0x00ff_ffff, |rank| rank as u32)
-    }
-
-    /// Of a job without a tree: the rank its next message goes to, all in turn.
-    fn to(&self) -> u32 {
-        (self.sent % self.job.members.len() as u64) as u32
-    }
-
-    /// Frames it has made.
-    pub fn sent(&self) -> u64 {
-        self.sent
-    }
-
-    /// The reduction id of its next frame: all in turn.
-    fn flow(&self) -> u8 {
-        (self.sent % u64::from(self.job.flows)) as u8
-    }
-
-    fn frame(&self, source: u32, armed: Option<u16>, tree: Option<u16>) -> Frame {
-        let job = &self.job;
-        let right = armed.unwrap_or(job.first_seqno);
-        let flow = self.flow();
-        let address =
-            Address { multicast_id: tree.or(job.trees.first().copied()).unwrap_or_default(), reduction_id: flow };
-        let all = job.members.len() as u32;
-        let header = Header { seqno: right, op: job.op.number, cookie: job.keys.cookie, ..Header::default() };
-        let (rank, header) = match self.forged {
-            Forged::Contribution => (self.rank_of(source), Header { count: 1, ..header }),
-            Forged::Arm => (0, Header { seqno: next_seqno(right), arm: true, ..header }),
-            Forged::Result => (0, Header { seqno: next_seqno(right), resno: right, arm: true, count: all, ..header }),
-            Forged::Release => (0, Header { resno: right, count: all, ..header }),
-        };
-        let portals = super::frame::Portals { initiator: job.number, ..super::frame::Portals::default() };
-        let mut frame = Frame {
-            address,
-            source,
-            vni: job.keys.vni,
-            portals,
-            rank,
-            header,
-            lanes: [0xbad0_bad0_bad0_bad0 ^ self.sent; 4],
-        };
-        match self.wrong {
-            Wrong::Cookie => frame.header.cookie = job.keys.cookie.wrapping_add(1 + self.sent as u32 % 7),
-            Wrong::Vni => frame.vni = job.keys.vni.wrapping_add(1 + (self.sent % 7) as u16),
-            Wrong::Stale(behind) => {
-                let old = |number: u16| (number + SEQNOS - behind % SEQNOS) % SEQNOS;
-                (frame.header.seqno, frame.header.resno) = (old(right), old(right));
-                if self.forged == Forged::Contribution {
-                    frame.header.resno = header.resno;
-                }
-            }
-            Wrong::Address => frame.address = Address { multicast_id: 8191, reduction_id: flow },
-            Wrong::Tree(_) | Wrong::Malformed | Wrong::Sender => {}
-        }
-        frame
-    }
-
-    fn words(&self, source: u32, armed: Option<u16>, tree: Option<u16>, ethernet: bool) -> Vec<u64> {
-        let frame = self.frame(source, armed, tree);
-        if ethernet && self.wrong != Wrong::Malformed {
-            return frame.to_ethernet_words().expect("its fields fit").into();
-        }
-        let mut bytes = frame.encode().expect("its fields fit");
-        if self.wrong == Wrong::Malformed {
-            bytes[46] = 0x3f << 3;
-            let crc = super::frame::crc32(&bytes[..80]).to_be_bytes();
-            bytes[80..].copy_from_slice(&crc);
-        }
-        let word =
-            |chunk: &[u8]| chunk.iter().fold(0u64, |word, &byte| word << 8 | u64::from(byte)) << (64 - 8 * chunk.len());
-        bytes.chunks(8).map(word).collect()
-    }
-}
+pub(super) const MESSAGE: u8 = u8::MAX;
 
 /// A packet on its way out.
 #[derive(Clone, Debug)]
@@ -260,6 +112,7 @@ pub struct End {
     refused: Refusals,
     merges: Merges,
     log: Log,
+    manage_log: Vec<manage::Logged>,
 }
 
 impl End {
@@ -291,6 +144,7 @@ impl End {
             refused: Refusals::default(),
             merges: Merges::new(station, tokens),
             log: Log::default(),
+            manage_log: Vec::new(),
         }
     }
 
@@ -395,6 +249,11 @@ impl End {
         &self.log
     }
 
+    /// Frames of the agent that it sent or took (only if logged).
+    pub fn manage_log(&self) -> &[manage::Logged] {
+        &self.manage_log
+    }
+
     // ------------------------------------------------------------------------------------------------- inwards
 
     /// Takes what stands in the queues, a flit a channel.
@@ -428,7 +287,7 @@ impl End {
             moved = true;
             let whole = self.managing.take_words(&flit);
             match whole.map(|words| words.and_then(|words| manage::Message::decode(&words))) {
-                Some(Ok(message)) => self.arrived_for_agent(io.now(), message),
+                Some(Ok(message)) => self.arrived_for_agent(io.now(), message, tables.cfg.log),
                 Some(Err(error)) => self.refused.count(Refused::from(&error)),
                 None => {}
             }
@@ -465,9 +324,12 @@ impl End {
     }
 
     /// A frame of the agent, or for it, is here.
-    fn arrived_for_agent(&mut self, now: Cycle, message: manage::Message) {
+    fn arrived_for_agent(&mut self, now: Cycle, message: manage::Message, logged: bool) {
         if self.is_dead(now) {
             return;
+        }
+        if logged {
+            self.manage_log.push(manage::Logged { cycle: now, sent: false, message });
         }
         let client = self.clients.iter().find(|client| client.job().number == message.job);
         let to_client = matches!(message.verb, manage::Verb::Granted | manage::Verb::Refused | manage::Verb::Deleted);
@@ -577,7 +439,8 @@ impl End {
     fn post_for_agent(&mut self, now: Cycle, send: u64, messages: Vec<manage::Message>) {
         for message in messages {
             if message.to == Place::End(self.source) {
-                self.arrived_for_agent(now, message);
+                // No frame: nothing to see in a ladder.
+                self.arrived_for_agent(now, message, false);
                 continue;
             }
             let due = now.max(self.busy_until) + send;
@@ -716,27 +579,31 @@ impl End {
             let armed = leaf.and_then(Leaf::seqno).or(root.map(Root::seqno));
             let tree =
                 leaf.and_then(|leaf| leaf.trees().first()).or(root.and_then(|root| root.trees().first())).copied();
-            let tree = match stranger.wrong {
-                Wrong::Tree(other) => match self.foreign_tree(&stranger.job, other) {
-                    Some(id) => Some(id),
+            let tree = if let Wrong::Tree(other) = stranger.wrong {
+                let foreign = self.foreign_tree(&stranger.job, other);
+                if foreign.is_none() {
                     // It would have nothing wrong, or does not know yet what would be wrong.
-                    None => {
-                        let stranger = &mut self.strangers[at];
-                        stranger.next = now + stranger.every;
-                        continue;
-                    }
-                },
-                _ => tree,
+                    let stranger = &mut self.strangers[at];
+                    stranger.next = now + stranger.every;
+                    continue;
+                }
+                foreign
+            } else {
+                tree
             };
             let vc = stranger.channel();
+            if let (Forged::Agent(verb), Some(managed)) = (stranger.forged, tables.managed()) {
+                let words = stranger.message(self.source, verb, managed, tree).encode().into();
+                self.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words });
+                self.strangers[at].sent_one(now);
+                continue;
+            }
             let mut words = stranger.words(self.source, armed, tree, self.ethernet && vc < CHANNELS);
             if vc == MESSAGE {
                 words.insert(0, Flit::header(stranger.job.members[stranger.to() as usize], now));
             }
             self.queues[1].push_back(Packet { due: now, vc, token: NO_TOKEN, id: 0, words: words.into() });
-            let stranger = &mut self.strangers[at];
-            stranger.sent += 1;
-            stranger.next = now.max(stranger.next + stranger.every);
+            self.strangers[at].sent_one(now);
         }
     }
 
@@ -773,6 +640,12 @@ impl End {
         let logged = *sent == 0 && tables.cfg.log && packet.token != NO_TOKEN && packet.vc < CHANNELS;
         if logged && let Ok(frame) = packet.frame() {
             self.log.push(now, Happening::Sent, packet.token, &frame);
+        }
+        if *sent == 0 && tables.cfg.log && packet.vc == MANAGE {
+            let words = packet.words[..].try_into().map(manage::Message::decode);
+            if let Ok(Ok(message)) = words {
+                self.manage_log.push(manage::Logged { cycle: now, sent: true, message });
+            }
         }
         let flit = Flit::part(packet.id, vc, packet.token, *sent as u32, length as u32, packet.words[*sent]);
         io.send(0, vc, flit);

@@ -13,6 +13,7 @@
 //! Rank 0 is the root, ranks 1 to [`Job::leaves`] are the leaves in their order.
 
 use super::admission::{Keys, Owner};
+use super::composed::Composed;
 use super::header::NO_RESULT;
 use std::sync::Arc;
 use watershed_arith::quad::Opcode;
@@ -124,8 +125,10 @@ pub struct Job {
     pub closing: bool,
     /// Reduction ids in use: 1 to 8.
     pub flows: u8,
-    /// Data rounds of all flows together.
+    /// Data rounds of all flows together, as they are on the wire.
     pub rounds: u32,
+    /// How its operation is composed of such rounds.
+    pub composed: Composed,
     /// Whether each flow opens with a barrier.
     pub opening: bool,
     /// Opcode.
@@ -191,7 +194,10 @@ impl Job {
     /// The round that is a flow's step; `None` beyond its last.
     pub fn round(&self, flow: u8, step: u32) -> Option<Round> {
         let Some(step) = step.checked_sub(u32::from(self.opening)) else { return Some(Round::OPENING) };
-        let round = |step: u32| u64::from(flow) + u64::from(step) * u64::from(self.flows);
+        // Rounds that belong together follow each other in one flow.
+        let each = self.composed.rounds_each();
+        let whole = |step: u32| u64::from(flow) + u64::from(step / each) * u64::from(self.flows);
+        let round = |step: u32| whole(step) * u64::from(each) + u64::from(step % each);
         let (rounds, at) = (u64::from(self.rounds), round(step));
         if at < rounds {
             return Some(Round::data(at as u32));
@@ -212,13 +218,21 @@ impl Job {
 
     /// The operation of a round: the opening is a barrier.
     pub fn opcode(&self, round: Round) -> &'static Opcode {
-        if round.data.is_some() { self.op } else { Opcode::from_number(0).expect("0 is the barrier") }
+        match round.data {
+            Some(data) => self.composed.opcode(data, self.op),
+            None => Opcode::from_number(0).expect("0 is the barrier"),
+        }
     }
 
     /// How long a participant computes before it contributes to a round, and reduces what it has computed. To the opening
     /// barrier it comes at once.
     pub fn compute_cycles(&self, rank: u32, round: Round) -> u64 {
-        let Some(round) = round.data else { return 0 };
+        let Some(data) = round.data else { return 0 };
+        // Its data are there since the round that prepared this one.
+        if data.checked_sub(1).is_some_and(|before| self.composed.prepares(before)) {
+            return self.local_cycles;
+        }
+        let round = data / self.composed.rounds_each();
         let usual = match &self.compute {
             Compute::Fixed(cycles) => *cycles,
             Compute::Random { least, most, seed } => {
@@ -235,13 +249,29 @@ impl Job {
         late.fold(usual + self.local_cycles, |sum, late| sum.saturating_add(late.cycles)).min(1 << 58)
     }
 
-    /// What a node contributes to a round: its contributions, reduced locally in their order (requirement R-EP-2).
-    pub fn contribution(&self, rank: u32, round: Round) -> Quad {
+    /// What a node contributes to a round: its contributions, reduced locally in their order (requirement R-EP-2). `before` is the
+    /// result of the data round before.
+    pub fn contribution(&self, rank: u32, round: Round, before: Option<Quad>) -> Quad {
         let Some(data) = round.data else { return Quad::default() };
         let unit = self.op.unit(self.mode);
-        let mut quads = self.inputs.of(rank, data).iter().copied();
-        let first = quads.next().unwrap_or_default();
-        quads.fold(first, |sum, quad| unit.evaluate(sum, quad))
+        let operands = self.inputs.of(rank, data / self.composed.rounds_each());
+        self.composed.contribution(data, operands, before, self.contributions(), |sum, quad| unit.evaluate(sum, quad))
+    }
+
+    /// What an end point has when it has the result of a round.
+    pub fn value(&self, round: Round, result: Quad, before: Option<Quad>) -> Quad {
+        match round.data {
+            Some(data) => {
+                let mode = Mode { round: self.op.round, flush_to_zero: self.op.flush_to_zero, ..self.mode };
+                self.composed.value(data, result, before, self.contributions(), mode)
+            }
+            None => result,
+        }
+    }
+
+    /// Contributions of all nodes to a round.
+    pub fn contributions(&self) -> u64 {
+        self.members.len() as u64 * u64::from(self.inputs.per_node)
     }
 
     /// The `resno` of frames before the first result.

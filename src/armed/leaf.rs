@@ -56,7 +56,7 @@ pub struct LeafResult {
     pub entered: Cycle,
     /// Cycle in which it had the result.
     pub got: Cycle,
-    /// The result.
+    /// The result, as the end point has it in the end.
     pub quad: Quad,
     /// Token of the frame that brought it.
     pub token: u64,
@@ -206,6 +206,11 @@ impl Leaf {
         known.or_else(learns).filter(|_| reduction_id == self.flow)
     }
 
+    /// The last result that is no barrier's.
+    fn last_result(&self) -> Option<Quad> {
+        self.results.last().filter(|result| result.round.data.is_some()).map(|result| result.quad)
+    }
+
     fn begin(&mut self, now: Cycle) {
         match self.job.round(self.flow, self.step) {
             None => self.state = LeafState::Done,
@@ -236,7 +241,8 @@ impl Leaf {
         if self.state == LeafState::Waiting && header.resno != NO_RESULT && Some(header.resno) == self.awaited {
             let round = self.job.round(self.flow, self.step).expect("a round is under way");
             if !round.closing {
-                self.results.push(LeafResult { round, entered: self.entered, got: now, quad: frame.quad(), token });
+                let quad = self.job.value(round, frame.quad(), self.last_result());
+                self.results.push(LeafResult { round, entered: self.entered, got: now, quad, token });
             }
             self.step += 1;
             self.floor = header.seqno;
@@ -267,7 +273,7 @@ impl Leaf {
         }
         let Some(round) = self.job.round(self.flow, self.step) else { return };
         if self.state == LeafState::Computing && now >= self.ready {
-            self.contribution = self.job.contribution(self.rank, round);
+            self.contribution = self.job.contribution(self.rank, round, self.last_result());
             self.entered = now;
             self.state = LeafState::Waiting;
         }

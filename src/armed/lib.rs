@@ -14,8 +14,10 @@
 //! | [`admission`] | which frames are obeyed, and what is counted for those that are not |
 //! | [`engine`] | the reduction engine in the wire |
 //! | [`job`] | a reduction job: rounds, keys, data, timing |
+//! | [`composed`] | operations that end points compose of rounds: means, deterministic sums |
 //! | [`root`], [`leaf`], [`soft`] | the processes at end points |
-//! | [`end`] | the end point: NIC, processor, strangers |
+//! | [`end`] | the end point: NIC, processor |
+//! | [`stranger`] | processes whose frames do not belong |
 //! | [`ethernet`] | the edge port of an Ethernet NIC |
 //! | [`reduce`] | whole contributions through one engine |
 //! | [`station`] | what is written down beside the hardware, for checks and ladders |
@@ -35,6 +37,7 @@
 pub mod admission;
 pub mod agent;
 pub mod client;
+pub mod composed;
 pub mod end;
 pub mod engine;
 pub mod ethernet;
@@ -48,12 +51,14 @@ pub mod reduce;
 pub mod root;
 pub mod soft;
 pub mod station;
+pub mod stranger;
 pub mod tables;
 
 pub use admission::{Keys, Owner, Refusals, Refused};
 pub use agent::{Agent, Refusal, SpanningTree};
 pub use client::{Client, ClientState};
-pub use end::{End, Forged, Other, Stranger, Wrong};
+pub use composed::Composed;
+pub use end::End;
 pub use engine::{Engine, EngineCfg, EngineCounts, Hazard};
 pub use ethernet::Adapter;
 pub use frame::{FRAME_BYTES, FRAME_FLITS, Frame, FrameError, Portals};
@@ -65,6 +70,7 @@ pub use reduce::{Contribution, Outcome, reduce_contributions, reduce_with};
 pub use root::{Root, RootState, RoundEnd};
 pub use soft::Soft;
 pub use station::Tokens;
+pub use stranger::{Forged, Other, Stranger, Wrong};
 pub use tables::{CHANNELS, DOWN, Discard, Entry, MANAGE, Managed, Tables, TablesCfg, UP, WORDS, Ways};
 
 pub use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};

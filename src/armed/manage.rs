@@ -25,6 +25,7 @@ use super::agent::Refusal;
 use super::frame::{FRAME_BYTES, FRAME_FLITS, FrameError, bytes, crc32, words};
 use super::tables::{Change, Entry, Ports};
 use crate::admission::Owner;
+use watershed_kernel::Cycle;
 
 /// The multicast id of no tree.
 pub const NO_ID: u16 = u16::MAX;
@@ -172,6 +173,17 @@ pub struct Message {
     pub root: u32,
     /// Child ports, or end points.
     pub lanes: [u64; 4],
+}
+
+/// A frame as a station saw it, for ladders.
+#[derive(Clone, Copy, Debug)]
+pub struct Logged {
+    /// When its head was sent, or its tail was there.
+    pub cycle: Cycle,
+    /// Whether it was sent.
+    pub sent: bool,
+    /// The frame.
+    pub message: Message,
 }
 
 impl Message {

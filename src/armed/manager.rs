@@ -26,6 +26,8 @@
 //! whatever its sequence number is. At a switch that could not be reached the old entry may still stand, so its id is never
 //! free there again.
 //!
+//! It knows from the launch of a job which end point is its root, and obeys nobody else about it *chosen*.
+//!
 //! A tree that was asked for and cannot be had is refused; entries that were written for it are erased before the answer.
 
 use super::admission::{Keys, Owner, Refusals, Refused};
@@ -133,6 +135,8 @@ pub struct Manager {
     agent: Arc<Agent>,
     /// Where end points are.
     ends: Arc<[EndPlace]>,
+    /// The end point of the root of each job.
+    roots: Arc<[u32]>,
     /// The tables as they will be when every order is obeyed; also those whose erasing was never acknowledged.
     book: Tables,
     collecting: BTreeMap<u16, Collected>,
@@ -151,13 +155,21 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// An agent at this end point; `book` are the tables as they are before the run.
-    pub fn new(source: u32, cfg: ManagerCfg, agent: Arc<Agent>, ends: Arc<[EndPlace]>, book: Tables) -> Manager {
+    /// An agent at this end point; `roots` are the end points of the jobs' roots, `book` the tables as they are before the run.
+    pub fn new(
+        source: u32,
+        cfg: ManagerCfg,
+        agent: Arc<Agent>,
+        ends: Arc<[EndPlace]>,
+        roots: Arc<[u32]>,
+        book: Tables,
+    ) -> Manager {
         Manager {
             source,
             cfg,
             agent,
             ends,
+            roots,
             book,
             collecting: BTreeMap::new(),
             queue: VecDeque::new(),
@@ -208,22 +220,21 @@ impl Manager {
     }
 
     fn request(&mut self, message: &Message, out: &mut Vec<Message>) -> Result<(), Refused> {
-        // Only the root itself asks for its tree: sources are stamped by the fabric.
-        if message.from != Place::End(message.root) {
+        // Only the root itself asks for its tree, and changes one of its own: sources are stamped by the fabric.
+        let asks = |job: u16| self.roots.get(usize::from(job)).is_some_and(|&root| message.from == Place::End(root));
+        if !asks(message.job)
+            || message.from != Place::End(message.root)
+            || message.changes.is_some_and(|job| !asks(job))
+        {
             return Err(Refused::Sender);
         }
-        if let Some(answer) = self.answered.get(&message.job) {
-            if answer.to != message.from {
-                return Err(Refused::Sender);
+        if let Some(answer) = self.answered.get(&message.job).filter(|answer| message.number <= answer.number) {
+            // The last part asks for the answer again; the others ask nothing.
+            let last = message.verb == Verb::Delete || message.part + 1 == Message::parts(message.count as usize);
+            if message.number == answer.number && last {
+                out.push(*answer);
             }
-            if message.number <= answer.number {
-                // The last part asks for the answer again; the others ask nothing.
-                let last = message.verb == Verb::Delete || message.part + 1 == Message::parts(message.count as usize);
-                if message.number == answer.number && last {
-                    out.push(*answer);
-                }
-                return Ok(());
-            }
+            return Ok(());
         }
         let same = |request: &Message| (request.job, request.number) == (message.job, message.number);
         if self.work.as_ref().is_some_and(|work| same(&work.request)) || self.queue.iter().any(|(of, _)| same(of)) {

@@ -95,7 +95,7 @@ pub struct RootRound {
     pub frames: Vec<u32>,
     /// The tree that completed.
     pub tree: usize,
-    /// The result.
+    /// The result, as end points have it in the end.
     pub quad: Quad,
     /// Token of the result frame, or what had been gathered when the round was given up.
     pub token: Option<u64>,
@@ -351,12 +351,19 @@ impl Root {
         }
     }
 
+    /// The result of the data round before the one that is under way.
+    fn before(&self) -> Option<Quad> {
+        let [.., before, _] = &self.rounds[..] else { return None };
+        before.round.data.map(|_| before.quad)
+    }
+
     fn complete(&mut self, now: Cycle, tree: usize, record: bool, merges: &mut Merges, out: &mut Outbox) {
         let round = self.round().expect("a round is under way");
         let opcode = self.job.opcode(round);
         let gathered = std::mem::take(&mut self.gathered[tree]);
         let first = gathered.first.expect("a count comes with a frame");
-        let own = self.job.contribution(0, round);
+        let before = self.before();
+        let own = self.job.contribution(0, round, before);
         let op = opcode.number;
         let own_frame = self.frame(tree, Header { seqno: self.seqno, op, count: 1, ..Header::default() }, own);
         let quad = mismatch(&first, gathered.quad, &own_frame)
@@ -376,7 +383,7 @@ impl Root {
         record_of.frames = gathered.frames;
         record_of.partials = gathered.tokens;
         record_of.tree = tree;
-        record_of.quad = quad;
+        record_of.quad = self.job.value(round, quad, before);
         record_of.token = Some(token);
         record_of.state = match record_of.attempts {
             _ if failed => RoundEnd::Incomplete,

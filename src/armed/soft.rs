@@ -32,6 +32,7 @@ use super::root::{RootRound, RoundEnd};
 use super::station::{Made, Merges, NO_TOKEN};
 use std::sync::Arc;
 use watershed_arith::Quad;
+use watershed_arith::quad::Opcode;
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::{EnumTable, Scope};
 
@@ -218,7 +219,8 @@ impl Soft {
     /// The slot of a child's message, or `None` for the parent's.
     fn admit(&self, frame: &Frame) -> Result<Option<usize>, Refused> {
         let header = &frame.header;
-        if header.op != self.job.op.number || header.retry || header.count == 0 {
+        let op = self.job.opcode(super::job::Round::data(frame.portals.request)).number;
+        if header.op != op || header.retry || header.count == 0 {
             return Err(Refused::Kind);
         }
         let step = if header.arm {
@@ -276,7 +278,7 @@ impl Soft {
             portals: Portals { target: 0, request: self.round, initiator: self.job.number },
             rank: self.rank,
             header: Header {
-                op: self.job.op.number,
+                op: self.opcode().number,
                 count,
                 arm: down,
                 cookie: self.job.keys.cookie,
@@ -329,13 +331,23 @@ impl Soft {
         self.deadline = if self.job.patience == 0 { Cycle::MAX } else { now + patience };
     }
 
+    /// The operation of the round that is under way.
+    fn opcode(&self) -> &'static Opcode {
+        self.job.opcode(super::job::Round::data(self.round))
+    }
+
+    /// The result of the round before.
+    fn before(&self) -> Option<Quad> {
+        self.results.last().map(|result| result.quad)
+    }
+
     /// Merges what has come, and sends it up.
     fn gather(&mut self, now: Cycle, record: bool, merges: &mut Merges, out: &mut Vec<Message>) -> u64 {
         let round = super::job::Round::data(self.round);
-        let (job, op, rank, source) = (self.job.number, self.job.op.number, self.rank, self.source);
+        let (job, op, rank, source) = (self.job.number, self.opcode().number, self.rank, self.source);
         let mut from = vec![merges.made(record, Made::Contribution { job, rank, round: round.data, op, source })];
-        let mut quad = self.job.contribution(self.rank, round);
-        let unit = self.job.op.unit(self.job.mode);
+        let mut quad = self.job.contribution(self.rank, round, self.before());
+        let unit = self.opcode().unit(self.job.mode);
         let mut counts = Vec::new();
         for brought in self.of_this_round() {
             quad = unit.evaluate(quad, brought.quad);
@@ -413,6 +425,7 @@ impl Soft {
     /// The result is here: pass it on to the children, and go on.
     fn deliver(&mut self, now: Cycle, quad: Quad, token: u64, out: &mut Vec<Message>) {
         self.pass_down(self.frame(true, quad, self.ranks()), token, out);
+        let quad = self.job.value(super::job::Round::data(self.round), quad, self.before());
         if let Some(of) = self.rounds.last_mut() {
             (of.end, of.quad, of.token, of.state) = (Some(now), quad, Some(token), RoundEnd::Complete);
         }

@@ -35,7 +35,7 @@ use super::admission::{Owner, Refusals, Refused};
 use super::engine::{Assembly, EngineCfg};
 use super::frame::FRAME_FLITS;
 use super::header::{Address, MAX_COUNT, MULTICAST_IDS};
-use super::manage::{Message, NO_ID, Place, Verb};
+use super::manage::{Logged, Message, NO_ID, Place, Verb};
 use super::station::NO_TOKEN;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -194,6 +194,11 @@ impl Ways {
     /// The port towards the agent.
     pub fn up(&self, switch: u32) -> u16 {
         self.up[switch as usize]
+    }
+
+    /// How many switches there are.
+    pub fn switches(&self) -> u32 {
+        self.up.len() as u32
     }
 
     /// Switches that have a way to the agent over other switches, with the port of it.
@@ -467,6 +472,7 @@ impl fabric::Tables<WORDS> for Tables {
 /// | order | obeyed if | answer |
 /// |---|---|---|
 /// | CRC wrong, or malformed | never; counted | none: the agent sends it again |
+/// | [`MOST_ORDERS`] wait already | never; counted | none |
 /// | from another end point than the agent | never; counted | none |
 /// | a number lower than the last one obeyed | never; counted | none: the agent has long gone on |
 /// | the number obeyed last | it was; nothing changes | the same again |
@@ -495,10 +501,13 @@ struct Desk {
     leaving: Option<([u64; FRAME_FLITS], usize)>,
     obeyed: u64,
     refused: Refusals,
+    log: Vec<Logged>,
 }
 
+/// Orders that wait to be carried out; the agent has one under way, and what comes beyond these is refused *chosen*.
+pub const MOST_ORDERS: usize = 4;
 /// Answers that wait to leave; what comes meanwhile is not answered, and the agent asks again.
-const MOST_ANSWERS: usize = 4;
+pub const MOST_ANSWERS: usize = 4;
 
 impl Desk {
     /// Carries out an order, and answers it.
@@ -543,6 +552,11 @@ impl Discard {
         Discard { frames: 0, desk: Some(Box::default()) }
     }
 
+    /// Frames of the agent that it took or sent (only if logged).
+    pub fn log(&self) -> &[Logged] {
+        self.desk.as_ref().map_or(&[], |desk| &desk.log)
+    }
+
     /// Orders it obeyed, and why it did not obey others.
     pub fn orders(&self) -> (u64, Refusals) {
         self.desk.as_ref().map_or_else(Default::default, |desk| (desk.obeyed, desk.refused))
@@ -563,6 +577,7 @@ impl Join for Discard {
         }
         let desk = self.desk.get_or_insert_default();
         match desk.assembling.entry(port).or_default().take_words(&flit).map(|words| Message::decode(&words?)) {
+            Some(Ok(_)) if desk.orders.len() >= MOST_ORDERS => desk.refused.count(Refused::State),
             Some(Ok(order)) => desk.orders.push_back((visible, order)),
             Some(Err(error)) => desk.refused.count(Refused::from(&error)),
             None => {}
@@ -578,6 +593,9 @@ impl Join for Discard {
             if ready <= cx.now {
                 desk.orders.pop_front();
                 desk.busy_until = cx.now;
+                if cx.tables.cfg.log {
+                    desk.log.push(Logged { cycle: cx.now, sent: false, message: order });
+                }
                 desk.obey(cx.tables, cx.switch, &order);
                 out.changed = true;
             }
@@ -586,6 +604,9 @@ impl Join for Discard {
             && let Some(answer) = desk.answers.pop_front()
         {
             desk.leaving = Some((answer.encode(), 0));
+            if cx.tables.cfg.log {
+                desk.log.push(Logged { cycle: cx.now, sent: true, message: answer });
+            }
             out.changed = true;
         }
         if let Some((words, sent)) = &mut desk.leaving

@@ -67,6 +67,10 @@
 //! target/release/watershed migrate out/late.toml
 //! ```
 //!
+//! On armed engines `op` may also be what end points compose of their opcodes: `"mean"` is a sum that each end point divides once, and
+//! `"sum-deterministic"` takes two rounds each time, the maximum of the operands' exponents and a sum of fixed-point integers below
+//! it, and has the same bits whatever the order of arrival ([`armed::composed`](crate::armed::composed)).
+//!
 //! # Checks and pictures
 //!
 //! `check` makes every check that comes before the first cycle: names, ranges, units, what fits together, that routing cannot

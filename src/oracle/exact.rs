@@ -239,7 +239,7 @@ fn infinity(dtype: DType, s: Shape, negative: bool) -> u64 {
 }
 
 /// `magnitude x 2^scale` in units of `2^quantum`, rounded; and whether something was lost.
-fn quantise(magnitude: &BigUint, scale: i64, quantum: i64, round: Round, negative: bool) -> (BigUint, bool) {
+pub(super) fn quantise(magnitude: &BigUint, scale: i64, quantum: i64, round: Round, negative: bool) -> (BigUint, bool) {
     if scale >= quantum {
         return (magnitude << (scale - quantum) as u64, false);
     }

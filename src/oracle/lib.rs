@@ -39,6 +39,7 @@
 pub mod compare;
 pub mod exact;
 pub mod fast;
+pub mod fixed;
 pub mod list;
 pub mod pair;
 pub mod quad;

@@ -32,6 +32,7 @@ use serde_json::Value as Json;
 use super::build::pipeline;
 use super::config::{AutoOr, Family, Scenario};
 use super::{Loaded, Problems, segments};
+use watershed_armed::tables::{MOST_ANSWERS, MOST_ORDERS};
 use watershed_fabric::topology::{Common, LinkParams};
 use watershed_fabric::{NodeKind, Vcs, credit_round_trip};
 use watershed_pbv::system::credit_loop;
@@ -41,6 +42,8 @@ use watershed_piuma::{CHANNELS, CengCfg};
 pub const SIDE_BAND_BITS: u64 = 24;
 /// Bits of a reduction frame of the armed family: 84 bytes.
 const FRAME_BITS: u64 = 84 * 8;
+/// Bits of the owner of a multicast entry: address of the root, VNI, cookie.
+const OWNER_BITS: u64 = 32 + 16 + 32;
 /// Bits of an armed engine's descriptor: 72 bytes.
 const DESCRIPTOR_BITS: u64 = 72 * 8;
 /// What an array has beyond this many bits costs what a memory's cells cost.
@@ -255,8 +258,10 @@ fn common(scenario: &Scenario) -> Common {
     let collective = matches!(scenario.family, Family::Piuma | Family::Armed);
     // Devices of the PBV family have one channel.
     let unicast = if scenario.family == Family::Pbv { 1 } else { scenario.switch.point_to_point_vcs as u8 };
+    let agent = scenario.armed.as_ref().is_some_and(|armed| armed.agent.is_some());
+    let set = if collective { segments::planes(scenario) * CHANNELS } else { 0 } + u8::from(agent);
     Common {
-        vcs: Vcs { set: if collective { segments::planes(scenario) * CHANNELS } else { 0 }, unicast },
+        vcs: Vcs { set, unicast },
         engine: collective,
         link: link(scenario.link.latency.cycles),
         local: link(scenario.link.local_latency.cycles),
@@ -341,13 +346,27 @@ fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64, add: &mut
     // Four time-outs of 24 bits and three thresholds of 20 a switch.
     add("engine registers", "4 time-outs, 3 thresholds".into(), switches, Sum::storage(4 * 24 + 3 * 20));
     let entries = u64::from(armed.table_entries);
-    let bits = entries * (ports + levels(ports) + 20);
+    // Child ports, the parent port, a wait count, and the owner: an address, a VNI, a cookie.
+    let bits = entries * (ports + levels(ports) + 20 + OWNER_BITS);
     add(
         "multicast table",
         format!("{entries} entries of {} bits", bits / entries.max(1)),
         switches,
         Sum::storage(bits),
     );
+    if armed.agent.is_some() {
+        // Its channel is among those of the input buffers. A switch assembles a frame a port, holds orders and answers, and knows
+        // its ways: a number of each child, its own two, the port towards the agent, who the agent is, the last order.
+        let (orders, answers) = (MOST_ORDERS as u64, MOST_ANSWERS as u64 + 1);
+        let frames = ports + orders + answers;
+        let ways = (ports + 2) * levels(switches.max(2)) + levels(ports) + 32;
+        add(
+            "management",
+            format!("a frame for each of {ports} ports, {orders} orders, {answers} answers, the ways to the agent"),
+            switches,
+            Sum::storage(frames * FRAME_BITS + ways + 32 + 4),
+        );
+    }
 }
 
 fn pbv(scenario: &Scenario, flit: u64, switches: u64, add: &mut impl FnMut(&str, String, u64, Sum)) {
@@ -439,6 +458,21 @@ mod tests {
         assert_eq!(each(&cost, "input buffers"), (96 * (2 * 12 + 16) + 8 * (2 * 4 + 16)) * 88);
         let sum = cost.blocks.iter().map(|block| block.each.storage_bits * block.count).sum::<u64>();
         assert_eq!(sum, cost.total.storage_bits);
+    }
+
+    #[test]
+    fn an_agent_costs_a_channel_and_what_switches_know_of_it() {
+        let (without, with) = (of("fig2-tree", &[]), of("fig2-tree", &["armed.agent.end_point=15"]));
+        assert_eq!((without.switches, each(&without, "management")), (5, 0));
+        // A third channel as deep as each of the two of reductions: a frame, or the round trip of the credits.
+        let flits = |cost: &Cost| {
+            let queues = cost.blocks.iter().filter(|found| found.block == "input buffers");
+            queues.map(|found| (found.count, found.each.storage_bits / 88)).collect::<Vec<_>>()
+        };
+        assert_eq!((flits(&without), flits(&with)), (vec![(17, 38), (8, 40)], vec![(17, 38 + 11), (8, 40 + 12)]));
+        // Five ports of a switch at most: a frame for each, four orders, four answers and one that leaves.
+        assert!(each(&with, "management") >= 5 * (5 + 4 + 5) * FRAME_BITS);
+        assert_eq!(each(&with, "engine descriptors"), each(&without, "engine descriptors"));
     }
 
     #[test]

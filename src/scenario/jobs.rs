@@ -29,7 +29,7 @@
 
 use std::collections::BTreeMap;
 
-use super::armed::file::op_name;
+use super::armed::file::{DETERMINISTIC, MEAN, op_name};
 use super::file::job::{Engine, operation};
 use super::names::{self, DType, Named, Op, Round};
 use super::problem::Problem;
@@ -296,6 +296,12 @@ impl Translator {
         let word = |node: &Option<Node>, default: &str| node.as_ref().and_then(text).unwrap_or(default).to_owned();
         let (op, dtype, round) = (word(&op, "sum"), word(&dtype, "f64"), word(&round, "nearest-even"));
         let flushes = flush.as_ref().is_some_and(|node| matches!(node.value, Value::Bool(true)));
+        let plain = dtype == "f64" && round == "nearest-even" && !flushes;
+        if let Some(name) = composed(&op).filter(|_| plain) {
+            entries.put("op", Value::String(name.into()), at.as_ref());
+            self.rounds(entries, elements.as_ref(), 4, (times, repeat.as_ref()));
+            return;
+        }
         let Some(opcode) = opcode(&op, &dtype, &round, flushes) else {
             let at = at.unwrap_or_else(|| entries.job.clone());
             let flushed = if flushes { ", flushed to zero" } else { "" };
@@ -306,14 +312,24 @@ impl Translator {
         if given {
             entries.put("op", Value::String(op_name(opcode.name)), at.as_ref());
         }
-        let lanes = lanes(opcode);
-        let count = elements.as_ref().map(|node| number(node).unwrap_or(0));
-        if count == Some(0) {
-            self.wrong(elements.as_ref().expect("it has a number"), "a vector has elements", "an integer from 1 on");
+        self.rounds(entries, elements.as_ref(), lanes(opcode), (times, repeat.as_ref()));
+    }
+
+    /// The rounds of a job whose rounds have so many elements.
+    fn rounds(
+        &mut self,
+        entries: &mut Entries<'_>,
+        elements: Option<&Node>,
+        lanes: u64,
+        (times, repeat): (u64, Option<&Node>),
+    ) {
+        let count = elements.map(|node| (node, number(node).unwrap_or(0)));
+        if let Some((node, 0)) = count {
+            self.wrong(node, "a vector has elements", "an integer from 1 on");
         }
         if count.is_some() || times > 1 {
-            let rounds = count.unwrap_or(lanes).div_ceil(lanes) * times;
-            entries.put("rounds", Value::Integer(rounds.into()), elements.as_ref().or(repeat.as_ref()));
+            let rounds = count.map_or(lanes, |(_, count)| count).div_ceil(lanes) * times;
+            entries.put("rounds", Value::Integer(rounds.into()), elements.or(repeat));
         }
     }
 
@@ -414,6 +430,15 @@ impl Translator {
             (*last).to_owned(),
             Node { value: Value::Array(list), span: jobs.span.clone(), key: jobs.key.clone() },
         );
+    }
+}
+
+/// What end points of the armed family compose of opcodes: its name there.
+pub(super) fn composed(op: &str) -> Option<&'static str> {
+    match op {
+        "mean" => Some(MEAN),
+        "sum-deterministic" => Some(DETERMINISTIC),
+        _ => None,
     }
 }
 

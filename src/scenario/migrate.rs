@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::file::job::{Engine, operation};
 use super::inherit;
-use super::jobs::{COMMON, lanes};
+use super::jobs::{COMMON, composed, lanes};
 use super::names::Named;
 use super::problem::{Problem, Problems};
 use super::source::{Node, Source, Value, parse_path};
@@ -257,20 +257,22 @@ impl Lines<'_> {
                 let name = node("op").map_or(Some("flt-sum-near"), |node| {
                     if let Value::String(name) = &node.value { Some(name) } else { None }
                 });
-                let opcode = OPCODES
-                    .iter()
-                    .find(|opcode| Some(op_name(opcode.name).as_str()) == name)
-                    .ok_or("there is no such operation")?;
+                let composed = ["mean", "sum-deterministic"].into_iter().find(|&op| composed(op) == name);
+                let opcode = OPCODES.iter().find(|opcode| Some(op_name(opcode.name).as_str()) == name);
+                if composed.is_none() && opcode.is_none() {
+                    return Err("there is no such operation".into());
+                }
                 let value = node(key).map(written).unwrap_or_default();
                 let rest = comment(&value);
                 if key == "op" {
-                    return Ok(format!("{}{rest}", operations(opcode)));
+                    let lines = opcode.map(operations).or(composed.map(|op| format!("op = \"{op}\"")));
+                    return Ok(format!("{}{rest}", lines.unwrap_or_default()));
                 }
                 let rounds: u64 = value.replace('_', "").parse().map_err(|_| "rounds are a number")?;
-                Ok(if opcode.op == Op::Barrier {
+                Ok(if opcode.is_some_and(|opcode| opcode.op == Op::Barrier) {
                     format!("repeat = {rounds}{rest}")
                 } else {
-                    format!("elements = {}{rest}", rounds * lanes(opcode))
+                    format!("elements = {}{rest}", rounds * opcode.map_or(4, lanes))
                 })
             }
             (Engine::Pbv, "rounds") => Ok(format!("repeat {behind}")),

@@ -86,7 +86,9 @@ fn rounds_are_what_elements_and_frames_make_them() {
 }
 
 /// Scenarios as older versions wrote them.
-const OLDER: [&str; 5] = [
+const OLDER: [&str; 6] = [
+    "family = \"armed\"\ntopology = { kind = \"tree\", branching = [2, 2] }\n[[armed.reduction]]\nop = \"flt-sum-deterministic\"\nrounds = 2\n\
+     [[armed.reduction]]\nop = \"mean\"\n",
     "family = \"piuma\"   # a die\n[topology]\nkind = \"die\"\n\n[[collective]]   # the sum\nname = \"a\"\nkind = \"allreduce\"\nid = 3\n\
      elements = 8\nparticipants = [\n  0, 1,\n  5,   # the far one\n]\n[collective.data]\nvalues = [[1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4, 5, 6, 7, 8], [1, 1, 1, 1, 1, 1, 1, 1]]\n\n\
      [[host]]\nname = \"b\"\nalgorithm = \"ring\"\nrandom = \"mixed\"\nelements = 16\n",

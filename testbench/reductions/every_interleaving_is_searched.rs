@@ -11,7 +11,7 @@ use watershed::arith::{Mode, Quad, ResultCode};
 use watershed::armed::root::Outbox;
 use watershed::armed::station::Merges;
 use watershed::armed::{
-    Compute, Engine, EngineCfg, Entry, Frame, Hazard, Inputs, Job, Keys, Leaf, LeafState, Overheads, Root,
+    Composed, Compute, Engine, EngineCfg, Entry, Frame, Hazard, Inputs, Job, Keys, Leaf, LeafState, Overheads, Root,
     RootState, RoundEnd, Tables, TablesCfg, Tokens,
 };
 use watershed::fabric::PortSet;
@@ -47,6 +47,7 @@ fn tree(hazard: Hazard) -> (Tree, Out<Frame>) {
         trees: vec![3],
         flows: 1,
         rounds: 1,
+        composed: Composed::Plain,
         opening: true,
         closing: false,
         run_time: None,

@@ -171,6 +171,25 @@ fn fig3_nobody_leaves_the_barrier_before_all_have_entered() {
 }
 
 #[test]
+fn nobody_leaves_the_barrier_while_one_is_on_the_way() {
+    // The frame of one leaf to the opening barrier is held up for longer than all time-outs: the root has the others' in pieces.
+    let late = 3000;
+    let scenario = format!(
+        "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching = [2, 2]\n[armed.engine]\ntimeouts_1024_cycles = [1, 1, 1, 1]\n\
+         [[armed.reduction]]\nop = \"int-sum\"\nrounds = 1\nretry_after_cycles = 9000\n\
+         [[armed.fault]]\neffect = \"delay\"\nat = \"leaf3\"\nway = \"up\"\nnth = 0\ndelay_cycles = {late}\n"
+    );
+    let document = text(&scenario);
+    passed(&document);
+    let rounds = &reduction(&document, "r0").rounds;
+    let opening = rounds.iter().find(|round| round.round.is_none()).expect("it is listed: it came in pieces");
+    assert!(opening.counts.len() > 1 && opening.counts.iter().sum::<u32>() == 4, "{:?}", opening.counts);
+    assert!(opening.end_cycle.unwrap() > late, "the root waits for the last one");
+    let data = rounds.iter().find(|round| round.round == Some(0)).expect("it is listed");
+    assert!(data.armed_cycle > late && data.outcome == "complete");
+}
+
+#[test]
 fn minnum_depends_on_the_order_in_ieee_mode_only() {
     let (one, two, nan) = ("3ff0000000000000", "4000000000000000", "7ff8000000000000");
     let document = shipped("minnum-ieee", &[]);
@@ -198,11 +217,13 @@ fn a_signalling_nans_payload_survives_in_engines_and_software_if_asked() {
             row("0xfff0000000000022"),
         )
     };
-    for method in ["engines", "software"] {
-        let document = text(&scenario("", method));
+    // In engines, at the root where no engine is in service, and between ranks.
+    for (method, engines) in [("engines", ""), ("engines", "unavailable = [\"top\"]\n"), ("software", "")] {
+        let document = text(&scenario(engines, method));
         passed(&document);
         assert_eq!(round(&document, 0).result, ["7ff8000000000000"; 4], "{method}: the default NaN");
-        let document = text(&scenario("nan = \"propagate\"\n", method));
+        let document = text(&scenario(&format!("nan = \"propagate\"\n{engines}"), method));
+        assert_eq!(counts(&document, 0).len(), if method == "software" || !engines.is_empty() { 2 } else { 1 });
         // The check walks the same merges with the oracle.
         passed(&document);
         assert_eq!(round(&document, 0).result, ["7ff8000000000022"; 4], "{method}: quieted, without a sign");

@@ -17,6 +17,7 @@ use crate::{Loaded, Problems, Scenario, number};
 use watershed_arith::{Mode, NanPolicy, Op, Quad, SignalPolicy, repsum};
 use watershed_armed::frame::ETHERNET_FLITS;
 use watershed_armed::job::RunTime;
+use watershed_armed::manage::Verb;
 use watershed_armed::{
     Adapter, Agent, CHANNELS, Client, Compute, Discard, Effect, End, Engine, EngineCfg, FRAME_FLITS, Fault, FaultyLink,
     Forged, Hazard, Inputs, Job, Keys, Late, Leaf, LinkLayer, Managed, Manager, ManagerCfg, Other, Overheads, Owner,
@@ -215,7 +216,9 @@ impl Builder<'_> {
                 write_attempts: manage.order_attempts,
                 window: manage.outstanding_orders,
             };
-            let manager = Manager::new(manage.end_point, cfg, Arc::clone(&agent), ends.clone().into(), tables.clone());
+            let roots = self.armed.reductions.iter().map(|reduction| reduction.root).collect();
+            let places = ends.clone().into();
+            let manager = Manager::new(manage.end_point, cfg, Arc::clone(&agent), places, roots, tables.clone());
             made[manage.end_point as usize].set_manager(manager);
         }
         if !self.problems.is_empty() {
@@ -367,7 +370,8 @@ impl Builder<'_> {
             closing: run_time.is_some() && (reduction.delete_tree || changed),
             run_time,
             flows: if software { 1 } else { reduction.reduction_ids as u8 },
-            rounds: reduction.rounds,
+            rounds: reduction.rounds * reduction.composed().rounds_each(),
+            composed: reduction.composed(),
             opening: reduction.opening_barrier && !software,
             op: reduction.opcode(),
             keys: keys(reduction),
@@ -398,7 +402,8 @@ impl Builder<'_> {
         let mut at = Some(index as u16);
         while let Some(job) = at {
             let of = &self.armed.reductions[usize::from(job)];
-            let rounds = if usize::from(job) == index { 1 } else { u64::from(of.rounds) + 2 };
+            let all = u64::from(of.rounds) * u64::from(of.composed().rounds_each()) + 2;
+            let rounds = if usize::from(job) == index { 1 } else { all };
             let whole = of.patience_cycles.saturating_mul(rounds).saturating_add(manage.patience());
             first_patience = first_patience.saturating_add(whole).min(1 << 58);
             at = of.changes;
@@ -635,6 +640,11 @@ impl Builder<'_> {
                 SendsFile::Arm => Forged::Arm,
                 SendsFile::Result => Forged::Result,
                 SendsFile::Release => Forged::Release,
+                SendsFile::Request => Forged::Agent(Verb::Ask),
+                SendsFile::Delete => Forged::Agent(Verb::Delete),
+                SendsFile::Grant => Forged::Agent(Verb::Granted),
+                SendsFile::Order => Forged::Agent(Verb::Write),
+                SendsFile::Acknowledgement => Forged::Agent(Verb::Done),
             };
             end.add_stranger(Stranger::new(Arc::clone(job), wrong, forged, file.from_cycle, until, file.every_cycles));
         }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::file::{
-    AgentFile, ArmedFile, ComputeFile, ConfiguredBy, EffectFile, FaultFile, LateFile, LinkLayerFile, Method, NanFile,
-    ReductionFile, SendsFile, SignallingNan, StrangerFile, WrongFile, op_name,
+    AgentFile, ArmedFile, ComputeFile, ConfiguredBy, DETERMINISTIC, EffectFile, FaultFile, LateFile, LinkLayerFile,
+    MEAN, Method, NanFile, ReductionFile, SendsFile, SignallingNan, StrangerFile, WrongFile, op_name,
 };
 use crate::config::{Data, Topology};
 use crate::file::{AutoOr, Distribution, ParticipantsFile};
@@ -15,6 +15,7 @@ use crate::problem::Problem;
 use crate::{number, random};
 use watershed_arith::Op;
 use watershed_arith::quad::{OPCODES, Opcode};
+use watershed_armed::Composed;
 use watershed_fabric::topology::Shape;
 
 /// The armed part of a checked scenario.
@@ -169,12 +170,17 @@ pub struct Reduction {
 }
 
 impl Reduction {
-    /// The opcode.
+    /// The opcode; of an operation that is composed of others, that of a sum in the format of its operands.
     ///
     /// # Panics
     /// Never: names are checked.
     pub fn opcode(&self) -> &'static Opcode {
-        opcode(&self.op).expect("the schema lists the names")
+        composed(&self.op).1
+    }
+
+    /// How its operation is composed.
+    pub fn composed(&self) -> Composed {
+        composed(&self.op).0
     }
 
     /// Numbers in a row of contributed data.
@@ -185,6 +191,16 @@ impl Reduction {
     /// Every participant's end point by rank.
     pub fn end_point(&self, rank: u32) -> u32 {
         if rank == 0 { self.root } else { self.leaves[rank as usize - 1] }
+    }
+}
+
+/// How the operation of a name is composed, and its opcode: see [`Reduction::opcode`].
+fn composed(name: &str) -> (Composed, &'static Opcode) {
+    let sum = || opcode("flt-sum-near").expect("it is among the opcodes");
+    match name {
+        MEAN => (Composed::Mean, sum()),
+        DETERMINISTIC => (Composed::Deterministic, sum()),
+        name => (Composed::Plain, opcode(name).expect("the schema lists the names")),
     }
 }
 
@@ -307,7 +323,13 @@ pub(crate) fn resolve(
         check_fault(fault, &format!("armed.fault[{index}]"), problems);
     }
     for (index, stranger) in file.stranger.iter().enumerate() {
-        check_stranger(stranger, &format!("armed.stranger[{index}]"), &reductions, ends, problems);
+        check_stranger(
+            stranger,
+            &format!("armed.stranger[{index}]"),
+            &reductions,
+            (ends, agent.as_ref().map(|agent| agent.end_point)),
+            problems,
+        );
     }
     let array = |list: &[u32], at: usize| list.get(at).copied().unwrap_or_default();
     Armed {
@@ -441,7 +463,7 @@ fn one(
     problems: &mut Vec<Problem>,
 ) -> Reduction {
     let ends = topology.end_points();
-    let opcode = opcode(&file.op).unwrap_or(&OPCODES[0]);
+    let (_, opcode) = composed(&file.op);
     let listed: Vec<u32> = match &file.participants {
         ParticipantsFile::All => (0..ends).collect(),
         ParticipantsFile::List(list) => {
@@ -677,7 +699,35 @@ pub fn disturbs_software(wrong: WrongFile) -> bool {
     matches!(wrong, WrongFile::Cookie | WrongFile::Vni | WrongFile::Malformed | WrongFile::Sender)
 }
 
-fn check_stranger(file: &StrangerFile, path: &str, reductions: &[Reduction], ends: u32, problems: &mut Vec<Problem>) {
+/// A stranger on the agent's channel.
+fn check_agents_stranger(
+    file: &StrangerFile,
+    path: &str,
+    reduction: &Reduction,
+    agent: Option<u32>,
+    problems: &mut Vec<Problem>,
+) {
+    let at = |key: &str| format!("{path}.{key}");
+    if file.wrong != WrongFile::Sender {
+        let what = "of a frame of the agent only the sender is wrong";
+        problems.push(Problem::at(at("wrong"), what).expected("\"sender\""));
+    }
+    if agent.is_none() || reduction.configured_by != ConfiguredBy::Agent {
+        let what = format!("no agent makes the tree of \"{}\": there are no such frames", file.reduction);
+        problems.push(Problem::at(at("sends"), what));
+    } else if matches!(file.sends, SendsFile::Grant | SendsFile::Order) && agent == Some(file.end_point) {
+        let what = format!("end point {} is the agent: what it sends is no stranger's", file.end_point);
+        problems.push(Problem::at(at("end_point"), what));
+    }
+}
+
+fn check_stranger(
+    file: &StrangerFile,
+    path: &str,
+    reductions: &[Reduction],
+    (ends, agent): (u32, Option<u32>),
+    problems: &mut Vec<Problem>,
+) {
     let Some(reduction) = reductions.iter().find(|reduction| reduction.name == file.reduction) else {
         problems.push(
             Problem::at(format!("{path}.reduction"), format!("there is no reduction \"{}\"", file.reduction))
@@ -696,12 +746,16 @@ fn check_stranger(file: &StrangerFile, path: &str, reductions: &[Reduction], end
     if file.wrong == WrongFile::Sender {
         let right = match file.sends {
             SendsFile::Contribution => leaf.then_some("a leaf: its contributions are no stranger's"),
+            SendsFile::Acknowledgement | SendsFile::Grant | SendsFile::Order => None,
             _ => (file.end_point == reduction.root).then_some("the root: what it multicasts is no stranger's"),
         };
         if let Some(right) = right {
             let message = format!("end point {} of \"{}\" is {right}", file.end_point, file.reduction);
             problems.push(Problem::at(format!("{path}.end_point"), message));
         }
+    }
+    if file.sends.is_agents() {
+        check_agents_stranger(file, path, reduction, agent, problems);
     }
     if file.wrong != WrongFile::Stale && file.behind.is_some() {
         problems.push(Problem::at_key(format!("{path}.behind"), "only `wrong = \"stale\"` is behind"));

@@ -204,8 +204,10 @@ pub struct ReductionFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub name: Option<String>,
-    /// Operation that is reduced with.
-    #[schemars(schema_with = "op_names")]
+    /// Operation that is reduced with. "mean" is flt-sum-near, which each end point divides once by the number of contributions.
+    /// "flt-sum-deterministic" takes two rounds each time: int-max of the operands' exponents, then int-sum of the operands as
+    /// fixed-point integers below the largest one, from which each end point makes a double: the same bits in every order.
+    #[schemars(schema_with = "reduction_ops")]
     pub op: String,
     /// How it is done.
     pub method: Method,
@@ -512,6 +514,24 @@ pub enum SendsFile {
     Result,
     /// The end of the job.
     Release,
+    /// wrong = "sender": to the agent, a request for the job's tree.
+    Request,
+    /// wrong = "sender": to the agent, a request to delete it.
+    Delete,
+    /// wrong = "sender": to the root, the agent's word that it has the tree.
+    Grant,
+    /// wrong = "sender": to all switches in turn, the agent's order to write an entry.
+    Order,
+    /// wrong = "sender": to the agent, a switch's word that an order is carried out.
+    Acknowledgement,
+}
+
+impl SendsFile {
+    /// Whether it is a frame of the agent, or for it.
+    pub fn is_agents(self) -> bool {
+        use SendsFile::{Acknowledgement, Delete, Grant, Order, Request};
+        matches!(self, Request | Delete | Grant | Order | Acknowledgement)
+    }
 }
 
 /// What is wrong with a stranger's frames.
@@ -539,6 +559,18 @@ pub enum WrongFile {
 /// An opcode's name in a scenario: `flt-sum-near`.
 pub fn op_name(name: &str) -> String {
     name.to_ascii_lowercase().replace(' ', "-")
+}
+
+/// The name of a mean.
+pub const MEAN: &str = "mean";
+/// The name of a deterministic sum.
+pub const DETERMINISTIC: &str = "flt-sum-deterministic";
+
+/// Operations of reductions: opcodes, and what end points compose of them.
+fn reduction_ops(_: &mut SchemaGenerator) -> Schema {
+    let names = OPCODES.iter().map(|opcode| op_name(opcode.name));
+    let names: Vec<String> = names.chain([DETERMINISTIC, MEAN].map(String::from)).collect();
+    json_schema!({ "type": "string", "enum": names })
 }
 
 fn op_names(_: &mut SchemaGenerator) -> Schema {

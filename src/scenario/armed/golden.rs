@@ -4,13 +4,14 @@
 //! Shares with the model only the names of operations and the opcode table; merging, mismatches and counts are worked out
 //! here again.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::config::Reduction;
 use watershed_arith::quad::Opcode;
-use watershed_arith::{Mode, Quad, ResultCode};
+use watershed_arith::{DType, Mode, Quad, ResultCode};
 use watershed_armed::station::{Made, Merges, Tokens};
-use watershed_armed::{Job, SpanningTree, System, Wired};
+use watershed_armed::{Composed, Job, SpanningTree, System, Wired};
 use watershed_fabric::NodeKind;
 use watershed_oracle as oracle;
 
@@ -58,6 +59,10 @@ pub struct Reader<'a> {
     job: &'a Job,
     reduction: &'a Reduction,
     mode: Mode,
+    /// The largest exponents of a round's operands, lane by lane (deterministic sums).
+    largest: RefCell<BTreeMap<u32, [i64; 4]>>,
+    /// Rounds whose preparing round had no result but this code.
+    unprepared: BTreeMap<u32, ResultCode>,
 }
 
 impl<'a> Reader<'a> {
@@ -82,15 +87,29 @@ impl<'a> Reader<'a> {
         let engines = rows
             .filter_map(|row| Some((*by_place.get(&(row.switch, row.parent))?, (row.depth, row.wait_count))))
             .collect();
-        Reader { tokens, merges, engines, job, reduction, mode: job.mode }
+        let root = &system.ends()[reduction.root as usize];
+        let rounds =
+            root.roots().iter().filter(|root| root.job().number == job.number).flat_map(watershed_armed::Root::rounds);
+        let failed =
+            rounds.filter(|round| matches!(round.quad.code, ResultCode::OpMismatch | ResultCode::ContrOverflow));
+        let unprepared = failed.filter_map(|round| Some((round.round.data? + 1, round.quad.code)));
+        let unprepared = unprepared.filter(|&(round, _)| job.composed.prepares(round - 1)).collect();
+        Reader { tokens, merges, engines, job, reduction, mode: job.mode, largest: RefCell::default(), unprepared }
     }
 
     fn made(&self, token: u64) -> Option<&'a Made> {
         self.merges.get(&self.tokens.station(token)).and_then(|merges| merges.of(token))
     }
 
-    /// The value of the frame with this token; `None` if it was not recorded or is no value.
+    /// The value of the result with this token, as end points have it in the end; `None` if it was not recorded or is no value.
     pub fn value(&self, token: u64) -> Option<Value> {
+        let mut value = self.merged(token)?;
+        value.quad = self.finished(value.quad, value.entries.first().and_then(|entry| entry.round));
+        Some(value)
+    }
+
+    /// The value of the frame with this token.
+    fn merged(&self, token: u64) -> Option<Value> {
         match self.made(token)? {
             Made::Nothing => None,
             Made::Contribution { rank, round, op, source, .. } => Some(Value {
@@ -120,7 +139,7 @@ impl<'a> Reader<'a> {
 
     /// A part of a merge at a place: a contribution that comes as it is is merged there first.
     fn part(&self, token: u64, place: Option<&(u32, u32)>) -> Option<Value> {
-        let mut value = self.value(token)?;
+        let mut value = self.merged(token)?;
         if let (Made::Contribution { .. }, Some(&(depth, _))) = (self.made(token)?, place) {
             value.entries[0].at = MergedAt::Depth(depth);
         }
@@ -130,10 +149,77 @@ impl<'a> Reader<'a> {
     /// What a participant contributes: its own contributions, folded in their order.
     fn contribution(&self, rank: u32, round: Option<u32>) -> Quad {
         let Some(round) = round else { return Quad::default() };
+        if self.reduction.composed() == Composed::Deterministic {
+            return self.deterministic(rank, round);
+        }
         let quads = self.job.inputs.of(rank, round);
         let opcode = self.reduction.opcode();
         let fold = |sum, quad: &Quad| oracle::quad_pair(opcode.op, opcode.dtype, self.mode_of(opcode), sum, *quad);
         quads.split_first().map_or_else(Quad::default, |(first, rest)| rest.iter().fold(*first, fold))
+    }
+
+    /// How many contributions a round has.
+    fn contributions(&self) -> u64 {
+        u64::from(self.reduction.participants) * u64::from(self.reduction.contributions_per_node)
+    }
+
+    /// The largest exponents of the operands that are summed in a round.
+    fn largest(&self, sum: u32) -> [i64; 4] {
+        let most = || {
+            let all = (0..self.reduction.participants).flat_map(|rank| self.job.inputs.of(rank, sum));
+            let most = |lanes: [i64; 4], quad: &Quad| {
+                std::array::from_fn(|lane| lanes[lane].max(oracle::fixed::exponent(quad.lanes[lane])))
+            };
+            all.fold([0; 4], most)
+        };
+        *self.largest.borrow_mut().entry(sum).or_insert_with(most)
+    }
+
+    /// What a participant contributes to one of the two rounds of a deterministic sum.
+    fn deterministic(&self, rank: u32, round: u32) -> Quad {
+        let operands = self.job.inputs.of(rank, round / 2);
+        if round.is_multiple_of(2) {
+            let most = |lane: usize| operands.iter().map(|quad| oracle::fixed::exponent(quad.lanes[lane])).max();
+            return Quad::of(std::array::from_fn(|lane| most(lane).unwrap_or(0) as u64));
+        }
+        if let Some(&code) = self.unprepared.get(&round) {
+            return Quad { code, ..Quad::default() };
+        }
+        let (largest, contributions, mut quad) = (self.largest(round / 2), self.contributions(), Quad::default());
+        for operand in operands {
+            for (lane, largest) in largest.into_iter().enumerate() {
+                let (integer, lost) = oracle::fixed::contribution(operand.lanes[lane], largest, contributions);
+                let sum = quad.lanes[lane] as i64;
+                quad.lanes[lane] = if largest == 2047 { sum | integer } else { sum + integer } as u64;
+                quad.code = if lost { ResultCode::FltInexact } else { quad.code };
+            }
+        }
+        quad
+    }
+
+    /// What end points make of the result of a round.
+    fn finished(&self, quad: Quad, round: Option<u32>) -> Quad {
+        let failed = matches!(quad.code, ResultCode::OpMismatch | ResultCode::ContrOverflow);
+        let Some(round) = round.filter(|_| !failed) else { return quad };
+        let n = self.contributions();
+        let lane = |lane: usize| match self.reduction.composed() {
+            Composed::Plain => None,
+            Composed::Deterministic if round.is_multiple_of(2) => None,
+            Composed::Deterministic => {
+                Some(oracle::fixed::value(quad.lanes[lane] as i64, self.largest(round / 2)[lane], n))
+            }
+            Composed::Mean => {
+                let mode = self.mode_of(self.reduction.opcode());
+                Some(oracle::quotient::word_quotient(DType::F64, mode, quad.lanes[lane], n as u32))
+            }
+        };
+        let mut value = quad;
+        for at in 0..4 {
+            let Some((bits, flags)) = lane(at) else { return quad };
+            value.lanes[at] = bits;
+            value.code = value.code.max(oracle::quad::code_of(flags));
+        }
+        value
     }
 
     fn mode_of(&self, opcode: &Opcode) -> Mode {

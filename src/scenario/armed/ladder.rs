@@ -1,12 +1,14 @@
 //! The ladder of an armed run, put together from the logs of engines and end points.
 //!
 //! Columns: the root end points, then the engines from the root down, then the leaves. A frame that is passed on is a
-//! message of the station that passed it.
+//! message of the station that passed it. Frames of the management agent go from who sent them to where they were carried out:
+//! at a switch, when the entry is written.
 
 use std::collections::BTreeMap;
 
 use super::build::Ready;
 use watershed_armed::header::NO_RESULT;
+use watershed_armed::manage::{self, Place, Verb};
 use watershed_armed::station::{Happening, Logged};
 use watershed_armed::{Address, Wired};
 use watershed_fabric::NodeKind;
@@ -64,6 +66,8 @@ pub fn ladder(ready: &Ready) -> Ladder {
     columns.extend(roots);
     columns.extend(engines.into_iter().map(|(_, station)| station));
     columns.extend(leaves);
+    let managed = managed(ready, first_end);
+    columns.extend(managed.iter().map(|(station, _)| *station));
     let mut seen = std::collections::BTreeSet::new();
     columns.retain(|station| seen.insert(*station));
     let column: BTreeMap<u32, usize> = columns.iter().enumerate().map(|(at, station)| (*station, at)).collect();
@@ -119,7 +123,52 @@ pub fn ladder(ready: &Ready) -> Ladder {
             }
         }
     }
+    ladder.messages.extend(managed_messages(&managed, first_end, &column));
     ladder
+}
+
+/// What end points, and switches in their order, have logged of the agent's frames.
+fn managed(ready: &Ready, first_end: u32) -> Vec<(u32, &[manage::Logged])> {
+    let ends = ready.system.ends().iter().zip(first_end..).map(|(end, station)| (station, end.manage_log()));
+    let switches = ready.system.joins().iter().zip(0..).map(|(discard, station)| (station, discard.log()));
+    ends.chain(switches).filter(|(_, log)| !log.is_empty()).collect()
+}
+
+/// The agent's frames, from who sent them to where they came in.
+fn managed_messages(logs: &[(u32, &[manage::Logged])], first_end: u32, column: &BTreeMap<u32, usize>) -> Vec<Message> {
+    let mut messages = Vec::new();
+    for (station, log) in logs {
+        for entry in log.iter().filter(|entry| entry.sent) {
+            let to = match entry.message.to {
+                Place::Switch(switch) => switch,
+                Place::End(end) => first_end + end,
+            };
+            let there = logs.iter().find(|(station, _)| *station == to).map_or(&[][..], |(_, log)| log);
+            let same = |other: &&manage::Logged| !other.sent && other.message == entry.message;
+            let arrived = there.iter().filter(same).map(|other| other.cycle).find(|&cycle| cycle >= entry.cycle);
+            let (Some(&from), Some(&to)) = (column.get(station), column.get(&to)) else { continue };
+            messages.push(Message { from, to, sent: entry.cycle, arrived, label: managed_label(&entry.message) });
+        }
+    }
+    messages
+}
+
+fn managed_label(message: &manage::Message) -> String {
+    let manage::Message { verb, ids, job, part, count, .. } = *message;
+    match verb {
+        Verb::Ask => format!("ask for job {job}, part {} of {}", part + 1, manage::Message::parts(count as usize)),
+        Verb::Delete => format!("delete job {job}"),
+        Verb::Granted => {
+            let ids: Vec<String> = ids.iter().filter(|&&id| id != manage::NO_ID).map(u16::to_string).collect();
+            format!("granted {}", ids.join(", "))
+        }
+        Verb::Refused => "refused".into(),
+        Verb::Deleted => "deleted".into(),
+        Verb::Write => format!("write {}", ids[0]),
+        Verb::Erase => format!("erase {}", ids[0]),
+        Verb::Done => format!("done {}", ids[0]),
+        Verb::NoRoom => format!("no room for {}", ids[0]),
+    }
 }
 
 fn emits(what: Happening) -> bool {

@@ -22,6 +22,9 @@ pub struct ArmedResult {
     pub faults: Option<serde_json::Map<String, serde_json::Value>>,
     /// Frames that ended at discard ports of switches: unknown addresses, ports outside a tree.
     pub discarded_frames: u64,
+    /// Orders that switches did not obey, by why.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub switches: serde_json::Map<String, serde_json::Value>,
     /// Frames that roots discarded: stale, and with wrong keys.
     pub root_discards: [u64; 2],
     /// Frames that end points and their processes did not obey, by why.
@@ -294,7 +297,8 @@ impl ArmedResult {
                 Some(false) => ", bit-exact: NO",
                 None => "",
             };
-            lines.push((name.clone(), format!("{op} over {participants} end points, {rounds}{how}")));
+            let pairs = if op == super::file::DETERMINISTIC { ", two for each sum" } else { "" };
+            lines.push((name.clone(), format!("{op} over {participants} end points, {rounds}{pairs}{how}")));
             lines.push((String::new(), format!("{}{exact}", outcomes.words())));
             if let Some(configured) = &reduction.configured {
                 lines.push((String::new(), configured.words(reduction.refused.is_none())));

@@ -18,7 +18,9 @@ use crate::why;
 use watershed_arith::{Quad, ResultCode};
 use watershed_armed::frame::FRAME_FLITS;
 use watershed_armed::root::RootRound;
-use watershed_armed::{Client, ClientState, End, Job, Leaf, Root, RootState, RoundEnd, Soft, System, Wired};
+use watershed_armed::{
+    Client, ClientState, Discard, End, Job, Leaf, Refusals, Root, RootState, RoundEnd, Soft, System, Wired,
+};
 use watershed_fabric::{Simulation, Step};
 use watershed_kernel::Cycle;
 use watershed_oracle as oracle;
@@ -115,6 +117,11 @@ impl<'a> Run<'a> {
             }
         }
         armed.discarded_frames = system.joins().iter().map(|discard| discard.frames).sum();
+        for (_, refused) in system.joins().iter().map(Discard::orders) {
+            if refused != Refusals::default() {
+                add(&mut armed.switches, serde_json::to_value(refused).unwrap_or_default());
+            }
+        }
         for end in system.ends() {
             for root in end.roots() {
                 armed.root_discards[0] += root.refused().stale + root.refused().wrong_state;
@@ -246,7 +253,8 @@ impl<'a> Run<'a> {
                 if let (Some(latency), Some(_)) = (latency, round.round.data) {
                     latencies.push(latency);
                 }
-                if complete && round.round.data.is_some() && reduction.same_every_round {
+                let its_own = round.round.data.is_some_and(|data| !reduction.composed().prepares(data));
+                if complete && its_own && reduction.same_every_round {
                     let value = values.entry((round.quad.lanes, round.quad.m)).or_default();
                     value.0 += 1;
                     if !value.1.contains(&round.quad.code) {
@@ -391,6 +399,7 @@ impl<'a> Run<'a> {
         let done = flows.iter().flat_map(|(_, rounds)| rounds.iter()).filter(|round| round.token.is_some());
         let mut rows: Vec<(u32, Vec<u64>)> =
             done.filter_map(|round| Some((round.round.data?, round.quad.lanes.to_vec()))).collect();
+        rows.retain(|&(data, _)| !reduction.composed().prepares(data));
         rows.sort();
         let rows: Vec<Vec<u64>> = rows.into_iter().map(|(_, row)| row).collect();
         ResultData { name: reduction.name.clone(), dtype: reduction.opcode().dtype, rows: rows.into() }
@@ -476,7 +485,8 @@ impl Family for Run<'_> {
     }
 
     fn progress(&self) -> Progress {
-        let total = self.armed.reductions.iter().map(|reduction| u64::from(reduction.rounds)).sum();
+        let total = self.armed.reductions.iter();
+        let total = total.map(|of| u64::from(of.rounds) * u64::from(of.composed().rounds_each())).sum();
         let ends = self.ready.system.ends();
         let roots = ends.iter().flat_map(End::roots).flat_map(Root::rounds);
         let done = roots.filter(|round| round.end.is_some() && round.round.data.is_some()).count() as u64;

@@ -156,7 +156,8 @@ pub(crate) fn operation(opcode: &Opcode) -> String {
 }
 
 fn operations(_: &mut SchemaGenerator) -> Schema {
-    let mut names: Vec<String> = Op::names().map(str::to_owned).chain(["mean".to_owned()]).collect();
+    let mut names: Vec<String> =
+        Op::names().map(str::to_owned).chain(["mean".to_owned(), "sum-deterministic".to_owned()]).collect();
     names.extend(OPCODES.iter().map(operation));
     let mut seen = BTreeSet::new();
     names.retain(|name| name != "barrier" && seen.insert(name.clone()));
