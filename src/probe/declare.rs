@@ -69,6 +69,8 @@ pub(crate) struct Declaring<'a> {
     pub(crate) wide: &'a mut Vec<u64>,
     pub(crate) levels: Vec<Level>,
     pub(crate) states: Vec<u64>,
+    /// What is declared belongs to the group that viewers show first.
+    pub(super) first: bool,
 }
 
 impl Declaring<'_> {
@@ -166,7 +168,8 @@ impl Declaring<'_> {
         self.steps.push(Step::new(signal, name, width));
         let declarations = &mut self.registry.declarations;
         declarations.scopes[scope as usize].signals.push(signal);
-        declarations.signals.push(SignalDecl { name: clean, width, table, scope });
+        let first = self.first;
+        declarations.signals.push(SignalDecl { name: clean, width, table, scope, first });
     }
 
     pub(crate) fn narrow(

@@ -9,6 +9,10 @@
 //! justified, bit 13: translated by file); `^1 FILE` sets the translation file; `-text` is a heading. Values in a
 //! translation file are written as GTKWave shows them: hexadecimal, with leading zeros.
 //!
+//! Signals that their block wants to be seen [first](super::Scope::first) stand before all others: `@800200` and `@1000200`
+//! with a heading begin and end a group that can be folded. Those of an adder tree are what it takes, what goes from stage to
+//! stage, and every register of the units that join something.
+//!
 //! **Surfer** shows the states of a VCD file by name as they are, and knows none of an FST file. `surfer -c run.sucl run.fst`, started
 //! in the folder of the waveform, adds the same signals (`divider_add`, `variable_add`); and every table is a mapping
 //! (`.surfer/mappings/TABLE.txt`: `Name`, `Bits`, then a value and its name a line) that can be chosen as a signal's format. Both
@@ -28,11 +32,14 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::vcd_out::word;
-use super::{Declarations, EnumTable};
+use super::{Declarations, EnumTable, SignalId};
 use watershed_files::Draft;
 
 /// Signals listed; a longer list makes GTKWave slow to open and helps nobody.
 pub(super) const MAX_TRACES: usize = 2000;
+
+/// Heading of the signals that are shown [first](super::Scope::first).
+const FIRST: &str = "stage registers";
 
 /// Where Surfer looks for mappings, in the folder it is started in.
 const MAPPINGS: &str = ".surfer/mappings";
@@ -104,14 +111,27 @@ impl SaveFile {
         }
         let mut listed = 0;
         let mut commands = String::from("# watershed\n");
-        for (scope, decl) in declarations.scopes.iter().enumerate() {
-            if decl.signals.is_empty() || listed >= MAX_TRACES {
+        let group = declarations.signals.iter().any(|signal| signal.first);
+        if group {
+            let _ = writeln!(save, "@800200\n-{FIRST}");
+            let _ = writeln!(commands, "divider_add {FIRST}");
+        }
+        // The group first, then all others.
+        let scopes = declarations.scopes.iter().enumerate();
+        let passes = scopes.clone().map(|all| (true, all)).chain(scopes.map(|all| (false, all)));
+        let mut open = group;
+        for (first, (scope, decl)) in passes {
+            if !first && std::mem::take(&mut open) {
+                let _ = writeln!(save, "@1000200\n-{FIRST}");
+            }
+            let here = |&&signal: &&SignalId| declarations.signals[signal as usize].first == first;
+            if listed >= MAX_TRACES || !decl.signals.iter().any(|signal| here(&signal)) {
                 continue;
             }
             let path = declarations.scope_path(scope as u32);
             let _ = writeln!(save, "@200\n-{path}");
             let _ = writeln!(commands, "divider_add {path}");
-            for &signal in decl.signals.iter().take(MAX_TRACES - listed) {
+            for &signal in decl.signals.iter().filter(here).take(MAX_TRACES - listed) {
                 let signal = &declarations.signals[signal as usize];
                 let range = match signal.width {
                     1 => String::new(),

@@ -92,6 +92,19 @@ impl Scope<'_> {
         }
     }
 
+    /// Signals that the files for viewers show first, in a group of their own: the few of many that tell most.
+    #[inline]
+    pub fn first(&mut self, f: impl FnOnce(&mut Scope<'_>)) {
+        let before = match &mut self.mode {
+            Mode::Declare(declaring) => std::mem::replace(&mut declaring.first, true),
+            Mode::Sample(_) => false,
+        };
+        f(self);
+        if let Mode::Declare(declaring) = &mut self.mode {
+            declaring.first = before;
+        }
+    }
+
     /// A field of 1 to 64 bits.
     #[inline]
     pub fn bits(&mut self, name: &'static str, width: u32, value: u64) {

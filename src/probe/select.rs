@@ -18,6 +18,11 @@
 //! `die0.tile0.**` selects all that is in it. (The error for an empty selection says so.) Chosen over "a scope
 //! selects its content", because then `*` would select everything.
 //!
+//! **Details.** What is many signals and of use to few, as the stage registers of adder trees, blocks declare as
+//! [details](super::Tracer::declare_details). The glob `**`, which is also what is taken where none is given, selects all
+//! but details; every glob that has a name in it selects details as anything else. So `**` and `**.sw4.**.tree.**` together
+//! are all that is usual and one tree.
+//!
 //! **Depth** counts the scopes around a signal: `die0.tile0.core0.switch.state` has depth 4.
 //!
 //! **Window.** Both ends are cycles and both are included.
@@ -41,7 +46,7 @@ pub struct Selection {
 }
 
 impl Default for Selection {
-    /// Every signal, at every depth, for the whole run.
+    /// Every signal but details, at every depth, for the whole run.
     fn default() -> Self {
         Selection {
             globs: vec![Pattern { text: "**".to_owned(), segments: vec![Segment::AnyNumber] }],
@@ -53,7 +58,7 @@ impl Default for Selection {
 }
 
 impl Selection {
-    /// Selects the signals that match at least one of the globs. No glob at all selects every signal.
+    /// Selects the signals that match at least one of the globs. No glob at all selects every signal but details.
     ///
     /// # Errors
     /// A glob that cannot be read.
@@ -95,6 +100,27 @@ impl Selection {
     /// The globs as they were given.
     pub fn globs(&self) -> impl ExactSizeIterator<Item = &str> {
         self.globs.iter().map(|glob| glob.text.as_str())
+    }
+
+    /// Whether a glob names details, so that a path can lead to some that are selected.
+    pub(crate) fn reaches_details(&self, path: &str) -> bool {
+        let names = || path.split('.').map(super::clean);
+        if self.depth.is_some_and(|depth| depth < names().count()) {
+            return false;
+        }
+        self.globs.iter().filter(|glob| !glob.is_usual()).any(|glob| {
+            let state = names().fold(glob.begin(), |state, name| glob.advance(state, &name));
+            // More than that the path itself is a signal's name.
+            state & !(1 << glob.segments.len()) != 0
+        })
+    }
+
+    /// The last states become those where details are declared: what names nothing selects none of them.
+    pub(crate) fn enter_details(&self, states: &mut [u64]) {
+        let first = states.len() - self.stride();
+        for (state, _) in states[first..].iter_mut().zip(&self.globs).filter(|(_, glob)| glob.is_usual()) {
+            *state = 0;
+        }
     }
 
     /// The largest number of scopes around a selected signal.
@@ -149,7 +175,8 @@ impl Selection {
         let mut alive = false;
         for (index, glob) in self.globs.iter().enumerate() {
             let next = glob.advance(states[first + index], name);
-            alive |= next != 0;
+            // A name that ends a glob opens no scope for it.
+            alive |= next & !(1 << glob.segments.len()) != 0;
             states.push(next);
         }
         alive
@@ -262,6 +289,11 @@ impl Pattern {
     /// Bit i set: the first i segments are matched.
     fn begin(&self) -> u64 {
         self.spread(1)
+    }
+
+    /// Whether it is `**`, which selects no details.
+    fn is_usual(&self) -> bool {
+        matches!(self.segments[..], [Segment::AnyNumber])
     }
 
     /// `**` may match nothing, so whoever stands before it also stands behind it.

@@ -44,6 +44,8 @@ pub struct SignalDecl {
     pub table: Option<&'static EnumTable>,
     /// The scope it is in.
     pub scope: u32,
+    /// It belongs to the group that viewers show first.
+    pub first: bool,
 }
 
 /// All that was selected: what a sink needs for its header.

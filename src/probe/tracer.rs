@@ -100,7 +100,13 @@ impl Tracer {
         let scope = self.registry.child(None, "clock");
         let declarations = &mut self.registry.declarations;
         declarations.scopes[scope as usize].signals.push(0);
-        declarations.signals.push(SignalDecl { name: Cow::Borrowed("clk"), width: 1, table: None, scope });
+        declarations.signals.push(SignalDecl {
+            name: Cow::Borrowed("clk"),
+            width: 1,
+            table: None,
+            scope,
+            first: false,
+        });
         self.slots.push(Slot { value: 1, width: 1, unknown: false });
         self.clock = Some(0);
     }
@@ -110,6 +116,20 @@ impl Tracer {
     ///
     /// `None` says that nothing of the node is selected: it need never be sampled.
     pub fn declare(&mut self, path: &str, f: impl FnOnce(&mut Scope<'_>)) -> Option<NodeHandle> {
+        self.declare_node(path, false, f)
+    }
+
+    /// As [`declare`](Self::declare), for signals that are written only if a glob names them (see [`Selection`]).
+    pub fn declare_details(&mut self, path: &str, f: impl FnOnce(&mut Scope<'_>)) -> Option<NodeHandle> {
+        self.declare_node(path, true, f)
+    }
+
+    /// Whether details in this scope may be selected: if not, what they show need not be there.
+    pub fn wants_details(&self, path: &str) -> bool {
+        self.phase == Phase::Declaring && self.selection.reaches_details(path)
+    }
+
+    fn declare_node(&mut self, path: &str, details: bool, f: impl FnOnce(&mut Scope<'_>)) -> Option<NodeHandle> {
         assert!(self.phase == Phase::Declaring, "`{path}` is declared after start(): declare every node first");
         let (steps_before, slots_before) = (self.steps.len(), self.slots.len());
         let mut declaring = Declaring {
@@ -120,8 +140,12 @@ impl Tracer {
             wide: &mut self.wide,
             levels: Vec::new(),
             states: Vec::new(),
+            first: false,
         };
         self.selection.begin(&mut declaring.states);
+        if details {
+            self.selection.enter_details(&mut declaring.states);
+        }
         let mut visit = true;
         for name in path.split('.') {
             visit = declaring.open(Cow::Owned(clean(name).into_owned()));

@@ -62,3 +62,30 @@ fn it_can_be_left_out() {
     assert_eq!(tracer.finish(3).unwrap().files.len(), 1);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
+
+/// A block's few that tell most stand in a group before all others, in both viewers, and not a second time.
+#[test]
+fn what_is_to_be_seen_first_is_a_group() {
+    let directory = tempfile::tempdir().unwrap();
+    let sink = VcdSink::create(directory.path().join("run.vcd")).unwrap();
+    let mut tracer = Tracer::new(mhz(1000), Selection::default(), Box::new(sink));
+    tracer.declare("a", |s| s.bit("usual", true)).unwrap();
+    tracer.declare("b", |s| {
+        s.bit("other", true);
+        s.first(|s| s.indexed("stage", 1, |s| s.bits("sum", 8, 1)));
+        s.bit("last", true);
+    });
+    tracer.start().unwrap();
+    tracer.finish(1).unwrap();
+    let gtkw = fs::read_to_string(directory.path().join("run.gtkw")).unwrap();
+    let from = gtkw.find("@800200").expect("a group");
+    assert_eq!(
+        &gtkw[from..],
+        "@800200\n-stage registers\n@200\n-b.stage1\n@22\nb.stage1.sum[7:0]\n@1000200\n-stage registers\n\
+         @200\n-a\n@28\na.usual\n@200\n-b\n@28\nb.other\n@28\nb.last\n"
+    );
+    let surfer = fs::read_to_string(directory.path().join("run.sucl")).unwrap();
+    let first =
+        "# watershed\ndivider_add stage registers\ndivider_add b.stage1\nvariable_add b.stage1.sum\ndivider_add a\n";
+    assert!(surfer.starts_with(first) && surfer.matches("b.stage1.sum").count() == 1, "{surfer}");
+}

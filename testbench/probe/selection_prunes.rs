@@ -189,3 +189,33 @@ fn a_probe_that_changes_its_signals_is_caught() {
     tracer.start().unwrap();
     tracer.sample(node, 1, |s| s.bit("other", true));
 }
+
+/// Details are written if a glob with a name in it selects them, and what only `**` matches is not even visited.
+#[test]
+fn details_are_selected_by_name() {
+    let written = |globs: &[&str]| {
+        let (mut tracer, file) = tracer(mhz(1000), Selection::new(globs).unwrap());
+        let wanted = tracer.wants_details("die.engine.tree");
+        tracer.declare("die.engine", |s| s.bit("busy", true));
+        let mut visited = false;
+        tracer.declare_details("die.engine", |s| {
+            s.scope("tree", |s| {
+                visited = true;
+                s.bit("valid", true);
+            });
+        });
+        tracer.start().unwrap();
+        tracer.finish(1).unwrap();
+        let names = Read::new(file.bytes()).names();
+        assert!(wanted || !names.iter().any(|name| name.contains("tree")), "{globs:?}");
+        (names, wanted || visited)
+    };
+    let (busy, tree) = ("die.engine.busy".to_owned(), "die.engine.tree.valid".to_owned());
+    assert_eq!(written(&[]), (vec![busy.clone()], false));
+    assert_eq!(written(&["**"]), (vec![busy.clone()], false));
+    assert_eq!(written(&["die.engine.*"]), (vec![busy.clone()], false), "a glob that ends with the scope's name");
+    assert_eq!(written(&["**.busy"]).0, vec![busy.clone()]);
+    assert_eq!(written(&["**", "**.tree.*"]), (vec![busy.clone(), tree.clone()], true));
+    assert_eq!(written(&["die.**"]), (vec![busy, tree.clone()], true));
+    assert_eq!(written(&["die.engine.tree.valid"]), (vec![tree], true));
+}
