@@ -19,6 +19,7 @@
 //! | [`quad`], [`locator`], [`repsum`], [`code`] | four-word frames: minimum and maximum with places, reproducible sum, result codes |
 //! | `bank` | the registers of many lanes at once, for the tree |
 //! | [`tree`] | the pipelined reduction tree |
+//! | [`stages`] | units and trees register by register, for waves |
 //!
 //! Nothing here calls the host's floating point, and nothing here is used by the oracle except the
 //! names in [`types`].
@@ -38,6 +39,7 @@ pub mod pipe;
 pub mod quad;
 pub mod repsum;
 pub mod round;
+pub mod stages;
 pub mod tree;
 pub mod types;
 pub mod unit;

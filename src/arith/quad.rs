@@ -217,6 +217,11 @@ impl QuadUnit {
         Some(Self { path, dtype, mode })
     }
 
+    /// How it rounds, flushes and treats NaNs.
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
     /// One segment: from what one register holds to what the next one will hold.
     pub fn step(&self, register: QuadRegister) -> QuadRegister {
         use QuadRegister as R;

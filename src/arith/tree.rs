@@ -98,6 +98,20 @@ impl TreeCfg {
         self.levels() as u64 * self.unit_stages as u64
     }
 
+    /// The nodes of each level that join two words if these ports bring one, a bit each.
+    pub fn joining(&self, mut ports: u64) -> Vec<u64> {
+        let level = |level| {
+            let nodes = 0..self.nodes(level);
+            let (carry, join) = nodes.fold((0, 0), |(carry, join), node| {
+                let both = ports >> (2 * node) & 3;
+                (carry | u64::from(both != 0) << node, join | u64::from(both == 3) << node)
+            });
+            ports = carry;
+            join
+        };
+        (0..self.levels()).map(level).collect()
+    }
+
     /// Nodes of a level, level 0 being next to the ports.
     pub const fn nodes(&self, level: u32) -> u32 {
         (self.radix as u32).div_ceil(2 << level)
@@ -423,6 +437,53 @@ pub struct TreeSignal {
     pub value: Option<u128>,
 }
 
+/// A wave in flight: what the registers behind its stage hold of it.
+#[derive(Debug, Clone, Copy)]
+pub struct TreeWave<'a>(&'a Wave);
+
+impl TreeWave<'_> {
+    /// Level, 0 next to the ports.
+    pub fn level(&self) -> u8 {
+        self.0.level
+    }
+
+    /// Clock stage of the level, counted from 1.
+    pub fn stage(&self) -> u8 {
+        self.0.stage
+    }
+
+    /// The tag of the wave.
+    pub fn tag(&self) -> u64 {
+        self.0.tag
+    }
+
+    /// Incoming flags, and those of the levels below.
+    pub fn flags(&self) -> Flags {
+        self.0.flags
+    }
+
+    /// Nodes of the level that carry a word, and those of them that join two.
+    pub fn nodes(&self) -> (u64, u64) {
+        (self.0.present, self.0.pairs)
+    }
+
+    /// The word of a node that joins none.
+    pub fn lone(&self, node: u8) -> Option<u64> {
+        let carried = self.0.present & !self.0.pairs;
+        (carried >> node & 1 == 1).then(|| self.0.words[usize::from(node)])
+    }
+
+    /// The register of a lane of a node that joins two words, and the unit it is in.
+    pub fn register(&self, node: u8, lane: u8) -> Option<(Unit, StageRegister)> {
+        let unit = self.0.unit?;
+        if self.0.pairs >> node & 1 == 0 || u32::from(lane) >= unit.dtype().lanes() {
+            return None;
+        }
+        let before = (self.0.pairs & ((1 << node) - 1)).count_ones();
+        Some((unit, self.0.bank.register(&unit, (before * unit.dtype().lanes()) as usize + usize::from(lane))))
+    }
+}
+
 /// The pipelined reduction tree.
 #[derive(Debug, Clone)]
 pub struct Tree {
@@ -512,6 +573,11 @@ impl Tree {
         output
     }
 
+    /// The waves in flight, oldest first.
+    pub fn waves(&self) -> impl Iterator<Item = TreeWave<'_>> {
+        self.busy.iter().flat_map(|pipeline| &pipeline.waves).map(|wave| TreeWave(wave))
+    }
+
     /// Calls `sink` with every field of every register of the tree as it looks for one operation and type: the list
     /// is the same in every cycle, and a field has a value while a wave of that operation and type is there.
     pub fn visit_registers(&self, op: Op, dtype: DType, sink: &mut dyn FnMut(TreeSignal)) {
@@ -557,12 +623,10 @@ impl Tree {
 impl Wave {
     /// The register of a node's lane, if the node joins two words and holds the kind of register `blank` is.
     fn register_of(&self, unit: &Unit, blank: &StageRegister, node: u8, lane: u8) -> Option<StageRegister> {
-        if self.unit?.dtype() != unit.dtype() || self.pairs >> node & 1 == 0 {
+        if self.unit?.dtype() != unit.dtype() {
             return None;
         }
-        let before = (self.pairs & ((1 << node) - 1)).count_ones();
-        let index = before * unit.dtype().lanes() + lane as u32;
-        let register = self.bank.register(&self.unit?, index as usize);
+        let (_, register) = TreeWave(self).register(node, lane)?;
         (std::mem::discriminant(&register) == std::mem::discriminant(blank)).then_some(register)
     }
 }
@@ -627,6 +691,14 @@ mod tests {
             let output = tree.tick(None).expect("due");
             assert_eq!((output.value, output.flags), (0, Flags::INEXACT));
         }
+    }
+
+    #[test]
+    fn ports_say_which_nodes_join() {
+        assert_eq!(cfg(10, 3).joining(0b11_1111_1111), [0b1_1111, 0b11, 0b1, 0b1]);
+        // Ports 5 and 6 meet in the second level.
+        assert_eq!(cfg(10, 3).joining(0b110_0000), [0, 0b10, 0, 0]);
+        assert_eq!(cfg(1, 3).joining(1), [0u64; 0]);
     }
 
     #[test]
