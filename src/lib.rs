@@ -6,9 +6,10 @@
 //! every result is checked bit by bit against an independent oracle, and the registers of ports, queues, engines and end
 //! points can be watched in a waveform.
 //!
-//! Not clocked register by register is the inside of adder trees in a running system: an engine computes a result with
-//! the tree's stage functions when it takes the operands, and holds it back for the tree's latency.
-//! [`arith::Tree`] and [`arith::Pipe`] have the registers in between; clocked alone, they can be watched too.
+//! Adder trees are clocked register by register when somebody looks: an engine computes a result with the tree's stage
+//! functions when it takes the operands, and holds it back for the tree's latency; where a waveform shows its
+//! [stage registers](arith::stages), they are clocked beside that through the same functions, and the result that leaves is
+//! the one in the last of them.
 //!
 //! The program `watershed` is the crate's [`cli`]; the library is for those who want to build systems of their own or
 //! to use a block as a golden model.

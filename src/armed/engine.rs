@@ -37,6 +37,11 @@
 //! flit is sent in the cycle in which it is at the head of the queue; a descriptor armed by a tail in cycle t can be matched
 //! from t + 1 on, and its deadline is t + n x 1024 (no prescaler *chosen*).
 //!
+//! **Registers.** What has passed the first stage stands in the unit's first register when the match stage is over, and what is in
+//! the last is written back. Waves have them under `engine.unit`, named as
+//! [`stage_waves`] says, with `multicast_id`, `reduction_id`, `seqno` and `descriptor` of each; a first contribution and a
+//! mismatch pass as lone operands.
+//!
 //! **Hazards.** A frame may follow another for the same descriptor every cycle (after the exit was blocked), while a
 //! read-modify-write takes `stages` cycles. With [`Hazard::Interlock`] a frame waits at the match stage until the
 //! descriptor is written back; what is written in a cycle can be read in the same one. Arming clears a descriptor at once and
@@ -83,9 +88,12 @@ use super::station::{Happening, Log, Made, Merges, Tokens};
 use super::tables::{DOWN, Tables, UP};
 use std::collections::VecDeque;
 use std::hash::Hasher;
+use std::sync::Arc;
 use watershed_arith::quad::Opcode;
+use watershed_arith::stages::{self, Layout, UnitStages, all_quad_units};
 use watershed_arith::unit::cut;
 use watershed_arith::{Mode, Quad, QuadRegister, QuadUnit, ResultCode};
+use watershed_fabric::stage_waves::{self, TagField};
 use watershed_fabric::{Flit, Io, pass_through};
 use watershed_kernel::{Cycle, Digest, Wake};
 use watershed_probe::{EnumTable, Scope};
@@ -355,6 +363,7 @@ struct State {
     active: u16,
     entrance: Assembly,
     frames: VecDeque<Held>,
+    /// The registers behind the stages of the unit.
     pipe: [Option<Operation>; 6],
     exit: VecDeque<Held>,
     /// The words of the frame that is leaving, and how many have left.
@@ -362,6 +371,30 @@ struct State {
     passing: Assembly,
     /// A frame that descended and waits for a port of the descriptor memory.
     descended: Option<Held>,
+}
+
+/// The registers of the quad unit, while a waveform shows them.
+#[derive(Clone, Debug)]
+struct Stages {
+    unit: UnitStages<QuadUnit>,
+    /// What enters it in this cycle, and what the pipeline gives back in it.
+    entering: Option<stages::Entry<QuadUnit>>,
+    leaving: Option<Quad>,
+}
+
+/// What a tag of the unit's stages shows.
+pub const STAGE_TAG: [TagField; 4] = [
+    TagField { name: "multicast_id", low: 0, width: 13 },
+    TagField { name: "reduction_id", low: 13, width: 3 },
+    TagField { name: "seqno", low: 16, width: 10 },
+    TagField { name: "descriptor", low: 26, width: 16 },
+];
+
+fn stage_tag(frame: &Frame, descriptor: u16) -> u64 {
+    u64::from(frame.address.multicast_id)
+        | u64::from(frame.address.reduction_id) << 13
+        | u64::from(frame.header.seqno) << 16
+        | u64::from(descriptor) << 26
 }
 
 /// A reduction engine.
@@ -374,6 +407,7 @@ pub struct Engine {
     state: Option<Box<State>>,
     merges: Merges,
     log: Log,
+    stages: Option<Box<Stages>>,
 }
 
 impl Engine {
@@ -387,6 +421,7 @@ impl Engine {
             state: None,
             merges: Merges::new(station, tokens),
             log: Log::default(),
+            stages: None,
         }
     }
 
@@ -489,6 +524,10 @@ impl Engine {
             Some(Err(error)) => self.refuse_down(Refused::from(&error)),
         }
         moved |= self.issue(tables, now, &mut ports);
+        if let Some(stages) = &mut self.stages {
+            let left = stages.unit.clock(stages.entering.take()).map(|exit| exit.word);
+            debug_assert_eq!(left, stages.leaving.take(), "the last register has what is written back");
+        }
         self.counts.port_wait_cycles += u64::from(ports.refused);
         // Who found no port tries again.
         moved | ports.refused
@@ -674,15 +713,26 @@ impl Engine {
         state.frames.pop_front();
         let quad = frame.quad();
         let first = descriptor.first.unwrap_or(frame);
-        let (register, unit) = if descriptor.first.is_none() {
-            (QuadRegister::Done(quad), None)
+        let opcode = Opcode::from_number(header.op).expect("a decoded header has an opcode");
+        let (lone, unit) = if descriptor.first.is_none() {
+            (quad, None)
         } else if let Some(joined) = mismatch(&first, descriptor.quad, &frame) {
             self.counts.mismatches += u64::from(first.header.op != header.op);
-            (QuadRegister::Done(joined), None)
+            (joined, None)
         } else {
-            let opcode = Opcode::from_number(header.op).expect("a decoded header has an opcode");
-            (QuadRegister::Operands { a: descriptor.quad, b: quad }, Some(opcode.unit(cfg.mode)))
+            (quad, Some(opcode.unit(cfg.mode)))
         };
+        let register = unit.map_or(QuadRegister::Done(lone), |unit| {
+            unit.steps(cut(cfg.stages)[0], QuadRegister::Operands { a: descriptor.quad, b: quad })
+        });
+        if let Some(stages) = &mut self.stages {
+            let tag = stage_tag(&frame, at as u16);
+            let Opcode { op, dtype, .. } = *opcode;
+            stages.entering = Some(match unit {
+                Some(unit) => stages::Entry::pair(op, dtype, tag, unit, descriptor.quad, quad),
+                None => stages::Entry::lone(op, dtype, tag, lone),
+            });
+        }
         state.pipe[0] = Some(Operation {
             descriptor: at as u16,
             generation: descriptor.generation,
@@ -730,16 +780,17 @@ impl Engine {
         }
         let ends = cut(tables.cfg.engine.stages);
         let last = ends.len() - 1;
-        // What stands in `pipe[k]` has passed the segments of all stages before k.
-        for (k, operation) in state.pipe.iter_mut().enumerate() {
-            if let Some(Operation { register, unit: Some(unit), .. }) = operation {
-                let begin = if k == 0 { 0 } else { ends[k - 1] };
-                *register = unit.steps(ends[k] - begin, *register);
-            }
-        }
         let done = state.pipe[last].take();
         state.pipe[..=last].rotate_right(1);
+        for (pair, operation) in ends.windows(2).zip(&mut state.pipe[1..]) {
+            if let Some(Operation { register, unit: Some(unit), .. }) = operation {
+                *register = unit.steps(pair[1] - pair[0], *register);
+            }
+        }
         let Some(operation) = done else { return true };
+        if let (Some(stages), QuadRegister::Done(quad)) = (&mut self.stages, operation.register) {
+            stages.leaving = Some(quad);
+        }
         let descriptor = &mut state.descriptors[usize::from(operation.descriptor)];
         if !descriptor.active || descriptor.generation != operation.generation {
             return true;
@@ -901,6 +952,27 @@ impl Engine {
             return Some(format!("{waiting} frames wait in it"));
         }
         (state.active > 0).then(|| format!("{} descriptors are armed", state.active))
+    }
+
+    /// Clocks the registers of its unit from now on, or no longer.
+    pub(super) fn watch(&mut self, watched: bool, cfg: &EngineCfg) {
+        self.stages = watched.then(|| {
+            let layout = Arc::new(Layout::of(cfg.stages, &all_quad_units()));
+            Box::new(Stages { unit: UnitStages::new(cfg.stages, &layout), entering: None, leaving: None })
+        });
+    }
+
+    /// Whether a register of its unit may have changed at the last edge.
+    pub(super) fn stages_moved(&self) -> bool {
+        self.stages.as_ref().is_some_and(|stages| stages.unit.moved())
+    }
+
+    /// Describes the registers of its unit to a wave.
+    pub(super) fn probe_stages(&self, scope: &mut Scope<'_>) {
+        let Some(stages) = &self.stages else { return };
+        scope.scope("engine", |scope| {
+            scope.scope("unit", |scope| stage_waves::unit(scope, &stages.unit, &STAGE_TAG));
+        });
     }
 
     /// Describes its registers to a wave.

@@ -134,6 +134,24 @@ impl Block for Wired {
             Wired::Adapter(adapter) => adapter.probe(scope),
         }
     }
+
+    const STAGES: &'static [&'static str] = &["engine.unit"];
+
+    fn watch(&mut self, watched: bool, tables: &Tables) {
+        if let Wired::Engine(engine) = self {
+            engine.watch(watched, &tables.cfg.engine);
+        }
+    }
+
+    fn stages_moved(&self) -> bool {
+        self.engine().is_some_and(Engine::stages_moved)
+    }
+
+    fn probe_stages(&self, scope: &mut Scope<'_>) {
+        if let Wired::Engine(engine) = self {
+            engine.probe_stages(scope);
+        }
+    }
 }
 
 /// An armed system: multicast tables, a discard port in every switch, engines and faults in the wires.

@@ -138,6 +138,21 @@ pub trait Join {
 
     /// Describes the engine's registers to a wave.
     fn probe(&self, scope: &mut watershed_probe::Scope<'_>);
+
+    /// Scopes of [`probe_stages`](Self::probe_stages) below that of the switch.
+    const STAGES: &'static [&'static str] = &[];
+
+    /// From now on, or no longer, somebody looks at the registers of its pipelines: they are clocked, and the engine is
+    /// awake while something is in them.
+    fn watch(&mut self, _watched: bool, _tables: &Self::Tables, _switch: u32) {}
+
+    /// Whether one of these registers may have changed at the last edge.
+    fn stages_moved(&self) -> bool {
+        true
+    }
+
+    /// Describes the registers of its pipelines to a wave, while it is watched.
+    fn probe_stages(&self, _scope: &mut watershed_probe::Scope<'_>) {}
 }
 
 /// A block with ports of its own: an end point (one port) or a bump in the wire (two).
@@ -159,6 +174,20 @@ pub trait Block {
 
     /// Describes the block's registers to a wave.
     fn probe(&self, scope: &mut watershed_probe::Scope<'_>);
+
+    /// Scopes of [`probe_stages`](Self::probe_stages) below that of the block.
+    const STAGES: &'static [&'static str] = &[];
+
+    /// As [`Join::watch`].
+    fn watch(&mut self, _watched: bool, _tables: &Self::Tables) {}
+
+    /// Whether one of these registers may have changed at the last edge.
+    fn stages_moved(&self) -> bool {
+        true
+    }
+
+    /// Describes the registers of its pipelines to a wave, while it is watched.
+    fn probe_stages(&self, _scope: &mut watershed_probe::Scope<'_>) {}
 }
 
 /// The engine of switches that have none.

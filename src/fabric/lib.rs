@@ -21,6 +21,7 @@
 //! | [`fault`] | links that lose, damage, repeat or delay frames |
 //! | [`replay`] | links that keep what they send until it is there |
 //! | [`monitor`](SwitchCfg) | link monitors of checked runs |
+//! | [`stage_waves`] | the stage registers of engines in waves |
 //! | [`network`](Network) | the loop that clocks it all, waves, the watchdog's view |
 //! | [`simulation`](Simulation) | what a run needs of a system whatever its family |
 //! | [`division`](Parts) | a system in parts: for threads, and for the cache |
@@ -48,6 +49,7 @@ pub mod replay;
 mod router;
 pub mod routing;
 mod simulation;
+pub mod stage_waves;
 mod switch;
 mod switch_alloc;
 pub mod topology;

@@ -9,6 +9,7 @@
 //! | output port | the flit in the output register | in the two cycles after it sent |
 //! | output channel | credits, owner | when one of them changed |
 //! | block | what an engine or end point describes | in the cycle after a tick, and in the next |
+//! | stages | the registers of its pipelines, which are details: see [`stage_waves`](super::stage_waves) | the same, if something is in them |
 //!
 //! End points have the registers of their one port too: what waits there for their memory, and the credits that they send by.
 //! Views of ports nobody selected do not exist and cost a flag's look-up. Views are visited in the order in which they
@@ -32,6 +33,8 @@ enum View {
     Channel(u32),
     /// An engine, bump or end point.
     Block(u32),
+    /// The stage registers of one.
+    Stages(u32),
 }
 
 const NO_VIEW: u32 = u32::MAX;
@@ -45,6 +48,7 @@ pub(super) struct Waves {
     ports: Vec<u32>,
     channels: Vec<u32>,
     blocks: Vec<u32>,
+    stages: Vec<u32>,
     /// Nodes of which a queue or the block is recorded: whether a node is one, and all of them.
     traced: Vec<bool>,
     traced_nodes: Vec<u32>,
@@ -104,6 +108,7 @@ where
             ports: vec![NO_VIEW; ports],
             channels: vec![NO_VIEW; queues],
             blocks: vec![NO_VIEW; nodes],
+            stages: vec![NO_VIEW; nodes],
             traced: vec![false; nodes],
             traced_nodes: Vec::new(),
             looked: Vec::new(),
@@ -158,9 +163,44 @@ where
         if node >= self.switches || info.flags.engine() {
             waves.blocks[node as usize] = self.view(waves, &path, View::Block(node));
             traced |= waves.blocks[node as usize] != NO_VIEW;
+            traced |= self.declare_stages(waves, node, &path);
         }
         waves.traced[node as usize] = traced;
         waves.traced_nodes.extend(traced.then_some(node));
+    }
+
+    /// Declares the pipelines of an engine or end point if they may be selected; whether any register is.
+    fn declare_stages(&mut self, waves: &mut Waves, node: u32, path: &str) -> bool {
+        let scopes = if node < self.switches {
+            J::STAGES
+        } else if ((node - self.switches) as usize) < self.first.bumps.len() {
+            B::STAGES
+        } else {
+            E::STAGES
+        };
+        if !scopes.iter().any(|scope| waves.tracer.wants_details(&format!("{path}.{scope}"))) {
+            return false;
+        }
+        self.watch(node, true);
+        let handle = waves.tracer.declare_details(path, |scope| self.probe(View::Stages(node), scope));
+        let Some(handle) = handle else {
+            self.watch(node, false);
+            return false;
+        };
+        waves.stages[node as usize] = waves.views.len() as u32;
+        waves.views.push((handle, View::Stages(node)));
+        true
+    }
+
+    fn watch(&mut self, node: u32, watched: bool) {
+        if node < self.switches {
+            return self.first.joins[node as usize].watch(watched, &self.tables, node);
+        }
+        let block = (node - self.switches) as usize;
+        match block.checked_sub(self.first.bumps.len()) {
+            None => self.first.bumps[block].watch(watched, &self.tables),
+            Some(end) => self.first.ends[end].watch(watched, &self.tables),
+        }
     }
 
     fn view(&self, waves: &mut Waves, path: &str, view: View) -> u32 {
@@ -180,7 +220,13 @@ where
         for node in 0..self.plan.nodes.len() {
             self.first.wires.nodes[node].flags.set_traced(false);
         }
-        self.waves.take().map(|waves| waves.tracer)
+        let waves = self.waves.take()?;
+        for node in 0..self.plan.nodes.len() {
+            if waves.stages[node] != NO_VIEW {
+                self.watch(node as u32, false);
+            }
+        }
+        Some(waves.tracer)
     }
 
     /// Looks at what may have changed at the last edge.
@@ -209,6 +255,10 @@ where
         }
         for &node in &looked {
             add(waves.blocks[node as usize]);
+            let stages = waves.stages[node as usize];
+            if stages != NO_VIEW && self.stages_moved(node) {
+                add(stages);
+            }
             let info = &self.first.wires.nodes[node as usize];
             let first = (info.port_base as usize) << self.first.wires.flow.vc_shift;
             let before = &waves.occupied_before[waves.first_word[node as usize]..];
@@ -257,6 +307,7 @@ where
                 scope.bits("count", 16, u64::from(out.credits));
                 scope.bit("held", out.owner != 0);
             }
+            View::Stages(node) => self.probe_stages(node, scope),
             View::Block(node) if node < self.switches => self.first.joins[node as usize].probe(scope),
             View::Block(node) => {
                 let block = (node - self.switches) as usize;
@@ -265,6 +316,28 @@ where
                     Some(end) => self.first.ends[end].probe(scope),
                 }
             }
+        }
+    }
+
+    fn stages_moved(&self, node: u32) -> bool {
+        if node < self.switches {
+            return self.first.joins[node as usize].stages_moved();
+        }
+        let block = (node - self.switches) as usize;
+        match block.checked_sub(self.first.bumps.len()) {
+            None => self.first.bumps[block].stages_moved(),
+            Some(end) => self.first.ends[end].stages_moved(),
+        }
+    }
+
+    fn probe_stages(&self, node: u32, scope: &mut Scope<'_>) {
+        if node < self.switches {
+            return self.first.joins[node as usize].probe_stages(scope);
+        }
+        let block = (node - self.switches) as usize;
+        match block.checked_sub(self.first.bumps.len()) {
+            None => self.first.bumps[block].probe_stages(scope),
+            Some(end) => self.first.ends[end].probe_stages(scope),
         }
     }
 

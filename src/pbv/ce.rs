@@ -69,6 +69,9 @@
 //! no answer of a participant to the present run waits until nothing of its context is in the tracking pipeline or on its way to the reduction unit,
 //! so that messages have the effect they have one after the other *\[chosen\]*.
 //!
+//! Waves have the stages of the [tracking store](super::tracking), and under `ce.tree` the registers of the reduction unit, a tree
+//! of two ports (the accumulator's word is port 0), named as [`stage_waves`] says, with `cc_id`, `run` and `word` of each.
+//!
 //! Requirements: B-CE-1 to B-CE-9, B-ERR-1 to B-ERR-4 (`pbv.md`); paragraphs 96, 97, 141 to 147.
 
 mod admission;
@@ -82,7 +85,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::hash::Hasher;
 
 pub use super::context::{Context, State};
-pub use super::tracking::{Hazard, Judged, Request, Track, TrackOp, Tracker, Verdict};
+pub use super::tracking::{Hazard, Judged, Label, Request, Track, TrackOp, Tracker, Verdict};
 
 use super::context::STATES;
 use super::packet::{
@@ -90,7 +93,9 @@ use super::packet::{
 };
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, PbvTable};
 use memory::Memory;
-use watershed_arith::{Flags, Op, Operands, Tree, TreeCfg, TreeIn};
+use watershed_arith::stages::{TreeStages, all_units};
+use watershed_arith::{Flags, Op, Operands, Tree, TreeCfg, TreeIn, TreeOut};
+use watershed_fabric::stage_waves::{self, TagField};
 use watershed_kernel::{Cycle, Digest};
 use watershed_probe::Scope;
 
@@ -218,6 +223,8 @@ pub struct Ce {
     reported: Vec<(u16, u32, u16)>,
     /// Device and base offset of this engine.
     me: (u16, u16),
+    /// The registers of the reduction unit, while a waveform shows them.
+    stages: Option<Box<TreeStages>>,
 }
 
 /// What a tick may use beside the engine's own registers.
@@ -260,6 +267,7 @@ impl Ce {
             asked: Vec::new(),
             reported: Vec::new(),
             me: (NO_DEVICE, 0),
+            stages: None,
         }
     }
 
@@ -388,8 +396,10 @@ impl Ce {
     }
 
     /// An operation on the tracking entry of a context, of its present generation.
-    fn request(&mut self, slot: u16, op: TrackOp) -> Request {
-        Request { slot, generation: self.at(slot).generation, op }
+    fn request(&mut self, slot: u16, op: TrackOp, message: Option<Message>) -> Request {
+        let Context { generation, cc_id, like, .. } = self.at(slot);
+        let label = Label { message: message.map_or(0, Message::number), cc_id: *cc_id, run: like.run };
+        Request { slot, generation: *generation, op, label }
     }
 
     /// Hands words of a context to the reduction unit.
@@ -603,7 +613,7 @@ impl Ce {
             let packet = Packet { header: self.down(copy), body: Body::Initialisation(slice) };
             cx.out.push(Outgoing { packet, target: Target::Entries { pbv: 1 << entry, skip: NO_DEVICE } });
         }
-        Some((self.request(slot, TrackOp::Load(track)), None))
+        Some((self.request(slot, TrackOp::Load(track), Some(header.message)), None))
     }
 
     /// A header of a copy that goes down: from this engine.
@@ -646,7 +656,7 @@ impl Ce {
             self.release(slot, cx);
         }
         let load = load.then_some(TrackOp::Load(Track { pbv: stored.pbv, p_count: stored.p_count }))?;
-        Some((self.request(slot, load), None))
+        Some((self.request(slot, load, Some(header.message)), None))
     }
 
     fn command(&mut self, slot: u16, packet: Packet, cx: &mut CeCx<'_>) -> Tracked {
@@ -716,7 +726,7 @@ impl Ce {
             // What was there before may have been everything.
             self.finish(slot, cx);
         }
-        load.map(|load| (self.request(slot, load), None))
+        load.map(|load| (self.request(slot, load, Some(header.message)), None))
     }
 
     fn contribution(&mut self, slot: u16, packet: Packet, cx: &mut CeCx<'_>) -> Tracked {
@@ -762,18 +772,18 @@ impl Ce {
             (context.state, context.early, context.like.run) = (State::Active, true, header.run);
             let track = Track { pbv: context.stored.pbv, p_count: context.stored.p_count };
             self.guard(slot, cx);
-            return Some((self.request(slot, TrackOp::Begin(track, header.p_id)), awaited));
+            return Some((self.request(slot, TrackOp::Begin(track, header.p_id), Some(header.message)), awaited));
         }
         if context.deadline.is_none() {
             self.guard(slot, cx);
         }
-        Some((self.request(slot, TrackOp::Clear(header.p_id)), awaited))
+        Some((self.request(slot, TrackOp::Clear(header.p_id), Some(header.message)), awaited))
     }
 
     // ------------------------------------------------------------------------------------------------ verdicts, data
 
     fn judge(&mut self, judged: Judged, awaited: Option<Awaited>, cx: &mut CeCx<'_>) {
-        let Judged { request: Request { slot, generation, op }, track, verdict } = judged;
+        let Judged { request: Request { slot, generation, op, .. }, track, verdict } = judged;
         let context = self.contexts[usize::from(slot)].as_mut().filter(|context| context.generation == generation);
         let Some(context) = context else {
             // Its run ended while the message was being tracked: another run must not have it.
@@ -909,7 +919,21 @@ impl Ce {
             break;
         }
         self.memory.tick(ports);
-        let done = self.tree.tick(input);
+        let done = if let Some(stages) = &mut self.stages {
+            let labelled = input.clone().map(|input| {
+                let context = self.contexts[(input.tag >> 16 & 0xffff) as usize].as_ref();
+                let (cc_id, run) = context.map_or((0, 0), |context| (context.cc_id, context.like.run));
+                let tag = input.tag & 0xffff | u64::from(cc_id) << 16 | u64::from(run) << 28;
+                TreeIn { tag, ..input }
+            });
+            let left = stages.clock(labelled.as_ref());
+            let done = self.tree.tick(input);
+            let result = |out: TreeOut| (out.value, out.flags);
+            debug_assert_eq!(left.map(result), done.map(result), "the last register has what is written");
+            done
+        } else {
+            self.tree.tick(input)
+        };
         debug_assert_eq!(done.is_some(), writes, "the unit takes as many cycles as it has stages");
         if let Some(slot) = over {
             self.finish(slot, cx);
@@ -1018,7 +1042,7 @@ impl Ce {
             context.like.run = context.like.run.wrapping_add(1);
             context.track = Track { pbv: stored.pbv, p_count: stored.p_count };
             let load = TrackOp::Load(context.track);
-            let request = self.request(slot, load);
+            let request = self.request(slot, load, None);
             self.loads.push_back(request);
         }
     }
@@ -1053,11 +1077,29 @@ impl Ce {
         self.distribute(slot, copy, NO_DEVICE, false, cx);
     }
 
+    /// Clocks the registers of the reduction unit from now on, or no longer.
+    pub fn watch_stages(&mut self, watched: bool) {
+        self.stages = watched.then(|| Box::new(TreeStages::new(self.tree.cfg(), &all_units())));
+    }
+
+    /// Whether a register of the reduction unit may have changed at the last edge.
+    pub fn stages_moved(&self) -> bool {
+        self.stages.as_ref().is_some_and(|stages| stages.moved())
+    }
+
+    /// Describes the registers of the reduction unit to a wave.
+    pub fn probe_stages(&self, scope: &mut Scope<'_>) {
+        if let Some(stages) = &self.stages {
+            stage_waves::tree(scope, stages, &[1], &STAGE_TAG);
+        }
+    }
+
     /// Describes the engine's registers to a wave: the pipelines and the first contexts of the store.
     pub fn probe(&self, scope: &mut Scope<'_>) {
         scope.valid("read_slot", 12, self.tracker.read_q.map(|op| u64::from(op.slot())));
         scope.valid("write_slot", 12, self.tracker.modify_q.map(|(op, _)| u64::from(op.slot())));
         scope.bits("in_unit", 3, self.in_unit.len() as u64);
+        self.tracker.probe(scope);
         for (slot, context) in self.contexts.iter().take(PROBED_CONTEXTS).enumerate() {
             scope.indexed("context", slot, |scope| {
                 let context = context.as_ref();
@@ -1087,6 +1129,13 @@ pub const MOST_AT_ONCE: u32 = 3;
 
 /// Devices in one frame that says who is missing.
 const MOST_MISSING: usize = (MAX_PAYLOAD_BYTES - PBV_ENTRIES / 8) / 2;
+
+/// What a tag of the reduction unit's stages shows.
+pub const STAGE_TAG: [TagField; 3] = [
+    TagField { name: "word", low: 0, width: 16 },
+    TagField { name: "cc_id", low: 16, width: 12 },
+    TagField { name: "run", low: 28, width: 32 },
+];
 
 /// Contexts that waves show.
 const PROBED_CONTEXTS: usize = 8;

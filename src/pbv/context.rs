@@ -93,6 +93,11 @@ pub struct Context {
 }
 
 impl Context {
+    /// The run that it is in, or was in last.
+    pub fn run(&self) -> u32 {
+        self.like.run
+    }
+
     /// When its watchdog ends, if it runs.
     pub fn deadline(&self) -> Option<Cycle> {
         self.deadline

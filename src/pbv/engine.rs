@@ -733,4 +733,12 @@ impl Block for Engine {
         scope.valid("sending", 8, leaving.map(|copy| u64::from(copy.header.message.number())));
         scope.scope("ce", |scope| self.ce.probe(scope));
     }
+
+    fn watch(&mut self, watched: bool, _: &Directory) {
+        self.ce.watch_stages(watched);
+    }
+
+    fn probe_stages(&self, scope: &mut Scope<'_>) {
+        scope.scope("ce", |scope| self.ce.probe_stages(scope));
+    }
 }

@@ -437,6 +437,24 @@ impl Block for Wired {
             Wired::Fault(link) => link.probe(scope),
         }
     }
+
+    const STAGES: &'static [&'static str] = &["ce.tree"];
+
+    fn watch(&mut self, watched: bool, directory: &Directory) {
+        if let Wired::Engine(engine) = self {
+            engine.watch(watched, directory);
+        }
+    }
+
+    fn stages_moved(&self) -> bool {
+        self.engine().is_some_and(|engine| engine.ce().stages_moved())
+    }
+
+    fn probe_stages(&self, scope: &mut Scope<'_>) {
+        if let Wired::Engine(engine) = self {
+            engine.probe_stages(scope);
+        }
+    }
 }
 
 /// Clocks a system until nothing will ever happen again; returns the cycle after the last one in which something did.

@@ -11,6 +11,15 @@
 //!
 //! An operation carries the generation of the context it was issued in, and its verdict gives it back: what was under way
 //! when a context began anew says nothing about the run that has begun *\[chosen\]*.
+//!
+//! Waves have both stages (H-PIPE-3, `hardware.md`) under `ce.tracking`:
+//!
+//! | scope | what it holds in cycle t | signals |
+//! |---|---|---|
+//! | `read` | what was read at the end of t - 1 and is changed in t | `valid`, `message`, `cc_id`, `run`, `slot`, `op`, `responder`, `load_…` (what a load brings), `pbv` and `p_count` as read |
+//! | `write` | what was changed in t - 1, and is written at the end of t | the same; `read_…` as read, `forward` (where the value changed came from), `used_…` as forwarded, `pbv` and `p_count` as written, `verdict` |
+
+use watershed_probe::{EnumTable, Scope};
 
 /// How two messages for one context in the pipeline are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -44,6 +53,17 @@ pub enum TrackOp {
     Begin(Track, u8),
 }
 
+/// Whose operation it is: what a waveform shows beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Label {
+    /// Number of the message's type; 0 if the engine loads the entry anew by itself.
+    pub message: u8,
+    /// The context.
+    pub cc_id: u16,
+    /// Its run.
+    pub run: u32,
+}
+
 /// An operation on an entry of the tracking store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -53,6 +73,8 @@ pub struct Request {
     pub generation: u32,
     /// What is done to the entry.
     pub op: TrackOp,
+    /// Whose it is.
+    pub label: Label,
 }
 
 /// What came of a request.
@@ -83,7 +105,24 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InFlight {
     pub(super) request: Request,
+    /// As read from the store, or in the same cycle from what was written to it.
+    read: Track,
+    /// As it was changed: what was read, or what the operation ahead was writing.
+    used: Track,
+    /// As it is to be written.
     value: Track,
+    forward: Forward,
+}
+
+/// Where the value comes from that an operation changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Forward {
+    /// The store.
+    None,
+    /// What was written in the cycle in which it was read.
+    Through,
+    /// What the operation ahead wrote in the cycle in which it was changed.
+    Ahead,
 }
 
 impl InFlight {
@@ -132,14 +171,16 @@ impl Tracker {
         let modified = self.read_q.map(|op| {
             // What the operation ahead is writing in this cycle is newer than what was read.
             let ahead = written.filter(|(ahead, _)| forward && ahead.slot() == op.slot());
-            let value = ahead.map_or(op.value, |(ahead, _)| ahead.value);
-            let (value, verdict) = modify(op.request.op, value);
-            (InFlight { value, ..op }, verdict)
+            let used = ahead.map_or(op.read, |(ahead, _)| ahead.value);
+            let forward = if ahead.is_some() { Forward::Ahead } else { op.forward };
+            let (value, verdict) = modify(op.request.op, used);
+            (InFlight { used, value, forward, ..op }, verdict)
         });
         let read = input.map(|request| {
             let through = written.filter(|(ahead, _)| forward && ahead.slot() == request.slot);
-            let value = through.map_or(self.ram[usize::from(request.slot)], |(ahead, _)| ahead.value);
-            InFlight { request, value }
+            let read = through.map_or(self.ram[usize::from(request.slot)], |(ahead, _)| ahead.value);
+            let forward = if through.is_some() { Forward::Through } else { Forward::None };
+            InFlight { request, read, used: read, value: read, forward }
         });
         if let Some((op, _)) = written {
             self.ram[usize::from(op.slot())] = op.value;
@@ -151,6 +192,26 @@ impl Tracker {
         self.modify_q = modified;
         self.read_q = read;
         written.map(|(op, verdict)| Judged { request: op.request, track: op.value, verdict })
+    }
+
+    /// Describes the stages to a wave, in scope `tracking`: what was read and is changed in this cycle, and what was changed and
+    /// is written in this cycle.
+    pub(super) fn probe(&self, scope: &mut Scope<'_>) {
+        scope.scope("tracking", |scope| {
+            scope.scope("read", |scope| {
+                show_request(scope, self.read_q.map(|op| op.request));
+                show_track(scope, ["pbv", "p_count"], self.read_q.map(|op| op.read));
+            });
+            scope.scope("write", |scope| {
+                let op = self.modify_q.map(|(op, _)| op);
+                show_request(scope, op.map(|op| op.request));
+                show_track(scope, ["read_pbv", "read_p_count"], op.map(|op| op.read));
+                scope.state("forward", &FORWARDS, op.map_or(0, |op| op.forward as u64));
+                show_track(scope, ["used_pbv", "used_p_count"], op.map(|op| op.used));
+                show_track(scope, ["pbv", "p_count"], op.map(|op| op.value));
+                scope.state("verdict", &VERDICTS, self.modify_q.map_or(0, |(_, verdict)| verdict as u64 + 1));
+            });
+        });
     }
 
     /// An entry as it is stored.
@@ -167,6 +228,35 @@ impl Tracker {
     pub fn disagreement(&self) -> Option<u16> {
         self.broken
     }
+}
+
+static FORWARDS: EnumTable = EnumTable { name: "forward", names: &["NONE", "THROUGH", "AHEAD"] };
+static OPERATIONS: EnumTable = EnumTable { name: "track", names: &["NONE", "LOAD", "CLEAR", "BEGIN"] };
+static VERDICTS: EnumTable =
+    EnumTable { name: "verdict", names: &["NONE", "ACCEPTED", "SATISFIED", "DUPLICATE", "COUNT_ZERO"] };
+
+fn show_request(scope: &mut Scope<'_>, request: Option<Request>) {
+    let label = request.map(|request| request.label);
+    let (number, responder, load) = match request.map(|request| request.op) {
+        None => (0, None, None),
+        Some(TrackOp::Load(track)) => (1, None, Some(track)),
+        Some(TrackOp::Clear(entry)) => (2, Some(entry), None),
+        Some(TrackOp::Begin(track, entry)) => (3, Some(entry), Some(track)),
+    };
+    scope.bit("valid", request.is_some());
+    scope.valid("message", 8, label.map(|label| u64::from(label.message)));
+    scope.valid("cc_id", 12, label.map(|label| u64::from(label.cc_id)));
+    scope.valid("run", 32, label.map(|label| u64::from(label.run)));
+    scope.valid("slot", 12, request.map(|request| u64::from(request.slot)));
+    scope.state("op", &OPERATIONS, number);
+    scope.valid("responder", 7, responder.map(u64::from));
+    show_track(scope, ["load_pbv", "load_p_count"], load);
+}
+
+fn show_track(scope: &mut Scope<'_>, [pbv, p_count]: [&'static str; 2], track: Option<Track>) {
+    let words = track.map(|track| [track.pbv as u64, (track.pbv >> 64) as u64]);
+    scope.valid_wide(pbv, 128, words.as_ref().map(|words| &words[..]));
+    scope.valid(p_count, 16, track.map(|track| u64::from(track.p_count)));
 }
 
 fn modify(op: TrackOp, old: Track) -> (Track, Verdict) {

@@ -26,10 +26,13 @@
 //! port of an id has a visible operand and a result place is free, all are taken together; the result is at the crossbar's
 //! engine input `tree.latency` cycles later. One reduction a cycle, whatever the radix and the stages.
 //!
-//! The tree is the composition of its units' stages ([`eval`](watershed_arith::tree::eval): the stage functions of
-//! [`Tree`](watershed_arith::Tree), which has the registers between them as well). Nothing in a system looks at those registers,
-//! so the engine makes a result when it takes its operands and holds it back for the latency of the tree: the port sees what
-//! it would see of the registers, and an engine at work sleeps until its next result is due.
+//! The tree is the composition of its units' stages. Where nobody looks at its registers, a result is made when the operands
+//! are taken ([`eval`](watershed_arith::tree::eval)) and held back for the latency of the tree: the port sees what it would see
+//! of the registers, and an engine at work sleeps until its next result is due. Where a waveform shows them
+//! ([`watch`](Join::watch)), they are clocked beside that, from the same operands through the same stage functions
+//! ([`TreeStages`]), and the engine is awake while something is in them. Waves have them under `ceng.tree`, named as
+//! [`stage_waves`] says, with `id` and `seq` of each: those of the operations and types that ids of this switch are
+//! configured for, or of all where programs may change that.
 //!
 //! The order of reduction is the order of the ports, fixed by the tree; it depends neither on arrival nor on which ports
 //! are configured, so a result is repeatable bit for bit. Exception flags of the operands and of the operation travel
@@ -43,8 +46,11 @@
 //! Prefix scans go through the [scan unit](super::scan) beside the tree.
 
 use super::scan::{self, ScanUnit};
+use super::scan_stages::ScanStages;
 use super::{MAX_PLANES, REQUEST, RESPONSE, Registers, channel, kind, plane};
+use watershed_arith::stages::{TreeStages, units_of};
 use watershed_arith::{self as arith, Flags, Operands, TreeCfg, TreeIn};
+use watershed_fabric::stage_waves::{self, TagField};
 use watershed_fabric::{Flit, Join, JoinCx, JoinOut, Tag};
 use watershed_kernel::{Cycle, Few, FewQueue, Wake};
 use watershed_probe::{EnumTable, Scope};
@@ -75,8 +81,55 @@ impl CengCfg {
 pub struct Ceng {
     cfg: CengCfg,
     busy: Option<Box<Busy>>,
-    tap: Option<Box<Tap>>,
+    looks: Option<Box<Looks>>,
 }
+
+/// Who looks into an engine.
+#[derive(Clone, Debug, Default)]
+struct Looks {
+    tap: Option<Tap>,
+    /// The registers of tree and scan unit, if a waveform shows them.
+    stages: Option<Stages>,
+}
+
+/// The stage registers of an engine.
+#[derive(Clone, Debug)]
+struct Stages {
+    tree: TreeStages,
+    /// Nodes that join operands of an id that is configured, by level.
+    joining: Vec<u64>,
+    scan: ScanStages,
+}
+
+impl Stages {
+    fn is_empty(&self) -> bool {
+        self.tree.is_empty() && self.scan.is_empty()
+    }
+}
+
+impl Looks {
+    /// One clock of the tree's registers; the tap is behind them.
+    fn reduced(&mut self, taken: Option<&TreeIn>, result: &mut Option<Flit>) {
+        if let Some(Stages { tree, .. }) = &mut self.stages {
+            let left = tree.clock(taken);
+            debug_assert_eq!(
+                left.map(|left| left.value),
+                result.map(|flit| flit.word),
+                "the last register of the tree has the result that leaves"
+            );
+        }
+        if let (Some(tap), Some(result)) = (&mut self.tap, result)
+            && (tap.id, tap.seq) == (result.tag.id(), result.tag.seq())
+        {
+            result.word ^= tap.flip;
+            tap.seen = Some(result.word);
+        }
+    }
+}
+
+/// What a tag of the tree's stages shows of a flit's [`Tag`].
+pub const STAGE_TAG: [TagField; 2] =
+    [TagField { name: "id", low: 16, width: 12 }, TagField { name: "seq", low: 28, width: 36 }];
 
 /// A tap on the engine's result port, for one element of one collective id: a test instrument, not hardware.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,17 +182,17 @@ static STATES: EnumTable = EnumTable { name: "ceng", names: &["IDLE", "GATHER", 
 impl Ceng {
     /// An idle engine.
     pub fn new(cfg: CengCfg) -> Ceng {
-        Ceng { cfg, busy: None, tap: None }
+        Ceng { cfg, busy: None, looks: None }
     }
 
     /// Puts a tap on the result port.
     pub fn set_tap(&mut self, tap: Tap) {
-        self.tap = Some(Box::new(tap));
+        self.looks.get_or_insert_default().tap = Some(tap);
     }
 
     /// The tap, if there is one.
     pub fn tap(&self) -> Option<&Tap> {
-        self.tap.as_deref()
+        self.looks.as_deref()?.tap.as_ref()
     }
 
     /// Whether operands of a collective id wait in it.
@@ -263,7 +316,13 @@ fn scanning(busy: &Busy) -> Option<&ScanUnit> {
 
 impl Busy {
     /// Takes the operands of a scan, if there is room for their prefixes; whether it did.
-    fn begin_scan(&mut self, cx: &JoinCx<'_, Registers>, cfg: CengCfg, id: u16, needed: u64, order: u64) -> bool {
+    fn begin_scan(
+        &mut self,
+        cx: &JoinCx<'_, Registers>,
+        cfg: CengCfg,
+        (id, needed, order): (u16, u64, u64),
+        watched: bool,
+    ) -> bool {
         let root = cx.tables.is_root(cx.switch, id);
         let scan = self.scan.get_or_insert_default();
         if scan.retained() >= cfg.scan_slots as usize || (root && scan.waiting() > cfg.result_slots as usize) {
@@ -278,16 +337,22 @@ impl Busy {
         }
         let select = cx.tables.select(cx.switch, id);
         let scan = self.scan.get_or_insert_default();
+        if watched {
+            scan.note_operands();
+        }
         scan.take(&inputs, select, u64::from(cfg.tree.unit_stages), root, cx.now);
         true
     }
 
     /// One clock of the scan unit: a response from above in, a result out if the tree has none.
-    fn scan(scan: &mut ScanUnit, cx: &JoinCx<'_, Registers>, cfg: CengCfg, out: &mut JoinOut) {
+    fn scan(scan: &mut ScanUnit, cx: &JoinCx<'_, Registers>, cfg: CengCfg, watched: bool, out: &mut JoinOut) {
         let stages = u64::from(cfg.tree.unit_stages);
         // Responses have places of their own, so that totals that wait for the parent never stop them.
         if scan.waiting() <= 2 * cfg.result_slots as usize {
             let select = |id| cx.tables.select(cx.switch, id);
+            if watched {
+                scan.note_operands();
+            }
             if let Err(fault) = scan.meet(select, stages, cx.now) {
                 out.fault = Some(fault);
             }
@@ -342,6 +407,8 @@ impl Join for Ceng {
     fn tick(&mut self, cx: &JoinCx<'_, Registers>) -> JoinOut {
         let mut out = JoinOut { result: None, changed: false, wake: Wake::OnInput, fault: None };
         let Some(busy) = &mut self.busy else { return out };
+        let watched = self.looks.as_ref().is_some_and(|looks| looks.stages.is_some());
+        let mut taken = None;
 
         // Operands in: a result place is reserved before they are taken.
         busy.left_q = false;
@@ -362,7 +429,7 @@ impl Join for Ceng {
             busy.left_q = true;
             let order = cx.tables.order(cx.switch, id);
             if order != 0 {
-                out.changed = busy.begin_scan(cx, self.cfg, id, needed, order);
+                out.changed = busy.begin_scan(cx, self.cfg, (id, needed, order), watched);
                 if !out.changed {
                     continue;
                 }
@@ -373,6 +440,7 @@ impl Join for Ceng {
                         busy.results.push((due, Busy::reduce(cx, self.cfg.tree, &operands, id)));
                         busy.flying[usize::from(plane)] += 1;
                         out.changed = true;
+                        taken = watched.then_some(operands);
                     }
                     Err(fault) => out.fault = Some(fault),
                 }
@@ -388,21 +456,25 @@ impl Join for Ceng {
             if let Some(result) = &out.result {
                 busy.flying[usize::from(plane(result.tag.vc()))] -= 1;
             }
-            if let Some(result) = &mut out.result
-                && let Some(tap) =
-                    self.tap.as_mut().filter(|tap| (tap.id, tap.seq) == (result.tag.id(), result.tag.seq()))
-            {
-                result.word ^= tap.flip;
-                tap.seen = Some(result.word);
-            }
+        }
+        let reduced = out.result.is_some();
+        if let Some(looks) = &mut self.looks {
+            looks.reduced(taken.as_ref(), &mut out.result);
         }
 
         let cfg = self.cfg;
         let mut scans = false;
         if let Some(scan) = busy.scan.as_deref_mut().filter(|scan| !scan.is_idle()) {
-            Busy::scan(scan, cx, cfg, &mut out);
+            Busy::scan(scan, cx, cfg, watched, &mut out);
             scans = !scan.is_idle();
             if !busy.operands.is_empty() {
+                out.wake = Wake::Next;
+            }
+        }
+        if let Some(stages) = self.looks.as_mut().and_then(|looks| looks.stages.as_mut()) {
+            let scanned = out.result.as_ref().filter(|_| !reduced);
+            stages.scan.clock(busy.scan.as_deref_mut(), cx.now, scanned);
+            if !stages.is_empty() {
                 out.wake = Wake::Next;
             }
         }
@@ -482,6 +554,43 @@ impl Join for Ceng {
                     scope.valid("word", 64, oldest.map(|operand| operand.flit.word));
                 });
             }
+        });
+    }
+
+    const STAGES: &'static [&'static str] = &["ceng.tree", "ceng.scan"];
+
+    fn watch(&mut self, watched: bool, registers: &Registers, switch: u32) {
+        let tree = self.cfg.tree;
+        let selects = registers.engine_selects(switch);
+        // A tree of one port has no register, and an engine without an id no work.
+        let stages = (watched && tree.levels() > 0 && !selects.is_empty()).then(|| {
+            let in_use = units_of(selects);
+            let units = usize::from(tree.radix - 1).min(scan::MOST_PORTS - 1);
+            let scan = if registers.scans(switch) {
+                ScanStages::new(tree.unit_stages, units, &in_use)
+            } else {
+                ScanStages::none()
+            };
+            let ids = 0..registers.ids();
+            let joining = ids.map(|id| tree.joining(registers.engine_inputs(switch, id))).reduce(|mut all, of| {
+                all.iter_mut().zip(of).for_each(|(all, of)| *all |= of);
+                all
+            });
+            Stages { tree: TreeStages::new(tree, &in_use), joining: joining.unwrap_or_default(), scan }
+        });
+        self.looks.get_or_insert_default().stages = stages;
+    }
+
+    fn stages_moved(&self) -> bool {
+        let stages = self.looks.as_ref().and_then(|looks| looks.stages.as_ref());
+        stages.is_some_and(|stages| stages.tree.moved() || stages.scan.moved())
+    }
+
+    fn probe_stages(&self, scope: &mut Scope<'_>) {
+        let Some(stages) = self.looks.as_ref().and_then(|looks| looks.stages.as_ref()) else { return };
+        scope.scope("ceng", |scope| {
+            stage_waves::tree(scope, &stages.tree, &stages.joining, &STAGE_TAG);
+            stages.scan.probe(scope);
         });
     }
 }

@@ -26,6 +26,7 @@ pub mod processor;
 pub mod program;
 mod registers;
 pub mod scan;
+mod scan_stages;
 
 pub use cce::Cce;
 pub use ceng::{Ceng, CengCfg, Tap};

@@ -137,6 +137,8 @@ pub struct Registers {
     built: Built,
     /// Point-to-point routes.
     pub routes: Routes,
+    /// Programs may store to the registers while they run.
+    pub rewritable: bool,
     /// Lanes of equal size that the point-to-point channels are divided into; a packet never leaves its lane.
     pub lanes: u8,
 }
@@ -200,6 +202,7 @@ impl Registers {
             wired: Vec::new(),
             built: Built::default(),
             routes,
+            rewritable: false,
             lanes: 1,
             cfg,
         };
@@ -552,6 +555,21 @@ impl Registers {
     pub fn counted_inputs(&self, switch: u32, id: u16) -> u64 {
         let set = self.sets[self.set(switch, id)] as usize;
         *self.built.engine_inputs.get(set).unwrap_or_else(|| &self.engine_inputs[set])
+    }
+
+    /// Operations and types that the engine of a switch may be given: those of the ids that are configured, or all where
+    /// programs may configure others.
+    pub fn engine_selects(&self, switch: u32) -> Vec<(Op, DType)> {
+        if self.rewritable {
+            return Op::COMMON.iter().flat_map(|&op| DType::ALL.iter().map(move |&dtype| (op, dtype))).collect();
+        }
+        let ids = (0..self.cfg.ids).filter(|&id| self.engine_inputs(switch, id) != 0);
+        ids.map(|id| self.select(switch, id)).map(|select| (select.op, select.dtype)).collect()
+    }
+
+    /// Whether the engine of a switch may have scans.
+    pub fn scans(&self, switch: u32) -> bool {
+        self.rewritable || (0..self.cfg.ids).any(|id| self.order(switch, id) != 0)
     }
 
     /// Whether a switch is the root of an id: its engine's result turns into a response.

@@ -28,12 +28,16 @@
 //! element a cycle; responses leave from s cycles after the one from above came, one a cycle. So a scan streams at one
 //! element in k cycles, k being the most inputs of a switch.
 //!
+//! Waves have the units under `ceng.scan`: `chainN` joins the sum of N + 1 inputs with the next one, N x s cycles after they were
+//! taken, and `combine` meets what came from above with a prefix, one a cycle.
+//!
 //! A response carries its element's number in the low 30 bits of the tag's `seq`, the input that it is for in the next
 //! four (in the switch that made it only), and in bit 34 that nothing is before it.
 
 use super::RESPONSE;
 use super::registers::OpSelect;
 use std::collections::VecDeque;
+use watershed_arith::stages::Entry;
 use watershed_arith::{Flags, Unit, lanes_apply};
 use watershed_fabric::{Flit, Tag};
 use watershed_kernel::Cycle;
@@ -89,7 +93,7 @@ type Value = (u64, Flags);
 
 /// Prefixes of the inputs of an element.
 #[derive(Clone, Debug)]
-struct Entry {
+struct Kept {
     id: u16,
     seq: u64,
     /// In rank order; `None` for the first.
@@ -99,12 +103,33 @@ struct Entry {
 /// A scan unit at work.
 #[derive(Clone, Debug, Default)]
 pub struct ScanUnit {
-    retained: VecDeque<Entry>,
+    retained: VecDeque<Kept>,
     /// What is made, and from when on it can leave, in order.
     up: VecDeque<(Cycle, Flit)>,
     down: VecDeque<(Cycle, Flit)>,
     /// Responses that came from above, and from when on they are there.
     above: VecDeque<(Cycle, Flit)>,
+    /// What its units take, if a waveform shows their registers.
+    operands: Option<Vec<Operand>>,
+}
+
+/// What a unit takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operand {
+    /// From when on it is there.
+    pub from: Cycle,
+    /// A unit of the chain, or the one that combines with what came from above.
+    pub unit: Option<usize>,
+    pub entry: Entry<Unit>,
+}
+
+/// One or two values as a unit takes them.
+fn entry(select: OpSelect, tag: Tag, left: u64, right: Option<u64>) -> Entry<Unit> {
+    let OpSelect { op, dtype, mode } = select;
+    match (right, Unit::of(op, dtype, mode)) {
+        (Some(right), Some(unit)) => Entry::pair(op, dtype, tag.0, unit, left, right),
+        _ => Entry::lone(op, dtype, tag.0, left),
+    }
 }
 
 impl ScanUnit {
@@ -133,6 +158,22 @@ impl ScanUnit {
         self.above.len()
     }
 
+    /// From now on what its units take is noted.
+    pub(super) fn note_operands(&mut self) {
+        self.operands.get_or_insert_default();
+    }
+
+    /// What its units took since the last time, in order.
+    pub(super) fn noted(&mut self) -> impl Iterator<Item = Operand> {
+        self.operands.iter_mut().flat_map(|operands| operands.drain(..))
+    }
+
+    fn note(&mut self, operand: impl FnOnce() -> Operand) {
+        if let Some(operands) = &mut self.operands {
+            operands.push(operand());
+        }
+    }
+
     /// Takes a response from above.
     pub fn put(&mut self, flit: Flit, visible: Cycle) {
         self.above.push_back((visible, flit));
@@ -152,24 +193,33 @@ impl ScanUnit {
             let own = (flit.word, Flags::from_bits(flit.tag.flags()));
             sum = Some(match sum {
                 None => own,
-                Some(sum) => joined(select, sum, own),
+                Some(sum) => {
+                    let tag = Flit::collective(id, super::REQUEST, seq, 0).tag;
+                    let unit = at - 1;
+                    self.note(|| Operand {
+                        from: now + stages * unit as u64,
+                        unit: Some(unit),
+                        entry: entry(select, tag, sum.0, Some(own.0)),
+                    });
+                    joined(select, sum, own)
+                }
             });
         }
         let made = now + (stages * (inputs.len() as u64 - 1)).max(1);
-        let entry = Entry { id, seq, prefixes };
+        let kept = Kept { id, seq, prefixes };
         if root {
-            self.descend(&entry, None, select, made, stages);
+            self.descend(&kept, None, select, made, stages);
         } else {
             let (word, flags) = sum.unwrap_or((0, Flags::NONE));
             let mut flit = Flit::collective(id, super::REQUEST, seq, word);
             flit.tag.set_flags(flags.bits());
             self.up.push_back((made, flit));
-            self.retained.push_back(entry);
+            self.retained.push_back(kept);
         }
     }
 
-    fn descend(&mut self, entry: &Entry, before: Option<Value>, select: OpSelect, from: Cycle, stages: u64) {
-        for (at, &(port, prefix)) in entry.prefixes.iter().enumerate() {
+    fn descend(&mut self, kept: &Kept, before: Option<Value>, select: OpSelect, from: Cycle, stages: u64) {
+        for (at, &(port, prefix)) in kept.prefixes.iter().enumerate() {
             let value = match (before, prefix) {
                 (Some(before), Some(prefix)) => Some(joined(select, before, prefix)),
                 (before, prefix) => before.or(prefix),
@@ -180,9 +230,15 @@ impl ScanUnit {
             tag.set_head(true);
             tag.set_tail(true);
             tag.set_vc(RESPONSE);
-            tag.set_id(entry.id);
-            tag.set_seq(entry.seq | u64::from(port) << 30 | nothing);
+            tag.set_id(kept.id);
+            tag.set_seq(kept.seq | u64::from(port) << 30 | nothing);
             tag.set_flags(flags.bits());
+            if let Some((first, second)) = match (before, prefix) {
+                (Some((before, _)), prefix) => Some((before, prefix.map(|(prefix, _)| prefix))),
+                (None, prefix) => prefix.map(|(prefix, _)| (prefix, None)),
+            } {
+                self.note(|| Operand { from: from + at as u64, unit: None, entry: entry(select, tag, first, second) });
+            }
             self.down.push_back((from + stages + at as u64, Flit { tag, word }));
         }
     }
@@ -201,9 +257,9 @@ impl ScanUnit {
         let Some(at) = self.retained.iter().position(|entry| entry.id == id && entry.seq == seq) else {
             return Err(format!("a scan unit got element {seq} of collective id {id}, which never went up").into());
         };
-        let entry = self.retained.remove(at).unwrap_or_else(|| unreachable!("it was just found"));
+        let kept = self.retained.remove(at).unwrap_or_else(|| unreachable!("it was just found"));
         let before = (!is_empty(flit.tag.seq())).then(|| (flit.word, Flags::from_bits(flit.tag.flags())));
-        self.descend(&entry, before, select(id), now, stages);
+        self.descend(&kept, before, select(id), now, stages);
         Ok(())
     }
 

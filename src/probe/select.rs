@@ -104,7 +104,7 @@ impl Selection {
 
     /// Whether a glob names details, so that a path can lead to some that are selected.
     pub(crate) fn reaches_details(&self, path: &str) -> bool {
-        let names = || path.split('.').map(super::clean);
+        let names = || path.split('.').map(crate::declare::clean);
         if self.depth.is_some_and(|depth| depth < names().count()) {
             return false;
         }

@@ -320,6 +320,7 @@ impl<'a> Builder<'a> {
         };
         let mut registers = Registers::new(cfg, names, routes);
         registers.lanes = self.lanes;
+        registers.rewritable = scenario.programs.is_some();
         let collectives = self.collectives(&layout, &neighbours, &mut registers)?;
         let multicasts = self.multicasts(&layout, &neighbours, &mut registers)?;
         if !self.problems.is_empty() {

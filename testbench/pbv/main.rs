@@ -17,6 +17,8 @@ mod memories_have_ports;
 mod messages_follow_each_other;
 mod other_contexts_are_untouched;
 mod packets_on_the_command_line;
+#[path = "../probe/player.rs"]
+mod player;
 mod reductions_are_exact;
 mod refusals_disturb_nobody;
 mod responses_are_handed_on;
@@ -33,3 +35,4 @@ mod strangers_change_nothing;
 mod support;
 mod table_1_of_the_source;
 mod tracking_loses_no_update;
+mod tracking_stands_in_waves;

@@ -2,15 +2,20 @@
 //! in any order, lose no update; PBV and p_count agree in every cycle (B-CE-3).
 
 use watershed::kernel::Rng;
-use watershed::pbv::ce::{Hazard, Judged, Request, Track, TrackOp, Tracker, Verdict};
+use watershed::pbv::ce::{Hazard, Judged, Label, Request, Track, TrackOp, Tracker, Verdict};
 
 /// What the pipeline said, in order.
 type Said = Vec<(u16, TrackOp, Track, Verdict)>;
 
 /// One clock of the pipeline; a verdict gives the generation of its operation back, which is the cycle here.
 fn tick(tracker: &mut Tracker, op: Option<(u16, TrackOp)>) -> Option<(u16, TrackOp, Track, Verdict)> {
-    let judged = tracker.tick(op.map(|(slot, op)| Request { slot, generation: u32::from(slot) ^ 0x5a, op }))?;
-    let Judged { request: Request { slot, generation, op }, track, verdict } = judged;
+    let judged = tracker.tick(op.map(|(slot, op)| Request {
+        slot,
+        generation: u32::from(slot) ^ 0x5a,
+        op,
+        label: Label::default(),
+    }))?;
+    let Judged { request: Request { slot, generation, op, .. }, track, verdict } = judged;
     assert_eq!(generation, u32::from(slot) ^ 0x5a);
     Some((slot, op, track, verdict))
 }

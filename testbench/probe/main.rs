@@ -1,5 +1,7 @@
 //! Does a waveform show what the registers held? Files are read back with an independent reader (`wellen`).
 
+mod player;
+mod stage_reference;
 mod support;
 
 #[path = "../bench/probe.rs"]
@@ -13,6 +15,7 @@ mod fst_reads_back;
 mod gtkwave_shows_names;
 mod selection_prunes;
 mod sizes_are_estimated;
+mod stage_registers_are_clocked;
 mod surfer_finds_its_files;
 mod triggers_capture;
 mod vcd_reads_back;

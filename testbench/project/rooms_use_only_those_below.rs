@@ -22,7 +22,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("piuma", &["fabric", "oracle", "arith", "kernel", "probe"]),
     ("armed", &["fabric", "arith", "kernel", "probe"]),
     ("pbv", &["fabric", "arith", "kernel", "probe"]),
-    ("fabric", &["kernel", "probe"]),
+    ("fabric", &["arith", "kernel", "probe"]),
     ("oracle", &["arith"]),
     ("arith", &[]),
     ("kernel", &[]),
