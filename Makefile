@@ -39,6 +39,7 @@ wave: run ## run the flagship and say how to look at its waveform
 	@echo
 	@echo "GTKWave:   gtkwave out/allreduce-die.vcd out/allreduce-die.gtkw    (states by name, signals in groups)"
 	@echo "Surfer:    surfer -c out/allreduce-die.sucl out/allreduce-die.vcd"
+	@echo "stages:    the group \"stage registers\" comes first in both: the adder tree of the root's engine at work"
 	@echo "terminal:  $(PROGRAM) wave show out/allreduce-die.vcd --signals '**.sw4.switch.ceng.*' --window 25..50"
 
 curves: program ## draw the README's curves of three networks with BookSim2's points on them

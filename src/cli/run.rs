@@ -42,7 +42,7 @@ pub(super) struct Arguments {
     /// Write a waveform to this file: FST if its name ends in .fst, else VCD
     #[arg(long, value_name = "FILE")]
     wave: Option<PathBuf>,
-    /// Trace only signals whose hierarchical name matches; can be given several times
+    /// Trace only signals whose hierarchical name matches; can be given several times. `**`, the default, is all but the stage registers of adder trees, which a glob with a name in it selects: `**.ceng.tree.**`, `**.engine.unit.**`, `**.ce.tree.**`
     #[arg(long, value_name = "GLOB", requires = "wave")]
     signals: Vec<String>,
     /// Trace only so many levels of the hierarchy

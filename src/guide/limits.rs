@@ -10,9 +10,7 @@
 //! - A prefix scan needs ranks that are neighbours wherever their paths meet.
 //! - `why` follows one path, the critical one. What would have been critical next without it is not told: set the value and run
 //!   again.
-//! - Waves show registers after the clock edge; combinational signals within a cycle have no waveform. The stage registers of adder
-//!   trees and of the PBV tracking store in a running system are not among them: an engine computes a result when it takes the
-//!   operands and holds it back for the latency of the tree.
+//! - Waves show registers after the clock edge; combinational signals within a cycle have no waveform.
 //!
 //! How big a scenario may be is in [`scenario::limits`](crate::scenario::limits); every block's page ends with limitations of its own.
 //!

@@ -8,6 +8,19 @@
 //! target/release/watershed wave show out/die.vcd --signals '**.sw4.**.ceng.{state,operands}' --window 25..50
 //! ```
 //!
+//! Adder trees are there register by register: every stage of every two-input unit, with the fields of its datasheet (see
+//! [`stage_waves`](crate::fabric::stage_waves)). They are many, so they are details: `**`, which is also what is taken without
+//! `--signals`, leaves them out, and a glob with a name in it selects them. `--signals '**' --signals '**.sw4.**.tree.**'` is all
+//! that is usual and one tree. Where they are:
+//!
+//! | family | scope | what |
+//! |---|---|---|
+//! | `piuma` | `….switch.ceng.tree` | the tree of an engine; a wide accumulation has the lanes of its accumulator |
+//! | | `….switch.ceng.scan` | `chainN` and `combine` of the scan unit |
+//! | `armed` | `….engine.unit` | the quad unit |
+//! | `pbv` | `….engine.ce.tree` | the reduction unit |
+//! | | `….engine.ce.tracking` | `read` and `write` of the tracking store (no details) |
+//!
 //! A condition names registers and, for those that are states, the names of their values; `--at` shows the first moment at which it
 //! holds. A wave of a run that was killed is read as far as it was written, and the picture says where that ends.
 //!

@@ -210,7 +210,7 @@ impl Default for ChecksFile {
 #[serde(default, deny_unknown_fields)]
 #[schemars(inline)]
 pub struct WaveFile {
-    /// Signals to trace, as globs on hierarchical names.
+    /// Signals to trace, as globs on hierarchical names. `**` is all but the stage registers of adder trees.
     pub signals: Vec<String>,
     /// Levels of hierarchy to trace. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
