@@ -158,7 +158,9 @@ pub(super) struct ScenarioArguments {
 /// Says what the caller of a run should know.
 fn tell(loaded: &Loaded, notes: &[String]) {
     note_older(loaded);
-    notes.iter().for_each(|note| complain(&format_args!("note: {note}")));
+    for note in notes {
+        complain(&format_args!("note: {note}"));
+    }
 }
 
 /// Says that a scenario is written in the older way.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::scope::{Slot, Step, copy_words, mask, words};
-use super::select::Selection;
+use super::select::{Selection, clean};
 use super::sink::{Declarations, ScopeDecl, SignalDecl};
 use super::{EnumTable, SignalId};
 
@@ -198,16 +198,4 @@ impl Declaring<'_> {
             Slot { value: begin as u64, width, unknown: value.is_none() }
         });
     }
-}
-
-/// Makes a name that every reader takes: letters, digits and `_`, not beginning with a digit.
-pub(crate) fn clean(name: &str) -> Cow<'_, str> {
-    let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let starts_well = name.starts_with(|first: char| !first.is_ascii_digit());
-    if starts_well && name.chars().all(good) {
-        return Cow::Borrowed(name);
-    }
-    let mut cleaned = String::from(if starts_well { "" } else { "_" });
-    cleaned.extend(name.chars().map(|letter| if good(letter) { letter } else { '_' }));
-    Cow::Owned(cleaned)
 }

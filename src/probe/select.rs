@@ -32,6 +32,7 @@
 //!
 //! **Limits.** At most 63 names in one glob. A dot inside `{}` or `[]` is refused, because a glob is cut at dots.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -104,7 +105,7 @@ impl Selection {
 
     /// Whether a glob names details, so that a path can lead to some that are selected.
     pub(crate) fn reaches_details(&self, path: &str) -> bool {
-        let names = || path.split('.').map(crate::declare::clean);
+        let names = || path.split('.').map(clean);
         if self.depth.is_some_and(|depth| depth < names().count()) {
             return false;
         }
@@ -496,6 +497,18 @@ impl fmt::Display for NothingSelected {
 }
 
 impl std::error::Error for NothingSelected {}
+
+/// Makes a name that every reader takes: letters, digits and `_`, not beginning with a digit.
+pub(crate) fn clean(name: &str) -> Cow<'_, str> {
+    let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let starts_well = name.starts_with(|first: char| !first.is_ascii_digit());
+    if starts_well && name.chars().all(good) {
+        return Cow::Borrowed(name);
+    }
+    let mut cleaned = String::from(if starts_well { "" } else { "_" });
+    cleaned.extend(name.chars().map(|letter| if good(letter) { letter } else { '_' }));
+    Cow::Owned(cleaned)
+}
 
 #[cfg(test)]
 mod tests {

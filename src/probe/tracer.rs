@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::io;
 
-use super::declare::{Declaring, Registry, clean};
+use super::declare::{Declaring, Registry};
 use super::scope::{Mode, Sampling, Scope, Slot, Step};
-use super::select::{NothingSelected, Selection};
+use super::select::{NothingSelected, Selection, clean};
 use super::sink::{SignalDecl, Sink, TraceError, TraceSummary, Values};
 use super::{Period, SignalId};
 

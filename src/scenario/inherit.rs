@@ -141,7 +141,8 @@ fn relocate(node: &mut Node, folder: &Path) {
     }
 }
 
-fn overlay(parent: Node, child: Node, walk: &mut Vec<String>) -> Result<Node, Problem> {
+/// Lays a value over another one: tables are joined, elements of an array are changed by their numbers.
+pub(super) fn overlay(parent: Node, child: Node, walk: &mut Vec<String>) -> Result<Node, Problem> {
     let Node { value: under, span: old_span, key: old_key } = parent;
     let Node { value: over, span, key } = child;
     match (under, over) {

@@ -18,7 +18,7 @@
 //! | engine | table | elements | repeat |
 //! |---|---|---|---|
 //! | `piuma` | `[[collective]]` | as they are | 1 |
-//! | `software` | `[[host]]` | as they are | 1 |
+//! | `software` | `[[host]]`, by default with Rabenseifner's algorithm *\[chosen\]* | as they are | 1 |
 //! | `armed` | `[[armed.reduction]]` | four a round of 84 bytes; one for MINMAXLOC and the reproducible sum | rounds are that many times as many |
 //! | `pbv` | `[[pbv.collective]]` | what a frame of 4080 bytes holds, a round; longer vectors are divided evenly *\[chosen\]* | the same |
 //!
@@ -31,8 +31,10 @@ use std::collections::BTreeMap;
 
 use super::armed::file::{DETERMINISTIC, MEAN, op_name};
 use super::file::job::{Engine, operation};
+use super::inherit::overlay;
 use super::names::{self, DType, Named, Op, Round};
 use super::problem::Problem;
+use super::schema;
 use super::source::{Node, Source, Value};
 use watershed_arith as arith;
 
@@ -63,11 +65,24 @@ pub fn apply(source: &mut Source, arguments: &[String]) -> Vec<Problem> {
     let (of_engines, own): (Vec<usize>, Vec<usize>) =
         all.partition(|&origin| jobs && is_of_engine(&arguments[origin - first]));
     let mut problems: Vec<Problem> = own.into_iter().filter_map(|origin| source.put(origin).err()).collect();
+    if source.has("job") {
+        // What is wrong with jobs as they are written; everything else is checked when they are translated.
+        problems
+            .extend(schema::check(source.root()).into_iter().filter(|problem| problem.path().is_some_and(is_common)));
+    }
     if problems.is_empty() {
         problems.extend(translate(source).err().into_iter().flatten());
     }
     problems.extend(of_engines.into_iter().filter_map(|origin| source.put(origin).err()));
     problems
+}
+
+/// Whether a path leads to what all engines understand of a job.
+fn is_common(path: &str) -> bool {
+    let Some(rest) = path.strip_prefix("job") else { return false };
+    let Some((_, key)) = rest.split_once("].") else { return rest.is_empty() || rest.starts_with('[') };
+    let first = key.split(['.', '[']).next().unwrap_or_default();
+    rest.starts_with('[') && Engine::read(first).is_none()
 }
 
 /// Whether a `--set` argument is about the table of an engine rather than about a job.
@@ -235,6 +250,9 @@ impl Translator {
 
     fn software(&mut self, entries: &mut Entries<'_>) {
         self.once(entries, "software");
+        if !entries.left.contains_key("algorithm") {
+            entries.put("algorithm", Value::String("rabenseifner".into()), None);
+        }
         if let Some(kind) = entries.left.remove("kind")
             && text(&kind) != Some("allreduce")
         {
@@ -337,7 +355,7 @@ impl Translator {
         let (times, repeat) = self.repeat(entries);
         let bytes = entries.left.get("dtype").and_then(text).unwrap_or("f64");
         let bytes = DType::ALL
-            .into_iter()
+            .iter()
             .find(|dtype| Named::name(**dtype) == bytes)
             .map_or(8, |dtype| u64::from(dtype.bits() / 8).max(1));
         let most = FRAME_BYTES / bytes;
@@ -416,6 +434,22 @@ impl Translator {
             let Value::Table(table) = &mut node.value else { return };
             place = table;
         }
+        let list: Vec<Node> = items.into_iter().map(|(_, node)| node).collect();
+        let span = |value| Node { value, span: jobs.span.clone(), key: jobs.key.clone() };
+        if let Some(old) = place.get(*last)
+            && let Value::Table(numbers) = &old.value
+            && numbers.keys().all(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+        {
+            // An older scenario changes elements of one that it extends, by the names they have there.
+            match overlay(span(Value::Array(list)), old.clone(), &mut path.iter().map(|of| (*of).to_owned()).collect())
+            {
+                Ok(joined) => {
+                    place.insert((*last).to_owned(), joined);
+                }
+                Err(problem) => self.problems.push(problem),
+            }
+            return;
+        }
         if let Some(old) = place.get(*last) {
             let what = format!("`{}` is another way to write a job: a scenario has one", engine.table());
             self.problems.push(
@@ -425,11 +459,7 @@ impl Translator {
             );
             return;
         }
-        let list = items.into_iter().map(|(_, node)| node).collect();
-        place.insert(
-            (*last).to_owned(),
-            Node { value: Value::Array(list), span: jobs.span.clone(), key: jobs.key.clone() },
-        );
+        place.insert((*last).to_owned(), span(Value::Array(list)));
     }
 }
 

@@ -4,6 +4,7 @@
 //! What comes out is read again and has to be the same configuration, or nothing comes out.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::path::Path;
 
 use super::file::job::{Engine, operation};
@@ -92,7 +93,7 @@ fn inside(root: &Node, text: &str) -> BTreeSet<usize> {
                 if text.get(node.span.start..).is_some_and(|text| text.starts_with("[["))
                     && items.iter().any(|item| matches!(item.value, Value::Table(_))) =>
             {
-                work.extend(items)
+                work.extend(items);
             }
             _ => lines.extend(number(node.span.start) + 1..=number(node.span.end)),
         }
@@ -166,7 +167,7 @@ impl Lines<'_> {
             let own = if COMMON.contains(&key) { String::new() } else { format!("{}.", engine.name()) };
             let behind = behind.iter().fold(String::new(), |all, part| format!("{all}.{part}"));
             let value = &trimmed[trimmed.find('=').unwrap_or(0)..];
-            self.out.push_str(&format!("job.{number}.{own}{key}{behind} {value}"));
+            let _ = write!(self.out, "job.{number}.{own}{key}{behind} {value}");
             return Ok(());
         }
         self.out.push_str(line);
@@ -207,7 +208,7 @@ impl Lines<'_> {
                 let quoted = |part: &String| super::written::key(part);
                 name = within.iter().map(quoted).fold(name, |all, part| format!("{all}.{part}"));
             }
-            self.out.push_str(&format!("{}{name}{}", &line[..start], &line[end..]));
+            let _ = write!(self.out, "{}{name}{}", &line[..start], &line[end..]);
             if within.is_empty() && element.is_none() {
                 if open == 1 {
                     return Err(format!("`{}` is a list", engine.table()));
@@ -218,7 +219,7 @@ impl Lines<'_> {
                     if !line.ends_with('\n') {
                         self.out.push('\n');
                     }
-                    self.out.push_str(&format!("engine = \"{}\"\n", engine.name()));
+                    let _ = writeln!(self.out, "engine = \"{}\"", engine.name());
                 }
             }
             self.engine = Some((engine, within));
@@ -252,7 +253,7 @@ impl Lines<'_> {
             text
         };
         match (engine, path[0].as_str()) {
-            (Engine::Armed, key @ ("op" | "rounds")) if self.section.len() > 2 => return Err(inherited(key)),
+            (Engine::Armed, key @ ("op" | "rounds")) if self.section.len() > 2 => Err(inherited(key)),
             (Engine::Armed, key @ ("op" | "rounds")) => {
                 let name = node("op").map_or(Some("flt-sum-near"), |node| {
                     if let Value::String(name) = &node.value { Some(name) } else { None }

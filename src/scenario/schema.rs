@@ -34,6 +34,10 @@ pub fn of_files() -> &'static Json {
         let definitions = head.remove("$defs").unwrap_or_default();
         let about: Vec<(String, Json)> =
             ["$schema", "title"].iter().filter_map(|key| Some(((*key).to_owned(), head.remove(*key)?))).collect();
+        // The engines of jobs say the family where it is not given.
+        if let Some(required) = head.get_mut("required").and_then(Json::as_array_mut) {
+            required.retain(|key| key != "family");
+        }
         if let Some(properties) = head.get_mut("properties").and_then(Json::as_object_mut) {
             properties.remove("extends");
         }

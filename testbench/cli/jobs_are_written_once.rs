@@ -148,15 +148,17 @@ fn refused(job: &str) -> String {
 #[test]
 fn what_is_wrong_with_a_job_is_said_at_its_place() {
     for (job, place, words) in [
-        ("[[job]]\nengine = \"gpu\"\n", ":3:10", "there is no engine \"gpu\""),
+        ("[[job]]\nengine = \"gpu\"\n", ":3:10", "`job[0].engine` cannot be \"gpu\""),
         ("[[job]]\nop = \"sum\"\n", ":2:1", "nobody is named to do job[0]"),
         ("[[job]]\nengine = \"piuma\"\nrepeat = 2\n", ":4:10", "a collective over registers does a job once"),
         ("[[job]]\nengine = \"software\"\nkind = \"scan\"\n", ":4:8", "software reduces for everybody"),
+        ("[[job]]\nengine = \"software\"\nsoftware.algorithm = \"x\"\n", ":4:22", "`job[0].algorithm` cannot be \"x\""),
         ("[[job]]\nengine = \"armed\"\nkind = \"scan\"\n", ":4:8", "armed engines have no scan"),
         ("[[job]]\nengine = \"armed\"\nop = \"sum\"\ndtype = \"f32\"\n", ":4:6", "armed engines have no sum of f32"),
         ("[[job]]\nengine = \"armed\"\nkind = \"barrier\"\nop = \"sum\"\n", ":5:6", "a barrier reduces nothing"),
+        ("[[job]]\nengine = \"piuma\"\nelements = -1\n", ":4:12", "`job[0].elements` is -1, out of range"),
         ("[[job]]\nengine = \"armed\"\nelements = 0\n", ":4:12", "a vector has elements"),
-        ("[[job]]\nengine = \"pbv\"\nrepeat = 0\n", ":4:10", "a job is done a number of times"),
+        ("[[job]]\nengine = \"pbv\"\nrepeat = 0\n", ":4:10", "`job[0].repeat` is 0, out of range"),
         ("[[job]]\nengine = \"piuma\"\npiuma.elements = 4\n", ":4:18", "`elements` is not of one engine only"),
         ("[[job]]\nengine = \"piuma\"\npiuma = 4\n", ":4:9", "`piuma` of a job is an integer"),
         (
@@ -167,7 +169,7 @@ fn what_is_wrong_with_a_job_is_said_at_its_place() {
         ("[[job]]\nengine = \"pbv\"\n[[job]]\nengine = \"software\"\n", ":4:1", "job[1] is software's"),
         ("family = \"armed\"\n[[job]]\nengine = \"piuma\"\n", ":3:1", "the scenario's family for \"armed\""),
         ("family = \"piuma\"\n[[job]]\n[[collective]]\nkind = \"barrier\"\n", ":4:1", "is another way to write a job"),
-        ("family = \"piuma\"\njob = 4\n", ":3:7", "`job` is a list of tables"),
+        ("family = \"piuma\"\njob = 4\n", ":3:7", "`job` is an integer"),
         ("family = \"piuma\"\n[[job]]\nelemens = 4\n", ":4:1", "unknown key `elemens` in `job[0]`"),
         ("family = \"piuma\"\n[[job]]\n[[job]]\nid = 1\ndtype = \"f99\"\n", ":6:9", "`job[1].dtype` cannot be \"f99\""),
         ("[[job]]\nengine = \"software\"\ndata = { values = [[1]] }\n", ":4:8", "software contributes random data"),

@@ -96,7 +96,7 @@ fn a_value_at_each_bound_is_read_and_one_beyond_is_not() {
     });
     assert!(keys.len() > 15);
     for (key, low, high) in keys {
-        let lists = ["traffic", "multicast", "program", "host", "pbv.congestion"];
+        let lists = ["job", "traffic", "multicast", "program", "host", "pbv.congestion"];
         let inner = [".late.", ".fails."].iter().any(|list| key.contains(list));
         if lists.iter().any(|list| key.starts_with(list)) || inner {
             continue;

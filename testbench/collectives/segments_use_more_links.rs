@@ -221,8 +221,7 @@ fn collectives_on_two_planes_do_not_wait_for_each_other_and_those_on_one_do() {
     assert_eq!((together.collectives[0].start_cycle, together.collectives[1].start_cycle), (Some(0), Some(0)));
     assert!(together.collectives.iter().all(|of| of.bit_exact == Some(true)));
     // A segmented collective still takes turns with others on its planes.
-    let three =
-        format!("{}[[collective]]\nname = \"c\"\nkind = \"barrier\"\nid = 3\n", NODES.replace("= 4\n", "= 3\n"));
+    let three = format!("{}[[job]]\nname = \"c\"\nkind = \"barrier\"\npiuma.id = 3\n", NODES.replace("= 4\n", "= 3\n"));
     let document = pass(&three, &sets!["collective[0].elements=30"]);
     assert!(document.collectives[1].start_cycle >= document.collectives[0].end_cycle, "{:?}", document.collectives);
 }
@@ -231,7 +230,7 @@ fn collectives_on_two_planes_do_not_wait_for_each_other_and_those_on_one_do() {
 fn saved_trees_of_segments_can_be_edited_and_put_on_planes() {
     // What embed saves of each segment, as a collective of its own with its plane.
     let all = embedding::all(&load(NODES, &sets!["collective[0].segments=2"])).unwrap();
-    let (head, _) = NODES.split_once("[[collective]]").unwrap();
+    let (head, _) = NODES.split_once("[[job]]").unwrap();
     let mut text = head.to_owned();
     for one in &all {
         let (id, plane) = (one.id, one.plane);

@@ -148,7 +148,9 @@ impl Ways {
     /// If there are none.
     pub fn middle(&self, places: &[u32]) -> u32 {
         let mut own = vec![false; self.switches()];
-        places.iter().for_each(|&at| own[at as usize] = true);
+        for &at in places {
+            own[at as usize] = true;
+        }
         // The least that the eccentricity of a switch can be, from searches so far.
         let mut least = vec![0u32; self.switches()];
         let mut best: Option<(u32, bool, u32)> = None;
@@ -239,8 +241,9 @@ struct Forests<'a> {
 impl Forests<'_> {
     /// Adds a link to some forest, moving others if need be; whether that was possible.
     fn add(&mut self, link: u32) -> bool {
-        let mut before: Vec<Option<Option<u32>>> = vec![None; self.of.len()];
-        before[link as usize] = Some(None);
+        // Itself for the link that begins.
+        let mut before: Vec<Option<u32>> = vec![None; self.of.len()];
+        before[link as usize] = Some(link);
         let mut queue = VecDeque::from([link]);
         while let Some(at) = queue.pop_front() {
             for forest in (0..self.near.len()).filter(|&forest| self.of[at as usize] != Some(forest)) {
@@ -250,7 +253,7 @@ impl Forests<'_> {
                 };
                 for other in circle {
                     if before[other as usize].is_none() {
-                        before[other as usize] = Some(Some(at));
+                        before[other as usize] = Some(at);
                         queue.push_back(other);
                     }
                 }
@@ -260,7 +263,7 @@ impl Forests<'_> {
     }
 
     /// Puts a link into a forest, the one for whose sake it was looked at into the place it leaves, and so on.
-    fn shift(&mut self, mut link: u32, mut forest: usize, before: &[Option<Option<u32>>]) {
+    fn shift(&mut self, mut link: u32, mut forest: usize, before: &[Option<u32>]) {
         loop {
             let (a, b) = self.ways.links[link as usize];
             let left = self.of[link as usize].replace(forest);
@@ -270,7 +273,7 @@ impl Forests<'_> {
                 }
                 self.near[forest][switch as usize].push(link);
             }
-            let (Some(left), Some(Some(next))) = (left, before[link as usize]) else { return };
+            let (Some(left), Some(next)) = (left, before[link as usize]) else { return };
             (link, forest) = (next, left);
         }
     }
@@ -342,10 +345,10 @@ mod tests {
     fn slowly(ways: &Ways) -> Vec<Vec<(u32, u64)>> {
         let n = ways.switches();
         let mut far = vec![vec![(u32::MAX / 4, u64::MAX / 4); n]; n];
-        for at in 0..n {
-            far[at][at] = (0, 0);
+        for (at, row) in far.iter_mut().enumerate() {
+            row[at] = (0, 0);
             for step in ways.of(at as u32) {
-                far[at][step.to as usize] = far[at][step.to as usize].min((1, step.latency.into()));
+                row[step.to as usize] = row[step.to as usize].min((1, step.latency.into()));
             }
         }
         for k in 0..n {

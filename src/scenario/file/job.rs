@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::collective::{CollectiveFile, DataFile};
+use super::collective::{Distribution, Number};
 use super::words::ParticipantsFile;
 use crate::names::{Named, Op};
 use watershed_arith::quad::{OPCODES, Opcode};
@@ -52,27 +52,43 @@ pub struct JobFile {
     pub participants: Option<ParticipantsFile>,
     /// What the participants contribute. Default: random = "normal", or "integers" for integer types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<DataFile>,
+    pub data: Option<JobDataFile>,
     /// Cycle in which it starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 9_007_199_254_740_992_i64))]
     pub start_cycle: Option<u64>,
     /// What only PIUMA's engines have: the other keys of a `[[collective]]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    pub piuma: Option<CollectiveFile>,
+    pub piuma: Option<BTreeMap<String, serde_json::Value>>,
     /// What only armed engines have: the other keys of an `[[armed.reduction]]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    pub armed: Option<crate::armed::file::ReductionFile>,
+    pub armed: Option<BTreeMap<String, serde_json::Value>>,
     /// What only packet engines have: the other keys of a `[[pbv.collective]]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    pub pbv: Option<crate::pbv::file::CollectiveFile>,
+    pub pbv: Option<BTreeMap<String, serde_json::Value>>,
     /// What only software has: the other keys of a `[[host]]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    pub software: Option<crate::hosts::file::HostFile>,
+    pub software: Option<BTreeMap<String, serde_json::Value>>,
+}
+
+/// What participants of a job contribute: one of random, values and file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct JobDataFile {
+    /// Seeded random data of a distribution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub random: Option<Distribution>,
+    /// The data itself: a row a participant; armed engines take four numbers a row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<Vec<Number>>>,
+    /// piuma: a file with the data, relative to the scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub file: Option<String>,
+    /// armed, pbv: random data is drawn once and contributed in every round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_every_round: Option<bool>,
 }
 
 /// Who does a job.

@@ -63,17 +63,17 @@ fn network(name: &str, ends: u64) -> Result<(String, String), String> {
     Ok(match name {
         "mesh" | "torus" | "hyperx" => grid(name),
         "fat-tree" => {
-            let levels = (1..).find(|&levels| 4u64.pow(levels) >= ends).unwrap_or(1).max(2);
+            let levels = (2..16).find(|&levels| 4u64.pow(levels) >= ends).unwrap_or(16);
             (format!("4-ary {levels}-tree"), format!("{{ kind = 'fat-tree', arity = 4, levels = {levels} }}"))
         }
         "dragonfly" => {
             // Balanced: a group has 2h switches of h end points and h global links.
             let count = |h: u64| 2 * h * h * (2 * h * h + 1);
-            let h = (1..).find(|&h| count(h) >= ends).unwrap_or(1);
+            let h = (1..64).find(|&h| count(h) >= ends).unwrap_or(64);
             (format!("dragonfly of {} groups", 2 * h * h + 1), format!("{{ kind = 'dragonfly', global_links = {h} }}"))
         }
         "tree" => {
-            let levels = (1..).find(|&levels| 4u64.pow(levels) >= ends).unwrap_or(1) as usize;
+            let levels = (1..16).find(|&levels| 4u64.pow(levels) >= ends).unwrap_or(16) as usize;
             let branching = vec!["4"; levels].join(", ");
             (format!("tree of {levels} levels"), format!("{{ kind = 'tree', branching = [{branching}] }}"))
         }
@@ -143,7 +143,9 @@ impl Question {
         let mut elements = self.elements.clone();
         if self.engines.iter().any(|engine| engine == "armed") {
             // Armed engines fill frames of four.
-            elements.iter_mut().for_each(|elements| *elements = elements.next_multiple_of(4));
+            for elements in &mut elements {
+                *elements = elements.next_multiple_of(4);
+            }
         }
         elements.sort_unstable();
         elements.dedup();
