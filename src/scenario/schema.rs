@@ -38,6 +38,7 @@ pub fn of_files() -> &'static Json {
         if let Some(required) = head.get_mut("required").and_then(Json::as_array_mut) {
             required.retain(|key| key != "family");
         }
+        head.insert("anyOf".into(), serde_json::json!([{ "required": ["family"] }, { "required": ["job"] }]));
         if let Some(properties) = head.get_mut("properties").and_then(Json::as_object_mut) {
             properties.remove("extends");
         }
