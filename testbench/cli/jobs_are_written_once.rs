@@ -161,11 +161,7 @@ fn what_is_wrong_with_a_job_is_said_at_its_place() {
         ("[[job]]\nengine = \"pbv\"\nrepeat = 0\n", ":4:10", "`job[0].repeat` is 0, out of range"),
         ("[[job]]\nengine = \"piuma\"\npiuma.elements = 4\n", ":4:18", "`elements` is not of one engine only"),
         ("[[job]]\nengine = \"piuma\"\npiuma = 4\n", ":4:9", "`piuma` of a job is an integer"),
-        (
-            "[[job]]\nengine = \"piuma\"\nroot = \"s0_0\"\n[[job]]\nengine = \"pbv\"\n",
-            ":5:1",
-            "job[1] is for the engine \"pbv\"",
-        ),
+        ("[[job]]\nengine = \"piuma\"\n[[job]]\nengine = \"pbv\"\n", ":4:1", "job[1] is for the engine \"pbv\""),
         ("[[job]]\nengine = \"pbv\"\n[[job]]\nengine = \"software\"\n", ":4:1", "job[1] is software's"),
         ("family = \"armed\"\n[[job]]\nengine = \"piuma\"\n", ":3:1", "the scenario's family for \"armed\""),
         ("family = \"piuma\"\n[[job]]\n[[collective]]\nkind = \"barrier\"\n", ":4:1", "is another way to write a job"),
