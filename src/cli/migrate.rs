@@ -7,7 +7,7 @@ use clap::Args;
 use super::{Exit, complain, output, print};
 use watershed_scenario::{migrate, read_file};
 
-/// Write a scenario's collectives, reductions and hosts as [[job]]
+/// Write a scenario's collectives, reductions and hosts as jobs
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Tables of one engine become jobs that any engine can do, line by line; comments and everything else stay. What comes out is read
