@@ -23,7 +23,7 @@ orders of arrival (--orders), which shows whether the bits stay. Where a family 
 starts after the run has been given up (limits.max_cycles). What came of that is in the table; --json has the --set
 arguments of every run. Storage of software is that of switches without engines.
 
-With --engines the same job runs on each engine and each network, at each length; clock, links, end points and data are the same, and
+With --engines the same job runs on each engine and each network, at each length; clock, links and end points are the same, and
 the heading says what is not. --print-study prints it as a file for `watershed study`, to be changed and kept.
 
 --set NAME:PATH=VALUE sets a value for one contestant: NAME is a scenario, a job, or SCENARIO:JOB. A scenario that is given twice

@@ -27,7 +27,7 @@
 //! Sub-tables of other engines than the job's are left out, so that changing one word changes the engine. The tables of the
 //! engines themselves (`[[collective]]` and so on) are the older way to write a job: [`migrate`](super::migrate) translates a file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::armed::file::{DETERMINISTIC, MEAN, op_name};
 use super::file::job::{Engine, operation};
@@ -37,6 +37,7 @@ use super::problem::Problem;
 use super::schema;
 use super::source::{Node, Source, Value};
 use watershed_arith as arith;
+use watershed_pbv::packet::MAX_PAYLOAD_BYTES;
 
 /// Keys of a job that every engine understands.
 pub const COMMON: [&str; 11] = [
@@ -52,9 +53,6 @@ pub const COMMON: [&str; 11] = [
     "data",
     "start_cycle",
 ];
-
-/// The most bytes of a result of a packet engine.
-const FRAME_BYTES: u64 = 4080;
 
 /// Puts the values of `--set` arguments into the tree of a scenario and translates its jobs: what is set in the table of an engine is
 /// set there, behind what its jobs were translated into. The arguments keep their order in messages.
@@ -104,10 +102,11 @@ fn translate(source: &mut Source) -> Result<(), Vec<Problem>> {
     let mut translator = Translator { problems: Vec::new(), tables: BTreeMap::new(), places: Vec::new() };
     let family =
         root.get("family").and_then(text).and_then(|name| Engine::ALL.into_iter().find(|of| of.family() == name));
-    let Value::Array(list) = &jobs.value else {
-        let problem = Problem::in_text(jobs.span, "`job` is a list of tables").expected("[[job]]");
-        return Err(vec![problem]);
-    };
+    let Value::Array(list) = &jobs.value else { return Ok(()) };
+    if family.is_none() && root.contains_key("family") {
+        // A word that is no family is said by the schema, with the nearest one.
+        return Ok(());
+    }
     for (index, job) in list.iter().enumerate() {
         translator.job(index, job, family);
     }
@@ -161,25 +160,10 @@ impl Translator {
     }
 
     fn job(&mut self, index: usize, job: &Node, family: Option<Engine>) {
-        let Value::Table(entries) = &job.value else {
-            self.wrong(job, format!("`job[{index}]` is {}", job.value.kind()), "a table, [[job]]");
-            return;
-        };
+        let Value::Table(entries) = &job.value else { return };
         let mut left = entries.clone();
-        let engine = match left.remove("engine") {
-            None => family,
-            Some(node) => {
-                let found = text(&node).and_then(Engine::read);
-                if found.is_none() {
-                    let names = names::one_of(Engine::ALL.iter().map(|engine| format!("\"{}\"", engine.name())));
-                    let given = text(&node).map_or_else(|| node.value.kind().to_owned(), |name| format!("\"{name}\""));
-                    self.wrong(&node, format!("there is no engine {given}"), names);
-                    return;
-                }
-                found
-            }
-        };
-        let Some(engine) = engine else {
+        // What is no engine has been refused by the schema.
+        let Some(engine) = left.remove("engine").as_ref().and_then(text).and_then(Engine::read).or(family) else {
             self.wrong(
                 job,
                 format!("nobody is named to do job[{index}]"),
@@ -273,20 +257,13 @@ impl Translator {
     }
 
     /// The number of times a job is done.
-    fn repeat(&mut self, entries: &mut Entries<'_>) -> (u64, Option<Node>) {
+    fn repeat(entries: &mut Entries<'_>) -> (u64, Option<Node>) {
         let node = entries.left.remove("repeat");
-        let times = node.as_ref().map(number);
-        match (times, &node) {
-            (Some(None | Some(0)), Some(node)) => {
-                self.wrong(node, "a job is done a number of times", "an integer from 1 on");
-                (1, None)
-            }
-            (times, _) => (times.flatten().unwrap_or(1), node),
-        }
+        (node.as_ref().and_then(number).unwrap_or(1), node)
     }
 
     fn armed(&mut self, entries: &mut Entries<'_>) {
-        let (times, repeat) = self.repeat(entries);
+        let (times, repeat) = Self::repeat(entries);
         let kind = entries.left.remove("kind");
         let barrier = match kind.as_ref().and_then(text) {
             Some("barrier") => true,
@@ -300,7 +277,7 @@ impl Translator {
         let taken = ["op", "dtype", "round", "flush_to_zero", "elements"].map(|key| entries.left.remove(key));
         let [op, dtype, round, flush, elements] = taken;
         if barrier {
-            for node in [&op, &dtype, &round, &elements].into_iter().flatten() {
+            for node in [&op, &dtype, &round, &flush, &elements].into_iter().flatten() {
                 self.wrong(node, "a barrier reduces nothing", "no operation, type or elements");
             }
             entries.put("op", Value::String("barrier".into()), kind.as_ref());
@@ -324,7 +301,7 @@ impl Translator {
             let at = at.unwrap_or_else(|| entries.job.clone());
             let flushed = if flushes { ", flushed to zero" } else { "" };
             let what = format!("armed engines have no {op} of {dtype}, rounded {round}{flushed}");
-            self.wrong(&at, what, "one of the opcodes that `watershed list --opcodes` and the book name");
+            self.wrong(&at, what, opcodes(&op));
             return;
         };
         if given {
@@ -352,13 +329,13 @@ impl Translator {
     }
 
     fn pbv(&mut self, entries: &mut Entries<'_>) {
-        let (times, repeat) = self.repeat(entries);
+        let (times, repeat) = Self::repeat(entries);
         let bytes = entries.left.get("dtype").and_then(text).unwrap_or("f64");
         let bytes = DType::ALL
             .iter()
             .find(|dtype| Named::name(**dtype) == bytes)
             .map_or(8, |dtype| u64::from(dtype.bits() / 8).max(1));
-        let most = FRAME_BYTES / bytes;
+        let most = MAX_PAYLOAD_BYTES as u64 / bytes;
         let mut frames = 1;
         if let Some(node) = entries.left.get("elements")
             && let Some(elements) = number(node).filter(|&elements| elements > most)
@@ -461,6 +438,20 @@ impl Translator {
         }
         place.insert((*last).to_owned(), span(Value::Array(list)));
     }
+}
+
+/// The types of an operation that armed engines have, or all operations.
+fn opcodes(op: &str) -> String {
+    let of_op = arith::quad::OPCODES.iter().filter(|opcode| opcode.op != Op::Barrier && operation(opcode) == op);
+    let mut list: Vec<String> = of_op.map(|opcode| format!("\"{}\"", Named::name(opcode.dtype))).collect();
+    let what = if list.is_empty() { "`op` is" } else { "`dtype` is" };
+    if list.is_empty() {
+        let all = arith::quad::OPCODES.iter().filter(|opcode| opcode.op != Op::Barrier).map(operation);
+        list = all.chain(["mean".into(), "sum-deterministic".into()]).map(|op| format!("\"{op}\"")).collect();
+    }
+    let mut seen = BTreeSet::new();
+    list.retain(|name| seen.insert(name.clone()));
+    format!("{what} {}, sums of \"f64\" in any rounding, all others to nearest", names::one_of(list))
 }
 
 /// What end points of the armed family compose of opcodes: its name there.

@@ -42,6 +42,7 @@ pub fn migrate(name: &str, text: &str, base: &Path, stem: &str) -> Result<Option
     };
     let mut lines = Lines {
         source: &source,
+        text,
         engine: None,
         at: 0,
         jobs: [0; 4],
@@ -103,11 +104,12 @@ fn inside(root: &Node, text: &str) -> BTreeSet<usize> {
 
 struct Lines<'a> {
     source: &'a Source,
+    text: &'a str,
     /// The engine of the table under whose header the next line is, and the tables in it on the way there.
     engine: Option<(Engine, Vec<String>)>,
-    /// Which element of its table the job is: the number of those so far, or of an inherited one.
+    /// Number of the job among those of its engine.
     at: usize,
-    /// The same of the last one that is not inherited, by engine.
+    /// How many jobs of its own the file has so far, by engine.
     jobs: [usize; 4],
     /// The table under whose header the next line is.
     section: Vec<String>,
@@ -233,8 +235,8 @@ impl Lines<'_> {
     fn key(&self, engine: Engine, path: &[String], trimmed: &str) -> Result<String, String> {
         let at = self.at;
         let behind = &trimmed[trimmed.find('=').unwrap_or(0)..];
-        // A comment at the end of the line stays there.
-        let comment = |value: &str| behind[1..].trim_start().strip_prefix(value).unwrap_or("\n").to_owned();
+        // A comment at the end of the line stays there, however the value is written.
+        let comment = |node: &Node| self.text[node.span.end..].split_inclusive('\n').next().unwrap_or_default();
         let node = |key: &str| -> Option<&Node> {
             let mut node = self.source.root();
             let steps = engine.table().split('.').map(str::to_owned).chain([at.to_string(), key.to_owned()]);
@@ -263,13 +265,13 @@ impl Lines<'_> {
                 if composed.is_none() && opcode.is_none() {
                     return Err("there is no such operation".into());
                 }
-                let value = node(key).map(written).unwrap_or_default();
-                let rest = comment(&value);
+                let own = node(key).ok_or("this is no key")?;
+                let (value, rest) = (written(own), comment(own));
                 if key == "op" {
                     let lines = opcode.map(operations).or(composed.map(|op| format!("op = \"{op}\"")));
                     return Ok(format!("{}{rest}", lines.unwrap_or_default()));
                 }
-                let rounds: u64 = value.replace('_', "").parse().map_err(|_| "rounds are a number")?;
+                let rounds: u64 = value.parse().map_err(|_| "rounds are a number")?;
                 Ok(if opcode.is_some_and(|opcode| opcode.op == Op::Barrier) {
                     format!("repeat = {rounds}{rest}")
                 } else {

@@ -93,7 +93,7 @@ const OLDER: [&str; 6] = [
      elements = 8\nparticipants = [\n  0, 1,\n  5,   # the far one\n]\n[collective.data]\nvalues = [[1, 2, 3, 4, 5, 6, 7, 8], [1, 2, 3, 4, 5, 6, 7, 8], [1, 1, 1, 1, 1, 1, 1, 1]]\n\n\
      [[host]]\nname = \"b\"\nalgorithm = \"ring\"\nrandom = \"mixed\"\nelements = 16\n",
     "family = \"fabric\"\n[topology]\nkind = \"mesh\"\nsize = [2, 2]\n[[host]]\nalgorithm = \"recursive-doubling\"\noverhead_cycles = 10\n",
-    "family = \"armed\"\ntopology = { kind = \"tree\", branching = [2, 2] }\n[[armed.reduction]]\nop = \"flt-sum-up-ftz\"\nrounds = 3 # times\n\
+    "family = \"armed\"\ntopology = { kind = \"tree\", branching = [2, 2] }\n[[armed.reduction]]\nop = 'flt-sum-up-ftz'   # upwards\nrounds = 1_0 # times\n\
      reduction_ids = 2\n[[armed.reduction.late]]\nend_point = 1\ncycles = 50\n[[armed.reduction]]\nop = \"barrier\"\nrounds = 2\nparticipants = [0, 3]\n\
      [[armed.fault]]\neffect = \"delay\"\nat = \"all\"\ndelay_cycles = 3\nnth = 1\n",
     "family = \"armed\"\ntopology = { kind = \"tree\", branching = [2, 2] }\n[[armed.reduction]]\nop = \"int-minmaxloc\"\nrounds = 5\n",
@@ -155,6 +155,14 @@ fn what_is_wrong_with_a_job_is_said_at_its_place() {
         ("[[job]]\nengine = \"software\"\nsoftware.algorithm = \"x\"\n", ":4:22", "`job[0].algorithm` cannot be \"x\""),
         ("[[job]]\nengine = \"armed\"\nkind = \"scan\"\n", ":4:8", "armed engines have no scan"),
         ("[[job]]\nengine = \"armed\"\nop = \"sum\"\ndtype = \"f32\"\n", ":4:6", "armed engines have no sum of f32"),
+        ("[[job]]\nengine = \"armed\"\nop = \"sum\"\ndtype = \"f32\"\n", ":4:6", "`dtype` is \"i64\" or \"f64\""),
+        ("[[job]]\nengine = \"armed\"\nop = \"nand\"\ndtype = \"u64\"\n", ":4:6", "`op` is \"and\", \"or\", \"xor\""),
+        (
+            "[[job]]\nengine = \"armed\"\nkind = \"barrier\"\nflush_to_zero = true\n",
+            ":5:17",
+            "a barrier reduces nothing",
+        ),
+        ("family = \"armd\"\n[[job]]\nelements = 4\n", ":2:10", "`family` cannot be \"armd\""),
         ("[[job]]\nengine = \"armed\"\nkind = \"barrier\"\nop = \"sum\"\n", ":5:6", "a barrier reduces nothing"),
         ("[[job]]\nengine = \"piuma\"\nelements = -1\n", ":4:12", "`job[0].elements` is -1, out of range"),
         ("[[job]]\nengine = \"armed\"\nelements = 0\n", ":4:12", "a vector has elements"),

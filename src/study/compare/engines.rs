@@ -3,7 +3,7 @@
 //!
 //! | held equal | not held equal |
 //! |---|---|
-//! | clock, links, end points, the job and who takes part | how a network is wired: each has as many end points as are asked for, or the fewest above that, of which the first take part |
+//! | clock, links, end points, the job, who takes part and what engines are given; software draws other data of the same kind | how a network is wired: each has as many end points as are asked for, or the fewest above that, of which the first take part |
 //! | memory of end points: nobody's limits anybody; software costs no time | storage of engines, which the table lists |
 //! | | how it is set up: PIUMA's registers and the tables of packet engines are there before the run, armed engines are armed over the network |
 //!
@@ -153,9 +153,9 @@ impl Question {
         let Question { end_points, op, dtype, disturb, .. } = self;
         let mut text = String::new();
         let about = format!(
-            "{op} of {dtype} over {end_points} end points. Held equal: clock, links, end points, data; nobody's memory and no software \
-             costs time. Not held equal: the storage of engines, and how they are set up: registers of PIUMA and tables of packet \
-             engines are there before the run."
+            "{op} of {dtype} over {end_points} end points. Held equal: clock, links, end points, and the data of engines; nobody's \
+             memory and no software costs time. Not held equal: software draws other data of the same kind; the storage of \
+             engines, and how they are set up: registers of PIUMA and tables of packet engines are there before the run."
         );
         let _ = writeln!(text, "about = {about:?}\nelements = {elements:?}\n");
         let _ = writeln!(
