@@ -201,7 +201,7 @@ impl Translator {
         match engine {
             Engine::Piuma => self.piuma(&mut entries),
             Engine::Armed => self.armed(&mut entries),
-            Engine::Pbv => self.pbv(&mut entries),
+            Engine::Pbv => Self::pbv(&mut entries),
             Engine::Software => self.software(&mut entries),
         }
         let Entries { mut out, left, .. } = entries;
@@ -328,7 +328,7 @@ impl Translator {
         }
     }
 
-    fn pbv(&mut self, entries: &mut Entries<'_>) {
+    fn pbv(entries: &mut Entries<'_>) {
         let (times, repeat) = Self::repeat(entries);
         let bytes = entries.left.get("dtype").and_then(text).unwrap_or("f64");
         let bytes = DType::ALL
