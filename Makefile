@@ -7,14 +7,15 @@ FLAGSHIP = testbench/piuma/allreduce-die.toml
 PROGRAM  = target/release/watershed
 FAST     = target/dist/watershed
 TOOLS    = .tools
+MKDOCS   = mkdocs-material==9.8.1
 CARGO    = PATH="$$PATH:$$PWD/$(TOOLS)/bin" cargo
 RUN_TESTS = if $(CARGO) nextest --version >/dev/null 2>&1; \
 	then $(CARGO) nextest run --no-fail-fast; else $(CARGO) test --quiet --no-fail-fast --lib --bins --tests; fi
 
-.PHONY: help run test golden bench curves wave soak exhaustive plan doc clean program dist cmake
+.PHONY: help run test golden bench bench-page curves wave soak exhaustive plan doc book clean program dist cmake
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 run: program ## build, run the flagship all-reduce, say where its result and its waveform are
 	@$(PROGRAM) run $(FLAGSHIP) --out out --wave allreduce-die.vcd
@@ -42,6 +43,12 @@ wave: run ## run the flagship and say how to look at its waveform
 	@echo "stages:    the group \"stage registers\" comes first in both: the adder tree of the root's engine at work"
 	@echo "terminal:  $(PROGRAM) wave show out/allreduce-die.vcd --signals '**.sw4.switch.ceng.*' --window 25..50"
 
+bench-page: cmake ## measure it and write what came out into the book's page on speed
+	@mkdir -p out && BOOKSIM="$(BOOKSIM)" $(CARGO) bench --quiet --profile dist --bench cost | tee out/bench.txt
+	@python3 -c "import re; page = 'src/guide/pages/speed.md'; text = open(page).read(); \
+	bench = '<!-- bench -->\n\n```text\n' + open('out/bench.txt').read().rstrip() + '\n```\n'; \
+	open(page, 'w').write(re.sub(r'<!-- bench -->\n\n```text\n.*?\n```\n', lambda _: bench, text, flags=re.S))"
+
 curves: program ## draw the README's curves of three networks with BookSim2's points on them
 	@$(PROGRAM) curve booksim-mesh88 --add booksim-torus88 --add booksim-flatfly --rates 0.01,0.05..0.95:0.05 -j 2 \
 		--points traces/booksim2-mesh88.csv --points traces/booksim2-torus88.csv --points traces/booksim2-flatfly.csv \
@@ -60,6 +67,12 @@ plan: cmake ## print the names of all tests as testbench/testplan.toml writes th
 doc: cmake ## build the documentation of the library
 	@$(CARGO) doc --no-deps
 	@echo "target/doc/watershed/index.html"
+
+book: ## build the book as web pages: out/book/index.html
+	@test -x $(TOOLS)/book/bin/mkdocs || { python3 -m venv $(TOOLS)/book && $(TOOLS)/book/bin/pip install --quiet $(MKDOCS); } || \
+	{ echo "make: the book needs Python's venv and $(MKDOCS) from PyPI" >&2; rm -rf $(TOOLS)/book; exit 1; }
+	@NO_MKDOCS_2_WARNING=1 $(TOOLS)/book/bin/mkdocs build --quiet --config-file src/guide/mkdocs.yml
+	@echo "out/book/index.html"
 
 clean: ## remove everything that was built or written
 	cargo clean --quiet

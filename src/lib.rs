@@ -92,7 +92,7 @@
 //!
 //! # How to use it
 //!
-//! The [guide] has a page a task: first run, scenarios, waves, sweeps, snapshot tests, golden model, validation, limits.
+//! The [guide] is the book: a page a task, a page a family, the scenario language, words and statistics, validation, limits.
 //!
 //! # A run from Rust
 //!

@@ -1,24 +1,61 @@
-//! The guide: how to use watershed, task by task. Every command on these pages is run by a test (test target `project`), and where
-//! its output is shown, that is compared.
+//! The book: how to use watershed, task by task, with a page for each family and the reference.
 //!
-//! | page | when |
+//! Every command on its pages is run by a test (test target `project`), and where its output is shown, that is compared. The
+//! commands stand as in the folder of the project, after `make program`. `make book` makes web pages of it.
+//!
+//! | page | |
 //! |---|---|
-//! | [`first_run`] | there is a toolchain, and nothing else |
-//! | [`scenarios`] | a system and a job of one's own |
-//! | [`waves`] | to see what happened in which cycle, and why it took so long |
-//! | [`sweeps`] | many values of many parameters |
-//! | [`snapshots`] | scenarios of one's own are to stay as they are |
-//! | [`golden_model`] | hardware of one's own is to be compared with the model |
-//! | [`validation`] | what is checked, and how to check it oneself |
-//! | [`limits`] | what the model does not say |
-//!
-//! The commands stand as in the README: in the folder of the project, after `make program`.
+//! | [`first_run`] | First run |
+//! | [`lecture`] | Teach it in a lecture |
+//! | [`scenarios`] | Write a scenario |
+//! | [`waves`] | Look inside: waves and ladders |
+//! | [`latency`] | Where the cycles went |
+//! | [`sweeps`] | Choose parameters |
+//! | [`compare`] | Choose an engine |
+//! | [`snapshots`] | Snapshot-test my own scenarios |
+//! | [`verify_rtl`] | Verify my RTL with it |
+//! | [`piuma`] | PIUMA: registers in every switch |
+//! | [`armed`] | Armed: frames that arm an engine |
+//! | [`pbv`] | PBV: engines with an address |
+//! | [`software`] | Software: the same job over messages |
+//! | [`networks`] | Networks: topologies, routing, traffic |
+//! | [`language`] | The scenario language |
+//! | [`statistics`] | Words and statistics |
+//! | [`validation`] | Why believe it |
+//! | [`speed`] | Speed |
+//! | [`limits`] | Limits: what the model does not say |
+//! | [`extend`] | Add an operator, a topology, a family |
 
-pub mod first_run;
-pub mod golden_model;
-pub mod limits;
-pub mod scenarios;
-pub mod snapshots;
-pub mod sweeps;
-pub mod validation;
-pub mod waves;
+/// A page of the book as a module: the names that its links use lead to other modules here, and to files elsewhere.
+macro_rules! pages {
+    ($($name:ident $file:literal)*) => {
+        $(
+            #[doc = include_str!("links.md")]
+            #[doc = include_str!(concat!("pages/", $file))]
+            pub mod $name {}
+        )*
+    };
+}
+
+pages! {
+    first_run "first-run.md"
+    lecture "lecture.md"
+    scenarios "scenarios.md"
+    waves "waves.md"
+    latency "latency.md"
+    sweeps "sweeps.md"
+    compare "compare.md"
+    snapshots "snapshots.md"
+    verify_rtl "verify-rtl.md"
+    piuma "piuma.md"
+    armed "armed.md"
+    pbv "pbv.md"
+    software "software.md"
+    networks "networks.md"
+    language "language.md"
+    statistics "statistics.md"
+    validation "validation.md"
+    speed "speed.md"
+    limits "limits.md"
+    extend "extend.md"
+}

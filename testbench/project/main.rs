@@ -1,9 +1,10 @@
-//! Do the README, the Makefile and the test plan say what is true, and does the house stay small?
+//! Do the README, the book, the Makefile and the test plan say what is true, and does the house stay small?
 
 mod house_stays_small;
 mod imports;
 mod makefile_says_what_it_has;
-mod readme_shows_what_happens;
+mod pages_are_generated;
+mod pages_show_what_happens;
 mod rooms_use_only_those_below;
 mod source_text;
 mod testplan_names_tests_that_exist;

@@ -1,4 +1,4 @@
-//! Every command of the README works, and prints what the README shows.
+//! Every command of the README and of the book works, and prints what the page shows.
 //!
 //! Blocks marked `sh` hold commands, a line each; a block marked `text` right behind one shows what its last command
 //! prints; a block marked `toml` with a first line `# NAME.toml` is a file that later commands find. Commands run in a
@@ -49,7 +49,7 @@ fn pieces(text: &str) -> Vec<Piece> {
             }
         }
     }
-    assert!(open.is_none(), "a block of the README is not closed");
+    assert!(open.is_none(), "a block of the page is not closed");
     pieces
 }
 
@@ -87,20 +87,20 @@ fn flagship() -> Vec<String> {
     words(&recipe)
 }
 
-/// Runs one command of the README; what it prints.
+/// Runs one command of a page; what it prints.
 fn execute(line: &str, folder: &Path) -> String {
     let mut command = words(line);
     let Some(first) = command.first() else { return String::new() };
     let mut expected = 0;
     if first == "make" {
         let target = command.get(1).map_or("help", String::as_str);
-        assert!(targets().iter().any(|(name, _)| name == target), "README: `{line}`: no such target");
+        assert!(targets().iter().any(|(name, _)| name == target), "a page: `{line}`: no such target");
         if target != "run" {
             return String::new();
         }
         command = flagship();
     }
-    assert_eq!(command[0], PROGRAM, "README: `{line}` starts neither make nor the program");
+    assert_eq!(command[0], PROGRAM, "a page: `{line}` starts neither make nor the program");
     if line.contains("# ends with status 1") {
         expected = 1;
     }
@@ -112,7 +112,7 @@ fn execute(line: &str, folder: &Path) -> String {
         .output()
         .expect("the program starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert_eq!(output.status.code(), Some(expected), "README: `{line}`:\n{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(expected), "a page: `{line}`:\n{}", text(&output.stderr));
     text(&output.stdout)
 }
 
@@ -194,38 +194,78 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-#[test]
-fn commands_work_and_print_what_is_shown() {
-    let Ran { page, differences, commands, shown } = run(&read("README.md"));
-    assert!(commands >= 8 && shown >= 3, "{commands} commands and {shown} outputs were found");
+/// Runs a page's commands; with `make golden` it takes what they print now.
+fn hold(name: &str, least_commands: usize, least_shown: usize) {
+    let Ran { page, differences, commands, shown } = run(&read(name));
+    let found = format!("{name}: {commands} commands and {shown} outputs were found");
+    assert!(commands >= least_commands && shown >= least_shown, "{found}");
     let differences = differences.concat();
     let accept = std::env::var("WATERSHED_GOLDEN").is_ok_and(|word| word == "accept");
     if accept && std::env::var_os("CI").is_none() && !differences.is_empty() {
-        println!("{differences}");
-        fs::write(root().join("README.md"), page).unwrap();
+        println!("{name}\n{differences}");
+        fs::write(root().join(name), page).unwrap();
     } else {
-        assert!(differences.is_empty(), "{differences}(`make golden` accepts this)");
+        assert!(differences.is_empty(), "{name}:\n{differences}(`make golden` accepts this)");
     }
 }
 
-/// Every page of the guide, and its commands: what is shown is compared as in the README.
 #[test]
-fn the_guide_s_commands_work() {
-    let (mut pages, mut commands, mut shown) = (0, 0, 0);
-    let mut files: Vec<_> =
-        fs::read_dir(root().join("src/guide")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    for file in files {
-        let text = fs::read_to_string(&file).unwrap();
-        let lines = text.lines().filter_map(|line| line.strip_prefix("//!"));
-        let text: String = lines.map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned() + "\n").collect();
-        let ran = run(&text);
-        assert!(ran.differences.is_empty(), "{}:\n{}", file.display(), ran.differences.concat());
-        pages += 1;
-        commands += ran.commands;
-        shown += ran.shown;
-    }
-    assert!(pages == 9 && commands >= 30 && shown >= 1, "{pages} pages, {commands} commands, {shown} outputs");
+fn the_readme_s_commands_work_and_print_what_is_shown() {
+    hold("README.md", 9, 2);
+}
+
+#[test]
+fn the_readme_is_short() {
+    let lines = read("README.md").lines().count();
+    assert!(lines <= 200, "{lines} lines: what is more belongs into the book");
+}
+
+/// A test for each page of the book that has commands: its name, how many it has at least, and how many show what they print.
+macro_rules! pages {
+    ($($name:ident $file:literal $commands:literal $shown:literal)*) => {
+        $(
+            #[test]
+            fn $name() {
+                hold(concat!("src/guide/pages/", $file), $commands, $shown);
+            }
+        )*
+
+        /// Each page is held, stands in the menu of the web pages, and is a module of the library's documentation.
+        #[test]
+        fn every_page_of_the_book_is_found() {
+            let held = [$($file),*, "index.md", "limits.md", "language.md", "statistics.md"];
+            let (menu, modules) = (read("src/guide/mkdocs.yml"), read("src/guide/mod.rs"));
+            let files = fs::read_dir(root().join("src/guide/pages")).unwrap().map(|entry| entry.unwrap().file_name());
+            let mut files: Vec<_> = files.map(|name| name.into_string().unwrap()).filter(|name| name != "img").collect();
+            files.sort();
+            for file in &files {
+                assert!(held.contains(&file.as_str()), "{file}: no test runs its commands");
+                assert!(menu.contains(file.as_str()), "{file} is not in the menu");
+                assert!(file == "index.md" || modules.contains(&format!("\"{file}\"")), "{file} is no module");
+            }
+            assert_eq!(files.len(), held.len());
+        }
+    };
+}
+
+pages! {
+    first_run "first-run.md" 8 5
+    scenarios "scenarios.md" 14 2
+    waves "waves.md" 13 3
+    latency "latency.md" 6 4
+    sweeps "sweeps.md" 6 1
+    compare "compare.md" 2 1
+    snapshots "snapshots.md" 4 1
+    verify_rtl "verify-rtl.md" 6 4
+    lecture "lecture.md" 9 0
+    piuma "piuma.md" 4 3
+    armed "armed.md" 2 2
+    pbv "pbv.md" 1 1
+    software "software.md" 1 1
+    networks "networks.md" 5 5
+    validation "validation.md" 2 1
+    speed "speed.md" 0 0
+    extend "extend.md" 3 0
 }
 
 /// Without spaces at the ends of lines.
@@ -246,12 +286,24 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Links of the README and of the book lead to files that are there, and no name in brackets is left without a definition.
 #[test]
 fn links_lead_somewhere() {
-    let readme = read("README.md");
-    for link in readme.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-        if !link.starts_with("http") && !link.starts_with('#') {
-            assert!(root().join(link).exists(), "README: {link} leads nowhere");
+    let pages = fs::read_dir(root().join("src/guide/pages")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = pages.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    for path in pages.chain([root().join("README.md")]) {
+        let (text, folder) = (fs::read_to_string(&path).unwrap(), path.parent().unwrap());
+        let inline = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        let defined = text.lines().filter_map(|line| line.strip_prefix('[')?.split_once("]: "));
+        let defined: BTreeMap<_, _> = defined.collect();
+        for link in inline.chain(defined.values().copied()) {
+            if !link.starts_with("http") && !link.starts_with('#') {
+                assert!(folder.join(link).exists(), "{}: {link} leads nowhere", path.display());
+            }
+        }
+        for name in defined.keys() {
+            let used = text.matches(&format!("[{name}]")).count() > 1;
+            assert!(used, "{}: [{name}] is defined and not used", path.display());
         }
     }
 }
