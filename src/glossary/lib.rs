@@ -143,7 +143,7 @@ mod tests {
             ("level2-3", "level0-1, level1-2"),
             ("merged first:", "merged first"),
             ("bit exact", "bit-exact"),
-            ("rabenseifner", "recursive-doubling, ring, rabenseifner, send-loop"),
+            ("rabenseifner", "recursive-doubling, ring, rabenseifner, binary-tree, send-loop"),
         ] {
             assert!(terms(query).contains(&expected), "{query}: {:?}", terms(query));
         }
@@ -163,6 +163,7 @@ mod tests {
             HostAlgorithm::RecursiveDoubling,
             HostAlgorithm::Ring,
             HostAlgorithm::Rabenseifner,
+            HostAlgorithm::BinaryTree,
             HostAlgorithm::SendLoop,
         ];
         let algorithms = algorithms.map(HostAlgorithm::name).to_vec();

@@ -374,8 +374,8 @@ impl<'a> Builder<'a> {
         let stages = u64::from(pipeline.post()) + u64::from(pipeline.front()) + 1;
         let ideal = hosts::result::ideal(self.loaded, &layout, &common, *memory, stages);
         let ideal = ideal.unwrap_or_else(|index| {
-            let message = "ideal mode needs the shortest paths of dimension-order routing";
-            self.problems.push(Problem::at(format!("host[{index}].mode"), message).expected("\"fabric\""));
+            let message = "no way leads from one rank to another";
+            self.problems.push(Problem::at(format!("host[{index}].participants"), message));
             Vec::new()
         });
         if !self.problems.is_empty() {

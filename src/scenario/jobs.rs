@@ -234,24 +234,29 @@ impl Translator {
 
     fn software(&mut self, entries: &mut Entries<'_>) {
         self.once(entries, "software");
-        if !entries.left.contains_key("algorithm") {
-            entries.put("algorithm", Value::String("rabenseifner".into()), None);
-        }
-        if let Some(kind) = entries.left.remove("kind")
-            && text(&kind) != Some("allreduce")
-        {
-            self.wrong(&kind, "software reduces for everybody", "\"allreduce\"");
+        let kind = entries.left.remove("kind");
+        let name = kind.as_ref().and_then(text).unwrap_or("allreduce").to_owned();
+        let algorithm = entries.left.get("algorithm").cloned();
+        match (name.as_str(), algorithm.as_ref().map(|node| (node, text(node)))) {
+            ("allreduce" | "broadcast", None) => {
+                let usual = if name == "allreduce" { "rabenseifner" } else { "send-loop" };
+                entries.put("algorithm", Value::String(usual.into()), kind.as_ref());
+            }
+            ("broadcast", Some((node, given))) if given != Some("send-loop") => {
+                self.wrong(node, "this algorithm reduces, it does not broadcast", "\"send-loop\"");
+            }
+            ("allreduce" | "broadcast", _) => {}
+            _ => {
+                let kind = kind.as_ref().expect("it has a name");
+                self.wrong(kind, format!("software has no {name}"), "\"allreduce\" or \"broadcast\"");
+            }
         }
         if let Some(data) = entries.left.remove("data") {
             match &data.value {
-                Value::Table(table) if table.keys().all(|key| key == "random") => {
+                Value::Table(table) if table.keys().all(|key| key == "random" || key == "values") => {
                     entries.out.extend(table.clone());
                 }
-                _ => self.wrong(
-                    &data,
-                    "software contributes random data",
-                    "`random`, or `software.like` an all-reduce with data of its own",
-                ),
+                _ => self.wrong(&data, "software contributes random data or values", "`random` or `values`"),
             }
         }
     }

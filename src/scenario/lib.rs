@@ -100,6 +100,7 @@ pub mod summary;
 mod timeline;
 pub mod trace;
 pub mod units;
+mod values;
 pub mod why;
 pub mod written;
 

@@ -151,7 +151,7 @@ fn what_is_wrong_with_a_job_is_said_at_its_place() {
         ("[[job]]\nengine = \"gpu\"\n", ":3:10", "`job[0].engine` cannot be \"gpu\""),
         ("[[job]]\nop = \"sum\"\n", ":2:1", "nobody is named to do job[0]"),
         ("[[job]]\nengine = \"piuma\"\nrepeat = 2\n", ":4:10", "a collective over registers does a job once"),
-        ("[[job]]\nengine = \"software\"\nkind = \"scan\"\n", ":4:8", "software reduces for everybody"),
+        ("[[job]]\nengine = \"software\"\nkind = \"scan\"\n", ":4:8", "software has no scan"),
         ("[[job]]\nengine = \"software\"\nsoftware.algorithm = \"x\"\n", ":4:22", "`job[0].algorithm` cannot be \"x\""),
         ("[[job]]\nengine = \"armed\"\nkind = \"scan\"\n", ":4:8", "armed engines have no scan"),
         ("[[job]]\nengine = \"armed\"\nop = \"sum\"\ndtype = \"f32\"\n", ":4:6", "armed engines have no sum of f32"),
@@ -176,7 +176,7 @@ fn what_is_wrong_with_a_job_is_said_at_its_place() {
         ("family = \"piuma\"\njob = 4\n", ":3:7", "`job` is an integer"),
         ("family = \"piuma\"\n[[job]]\nelemens = 4\n", ":4:1", "unknown key `elemens` in `job[0]`"),
         ("family = \"piuma\"\n[[job]]\n[[job]]\nid = 1\ndtype = \"f99\"\n", ":6:9", "`job[1].dtype` cannot be \"f99\""),
-        ("[[job]]\nengine = \"software\"\ndata = { values = [[1]] }\n", ":4:8", "software contributes random data"),
+        ("[[job]]\nengine = \"software\"\ndata = { file = \"x.npy\" }\n", ":4:8", "software contributes random data"),
     ] {
         let said = refused(job);
         assert!(said.contains(words) && said.contains(place), "{job}\n{said}");

@@ -102,7 +102,7 @@ fn what_is_slow_is_what_is_named() {
 
 #[test]
 fn a_rank_that_is_alone_has_nothing_to_do() {
-    for algorithm in ["recursive-doubling", "ring", "rabenseifner", "send-loop"] {
+    for algorithm in ["recursive-doubling", "ring", "rabenseifner", "binary-tree", "send-loop"] {
         let text =
             die(&format!("[[host]]\nname = \"h\"\nalgorithm = \"{algorithm}\"\nparticipants = [2]\nelements = 9\n"));
         let result = of(&text, &[]);
@@ -143,7 +143,7 @@ fn random(rng: &mut Rng) -> String {
         let _ = write!(
             text,
             "[[host]]\nname = \"h{number}\"\nalgorithm = \"{}\"\nelements = {}\noverhead_cycles = {}\npacket_words = {}\ndelay_cycles = {}\n",
-            pick(&["recursive-doubling", "ring", "rabenseifner", "send-loop"]),
+            pick(&["recursive-doubling", "ring", "rabenseifner", "binary-tree", "send-loop"]),
             pick(&["1", "3", "17", "40"]),
             pick(&["0", "0", "1", "25"]),
             pick(&["1", "3", "8"]),

@@ -6,5 +6,6 @@
 mod support;
 
 mod costs_are_the_model_s;
+mod every_network_has_software;
 mod latency_is_explained;
 mod results_are_the_oracle_s;

@@ -7,7 +7,7 @@ use crate::support::{die, pass, refusal, run_with};
 use watershed::scenario::result::Document;
 use watershed::scenario::run::RunOptions;
 
-const ALGORITHMS: [&str; 3] = ["recursive-doubling", "ring", "rabenseifner"];
+const ALGORITHMS: [&str; 4] = ["recursive-doubling", "ring", "rabenseifner", "binary-tree"];
 
 fn host(algorithm: &str, ranks: &[u64], rest: &str) -> String {
     format!("[[host]]\nalgorithm = \"{algorithm}\"\nparticipants = {ranks:?}\n{rest}\n")
@@ -142,7 +142,7 @@ fn hosts_repeat_a_collective_of_the_scenario() {
     ));
     let document = pass(&text, &[]);
     checked(&document);
-    assert_eq!(document.hosts.len(), 3);
+    assert_eq!(document.hosts.len(), 4);
     let net = document.collectives[0].end_cycle.expect("it ended");
     let mut before = net;
     for host in &document.hosts {

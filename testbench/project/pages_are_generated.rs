@@ -19,7 +19,10 @@ fn hold(name: &str, page: &str) {
         return;
     }
     let differs = now.lines().zip(page.lines()).find(|(now, page)| now != page);
-    assert!(now == page, "{name} is not what the program says (`make golden` writes it); first difference: {differs:?}");
+    assert!(
+        now == page,
+        "{name} is not what the program says (`make golden` writes it); first difference: {differs:?}"
+    );
 }
 
 #[test]
@@ -153,7 +156,9 @@ impl<'a> Language<'a> {
         if !choices.is_empty() {
             write!(text, " {}.", choices.join("; ")).unwrap();
         }
-        if let Some(default) = node.get("default").filter(|value| !plain(value).is_empty() && !text.contains("Default:")) {
+        if let Some(default) =
+            node.get("default").filter(|value| !plain(value).is_empty() && !text.contains("Default:"))
+        {
             write!(text, " Default: `{}`.", plain(default)).unwrap();
         }
         text.trim().to_owned()

@@ -440,19 +440,21 @@ impl Host {
         false
     }
 
+    /// Whether all of this round is sent, and all that it is to receive has come.
+    fn exchanged(&self) -> bool {
+        let sent = self.round.send.is_none() || self.flag_sent_q;
+        let here =
+            |words: u64| self.landings.get(&self.number).is_some_and(|landing| landing.flag && landing.landed == words);
+        sent && self.round.receive.as_ref().is_none_or(|receive| here(receive.words.end - receive.words.start))
+    }
+
     /// Goes on to merging, to the next round, or to the end.
     fn advance(&mut self, io: &mut Io<'_>) {
         let now = io.now();
         let incoming = self.round.receive.as_ref().map_or(0, |receive| receive.words.end - receive.words.start);
         let over = match self.state {
             State::Exchange => {
-                let sent = self.round.send.is_none() || self.flag_sent_q;
-                let here = self.round.receive.is_none()
-                    || self
-                        .landings
-                        .get(&self.number)
-                        .is_some_and(|landing| landing.flag && landing.landed == incoming);
-                if !sent || !here {
+                if !self.exchanged() {
                     return;
                 }
                 if let Some(log) = &mut self.log {
@@ -509,6 +511,8 @@ impl Host {
         }
         match self.state {
             State::Merge if !short => Wake::Next,
+            // A message that came before its round began wakes nobody any more.
+            State::Exchange if self.exchanged() => Wake::Next,
             State::Exchange if self.round.send.is_some() && !self.flag_sent_q && (!short || self.leaving.is_none()) => {
                 if self.wants_credit(io) {
                     return Wake::OnInput;

@@ -8,12 +8,17 @@
 //! | recursive doubling | log2 p, + 2 if r > 0 | m log2 p | as many |
 //! | ring | 2 (n - 1) | 2 m (n - 1) / n | as many |
 //! | Rabenseifner | 2 log2 p, + 2 if r > 0 | 2 m (p - 1) / p | as many |
+//! | binary tree | 2 (c + 1) at a rank with c children, 2 c at the root | m (c + 1); m c at the root | as many |
 //! | send loop (multicast) | n - 1 at the source, 1 elsewhere | m (n - 1) at the source | m elsewhere |
 //!
 //! Where n is no power of two, the first 2 r ranks fold in pairs before: the even one gives its vector to its odd
 //! neighbour, and gets the result from it in the last round (Thakur's way). Vectors are cut at words, segment k of n
 //! from word k m / n on. The order of a reduction is fixed: of two ranks that exchange, the lower one's operand is the
 //! left one; in a ring what was received is. So all ranks have the same bits.
+//!
+//! The binary tree is that of a heap: the children of rank k are 2 k + 1 and 2 k + 2. A level takes two rounds, left children
+//! first, then right ones, from the lowest level up; the sum goes back the same way. Whole vectors are sent, and the rank's own
+//! operand is the left one.
 
 use std::ops::Range;
 
@@ -26,6 +31,8 @@ pub enum Algorithm {
     Ring,
     /// Recursive halving, then recursive doubling.
     Rabenseifner,
+    /// Whole vectors climb a binary tree to rank 0, and the result comes back.
+    BinaryTree,
     /// Rank 0 sends to all others, one after the other.
     SendLoop,
 }
@@ -101,6 +108,8 @@ impl Schedule {
             Algorithm::RecursiveDoubling => self.log() + folds,
             Algorithm::Rabenseifner => 2 * self.log() + folds,
             Algorithm::Ring => 2 * (self.ranks - 1),
+            // Two rounds a level, up and down.
+            Algorithm::BinaryTree => 4 * self.log(),
             Algorithm::SendLoop => self.ranks - 1,
         }
     }
@@ -120,6 +129,7 @@ impl Schedule {
         match self.algorithm {
             Algorithm::RecursiveDoubling | Algorithm::Rabenseifner => self.folded(rank, number),
             Algorithm::Ring => self.ring(rank, number),
+            Algorithm::BinaryTree => self.tree(rank, number),
             Algorithm::SendLoop => self.send_loop(rank, number),
         }
     }
@@ -132,6 +142,28 @@ impl Schedule {
             receive: if rank == to { whole(0) } else { None },
             merge: Merge::Copy,
         }
+    }
+
+    fn tree(&self, rank: u32, number: u32) -> Round {
+        let up = 2 * self.log();
+        let climbs = number < up;
+        // The way down is the way up backwards: its first round is the last one's.
+        let step = if climbs { number } else { 2 * up - 1 - number };
+        // Children of this level act in this round, the left ones first.
+        let (level, left) = (self.log() - step / 2, step.is_multiple_of(2));
+        let level_of = |rank: u32| (rank + 1).ilog2();
+        let whole = |peer| Some(Transfer { peer, words: 0..self.words });
+        let mut round = Round { send: None, receive: None, merge: if climbs { Merge::Right } else { Merge::Copy } };
+        if level_of(rank) == level && !rank.is_multiple_of(2) == left {
+            let parent = (rank - 1) / 2;
+            *(if climbs { &mut round.send } else { &mut round.receive }) = whole(parent);
+        } else if level_of(rank) + 1 == level {
+            let child = 2 * rank + if left { 1 } else { 2 };
+            if child < self.ranks {
+                *(if climbs { &mut round.receive } else { &mut round.send }) = whole(child);
+            }
+        }
+        round
     }
 
     fn ring(&self, rank: u32, number: u32) -> Round {
@@ -229,11 +261,12 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    const REDUCTIONS: [Algorithm; 3] = [Algorithm::RecursiveDoubling, Algorithm::Ring, Algorithm::Rabenseifner];
+    const REDUCTIONS: [Algorithm; 4] =
+        [Algorithm::RecursiveDoubling, Algorithm::Ring, Algorithm::Rabenseifner, Algorithm::BinaryTree];
 
     #[test]
     fn every_message_is_expected_by_who_gets_it() {
-        for algorithm in [REDUCTIONS[0], REDUCTIONS[1], REDUCTIONS[2], Algorithm::SendLoop] {
+        for algorithm in REDUCTIONS.into_iter().chain([Algorithm::SendLoop]) {
             for ranks in 1..=20 {
                 for words in [0, 1, 7, 64] {
                     let schedule = Schedule { algorithm, ranks, words };

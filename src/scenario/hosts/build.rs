@@ -27,9 +27,10 @@ pub fn simulated(scenario: &Scenario) -> bool {
 /// The vectors of all ranks, as words.
 pub fn vectors(loaded: &Loaded, index: usize) -> Vec<Vec<u64>> {
     let host = &loaded.scenario.hosts[index];
-    let rows = match host.like {
-        Some(collective) => loaded.data(collective),
-        None => (0..host.ranks.len())
+    let rows = match (&host.values, host.like) {
+        (Some(values), _) => values.clone(),
+        (None, Some(collective)) => loaded.data(collective),
+        (None, None) => (0..host.ranks.len())
             .map(|rank| {
                 let mut stream = Stream::data(loaded.scenario.seed, 1 << 33 | index, rank);
                 (0..host.elements).map(|_| stream.element(host.random, layout(host.dtype))).collect()

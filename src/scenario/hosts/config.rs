@@ -12,6 +12,7 @@ use crate::names::{self, DType, Layout, Named, layout};
 use crate::problem::Problem;
 use crate::programs::config::ends;
 use crate::random::Stream;
+use crate::values;
 use watershed_arith::Op;
 use watershed_piuma::host::MAX_ROUNDS;
 use watershed_piuma::host::schedule::{Algorithm, Schedule};
@@ -43,6 +44,9 @@ pub struct Host {
     pub ranks: Vec<u32>,
     /// What it draws.
     pub random: Distribution,
+    /// Or what it has: a row of bit patterns for each rank; they stand in the scenario's text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<Vec<u64>>>,
     /// Cycles before each round.
     pub overhead_cycles: u64,
     /// Words of a packet.
@@ -70,6 +74,7 @@ impl Host {
             HostAlgorithm::RecursiveDoubling => Algorithm::RecursiveDoubling,
             HostAlgorithm::Ring => Algorithm::Ring,
             HostAlgorithm::Rabenseifner => Algorithm::Rabenseifner,
+            HostAlgorithm::BinaryTree => Algorithm::BinaryTree,
             HostAlgorithm::SendLoop => Algorithm::SendLoop,
         };
         Schedule { algorithm, ranks: self.ranks.len() as u32, words: self.words() }
@@ -131,6 +136,7 @@ fn host(
             (file.elements.is_some(), "elements"),
             (file.participants.is_some(), "participants"),
             (file.random.is_some(), "random"),
+            (file.values.is_some(), "values"),
         ] {
             if given {
                 let message = format!("`{key}` is that of the collective named by `like`");
@@ -158,8 +164,8 @@ fn host(
         }
     };
     let elements = file.elements.or(model.map(|model| model.elements)).unwrap_or(1);
-    let float = matches!(layout(dtype), Layout::Float { .. });
-    let random = file.random.unwrap_or(if float { Distribution::Normal } else { Distribution::Integers });
+    let random = file.random.unwrap_or_else(|| usual(dtype));
+    given(file, path, (ranks.len(), elements, dtype), problems);
     let mut host = Host {
         name: file.name.clone().unwrap_or_else(|| format!("h{index}")),
         algorithm: file.algorithm,
@@ -171,6 +177,7 @@ fn host(
         elements,
         ranks,
         random,
+        values: file.values.as_ref().map(|values| values::patterns(values, dtype)),
         overhead_cycles: file.overhead_cycles,
         packet_words: file.packet_words,
         start_cycle: file.start_cycle,
@@ -199,6 +206,26 @@ fn host(
         );
     }
     host
+}
+
+/// What is drawn unless the file says so.
+fn usual(dtype: DType) -> Distribution {
+    if matches!(layout(dtype), Layout::Float { .. }) { Distribution::Normal } else { Distribution::Integers }
+}
+
+/// Checks the numbers that stand in the file.
+fn given(file: &HostFile, path: &str, (ranks, elements, dtype): (usize, u64, DType), problems: &mut Vec<Problem>) {
+    let Some(rows) = &file.values else { return };
+    let at = format!("{path}.values");
+    if file.random.is_some() {
+        let problem = Problem::at_key(at.clone(), "`values` and `random` cannot both be given");
+        problems.push(problem.related(format!("{path}.random"), "the other one"));
+    }
+    if file.mode == HostMode::Ideal {
+        problems.push(Problem::at_key(at.clone(), "in ideal mode no data move"));
+    }
+    let who = format!("{ranks}, in the order of `participants`");
+    values::check_values(rows, &at, (ranks, who), (elements, dtype), problems);
 }
 
 /// By how much each rank starts late; empty if none does.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::file::{DelayFile, Distribution, ParticipantsFile};
+use crate::file::{DelayFile, Distribution, Number, ParticipantsFile};
 
 /// A collective in software. Hosts run one after the other, in the order of the file, after all `[[collective]]`s.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +44,9 @@ pub struct HostFile {
     /// Seeded random data. Default: "normal", or "integers" for integer types; with `like` the data are its.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub random: Option<Distribution>,
+    /// The data itself: a row a rank, as numbers or as bit patterns like "0x3ff0"; not with `random` or `like`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<Vec<Number>>>,
     /// Cycles of software at each rank before each round.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000_000))]
@@ -79,6 +82,8 @@ pub enum HostAlgorithm {
     Ring,
     /// Reduce-scatter by halving, all-gather by doubling.
     Rabenseifner,
+    /// Whole vectors climb a binary tree of ranks (children of k: 2 k + 1, 2 k + 2) and the result comes back.
+    BinaryTree,
     /// A multicast: the first rank sends its vector to all others, one after the other.
     SendLoop,
 }
@@ -90,6 +95,7 @@ impl HostAlgorithm {
             Self::RecursiveDoubling => "recursive-doubling",
             Self::Ring => "ring",
             Self::Rabenseifner => "rabenseifner",
+            Self::BinaryTree => "binary-tree",
             Self::SendLoop => "send-loop",
         }
     }

@@ -11,11 +11,12 @@
 //! machine with shared memory does whose cores "exchange a flag between themselves to indicate validity of data in their
 //! local collective buffers" (section "Evaluation").
 
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
 use super::config::Host;
 use super::file::HostExchange;
-use watershed_fabric::topology::{Common, Layout, Neighbours, Shape};
+use watershed_fabric::topology::{Common, Layout, Neighbours, Shape, Towards, Ways};
 use watershed_piuma::MemoryCfg;
 use watershed_piuma::host::Counts;
 use watershed_piuma::host::schedule::{Merge, Schedule, Transfer};
@@ -28,6 +29,9 @@ pub struct Paths<'a> {
     /// By switch and port; empty where the topology knows its links.
     latency: HashMap<(u32, u16), u64>,
     stages: u64,
+    /// Where no arithmetic knows the ways: searched ones, to each switch that was asked for.
+    graph: OnceCell<Ways>,
+    searched: RefCell<HashMap<u32, Towards>>,
 }
 
 impl<'a> Paths<'a> {
@@ -35,12 +39,31 @@ impl<'a> Paths<'a> {
     pub fn new(layout: &'a Layout, common: &'a Common, stages: u64) -> Paths<'a> {
         if let Shape::Nodes(nodes) = &layout.shape {
             let neighbours = Neighbours::of_nodes(nodes);
-            return Paths { layout, common, neighbours, latency: HashMap::new(), stages };
+            return Self::over(layout, common, neighbours, HashMap::new(), stages);
         }
         let both =
             |link: &watershed_fabric::PlanLink| [(link.a, u64::from(link.latency)), (link.b, u64::from(link.latency))];
         let latency = layout.plan.links.iter().flat_map(both).collect();
-        Paths { layout, common, neighbours: Neighbours::new(layout), latency, stages }
+        Self::over(layout, common, Neighbours::new(layout), latency, stages)
+    }
+
+    fn over(
+        layout: &'a Layout,
+        common: &'a Common,
+        neighbours: Neighbours,
+        latency: HashMap<(u32, u16), u64>,
+        stages: u64,
+    ) -> Paths<'a> {
+        Paths { layout, common, neighbours, latency, stages, graph: OnceCell::new(), searched: RefCell::default() }
+    }
+
+    /// The port of the next step: by the topology's arithmetic, or of a searched way of fewest links and least latency.
+    fn hop(&self, at: u32, to: u32) -> Option<u16> {
+        self.layout.routing.hop(at, to).or_else(|| {
+            let graph = self.graph.get_or_init(|| Ways::new(self.layout));
+            let mut searched = self.searched.borrow_mut();
+            searched.entry(to).or_insert_with(|| graph.towards(to, None)).hop(at)
+        })
     }
 
     fn link(&self, switch: u32, port: u16) -> u64 {
@@ -52,14 +75,14 @@ impl<'a> Paths<'a> {
     }
 
     /// Cycles from the cycle in which an end point sends a flit to that in which the other has it, without load; `None`
-    /// if the topology has no shortest path of its own.
+    /// if no way leads there.
     pub fn cycles(&self, from: u32, to: u32) -> Option<u64> {
         let (from, to) = (self.layout.ends[from as usize], self.layout.ends[to as usize]);
         let at = |switch: u32, port: u16| self.link(switch, port);
         let mut cycles = 1 + at(from.switch, from.port);
         let mut switch = from.switch;
         while switch != to.switch {
-            let port = self.layout.routing.hop(switch, to.switch)?;
+            let port = self.hop(switch, to.switch)?;
             cycles += self.stages + at(switch, port);
             switch = self.neighbours.of(switch, port)?.0;
         }
@@ -76,7 +99,7 @@ pub struct Ideal {
     pub counts: Vec<Counts>,
 }
 
-/// Walks the rounds of a host; `None` if the topology has no shortest paths of its own.
+/// Walks the rounds of a host; `None` if no way leads from one rank to another.
 pub fn times(host: &Host, memory: MemoryCfg, paths: &Paths<'_>) -> Option<Ideal> {
     let schedule: Schedule = host.schedule();
     let ranks = host.ranks.len();

@@ -181,7 +181,7 @@ fn is_exact(loaded: &Loaded, ready: &Ready, host: &Host, index: usize) -> bool {
 /// Computes the hosts in ideal mode; `None` for others.
 ///
 /// # Errors
-/// The index of a host on a topology without shortest paths of its own.
+/// The index of a host with ranks between which no way leads.
 pub fn ideal(
     loaded: &Loaded,
     layout: &watershed_fabric::topology::Layout,
@@ -230,7 +230,7 @@ mod tests {
     /// For any number of ranks, powers of two or not: there is no tolerance.
     #[test]
     fn one_word_or_round_too_many_fails_the_check() {
-        for algorithm in ["recursive-doubling", "ring", "rabenseifner", "send-loop"] {
+        for algorithm in ["recursive-doubling", "ring", "rabenseifner", "binary-tree", "send-loop"] {
             for (ranks, elements) in [(1, 3), (2, 1), (3, 7), (5, 1), (6, 64), (7, 129), (8, 5)] {
                 let list: Vec<u32> = (0..ranks).collect();
                 let text = format!(

@@ -8,6 +8,8 @@
 //! | recursive doubling | takes part | log2 p | m log2 p | m log2 p | log2 p |
 //! | ring | k | 2 (n - 1) | 2 m - \|k+1/n\| - \|k+2/n\| | 2 m - \|k/n\| - \|k+1/n\| | 2 (n - 1) |
 //! | Rabenseifner | k of those that take part | 2 log2 p | m - \|k/p\| + kept | as many | 2 log2 p |
+//! | binary tree | the root, with c children | 2 c | m c | m c | c |
+//! | | any other, with c children | 2 (c + 1) | m (c + 1) | m (c + 1) | c + 1 |
 //! | send loop | the source | n - 1 | m (n - 1) | 0 | n - 1 |
 //! | | any other | 1 | 0 | m | 0 |
 //!
@@ -36,6 +38,12 @@ pub fn of(algorithm: HostAlgorithm, ranks: u64, words: u64, rank: u64) -> Counts
             Counts { rounds: ranks - 1, sent: words * (ranks - 1), received: 0, messages: ranks - 1 }
         }
         HostAlgorithm::SendLoop => Counts { rounds: 1, sent: 0, received: words, messages: 0 },
+        HostAlgorithm::BinaryTree => {
+            let children = [2 * rank + 1, 2 * rank + 2].into_iter().filter(|child| *child < ranks).count() as u64;
+            let neighbours = children + u64::from(rank > 0);
+            let both = words * neighbours;
+            Counts { rounds: 2 * neighbours, sent: both, received: both, messages: neighbours }
+        }
         HostAlgorithm::Ring => {
             let segment = |k: u64| part(words, ranks, k % ranks, k % ranks + 1);
             // Reducing, a rank passes on every segment but the one that it ends up with, which is that behind its own number;
@@ -83,10 +91,11 @@ mod tests {
     use super::*;
     use watershed_piuma::host::schedule::{Algorithm, Round, Schedule, Transfer};
 
-    const ALL: [(HostAlgorithm, Algorithm); 4] = [
+    const ALL: [(HostAlgorithm, Algorithm); 5] = [
         (HostAlgorithm::RecursiveDoubling, Algorithm::RecursiveDoubling),
         (HostAlgorithm::Ring, Algorithm::Ring),
         (HostAlgorithm::Rabenseifner, Algorithm::Rabenseifner),
+        (HostAlgorithm::BinaryTree, Algorithm::BinaryTree),
         (HostAlgorithm::SendLoop, Algorithm::SendLoop),
     ];
 
@@ -128,6 +137,7 @@ mod tests {
             (HostAlgorithm::RecursiveDoubling, [counts(2, 5, 5, 1), counts(3, 10, 10, 2), counts(1, 5, 5, 1)]),
             (HostAlgorithm::Ring, [counts(4, 6, 7, 4), counts(4, 7, 6, 4), counts(4, 7, 7, 4)]),
             (HostAlgorithm::Rabenseifner, [counts(2, 5, 5, 1), counts(4, 10, 10, 3), counts(2, 5, 5, 2)]),
+            (HostAlgorithm::BinaryTree, [counts(4, 10, 10, 2), counts(2, 5, 5, 1), counts(2, 5, 5, 1)]),
             (HostAlgorithm::SendLoop, [counts(2, 10, 0, 2), counts(1, 0, 5, 0), counts(1, 0, 5, 0)]),
         ] {
             assert_eq!([0, 1, 2].map(|rank| of(algorithm, 3, 5, rank)), expected, "{algorithm:?}");

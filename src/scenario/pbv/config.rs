@@ -945,8 +945,11 @@ fn data(file: &CollectiveFile, path: &str, collective: &Collective, problems: &m
         }
         return Data::None;
     }
-    let (shape, elements) = (layout(collective.dtype), collective.elements as usize);
-    let usual = if matches!(shape, Layout::Float { .. }) { Distribution::Normal } else { Distribution::Integers };
+    let usual = if matches!(layout(collective.dtype), Layout::Float { .. }) {
+        Distribution::Normal
+    } else {
+        Distribution::Integers
+    };
     let Some(data) = &file.data else { return Data::Random(usual) };
     let Some(values) = &data.values else { return Data::Random(data.random.unwrap_or(usual)) };
     if data.random.is_some() {
@@ -955,27 +958,9 @@ fn data(file: &CollectiveFile, path: &str, collective: &Collective, problems: &m
                 .related(format!("{path}.random"), "the other one"),
         );
     }
-    if values.len() != collective.rows() {
-        problems.push(
-            Problem::at(format!("{path}.values"), format!("{} rows of values", values.len()))
-                .expected(format!("{}, in the order of `participants`", collective.rows())),
-        );
-    }
-    for (at, row) in values.iter().enumerate() {
-        let here = format!("{path}.values[{at}]");
-        if row.len() != elements {
-            problems.push(Problem::at(&here, format!("{} values in a row", row.len())).expected(format!("{elements}")));
-        }
-        for (element, text) in row.iter().enumerate() {
-            if let Err(reason) = number::parse(&text.0, shape) {
-                let name = collective.dtype.name();
-                problems.push(
-                    Problem::at(format!("{here}[{element}]"), format!("{} is no {name}: {reason}", text.0))
-                        .expected(number::describe(shape)),
-                );
-            }
-        }
-    }
+    let who = format!("{}, in the order of `participants`", collective.rows());
+    let (rows, vector) = ((collective.rows(), who), (u64::from(collective.elements), collective.dtype));
+    crate::values::check_values(values, &format!("{path}.values"), rows, vector, problems);
     Data::Values(values.clone())
 }
 

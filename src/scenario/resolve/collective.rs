@@ -335,34 +335,12 @@ impl Resolver<'_> {
         }
         if let Some(values) = &data.values {
             let values_path = format!("{data_path}.values");
-            if values.len() != rows {
-                let who = if file.kind == CollectiveKind::Broadcast {
-                    "one, that of the source".to_owned()
-                } else {
-                    format!("{rows}, one a participant")
-                };
-                self.report(Problem::at(&values_path, format!("{} rows of values", values.len())).expected(who));
-            }
-            for (index, row) in values.iter().enumerate() {
-                let row_path = format!("{values_path}[{index}]");
-                if row.len() as u64 != elements {
-                    self.report(
-                        Problem::at(&row_path, format!("{} values for {elements} elements", row.len()))
-                            .expected("as many values as `elements` says"),
-                    );
-                }
-                for (element, number) in row.iter().enumerate() {
-                    if let Err(reason) = crate::number::parse(&number.0, names::layout(dtype)) {
-                        self.report(
-                            Problem::at(
-                                format!("{row_path}[{element}]"),
-                                format!("{} is no {}: {reason}", number.0, dtype.name()),
-                            )
-                            .expected(crate::number::describe(names::layout(dtype))),
-                        );
-                    }
-                }
-            }
+            let who = if file.kind == CollectiveKind::Broadcast {
+                "one, that of the source".to_owned()
+            } else {
+                format!("{rows}, one a participant")
+            };
+            crate::values::check_values(values, &values_path, (rows, who), (elements, dtype), &mut self.problems);
             return Data::Values(values.clone());
         }
         if let Some(name) = &data.file {
