@@ -86,6 +86,9 @@ dist: cmake ## build the program for long runs: target/dist/watershed, faster, a
 
 # CMake from the system, from .tools, or from PyPI into .tools: with venv where Python has it, with plain pip where not.
 cmake:
+	@command -v cargo >/dev/null || { echo "make: install Rust: https://rustup.rs" >&2; exit 1; }
+	@command -v "$${CC:-cc}" >/dev/null || \
+	{ echo "make: install a C compiler (Debian: apt install gcc; macOS: xcode-select --install)" >&2; exit 1; }
 	@command -v cmake >/dev/null || test -x $(TOOLS)/bin/cmake || { \
 	echo "no cmake here: Python puts one into $(TOOLS)" && rm -rf $(TOOLS) && mkdir -p $(TOOLS)/bin && \
 	{ { python3 -m venv $(TOOLS)/venv && $(TOOLS)/venv/bin/pip install --quiet cmake; } >$(TOOLS)/log 2>&1 || \

@@ -11,6 +11,10 @@ use watershed_scenario::{run, soundness};
 /// Check a scenario without running it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Examples:
+  watershed check torus-uniform
+  watershed check mine.toml --set switch.ceng.stages=4 --json
+
 Exit status:
   0  the scenario is fine
   1  its packets may not arrive, or can deadlock

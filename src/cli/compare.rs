@@ -100,6 +100,8 @@ pub(super) struct Arguments {
     /// Write a page with plots
     #[arg(short, long, value_name = "FILE.html")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    _every: super::talk::Every,
 }
 
 /// Vector lengths.

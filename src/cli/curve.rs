@@ -72,6 +72,8 @@ pub(super) struct Arguments {
     /// Leave out link monitors
     #[arg(long)]
     no_checks: bool,
+    #[command(flatten)]
+    _every: super::talk::Every,
 }
 
 /// A list of loads, as one argument.

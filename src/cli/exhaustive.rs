@@ -75,6 +75,8 @@ pub(super) struct Arguments {
     /// Threads; 0 is one for each processor
     #[arg(short, long, alias = "threads", value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
     jobs: u16,
+    #[command(flatten)]
+    _every: super::talk::Every,
 }
 
 fn shard(text: &str) -> Result<(usize, usize), String> {

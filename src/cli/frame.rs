@@ -37,6 +37,9 @@ enum Command {
 
 /// Show the fields of a frame given in hexadecimal.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  watershed frame encode --op int-sum --lanes 1,2,3,4 | watershed frame decode -")]
 struct Decode {
     /// The bytes in hexadecimal, blanks between them allowed; 84, or 98 behind an Ethernet header; "-" reads the standard input
     #[arg(value_name = "HEX", num_args = 1.., required = true)]
@@ -48,6 +51,9 @@ struct Decode {
 
 /// Print a frame with these fields in hexadecimal.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  watershed frame encode --op int-sum --lanes 1,2,3,4 --seqno 17 --cookie 0xc0ffee --table")]
 struct Encode {
     /// Operation, for example int-sum or flt-repsum
     #[arg(long, value_name = "OP", default_value = "barrier", value_parser = operation)]

@@ -30,6 +30,7 @@ mod exhaustive;
 mod explain;
 mod frame;
 mod list;
+mod man;
 mod migrate;
 mod output;
 mod packet;
@@ -42,6 +43,7 @@ mod schema;
 mod study;
 mod sweep;
 mod table;
+mod talk;
 mod test;
 mod testfloat;
 mod topology;
@@ -79,6 +81,8 @@ const UNWRITTEN: &str = "\n  3  what was to be printed could not be written";
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    talk: talk::Talk,
 }
 
 #[derive(Debug, Subcommand)]
@@ -108,6 +112,7 @@ enum Command {
     Exhaustive(exhaustive::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 fn after_help() -> String {
@@ -132,9 +137,12 @@ Signals:
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
-    let parsed = command_line().try_get_matches().and_then(|matches| Arguments::from_arg_matches(&matches));
-    let arguments = match parsed {
-        Ok(arguments) => arguments,
+    // A shell that completes a command line asks by a variable, and is answered here.
+    clap_complete::CompleteEnv::with_factory(command_line).var(completions::VARIABLE).complete();
+    let parsed = command_line().try_get_matches();
+    let parsed = parsed.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
+    let (arguments, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) if error.use_stderr() => {
             let _ = error.print();
             return Exit::Bad.into();
@@ -146,6 +154,10 @@ pub fn main() -> ExitCode {
         }
     };
     progress::tell();
+    arguments.talk.settle();
+    if let Some((_, command)) = matches.subcommand() {
+        talk::tell_as_asked(command);
+    }
     let exit = match arguments.command {
         Command::Run(arguments) => run::main(&arguments),
         Command::Why(arguments) => why::main(&arguments),
@@ -172,6 +184,7 @@ pub fn main() -> ExitCode {
         Command::Exhaustive(arguments) => exhaustive::main(&arguments),
         Command::Explain(arguments) => explain::main(&arguments),
         Command::Completions(arguments) => completions::main(&arguments),
+        Command::Man(arguments) => man::main(&arguments),
     };
     last(exit).into()
 }
@@ -179,18 +192,45 @@ pub fn main() -> ExitCode {
 /// The command line, with the status that all commands have in the help of each that lists its statuses.
 fn command_line() -> clap::Command {
     fn complete(command: clap::Command) -> clap::Command {
-        let help = command.get_after_help().map(ToString::to_string);
-        let command = match help.filter(|help| help.contains("Exit status:") && !help.contains("\n  3  ")) {
-            Some(help) => command.after_help(help + UNWRITTEN),
+        let command = match command.get_after_help().map(|help| one_line_a_sentence(&help.to_string())) {
+            Some(help) if help.contains("Exit status:") && !help.contains("\n  3  ") => {
+                command.after_help(help + UNWRITTEN)
+            }
+            Some(help) => command.after_help(help),
             None => command,
         };
         command.mut_subcommands(complete)
     }
-    complete(Arguments::command())
+    complete(Arguments::command().max_term_width(120))
+}
+
+/// A help text as it is written in the source goes on in the next line where a line is full; the terminal breaks it anew, once.
+fn one_line_a_sentence(help: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in help.lines() {
+        let indent = line.len() - line.trim_start().len();
+        match lines.last_mut() {
+            Some(before) if indent >= 4 && !before.trim().is_empty() && before.starts_with(' ') => {
+                before.push(' ');
+                before.push_str(line.trim_start());
+            }
+            _ => lines.push(line.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 /// Whether something that was to be printed is lost.
 static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Prints a summary for people, in colours where they are wanted.
+fn print_painted(text: &str) {
+    if anstream::AutoStream::choice(&io::stdout()) == anstream::ColorChoice::Never {
+        print(text);
+    } else {
+        print(&talk::painted(text));
+    }
+}
 
 /// Prints to the standard output. What cannot be written is said once, and is the status at the end (see [`last`]).
 fn print(text: &str) {
@@ -225,13 +265,13 @@ fn unknown(what: &str, name: &str, known: &[impl AsRef<str>]) -> String {
 
 /// Prints an error.
 fn complain(text: &impl std::fmt::Display) {
-    let mut err = io::stderr().lock();
-    let _ = writeln!(err, "{text}");
+    let mut err = anstream::AutoStream::auto(io::stderr()).lock();
+    let _ = writeln!(err, "{}", talk::painted(&text.to_string()));
 }
 
-/// Whether somebody watches the standard error.
+/// Whether somebody watches the standard error and wants to see progress.
 fn watched() -> bool {
-    io::stderr().is_terminal()
+    io::stderr().is_terminal() && !talk::is_quiet()
 }
 
 #[cfg(test)]

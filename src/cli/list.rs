@@ -11,6 +11,10 @@ use watershed_scenario::shipped::{SHIPPED, stem};
 
 /// List the scenarios that come with the program.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  watershed list
+  watershed list --json | jq -r '.[].name'")]
 pub(super) struct Arguments {
     /// Print the list as JSON
     #[arg(long)]

@@ -36,6 +36,9 @@ enum Command {
 
 /// Show the fields of a packet given in hexadecimal.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  watershed packet decode 40000002000100000010c002010a100000030000ffff00000000000000e6accc0000000000000012")]
 struct Decode {
     /// The bytes in hexadecimal, blanks between them allowed; "-" reads the standard input
     #[arg(value_name = "HEX", num_args = 1.., required = true)]
@@ -47,6 +50,9 @@ struct Decode {
 
 /// Print a packet with these fields in hexadecimal.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  watershed packet encode write --to 0x0010c002 --from 1 --words 0x12")]
 struct Encode {
     /// Which message, for example command, contribution, satisfied, write, configuration or control
     #[arg(value_name = "MESSAGE")]

@@ -65,6 +65,20 @@ pub(super) fn tell() {
     signals::tell();
 }
 
+/// Tells it now and then without being asked.
+pub(super) fn tell_every(period: Duration) {
+    let tell = move || {
+        loop {
+            std::thread::sleep(period);
+            if let Some(status) = &*status() {
+                super::complain(&status.text());
+            }
+        }
+    };
+    // It ends with the program.
+    let _ = std::thread::Builder::new().name("status".into()).spawn(tell);
+}
+
 /// Lets signals end the program cleanly, which must then look at [`stopped`] now and then; all runs do.
 pub(super) fn listen() {
     watch(look);

@@ -35,6 +35,8 @@ pub(super) struct Arguments {
     /// Print the scenario of the result as TOML instead of running it
     #[arg(long)]
     scenario: bool,
+    #[command(flatten)]
+    _every: super::talk::Every,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::io::{BufWriter, IsTerminal};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::progress::Meter;
-use super::{Exit, complain, output, print};
+use super::talk::{self, Took, note, step};
+use super::{Exit, complain, output, print, print_painted};
 use watershed_files::{self as files, Draft};
 use watershed_scenario::expr::Expr;
 use watershed_scenario::result::Document;
@@ -36,7 +37,7 @@ Exit status:
 pub(super) struct Arguments {
     #[command(flatten)]
     scenario: ScenarioArguments,
-    /// Write the result document to DIR/NAME.json, and the wave beside it if --wave names no folder
+    /// Write the result document to DIR/NAME.json and what the run took to DIR/NAME.run.json; every other file that is named without a folder goes there too
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Write a waveform to this file: FST if its name ends in .fst, else VCD
@@ -103,6 +104,19 @@ pub(super) struct Arguments {
     /// Flip the bits of MASK in word WORD of collective ID as it leaves SWITCH's engine, to see that the checks see it
     #[arg(long, value_name = "SWITCH:ID:WORD:MASK", value_parser = fault)]
     flip: Option<Fault>,
+    #[command(flatten)]
+    _every: talk::Every,
+}
+
+impl Arguments {
+    /// Where a file goes: one whose name has no folder stands in that of `--out`.
+    fn place(&self, file: &Path) -> PathBuf {
+        let bare = file.parent().is_none_or(|folder| folder.as_os_str().is_empty());
+        match &self.out {
+            Some(folder) if bare => folder.join(file),
+            _ => file.to_owned(),
+        }
+    }
 }
 
 /// A deliberate fault, as the command line names it.
@@ -144,8 +158,8 @@ pub(super) fn condition(text: &str) -> Result<Expr, String> {
 /// Which scenario, and what is changed in it.
 #[derive(Debug, Args)]
 pub(super) struct ScenarioArguments {
-    /// Scenario file, or the name of a shipped scenario
-    #[arg(value_name = "SCENARIO")]
+    /// Scenario file, or the name of a shipped scenario, or - for the standard input
+    #[arg(value_name = "SCENARIO", add = clap_complete::ArgValueCompleter::new(super::completions::scenarios))]
     scenario: PathBuf,
     /// Use this seed instead of the scenario's
     #[arg(long, value_name = "N")]
@@ -158,8 +172,8 @@ pub(super) struct ScenarioArguments {
 /// Says what the caller of a run should know.
 fn tell(loaded: &Loaded, notes: &[String]) {
     note_older(loaded);
-    for note in notes {
-        complain(&format_args!("note: {note}"));
+    for text in notes {
+        note(text);
     }
 }
 
@@ -167,7 +181,7 @@ fn tell(loaded: &Loaded, notes: &[String]) {
 pub(super) fn note_older(loaded: &Loaded) {
     if loaded.source.is_older() {
         let name = loaded.source.name();
-        complain(&format_args!("note: {name} names tables of engines: `watershed migrate` writes them as [[job]]"));
+        note(&format_args!("{name} names tables of engines: `watershed migrate` writes them as [[job]]"));
     }
 }
 
@@ -187,7 +201,9 @@ impl ScenarioArguments {
         let mut overrides = self.set.clone();
         overrides.extend(sets.iter().cloned());
         overrides.extend(self.seed.map(|seed| format!("seed={seed}")));
-        load_named(&self.scenario, &overrides)
+        let loaded = load_named(&self.scenario, &overrides)?;
+        step(&format_args!("read {}", loaded.source.name()));
+        Ok(loaded)
     }
 
     /// The file, or the name of a shipped scenario, as it was given.
@@ -197,6 +213,9 @@ impl ScenarioArguments {
 
     /// The name of the scenario without folder and extension.
     fn stem(&self) -> String {
+        if self.scenario.as_os_str() == "-" {
+            return "stdin".to_owned();
+        }
         self.scenario.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
 }
@@ -243,6 +262,20 @@ struct Files {
 }
 
 impl Files {
+    /// The document, and what the run took: that is of the machine and of the hour, so it stands beside the document.
+    fn keep(&mut self, at: &Path, document: &str, took: Took) {
+        let named = |end: &str| PathBuf::from(format!("{}.{end}", at.display()));
+        let path = named("json");
+        let before = fs::read(&path).ok();
+        let before = before.map(|before| if before == document.as_bytes() { "as it was" } else { "replaced" });
+        let outcome = files::write(&path, document);
+        self.take("result", path, before, outcome);
+        let (path, text) = (named("run.json"), serde_json::to_string_pretty(&took).unwrap_or_default() + "\n");
+        if let Err(error) = files::write(&path, text) {
+            self.lost.push(write_error(&path, error).to_string());
+        }
+    }
+
     /// A file and how writing it ended.
     fn take(&mut self, what: &'static str, path: PathBuf, before: Option<&'static str>, outcome: std::io::Result<()>) {
         match outcome {
@@ -299,19 +332,17 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
     let outcome = run::run(&loaded, &options);
     meter.finish();
     let result = outcome?;
+    let took = Took::now(result.document.cycles);
+    step(&format_args!("ran {} cycles", result.document.cycles));
     tell(&loaded, &result.notes);
 
     let document = &result.document;
     let mut done = Files::default();
     let json = || serde_json::to_string_pretty(document).unwrap_or_default() + "\n";
     if let Some(folder) = &arguments.out {
-        let path = folder.join(format!("{stem}.json"));
-        let (before, now) = (fs::read(&path).ok(), json());
-        let before = before.map(|before| if before == now.as_bytes() { "as it was" } else { "replaced" });
-        let outcome = files::write(&path, &now);
-        done.take("result", path, before, outcome);
+        done.keep(&folder.join(stem), &json(), took);
     }
-    if let Some(file) = &arguments.save_npy {
+    if let Some(file) = &arguments.save_npy.as_ref().map(|file| arguments.place(file)) {
         for data in &result.data {
             let path = npy_path(file, &data.name, result.data.len());
             let before = replaced(&path);
@@ -319,11 +350,12 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
             done.take("array", path, before, outcome);
         }
     }
-    if let Some(path) = &arguments.histogram {
+    if let Some(path) = &arguments.histogram.as_ref().map(|file| arguments.place(file)) {
         let before = replaced(path);
         done.take("histogram", path.clone(), before, files::write(path, histogram(document)));
     }
-    if let (Some(path), Some(ladder)) = (&arguments.ladder, &result.ladder) {
+    let path = arguments.ladder.as_ref().map(|file| arguments.place(file));
+    if let (Some(path), Some(ladder)) = (&path, &result.ladder) {
         let svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
         let text = if svg { ladder.svg() } else { ladder.text() };
         let before = replaced(path);
@@ -348,9 +380,12 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
     if arguments.json {
         print(&json());
     } else {
-        print(&summary::text(&loaded.scenario, document, &written));
+        print_painted(&summary::text(&loaded.scenario, document, &written));
+        if talk::is_watched() || talk::is_verbose() {
+            print(&took.to_string());
+        }
         // Who watches is told how to keep it; what goes into a file or another program stays as it is.
-        if arguments.out.is_none() && std::io::stdout().is_terminal() {
+        if arguments.out.is_none() && talk::is_watched() {
             print(NOT_KEPT);
         }
     }
@@ -368,18 +403,19 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
 fn outputs(arguments: &Arguments, loaded: &Loaded, wave: Option<&WaveOptions>) -> Vec<(&'static str, PathBuf)> {
     let mut outputs = Vec::new();
     if let Some(folder) = &arguments.out {
-        outputs.push(("--out", folder.join(format!("{}.json", arguments.scenario.stem()))));
+        let stem = arguments.scenario.stem();
+        outputs.extend(["json", "run.json"].map(|end| ("--out", folder.join(format!("{stem}.{end}")))));
     }
     if let Some(WaveOptions { path, .. }) = wave {
         outputs
             .extend([path.clone(), path.with_extension("gtkw"), path.with_extension("sucl")].map(|at| ("--wave", at)));
     }
-    outputs.extend(arguments.ladder.iter().map(|path| ("--ladder", path.clone())));
+    outputs.extend(arguments.ladder.iter().map(|path| ("--ladder", arguments.place(path))));
     if let Some(block) = &arguments.record {
         outputs.extend(record_paths(arguments, block).map(|path| ("--record", path)));
     }
-    outputs.extend(arguments.histogram.iter().map(|path| ("--histogram", path.clone())));
-    if let Some(file) = &arguments.save_npy {
+    outputs.extend(arguments.histogram.iter().map(|path| ("--histogram", arguments.place(path))));
+    if let Some(file) = &arguments.save_npy.as_ref().map(|file| arguments.place(file)) {
         // One array takes the name as it is, several are told apart; how many there are is known at the end.
         outputs.push(("--save-npy", file.clone()));
         let scenario = &loaded.scenario;
@@ -429,11 +465,7 @@ fn write_error(path: &Path, error: std::io::Error) -> RunError {
 fn wave_options(arguments: &Arguments, loaded: &Loaded) -> Option<WaveOptions> {
     let file = arguments.wave.as_ref()?;
     let defaults = &loaded.scenario.wave;
-    let bare = file.parent().is_none_or(|folder| folder.as_os_str().is_empty());
-    let path = match &arguments.out {
-        Some(folder) if bare => folder.join(file),
-        _ => file.clone(),
-    };
+    let path = arguments.place(file);
     let window = arguments.wave_window;
     Some(WaveOptions {
         path,

@@ -7,6 +7,9 @@ use watershed_scenario::schema;
 
 /// Print the JSON Schema of scenario files, for editors that complete and check them.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  watershed schema > scenario.schema.json      what editors with a TOML language server read")]
 pub(super) struct Arguments {}
 
 pub(super) fn main(_: &Arguments) -> Exit {

@@ -53,6 +53,8 @@ pub(super) struct Arguments {
     /// Print the JSON Schema of study files
     #[arg(long, exclusive = true)]
     schema: bool,
+    #[command(flatten)]
+    _every: super::talk::Every,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {

@@ -58,6 +58,8 @@ pub(super) struct Arguments {
     /// Print the JSON Schema of sweep files
     #[arg(long)]
     schema: bool,
+    #[command(flatten)]
+    _every: super::talk::Every,
 }
 
 #[derive(Debug, Subcommand)]
@@ -68,6 +70,9 @@ enum Command {
 
 /// Write the points of a sweep as a Parquet file; the program must be built with `--features parquet`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  watershed sweep export out/stages --parquet stages.parquet")]
 struct ExportArguments {
     /// Folder of the results
     #[arg(value_name = "DIR")]
@@ -79,6 +84,9 @@ struct ExportArguments {
 
 /// Join the results of several shards.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  watershed sweep merge --out out/all out/part1 out/part2")]
 struct MergeArguments {
     /// Folders of the shards
     #[arg(value_name = "DIR", required = true)]
@@ -224,7 +232,7 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
         complain(&changed(changes, report.interrupted));
     }
     for note in &report.notes {
-        complain(&format_args!("note: {note}"));
+        super::talk::note(note);
     }
     let rows = Store::open(folder)?.rows();
     print(&summary(&read, &report, &rows, &folder.join("points.csv").display().to_string()));

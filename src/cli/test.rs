@@ -58,6 +58,8 @@ pub(super) struct Arguments {
     /// Run so many scenarios at a time; 0 is one for each processor
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     jobs: usize,
+    #[command(flatten)]
+    _every: super::talk::Every,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {

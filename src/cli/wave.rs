@@ -18,6 +18,10 @@ use watershed_scenario::units::femtoseconds;
 
 /// Compare waveforms, VCD or FST, or show them as text.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  watershed wave show die.vcd --signals '**.ceng.*'
+  watershed wave diff a.vcd b.vcd")]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -27,6 +31,9 @@ pub(super) struct Arguments {
 enum Command {
     /// Find the first time and signal at which two waveforms differ
     #[command(after_help = "\
+Example:
+  watershed wave diff a.vcd b.fst --ignore '**.seq'
+
 Exit status:
   0  the waveforms are equal
   1  they differ
@@ -44,6 +51,10 @@ Exit status:
         ignore: Vec<String>,
     },
     /// Show signals over time as text
+    #[command(after_help = "\
+Examples:
+  watershed wave show die.vcd --signals '**.sw4.switch.ceng.*' --window 27..48
+  watershed wave show die.fst --at 'die.tile2.sw4.switch.ceng.state == REDUCE'")]
     Show {
         /// The waveform
         file: PathBuf,

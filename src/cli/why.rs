@@ -60,6 +60,8 @@ pub(super) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    _every: super::talk::Every,
 }
 
 /// What `--packet` names.
@@ -156,7 +158,7 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         ));
     }
     for note in &result.notes {
-        complain(&format_args!("note: {note}"));
+        super::talk::note(note);
     }
     // A run that hangs is explained by who waits for whom.
     if let Some(detail) = result.document.unfinished() {

@@ -176,6 +176,9 @@ pub fn load_file(path: &Path, overrides: &[String]) -> Result<Loaded, Problems> 
 /// # Errors
 /// Everything that is wrong with it.
 pub fn load_named(given: &Path, overrides: &[String]) -> Result<Loaded, Problems> {
+    if given.as_os_str() == "-" {
+        return load_text("standard input", &read_stdin()?, Path::new(""), "stdin", overrides);
+    }
     if given.exists() {
         return load_file(given, overrides);
     }
@@ -199,6 +202,21 @@ pub fn source_of(name: &str, text: &str, base: &Path) -> Result<Source, Problems
         Ok(()) => Ok(source),
         Err(problem) => Err(Problems::new(Arc::new(source), vec![problem])),
     }
+}
+
+/// Reads a scenario from the standard input; the files that it names are relative to the working folder.
+fn read_stdin() -> Result<String, Problems> {
+    use std::io::Read;
+    let fail = |message: String| {
+        Problems::new(Arc::new(Source::empty("standard input".to_owned())), vec![Problem::general(message)])
+    };
+    let mut text = String::new();
+    let mut limited = std::io::stdin().lock().take(limits::SCENARIO_BYTES + 1);
+    limited.read_to_string(&mut text).map_err(|error| fail(format!("cannot read the scenario: {error}")))?;
+    if text.len() as u64 > limits::SCENARIO_BYTES {
+        return Err(fail(format!("a scenario has up to {} bytes", limits::SCENARIO_BYTES)));
+    }
+    Ok(text)
 }
 
 /// Reads the text of a scenario file.

@@ -44,7 +44,7 @@ fn one_file_that_cannot_be_written_takes_no_other_with_it() {
     let run = ["run", "allreduce-die", "--out", "o", "--ladder", "l.svg", "--save-npy", "r.npy"];
     let output = with_small_files(folder.path(), 200, &run);
     assert_eq!(output.status, 3, "{}", output.stderr);
-    assert!(output.stderr.contains("error: cannot write l.svg: "), "{}", output.stderr);
+    assert!(output.stderr.contains("error: cannot write o/l.svg: "), "{}", output.stderr);
     assert!(output.stdout.contains("o/allreduce-die.json"), "{}", output.stdout);
     assert!(output.stdout.contains("r.npy") && !output.stdout.contains("l.svg"), "{}", output.stdout);
 }

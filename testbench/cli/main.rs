@@ -1,6 +1,7 @@
 //! The command line and the scenario format, from outside: what the user types, reads and gets.
 
 mod bad_scenarios_are_explained;
+mod command_line_serves_people_and_scripts;
 mod curves_are_drawn;
 mod data_comes_from_every_source;
 mod document_keeps_its_shape;

@@ -36,11 +36,11 @@ fn the_nearest_subcommand_is_named() {
 }
 
 #[test]
-fn completions_know_the_flags() {
+fn completions_ask_the_program() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = watershed(["completions", shell]);
         assert_eq!(output.status, 0);
-        assert!(output.stdout.contains("order-seed"), "{shell}");
+        assert!(output.stdout.contains("WATERSHED_COMPLETE"), "{shell}");
     }
 }
 

@@ -32,3 +32,27 @@ fn every_public_target_has_a_sentence() {
 fn ci_runs_make_test() {
     assert!(read(".ci/run").contains("exec make test\n"));
 }
+
+/// A machine that lacks something is told in one line what to install.
+#[test]
+#[cfg(unix)]
+fn what_is_missing_is_said_in_one_line() {
+    use std::os::unix::fs::symlink;
+    let path = std::env::var("PATH").unwrap();
+    let make = std::env::split_paths(&path).map(|folder| folder.join("make")).find(|file| file.is_file());
+    let make = make.expect("make is installed");
+    let folder = tempfile::tempdir().unwrap();
+    let told = || {
+        let mut command = std::process::Command::new(&make);
+        command.arg("--no-print-directory").arg("program").env("PATH", folder.path()).env_remove("CC");
+        let output = command.current_dir(crate::root()).output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    for (missing, tool) in [("install Rust", "cargo"), ("install a C compiler", "cc")] {
+        let told = told();
+        let lines: Vec<_> = told.lines().filter(|line| !line.contains("***")).collect();
+        assert!(lines.len() == 1 && lines[0].starts_with("make: ") && lines[0].contains(missing), "{told}");
+        symlink("/bin/false", folder.path().join(tool)).unwrap();
+    }
+}
