@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// Types that all modules share: operations, data types, modes, flags, and the fields of every stage register.
+//
+// Twin:        src/arith/types.rs (names and numbers), the register structs of src/arith/{adder,multiplier,round,comparator,
+//              integer}.rs, and `cut` of src/arith/unit.rs.
+// Numbers:     an enumeration has the numbers of the model's list (`Op::ALL`, `DType::ALL`, `Round::ALL`).
+// Widths:      a register is as wide as its widest format needs. In a unit built for narrower ones the upper bits are constant
+//              zeros, which synthesis takes away.
+package ws_pkg;
+
+  // What a reduction does with two operands. The last three take four words an operand and have no unit here.
+  typedef enum logic [3:0] {
+    OpSum          = 4'd0,
+    OpProd         = 4'd1,
+    OpMin          = 4'd2,
+    OpMax          = 4'd3,
+    OpAnd          = 4'd4,
+    OpOr           = 4'd5,
+    OpXor          = 4'd6,
+    OpNand         = 4'd7,
+    OpNor          = 4'd8,
+    OpXnor         = 4'd9,
+    OpBarrier      = 4'd10,
+    OpMinNum       = 4'd11,
+    OpMaxNum       = 4'd12,
+    OpMinMaxLoc    = 4'd13,
+    OpMinMaxNumLoc = 4'd14,
+    OpRepSum       = 4'd15
+  } op_e;
+
+  // Type of the lanes of a 64-bit word.
+  typedef enum logic [3:0] {
+    DtI32  = 4'd0,
+    DtU32  = 4'd1,
+    DtI64  = 4'd2,
+    DtU64  = 4'd3,
+    DtF16  = 4'd4,
+    DtBf16 = 4'd5,
+    DtTf32 = 4'd6,
+    DtF32  = 4'd7,
+    DtF64  = 4'd8,
+    DtE4m3 = 4'd9,
+    DtE5m2 = 4'd10
+  } dtype_e;
+
+  // Not every module needs all of them.
+  /* verilator lint_off UNUSEDPARAM */
+  localparam int unsigned NumDtypes = 11;
+  localparam int unsigned FirstFloat = 4;
+  // Logic segments of every unit.
+  localparam int unsigned Segments = 6;
+  /* verilator lint_on UNUSEDPARAM */
+
+  // What a unit computes from two lanes.
+  typedef enum logic [3:0] {
+    FnAdd         = 4'd0,
+    FnSub         = 4'd1,
+    FnMul         = 4'd2,
+    FnMin         = 4'd3,
+    FnMax         = 4'd4,
+    FnMinNum      = 4'd5,
+    FnMaxNum      = 4'd6,
+    FnEqual       = 4'd7,
+    FnLessOrEqual = 4'd8,
+    FnLess        = 4'd9,
+    FnAnd         = 4'd10,
+    FnOr          = 4'd11,
+    FnXor         = 4'd12,
+    FnNand        = 4'd13,
+    FnNor         = 4'd14,
+    FnXnor        = 4'd15
+  } fn_e;
+
+  typedef enum logic [1:0] {
+    RoundNearestEven = 2'd0,
+    RoundTowardZero  = 2'd1,
+    RoundUp          = 2'd2,
+    RoundDown        = 2'd3
+  } round_e;
+
+  // How floating-point units round, flush and treat NaNs.
+  typedef struct packed {
+    logic   signal_ieee;    // a signalling NaN makes minnum and maxnum a NaN
+    logic   nan_propagate;  // a NaN result keeps an operand's payload
+    logic   flush_to_zero;
+    round_e round;
+  } mode_t;
+
+  // Sticky exception flags, in the order of bits that SoftFloat has for the lower five.
+  typedef struct packed {
+    logic rep_inexact;
+    logic int_overflow;
+    logic invalid;
+    logic infinite;  // never raised here
+    logic overflow;
+    logic underflow;
+    logic inexact;
+  } flags_t;
+
+  // Which datapath a function takes.
+  typedef enum logic [1:0] {
+    PathAdd = 2'd0,
+    PathMul = 2'd1,
+    PathCmp = 2'd2,
+    PathInt = 2'd3
+  } path_e;
+
+  // Which datapaths a unit is built with: bit (path x NumDtypes + type). Floating-point adders and multipliers stand under
+  // PathAdd and PathMul, integer ones and the gates (which see U64) under PathInt, comparators of all types under PathCmp.
+  localparam int unsigned NumUnits = 4 * NumDtypes;
+  typedef logic [NumUnits-1:0] units_t;
+
+  // Whether a result goes around the significand path.
+  typedef enum logic [1:0] {
+    SpecialNumber   = 2'd0,
+    SpecialNan      = 2'd1,
+    SpecialInfinity = 2'd2
+  } special_e;
+
+  // An operand taken apart (wires).
+  typedef struct packed {
+    logic        sign;
+    logic        is_nan;
+    logic        signalling;
+    logic        is_infinite;
+    logic [10:0] exponent;
+    logic [52:0] significand;
+  } unpacked_t;
+
+  // Adder, after segment 0.
+  typedef struct packed {
+    special_e    special;
+    logic        sign;
+    logic        subtract;
+    logic        invalid;
+    logic [12:0] exponent;
+    logic [10:0] distance;
+    logic [63:0] larger;
+    logic [52:0] smaller;
+  } compared_t;
+
+  // Adder, after segment 1.
+  typedef struct packed {
+    special_e    special;
+    logic        sign;
+    logic        subtract;
+    logic        invalid;
+    logic [12:0] exponent;
+    logic [63:0] larger;
+    logic [55:0] smaller;
+  } aligned_t;
+
+  // Adder, after segment 2.
+  typedef struct packed {
+    special_e    special;
+    logic        sign;
+    logic        invalid;
+    logic [12:0] exponent;
+    logic [63:0] sum;
+  } summed_t;
+
+  // Multiplier, after segment 0.
+  typedef struct packed {
+    special_e    special;
+    logic        sign;
+    logic        invalid;
+    logic [12:0] exponent;
+    logic [63:0] a;
+    logic [52:0] b;
+  } factored_t;
+
+  // Multiplier, after segment 1.
+  typedef struct packed {
+    special_e    special;
+    logic        sign;
+    logic        invalid;
+    logic [12:0] exponent;
+    logic [79:0] lower;
+    logic [79:0] upper;
+  } partials_t;
+
+  // Multiplier, after segment 2.
+  typedef struct packed {
+    special_e     special;
+    logic         sign;
+    logic         invalid;
+    logic [12:0]  exponent;
+    logic [105:0] product;
+  } product_t;
+
+  // Adder and multiplier, after segment 3.
+  typedef struct packed {
+    special_e    special;
+    logic        sign;
+    logic        invalid;
+    logic [12:0] exponent;
+    logic [63:0] significand;
+  } normalised_t;
+
+  // Adder and multiplier, after segment 4.
+  typedef struct packed {
+    special_e    special;
+    logic        sign;
+    logic        invalid;
+    logic [12:0] exponent;
+    logic [63:0] significand;
+    logic        inexact;
+    logic        tiny;
+  } rounded_t;
+
+  // Comparator, after segment 0.
+  typedef struct packed {
+    logic        unordered;
+    logic        invalid;
+    logic [63:0] a_key;
+    logic [63:0] b_key;
+    logic [63:0] a;
+    logic [63:0] b;
+  } keys_t;
+
+  // Comparator, after segment 1.
+  typedef struct packed {
+    logic        unordered;
+    logic        invalid;
+    logic        less;
+    logic        equal;
+    logic [63:0] a;
+    logic [63:0] b;
+  } ordered_t;
+
+  // Integer unit, after segment 0.
+  typedef struct packed {
+    logic        negative;
+    logic [63:0] a;
+    logic [63:0] b;
+  } extended_t;
+
+  // Integer unit, after segment 1.
+  typedef struct packed {
+    logic        negative;
+    logic [95:0] lower;
+    logic [95:0] upper;
+  } int_partials_t;
+
+  // The finished lane.
+  typedef struct packed {
+    logic [63:0] lane;
+    flags_t      flags;
+  } done_t;
+
+  // What a segment must know of the operation it works on.
+  typedef struct packed {
+    logic   valid;
+    fn_e    fn;
+    dtype_e dtype;
+    mode_t  mode;
+  } ctrl_t;
+
+  // Whether a register lies behind each segment, for this many clock stages.
+  function automatic logic [Segments-1:0] cut(int unsigned stages);
+    unique case (stages)
+      1:       cut = 6'b100000;
+      2:       cut = 6'b100100;
+      3:       cut = 6'b101010;
+      4:       cut = 6'b101110;
+      5:       cut = 6'b101111;
+      default: cut = 6'b111111;
+    endcase
+  endfunction
+
+  // The clock stage, from 0, that a segment belongs to.
+  function automatic int unsigned stage_of(int unsigned stages, int unsigned segment);
+    logic [Segments-1:0] behind;
+    behind = cut(stages);
+    stage_of = 0;
+    for (int unsigned k = 0; k < Segments; k++) begin
+      if (k < segment && behind[k]) stage_of++;
+    end
+  endfunction
+
+  function automatic int unsigned exponent_bits(dtype_e dtype);
+    unique case (dtype)
+      DtF16, DtE5m2: exponent_bits = 5;
+      DtE4m3:        exponent_bits = 4;
+      DtF64:         exponent_bits = 11;
+      default:       exponent_bits = 8;
+    endcase
+  endfunction
+
+  function automatic int unsigned fraction_bits(dtype_e dtype);
+    unique case (dtype)
+      DtF16, DtTf32: fraction_bits = 10;
+      DtBf16:        fraction_bits = 7;
+      DtF64:         fraction_bits = 52;
+      DtE4m3:        fraction_bits = 3;
+      DtE5m2:        fraction_bits = 2;
+      default:       fraction_bits = 23;
+    endcase
+  endfunction
+
+  // TF32 travels in the upper bits of a 32-bit lane.
+  function automatic int unsigned pad_bits(dtype_e dtype);
+    pad_bits = dtype == DtTf32 ? 13 : 0;
+  endfunction
+
+  // E4M3 has no infinity: its largest exponent holds numbers, and only all ones is a NaN.
+  function automatic logic nan_only(dtype_e dtype);
+    nan_only = dtype == DtE4m3;
+  endfunction
+
+  function automatic int unsigned lane_bits(dtype_e dtype);
+    unique case (dtype)
+      DtI64, DtU64, DtF64: lane_bits = 64;
+      DtF16, DtBf16:       lane_bits = 16;
+      DtE4m3, DtE5m2:      lane_bits = 8;
+      default:             lane_bits = 32;
+    endcase
+  endfunction
+
+  function automatic logic is_signed(dtype_e dtype);
+    is_signed = dtype == DtI32 || dtype == DtI64;
+  endfunction
+
+  function automatic logic is_float(dtype_e dtype);
+    is_float = dtype >= DtF16;
+  endfunction
+
+  function automatic logic has_unit(units_t units, path_e path, int unsigned dtype);
+    has_unit = units[32'(path) * NumDtypes + dtype];
+  endfunction
+
+  // Whether any type of a path is in use.
+  function automatic logic has_path(units_t units, path_e path);
+    has_path = |units[32'(path) * NumDtypes +: NumDtypes];
+  endfunction
+
+  // The most lanes that a type in use has.
+  function automatic int unsigned lanes_in_use(units_t units);
+    lanes_in_use = 1;
+    for (int unsigned unit = 0; unit < NumUnits; unit++) begin
+      if (units[unit] && 64 / lane_bits(dtype_e'(4'(unit % NumDtypes))) > lanes_in_use) begin
+        lanes_in_use = 64 / lane_bits(dtype_e'(4'(unit % NumDtypes)));
+      end
+    end
+  endfunction
+
+  function automatic path_e path_of(fn_e fn, dtype_e dtype);
+    unique case (fn)
+      FnAdd, FnSub: path_of = is_float(dtype) ? PathAdd : PathInt;
+      FnMul:        path_of = is_float(dtype) ? PathMul : PathInt;
+      FnMin, FnMax, FnMinNum, FnMaxNum, FnEqual, FnLessOrEqual, FnLess: path_of = PathCmp;
+      default:      path_of = PathInt;
+    endcase
+  endfunction
+
+  // The function that a reduction needs of each lane; of no meaning for a barrier and for operations of four words.
+  function automatic fn_e fn_of(op_e op);
+    unique case (op)
+      OpProd:   fn_of = FnMul;
+      OpMin:    fn_of = FnMin;
+      OpMax:    fn_of = FnMax;
+      OpAnd:    fn_of = FnAnd;
+      OpOr:     fn_of = FnOr;
+      OpXor:    fn_of = FnXor;
+      OpNand:   fn_of = FnNand;
+      OpNor:    fn_of = FnNor;
+      OpXnor:   fn_of = FnXnor;
+      OpMinNum: fn_of = FnMinNum;
+      OpMaxNum: fn_of = FnMaxNum;
+      default:  fn_of = FnAdd;
+    endcase
+  endfunction
+
+  // Bitwise operations do not see lanes: the whole word is one.
+  function automatic dtype_e dtype_of(op_e op, dtype_e dtype);
+    dtype_of = op >= OpAnd && op <= OpXnor ? DtU64 : dtype;
+  endfunction
+
+  // Whether a word unit computes something for this operation.
+  function automatic logic has_data(op_e op);
+    has_data = op < OpBarrier || op == OpMinNum || op == OpMaxNum;
+  endfunction
+
+  // The rounding decision, from the last bit kept, the first one lost, and whether any other is lost.
+  function automatic logic increments(round_e round, logic sign, logic last, logic guard, logic rest);
+    unique case (round)
+      RoundNearestEven: increments = guard && (last || rest);
+      RoundUp:          increments = !sign && (guard || rest);
+      RoundDown:        increments = sign && (guard || rest);
+      default:          increments = 1'b0;
+    endcase
+  endfunction
+
+endpackage

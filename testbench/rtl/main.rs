@@ -1,0 +1,21 @@
+//! The RTL twin against the model: do the SystemVerilog modules of `src/rtl` show, under Verilator, what the model shows, in every
+//! cycle and in every register?
+//!
+//! | file | what |
+//! |---|---|
+//! | [`verilator`] | finds Verilator, builds a simulator of a module, runs it as a process |
+//! | [`bench`] | a module with its inputs and what is looked at; stimulus and expectation cycle by cycle; the first difference, as a wave |
+//! | [`registers`] | stage registers: what the model calls them, and where the RTL has them |
+//! | the others | tests, a file a module |
+//!
+//! Without Verilator the tests say so and pass. `WATERSHED_SEED` sets another seed of random stimuli.
+
+mod arith;
+mod bench;
+mod ceng;
+mod faults;
+mod lint;
+mod random;
+mod registers;
+mod tree;
+mod verilator;

@@ -1,0 +1,143 @@
+//! Stage registers: what the model calls them, and where the RTL has them.
+//!
+//! The model's list of registers ([`Layout`](watershed::arith::stages::Layout)) decides what is looked at. A register has the same name on both sides
+//! but for `done`, which in the RTL carries the number of the segment behind which it lies.
+
+use watershed::arith::stages::{PASSED, TreeStages, UnitStages};
+use watershed::arith::unit::cut;
+use watershed::arith::{DType, Flags, Mode, NanPolicy, SignalPolicy, TreeCfg, Unit};
+
+use crate::bench::Bench;
+
+/// Bits of a tag.
+pub const TAG_BITS: u32 = 64;
+
+/// A mode as the RTL packs it.
+pub fn mode_bits(mode: Mode) -> u128 {
+    u128::from(mode.signal == SignalPolicy::Ieee) << 4
+        | u128::from(mode.nan == NanPolicy::Propagate) << 3
+        | u128::from(mode.flush_to_zero) << 2
+        | mode.round as u128
+}
+
+/// Flags as the RTL has them.
+pub fn flags_bits(flags: Flags) -> u128 {
+    u128::from(flags.bits())
+}
+
+/// The RTL's parameter `Units` for these datapaths: as a literal.
+pub fn units_literal(units: &[Unit]) -> String {
+    let mut bits = 0u64;
+    for unit in units {
+        let path = match unit.blank(1).name() {
+            "compared" => 0,
+            "factored" => 1,
+            "keys" => 2,
+            "extended" => 3,
+            other => panic!("a unit that begins with {other}"),
+        };
+        bits |= 1 << (path * DType::ALL.len() + unit.dtype() as usize);
+    }
+    format!("44'h{bits:011x}")
+}
+
+/// Where the RTL's lane has a register that lies behind this segment.
+fn net(register: &str, end: u8) -> String {
+    match (register, end) {
+        ("done", 6) => "done_o".to_owned(),
+        ("done", end) => format!("done_{}", end - 1),
+        _ => register.to_owned(),
+    }
+}
+
+/// Looks at every register of a unit that is `path` in the RTL.
+pub fn look_at_unit(bench: &mut Bench, name: &str, path: &str, stages: u8, unit: &UnitStages<Unit>) {
+    for (at, ((_, groups), &end)) in unit.stages().zip(cut(stages)).enumerate() {
+        let stage = format!("{name}.stage{}", at + 1);
+        for (field, width) in [("valid", 1), ("joined", 1), ("op", 4), ("dtype", 4), ("tag", TAG_BITS)] {
+            bench.look(format!("{stage}.{field}"), format!("{path}.{field}_q[{at}]"), width);
+        }
+        for group in groups {
+            for field in &group.fields {
+                let lane = field.lane.unwrap_or(0);
+                let expression = if group.name == PASSED {
+                    format!("{path}.passed_q[{at}]")
+                } else {
+                    format!("{path}.gen_lane[{lane}].gen_there.u_lane.{}.{}", net(group.name, end), field.name)
+                };
+                bench.look(format!("{stage}.{}.lane{lane}.{}", group.name, field.name), expression, field.width);
+            }
+        }
+    }
+}
+
+/// Looks at the registers of lane 0 of a unit; `path` is the lane in the RTL.
+pub fn look_at_lane(bench: &mut Bench, name: &str, path: &str, stages: u8, unit: &UnitStages<Unit>) {
+    for (at, ((_, groups), &end)) in unit.stages().zip(cut(stages)).enumerate() {
+        for group in groups.iter().filter(|group| group.name != PASSED) {
+            for field in group.fields.iter().filter(|field| field.lane == Some(0)) {
+                let expression = format!("{path}.{}.{}", net(group.name, end), field.name);
+                bench.look(format!("{name}.stage{}.{}.{}", at + 1, group.name, field.name), expression, field.width);
+            }
+        }
+    }
+}
+
+/// What they hold, in the order of [`look_at_lane`].
+pub fn lane_values(unit: &UnitStages<Unit>, values: &mut Vec<Option<u128>>) {
+    for (stage, groups) in unit.stages() {
+        for (number, group) in groups.iter().enumerate().filter(|(_, group)| group.name != PASSED) {
+            let fields = group.fields.iter().enumerate().filter(|(_, field)| field.lane == Some(0));
+            values.extend(fields.map(|(field, _)| Some(stage.value(number, field))));
+        }
+    }
+}
+
+/// What the registers of a unit hold, in the order of [`look_at_unit`].
+pub fn unit_values(unit: &UnitStages<Unit>, values: &mut Vec<Option<u128>>) {
+    for (stage, groups) in unit.stages() {
+        let control = [
+            u128::from(stage.valid),
+            u128::from(stage.joined),
+            stage.op as u128,
+            stage.dtype as u128,
+            u128::from(stage.tag),
+        ];
+        values.extend(control.map(Some));
+        for (number, group) in groups.iter().enumerate() {
+            values.extend((0..group.fields.len()).map(|field| Some(stage.value(number, field))));
+        }
+    }
+}
+
+/// Looks at every register of a tree that is `path` in the RTL.
+pub fn look_at_tree(bench: &mut Bench, name: &str, path: &str, tree: &TreeStages) {
+    let TreeCfg { unit_stages, .. } = tree.cfg();
+    for (level, (control, units)) in tree.levels().enumerate() {
+        for at in 0..control.len() {
+            let fields = [("valid", 1), ("op", 4), ("dtype", 4), ("mode", 5), ("tag", TAG_BITS), ("flags", 8)];
+            for (field, width) in fields {
+                let expression = format!("{path}.gen_level[{level}].control_q[{at}].{field}");
+                bench.look(format!("{name}.level{level}.stage{}.{field}", at + 1), expression, width);
+            }
+        }
+        for (node, unit) in units.iter().enumerate() {
+            let path = format!("{path}.gen_level[{level}].gen_unit[{node}].u_unit");
+            look_at_unit(bench, &format!("{name}.level{level}.unit{node}"), &path, unit_stages, unit);
+        }
+    }
+}
+
+/// What the registers of a tree hold, in the order of [`look_at_tree`].
+pub fn tree_values(tree: &TreeStages, values: &mut Vec<Option<u128>>) {
+    for (control, units) in tree.levels() {
+        for stage in control {
+            let select = [u128::from(stage.valid), stage.op as u128, stage.dtype as u128];
+            values.extend(select.map(Some));
+            values.extend([mode_bits(stage.mode), u128::from(stage.tag), flags_bits(stage.flags)].map(Some));
+        }
+        for unit in units {
+            unit_values(unit, values);
+        }
+    }
+}
