@@ -98,6 +98,30 @@ package ws_pkg;
     logic inexact;
   } flags_t;
 
+  // What the engine of a switch does for one collective id.
+  typedef struct packed {
+    op_e    op;
+    dtype_e dtype;
+    mode_t  mode;
+  } select_t;
+
+  // Side band of a flit.
+  typedef struct packed {
+    logic [35:0] seq;
+    logic [11:0] id;
+    logic [7:0]  flags;
+    logic        reserved;
+    logic [4:0]  vc;
+    logic        tail;
+    logic        head;
+  } tag_t;
+
+  // What a link carries in one cycle.
+  typedef struct packed {
+    tag_t        tag;
+    logic [63:0] word;
+  } flit_t;
+
   // Which datapath a function takes.
   typedef enum logic [1:0] {
     PathAdd = 2'd0,

@@ -19,3 +19,4 @@ mod random;
 mod registers;
 mod tree;
 mod verilator;
+mod watched;

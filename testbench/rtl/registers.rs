@@ -141,3 +141,46 @@ pub fn tree_values(tree: &TreeStages, values: &mut Vec<Option<u128>>) {
         }
     }
 }
+
+/// The number behind a word, for instance 3 of `level3` with `level`.
+fn index(part: &str, word: &str) -> Option<usize> {
+    part.strip_prefix(word)?.parse().ok()
+}
+
+/// Bits of a flit's tag that waves show, in the RTL's vector.
+fn tag_bits(field: &str) -> Option<&'static str> {
+    match field {
+        "id" => Some("[27:16]"),
+        "seq" => Some("[63:28]"),
+        _ => None,
+    }
+}
+
+/// Where the RTL has a signal of the scope `tree` in waves (see `stage_waves` of the fabric), from its name below that scope; `None` for
+/// what is no register of the RTL.
+pub fn wave_of_tree(name: &str, path: &str, unit_stages: u8) -> Option<String> {
+    let parts: Vec<&str> = name.split('.').collect();
+    let level = index(parts.first()?, "level")?;
+    let path = format!("{path}.gen_level[{level}]");
+    if let Some(stage) = index(parts[1], "stage") {
+        let (at, field) = (stage - 1, parts[2]);
+        let (field, bits) = tag_bits(field).map_or((field, ""), |bits| ("tag", bits));
+        return Some(format!("{path}.control_q[{at}].{field}{bits}"));
+    }
+    let unit = index(parts[1], "unit")?;
+    let path = format!("{path}.gen_unit[{unit}].u_unit");
+    let at = index(parts[2], "stage")? - 1;
+    Some(match parts[3..] {
+        [PASSED, _] => format!("{path}.passed_q[{at}]"),
+        [field] => {
+            let (field, bits) = tag_bits(field).map_or((field, ""), |bits| ("tag", bits));
+            format!("{path}.{field}_q[{at}]{bits}")
+        }
+        [register, lane, field] => {
+            let lane = index(lane, "lane")?;
+            let end = cut(unit_stages)[at];
+            format!("{path}.gen_lane[{lane}].gen_there.u_lane.{}.{field}", net(register, end))
+        }
+        _ => return None,
+    })
+}
