@@ -17,6 +17,7 @@ mod faults;
 mod lint;
 mod random;
 mod registers;
+mod switch;
 mod tree;
 mod verilator;
 mod watched;

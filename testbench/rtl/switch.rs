@@ -1,0 +1,561 @@
+//! The collective switch beside switches of a running system: what comes in and which credits come back are the system's; queues, credits,
+//! grants, links, slots and the engine's stage registers are compared in every cycle.
+//!
+//! The model's journal says which flits entered and left each queue, its waves what stands in registers. A register of the RTL that feeds a
+//! link is the model's link of the cycle after a grant: what the model commits to a queue in cycle t comes to the RTL in t - 1.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use watershed::arith::TreeCfg;
+use watershed::arith::stages::units_of;
+use watershed::fabric::{Moved, NodeKind, Step, Tag};
+use watershed::kernel::Rng;
+use watershed::piuma::{CHANNELS, CengCfg, REQUEST, RESPONSE, Registers, System};
+use watershed::scenario::build::{BuildOptions, build};
+use watershed::scenario::file::Arbiter;
+use watershed::scenario::{Loaded, load_file, load_text};
+
+use crate::bench::{Bench, Cosim, Difference};
+use crate::ceng::{held_operands, place_of_slots};
+use crate::random::seed;
+use crate::registers::{units_literal, wave_of_tree};
+use crate::verilator::root;
+use crate::watched::Watched;
+
+/// What all switches of a system have in common.
+#[derive(Clone, Debug)]
+struct Shape {
+    /// External ports, as registers count them.
+    ports: u16,
+    channels: u8,
+    ids: u16,
+    front: u16,
+    post: u16,
+    depth: u16,
+    ceng: CengCfg,
+    units: String,
+}
+
+/// A switch of the system, and the RTL's beside it.
+struct Pair {
+    switch: u32,
+    /// System-wide number of its port 0, and how many ports it has, the engine's included.
+    base: u32,
+    ports: u16,
+    /// By what is looked at in the RTL: the signal of the model's waves.
+    signals: Vec<Option<usize>>,
+    /// By port and channel: the signal of its credits.
+    credits: Vec<Vec<Option<usize>>>,
+    cosim: Cosim,
+}
+
+/// Why the switches of a system are no twins of the RTL's, if they are not.
+fn other_hardware(loaded: &Loaded, system: &System) -> Option<&'static str> {
+    let registers = &system.tables;
+    if loaded.scenario.switch.arbiter != Arbiter::RoundRobin {
+        return Some("its arbiters are no round-robin ones");
+    }
+    if registers.rewritable {
+        return Some("programs may write its registers");
+    }
+    if system.plan().links.iter().any(|link| link.cycles_per_flit > 1) {
+        return Some("a link takes several cycles a flit");
+    }
+    if system.plan().vcs.set == 0 {
+        return Some("it has no collective channels");
+    }
+    if (0..registers.switches()).any(|switch| registers.scans(switch)) {
+        return Some("it has prefix scans");
+    }
+    if working(registers).is_empty() {
+        return Some("no switch of it reduces");
+    }
+    None
+}
+
+/// The switches that have something to do.
+fn working(registers: &Registers) -> Vec<u32> {
+    let has = |switch: &u32| {
+        let vectors = |id| {
+            let of = move |channel, port| registers.vector(*switch, id, channel, port);
+            (0..=registers.engine_port()).any(move |port| of(REQUEST, port) != 0 || of(RESPONSE, port) != 0)
+        };
+        (0..registers.ids()).any(vectors)
+    };
+    (0..registers.switches()).filter(has).collect()
+}
+
+/// The root of the first id, a leaf, and so many more by seed.
+fn chosen(registers: &Registers, rng: &mut Rng, more: usize) -> Vec<u32> {
+    let mut all = working(registers);
+    let reduces = |switch: u32| (0..registers.ids()).any(|id| registers.engine_inputs(switch, id) != 0);
+    let root = all.iter().copied().find(|&switch| (0..registers.ids()).any(|id| registers.is_root(switch, id)));
+    let leaf = all.iter().copied().find(|&switch| !reduces(switch));
+    let mut chosen: Vec<u32> = root.into_iter().chain(leaf).collect();
+    all.retain(|switch| !chosen.contains(switch));
+    rng.shuffle(&mut all);
+    chosen.extend(all.into_iter().take(more));
+    chosen
+}
+
+fn shape(system: &System, switches: &[u32]) -> Shape {
+    let registers = &system.tables;
+    let journal = system.journal().expect("kept");
+    let ports: usize = system.plan().nodes.iter().map(|node| usize::from(node.ports)).sum();
+    let set = system.plan().vcs.set;
+    let all = (0..ports as u32).flat_map(|port| (0..set).map(move |vc| (port, vc)));
+    let depth = all.map(|(port, vc)| journal.initial_credits(port, vc)).max().unwrap_or(1);
+    let selects = switches.iter().flat_map(|&switch| registers.engine_selects(switch));
+    let ceng = system.joins().iter().next().expect("an engine").cfg();
+    Shape {
+        ports: registers.engine_port(),
+        channels: set,
+        ids: registers.ids(),
+        front: journal.front,
+        post: journal.post,
+        depth,
+        ceng,
+        units: units_literal(&units_of(selects)),
+    }
+}
+
+impl Shape {
+    /// Inputs and the instance.
+    fn bench(&self) -> Bench {
+        let Shape { ports, channels, ids, front, post, depth, ceng, units } = self;
+        let CengCfg { tree: TreeCfg { unit_stages, .. }, operand_slots, result_slots, .. } = ceng;
+        let planes = channels / CHANNELS;
+        let mut bench = Bench::default();
+        for (name, width) in [("cfg_store", 1), ("cfg_address", 24), ("cfg_data", 64)] {
+            bench.input(name, width);
+        }
+        bench.input("in_valid", u32::from(*ports));
+        for port in 0..*ports {
+            bench.input(format!("in_tag_{port}"), 64);
+            bench.input(format!("in_word_{port}"), 64);
+            bench.input(format!("credit_{port}"), u32::from(*channels));
+            bench.input(format!("depth_{port}"), 16);
+        }
+        let mut body = format!(
+            "  localparam int unsigned Radix = {ports};\n  localparam int unsigned Planes = {planes};\n  logic [15:0] depths [{ports}];\n  \
+             logic [63:0] cfg_read;\n  logic cfg_error;\n  flit_t in_flit [{ports}];\n  logic [{channels}-1:0] credit_in [{ports}];\n  \
+             logic [{channels}-1:0] credit_out [{ports}];\n  logic [{ports}-1:0] out_valid;\n  flit_t out_flit [{ports}];\n"
+        );
+        for port in 0..*ports {
+            body += &format!(
+                "  assign in_flit[{port}] = {{in_tag_{port}, in_word_{port}}};\n  assign credit_in[{port}] = credit_{port};\n  assign \
+                 depths[{port}] = depth_{port};\n"
+            );
+        }
+        body += &format!(
+            "  ws_coll_switch #(.Ports({ports}), .Ids({ids}), .Planes({planes}), .Depth({depth}), .Front({front}), .Post({post}),\n    \
+             .UnitStages({unit_stages}), .Units({units}), .OperandSlots({operand_slots}), .ResultSlots({result_slots})) u_dut (\n    \
+             .clk_i, .rst_ni, .credits_at_reset_i(depths), .cfg_store_i(cfg_store), .cfg_address_i(cfg_address),\n    .cfg_data_i(cfg_data), \
+             .cfg_data_o(cfg_read), .cfg_error_o(cfg_error), .in_valid_i(in_valid), .in_flit_i(in_flit),\n    .credit_o(credit_out), \
+             .out_valid_o(out_valid), .out_flit_o(out_flit), .credit_i(credit_in));\n"
+        );
+        bench.body(&(body + &held_operands("u_dut.u_ceng")));
+        bench.look("cfg.error", "cfg_error", 1);
+        bench.look("cfg.data", "cfg_read", 64);
+        bench.look("out_valid_o", "out_valid", u32::from(*ports));
+        for port in 0..*ports {
+            bench.look(format!("out{port}.tag"), format!("out_flit[{port}].tag"), 64);
+            bench.look(format!("out{port}.word"), format!("out_flit[{port}].word"), 64);
+            bench.look(format!("out{port}.credit_o"), format!("credit_out[{port}]"), u32::from(*channels));
+        }
+        bench
+    }
+
+    /// Where the RTL has a signal of a switch's waves, from its name below the switch.
+    fn place(&self, registers: &Registers, switch: u32, name: &str) -> Option<String> {
+        let engine = registers.engine_port();
+        let number = |text: &str, word: &str| -> Option<u16> { text.strip_prefix(word)?.parse().ok() };
+        let parts: Vec<&str> = name.split('.').collect();
+        match parts[..] {
+            ["ceng", "tree", ..] => {
+                wave_of_tree(name.strip_prefix("ceng.tree.")?, "u_dut.u_ceng.u_tree", self.ceng.tree.unit_stages)
+            }
+            ["ceng", slot, field] => {
+                let port = registers.numbered(switch, number(slot, "slot")?);
+                (port < engine)
+                    .then(|| place_of_slots(&format!("slot{port}.{field}"), "u_dut.u_ceng", self.channels / 2))?
+            }
+            ["ceng", field] => place_of_slots(field, "u_dut.u_ceng", self.channels / 2),
+            [input, channel, field] if input.starts_with("in") => {
+                let (port, vc) = (registers.numbered(switch, number(input, "in")?), number(channel, "vc")?);
+                (vc < u16::from(self.channels)).then_some(())?;
+                match field {
+                    "flits" => Some(format!("u_dut.len[{port}][{vc}]")),
+                    "head_word" => Some(format!("u_dut.head[{port}][{vc}].word")),
+                    "head_id" | "head_seq" => Some(format!("u_dut.head[{port}][{vc}].tag.{}", &field[5..])),
+                    _ => None,
+                }
+            }
+            [output, channel, "count"] => {
+                let (port, vc) = (registers.numbered(switch, number(output, "out")?), number(channel, "credits")?);
+                (vc < u16::from(self.channels)).then_some(())?;
+                Some(format!("16'(depths[{port}] - u_dut.spent_q[{port}][{vc}])"))
+            }
+            [output, "word"] => {
+                Some(format!("u_dut.sent_flit_q[{}][0].word", registers.numbered(switch, number(output, "out")?)))
+            }
+            _ => None,
+        }
+    }
+
+    /// So many signals are looked at beside those of waves.
+    fn own(&self) -> usize {
+        3 + 3 * usize::from(self.ports)
+    }
+}
+
+/// The switches of a system beside the RTL's.
+struct Twins {
+    system: System,
+    shape: Shape,
+    watched: Watched,
+    pairs: Vec<Pair>,
+    rng: Rng,
+}
+
+/// System-wide numbers of the first ports of the switches.
+fn bases(system: &System) -> Vec<u32> {
+    let mut next = 0;
+    let base = |node: &watershed::fabric::PlanNode| {
+        let base = next;
+        next += u32::from(node.ports);
+        base
+    };
+    system.plan().nodes.iter().map(base).collect()
+}
+
+impl Twins {
+    fn new(mut system: System, more: usize, name: &str, define: Option<&'static str>, mut rng: Rng) -> Option<Twins> {
+        system.keep_journal(false);
+        let switches = chosen(&system.tables, &mut rng, more);
+        let shape = shape(&system, &switches);
+        let paths: Vec<String> =
+            switches.iter().map(|&switch| system.plan().nodes[switch as usize].path.to_string()).collect();
+        let globs: Vec<String> = paths.iter().map(|path| format!("{path}.**")).collect();
+        let (watched, tracer) = Watched::new(&globs.iter().map(String::as_str).collect::<Vec<_>>());
+        system.record(tracer).expect("signals");
+        let signals = watched.signals();
+        let mut places: BTreeMap<String, u32> = BTreeMap::new();
+        let mut of_switch: Vec<HashMap<String, usize>> = Vec::new();
+        for (&switch, path) in switches.iter().zip(&paths) {
+            let mut here = HashMap::new();
+            for (at, signal) in signals.iter().enumerate() {
+                let below = signal.name.strip_prefix(path.as_str()).and_then(|name| name.strip_prefix('.'));
+                if let Some(place) = below.and_then(|name| shape.place(&system.tables, switch, name)) {
+                    let width = places.entry(place.clone()).or_default();
+                    *width = signal.width.max(*width);
+                    here.insert(place, at);
+                }
+            }
+            of_switch.push(here);
+        }
+        let mut bench = shape.bench();
+        for (place, width) in &places {
+            bench.look(place.clone(), place.clone(), *width);
+        }
+        if let Some(define) = define {
+            bench.define(define);
+        }
+        let bases = bases(&system);
+        let mut pairs = Vec::new();
+        for (&switch, here) in switches.iter().zip(&of_switch) {
+            let count = |port, vc| here.get(&format!("16'(depths[{port}] - u_dut.spent_q[{port}][{vc}])")).copied();
+            pairs.push(Pair {
+                switch,
+                base: bases[switch as usize],
+                ports: system.plan().nodes[switch as usize].ports,
+                signals: places.keys().map(|place| here.get(place).copied()).collect(),
+                credits: (0..shape.ports).map(|port| (0..shape.channels).map(|vc| count(port, vc)).collect()).collect(),
+                cosim: bench.clone().build(name)?,
+            });
+        }
+        Some(Twins { system, shape, watched, pairs, rng })
+    }
+
+    /// Runs the system to its end, or for so many cycles, and the RTL beside it.
+    fn run(mut self, cycles: u64) -> Result<(u64, u64), Box<Difference>> {
+        let mut events = Events::new(&self.pairs);
+        let depths: Vec<Vec<u128>> = self.pairs.iter().map(|pair| self.depths(pair)).collect();
+        for (pair, depths) in self.pairs.iter_mut().zip(&depths) {
+            pair.configure(&self.shape, &self.system.tables, depths)?;
+        }
+        let (mut cycle, mut read, mut over) = (0, 0, false);
+        let mut compared = 0;
+        while !over {
+            over = self.system.step_before(cycle + 1) == Step::Quiet || cycle + 1 == cycles;
+            let entries = &self.system.journal().expect("kept").entries;
+            for entry in &entries[read..] {
+                events.note(&self.pairs, &self.system.tables, entry);
+            }
+            read = entries.len();
+            cycle += 1;
+            if over && let Some(tracer) = self.system.stop_recording() {
+                tracer.finish(cycle).expect("a recording");
+            }
+            // The cycle after is needed, for what comes in it was on the links in this one.
+            while compared + 1 < self.watched.known_before().min(cycle) {
+                self.watched.go_to(compared);
+                let now = self.watched.values.clone();
+                self.watched.go_to(compared + 1);
+                for (at, (pair, depths)) in self.pairs.iter_mut().zip(&depths).enumerate() {
+                    let seen = Seen { now: &now, next: &self.watched.values };
+                    pair.cycle(
+                        &self.shape,
+                        &self.system.tables,
+                        (compared, &events.of[at]),
+                        &seen,
+                        depths,
+                        &mut self.rng,
+                    )?;
+                }
+                events.forget(compared.saturating_sub(8));
+                compared += 1;
+            }
+        }
+        assert!(self.system.fault().is_none(), "{:?}", self.system.fault());
+        let granted = events.granted;
+        for pair in &mut self.pairs {
+            pair.cosim.flush()?;
+        }
+        Ok((self.pairs.iter().map(|pair| pair.cosim.cycles).sum(), granted))
+    }
+
+    /// Credits at reset by port, as registers count them.
+    fn depths(&self, pair: &Pair) -> Vec<u128> {
+        let journal = self.system.journal().expect("kept");
+        let mut depths = vec![0; usize::from(self.shape.ports)];
+        for port in 0..pair.ports - 1 {
+            let number = self.system.tables.numbered(pair.switch, port);
+            depths[usize::from(number)] = u128::from(journal.initial_credits(pair.base + u32::from(port), REQUEST));
+        }
+        depths
+    }
+}
+
+/// What happened at a switch in a cycle.
+#[derive(Clone, Debug, Default)]
+struct Happened {
+    /// Flits that entered queues of external ports: port, tag, word.
+    entered: Vec<(u16, Tag, u64)>,
+    /// Queues of external ports that a flit left: port and channel.
+    left: Vec<(u16, u8)>,
+    /// Flits that were granted to links.
+    sent: Vec<(u16, Tag, u64)>,
+}
+
+/// What happened at each switch, by cycle.
+struct Events {
+    of: Vec<BTreeMap<u64, Happened>>,
+    granted: u64,
+}
+
+impl Events {
+    fn new(pairs: &[Pair]) -> Events {
+        Events { of: vec![BTreeMap::new(); pairs.len()], granted: 0 }
+    }
+
+    fn note(&mut self, pairs: &[Pair], registers: &Registers, entry: &watershed::fabric::Entry) {
+        let Some(at) =
+            pairs.iter().position(|pair| (pair.base..pair.base + u32::from(pair.ports)).contains(&entry.port))
+        else {
+            return;
+        };
+        let local = (entry.port - pairs[at].base) as u16;
+        let port = registers.numbered(pairs[at].switch, local);
+        if local + 1 == pairs[at].ports {
+            return;
+        }
+        let here = self.of[at].entry(entry.cycle).or_default();
+        match entry.what {
+            Moved::Entered { .. } => here.entered.push((port, entry.tag, entry.word)),
+            Moved::Left => here.left.push((port, entry.tag.vc())),
+            Moved::Sent { .. } => {
+                here.sent.push((port, entry.tag, entry.word));
+                self.granted += 1;
+            }
+            Moved::Put { .. } => {}
+        }
+    }
+
+    fn forget(&mut self, before: u64) {
+        for events in &mut self.of {
+            while events.first_key_value().is_some_and(|(&cycle, _)| cycle < before) {
+                events.pop_first();
+            }
+        }
+    }
+}
+
+/// Values of waves in a cycle and in the next.
+struct Seen<'a> {
+    now: &'a [Option<u128>],
+    next: &'a [Option<u128>],
+}
+
+impl Pair {
+    /// Reset, then a store of every register.
+    fn configure(&mut self, shape: &Shape, registers: &Registers, depths: &[u128]) -> Result<(), Box<Difference>> {
+        let nothing = vec![None; shape.own() + self.signals.len()];
+        let still = |store: Option<(u64, u64)>| {
+            let (address, data) = store.unwrap_or_default();
+            let mut given = vec![u128::from(store.is_some()), u128::from(address & 0xff_ffff), u128::from(data), 0];
+            depths.iter().for_each(|&depth| given.extend([0, 0, 0, depth]));
+            given
+        };
+        self.cosim.cycle(true, &still(None), nothing.clone())?;
+        for address in addresses(registers, self.switch) {
+            let value = registers.load(address).expect("a register");
+            self.cosim.cycle(false, &still(Some((address, value))), nothing.clone())?;
+        }
+        Ok(())
+    }
+
+    fn cycle(
+        &mut self,
+        shape: &Shape,
+        registers: &Registers,
+        (cycle, events): (u64, &BTreeMap<u64, Happened>),
+        seen: &Seen<'_>,
+        depths: &[u128],
+        rng: &mut Rng,
+    ) -> Result<(), Box<Difference>> {
+        let none = Happened::default();
+        let at = |cycle: Option<u64>| cycle.and_then(|cycle| events.get(&cycle)).unwrap_or(&none);
+        let (before, now, next) = (at(cycle.checked_sub(1)), at(Some(cycle)), at(Some(cycle + 1)));
+        let out = at(cycle.checked_sub(1 + u64::from(shape.post)));
+        let addresses = addresses(registers, self.switch);
+        let address = addresses[rng.below(addresses.len() as u64) as usize];
+        let mut given = vec![0, u128::from(address & 0xff_ffff), 0, 0];
+        given[3] = next.entered.iter().fold(0, |all, (port, ..)| all | 1 << port);
+        for port in 0..shape.ports {
+            let flit = next.entered.iter().find(|(at, ..)| *at == port);
+            let (tag, word) = flit.map_or((0, 0), |(_, tag, word)| (tag.0, *word));
+            let returned = (0..shape.channels).fold(0, |all, vc| {
+                // Credits are what they were, less those that were spent, and those that came back.
+                let count = |values: &[Option<u128>]| {
+                    self.credits[usize::from(port)][usize::from(vc)].and_then(|at| values[at]).unwrap_or(0)
+                };
+                let spent = now.sent.iter().filter(|(at, tag, _)| (*at, tag.vc()) == (port, vc)).count() as u128;
+                let returned = count(seen.next) + spent - count(seen.now);
+                assert!(returned <= 1, "port {port}, channel {vc}: {returned} credits in a cycle");
+                all | returned << vc
+            });
+            given.extend([u128::from(tag), u128::from(word), returned, depths[usize::from(port)]]);
+        }
+        let mut expected = vec![Some(0), Some(u128::from(registers.load(address).expect("a register")))];
+        expected.push(Some(out.sent.iter().fold(0, |all, (port, ..)| all | 1 << port)));
+        for port in 0..shape.ports {
+            let flit = out.sent.iter().find(|(at, ..)| *at == port);
+            expected.extend([flit.map(|(_, tag, _)| u128::from(tag.0)), flit.map(|(.., word)| u128::from(*word))]);
+            let left = before.left.iter().filter(|(at, _)| *at == port);
+            expected.push(Some(left.fold(0, |all, (_, vc)| all | 1 << vc)));
+        }
+        expected.extend(self.signals.iter().map(|signal| signal.and_then(|at| seen.now[at])));
+        self.cosim.cycle(false, &given, expected)
+    }
+}
+
+/// Every register of a switch.
+fn addresses(registers: &Registers, switch: u32) -> Vec<u64> {
+    let mut all = Vec::new();
+    for id in 0..registers.ids() {
+        all.push(Registers::select_address(switch, id));
+        for channel in [REQUEST, RESPONSE] {
+            all.extend((0..=registers.engine_port()).map(|port| Registers::vector_address(switch, id, channel, port)));
+        }
+    }
+    all
+}
+
+/// A system's switches beside the RTL's; how many cycles and grants were compared, or why the RTL has no such switch.
+fn beside(
+    loaded: &Loaded,
+    more: usize,
+    cycles: u64,
+    name: &str,
+    define: Option<&'static str>,
+) -> Option<Result<Compared, Box<Difference>>> {
+    let system = build(loaded, BuildOptions::default()).unwrap_or_else(|problems| panic!("{problems}")).system;
+    if let Some(why) = other_hardware(loaded, &system) {
+        return Some(Ok(Compared::Other(why)));
+    }
+    assert!(system.plan().nodes.iter().any(|node| node.kind == NodeKind::Switch));
+    let twins = Twins::new(system, more, name, define, Rng::new(seed(0x5717), 0))?;
+    let switches = twins.pairs.len();
+    Some(twins.run(cycles).map(|(cycles, granted)| Compared::Equal { switches, cycles, granted }))
+}
+
+/// What came of a comparison.
+#[derive(Clone, Copy, Debug)]
+pub enum Compared {
+    /// The RTL has no such switch.
+    Other(&'static str),
+    /// So many switches, cycles of all together, and grants.
+    Equal { switches: usize, cycles: u64, granted: u64 },
+}
+
+fn shipped(stem: &str) -> Loaded {
+    let path = root().join(format!("testbench/piuma/{stem}.toml"));
+    load_file(&path, &[]).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+/// Collectives that meet: several ids on two planes, short buffers, few places in engines, memories with gaps.
+pub fn crowded(elements: u32) -> Loaded {
+    let mut text = "family = \"piuma\"\nseed = 9\n[topology]\nkind = \"mesh\"\nsize = [3, 2]\n[switch]\ncollective_ids = 4\n\
+         collective_buffer_flits = 2\npipeline_stages = 3\n[switch.ceng]\nstages = 2\nresult_slots = 5\n[memory]\nbandwidth_gbps = 70.3\n"
+        .to_owned();
+    for (id, (plane, op, dtype)) in
+        [(0, "sum", "f64"), (1, "max", "i32"), (0, "sum", "f32"), (1, "xor", "u64")].into_iter().enumerate()
+    {
+        let start = id * 53;
+        text += &format!(
+            "[[collective]]\nname = \"c{id}\"\nkind = \"allreduce\"\nid = {id}\nplane = {plane}\nop = \"{op}\"\ndtype = \"{dtype}\"\n\
+             elements = {elements}\nstart_cycle = {start}\ndata = {{ random = \"mixed\" }}\n"
+        );
+    }
+    load_text("crowded", &text, Path::new("."), "crowded", &[]).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn switches_hold_what_the_model_holds(loaded: &Loaded, more: usize, cycles: u64, name: &str) {
+    let Some(compared) = beside(loaded, more, cycles, name, None) else { return };
+    match compared.unwrap_or_else(|difference| panic!("{name}: {difference}")) {
+        Compared::Equal { switches, cycles, granted } => {
+            assert!(granted > 0, "{name}: nothing moved");
+            println!(
+                "rtl: ws_coll_switch beside {switches} switches of {name}: {cycles} cycles, {granted} grants, 0 differences"
+            );
+        }
+        Compared::Other(why) => println!("rtl: {name}: not compared, for {why}"),
+    }
+}
+
+#[test]
+fn switches_of_the_flagship_hold_what_the_model_holds() {
+    switches_hold_what_the_model_holds(&shipped("allreduce-die"), 16, 4_000, "switch-allreduce-die");
+}
+
+#[test]
+fn crowded_switches_hold_what_the_model_holds() {
+    switches_hold_what_the_model_holds(&crowded(500), 4, 6_000, "switch-crowded");
+}
+
+#[test]
+#[ignore = "takes minutes: make soak"]
+fn switches_of_every_shipped_scenario_hold_what_the_model_holds() {
+    let folder = root().join("testbench/piuma");
+    let mut stems: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    stems.sort();
+    for stem in stems {
+        switches_hold_what_the_model_holds(&shipped(&stem), 16, 100_000, &format!("switch-{stem}"));
+    }
+    switches_hold_what_the_model_holds(&crowded(20_000), 4, 1_000_000, "switch-crowded");
+}
