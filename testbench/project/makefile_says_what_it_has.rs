@@ -17,7 +17,7 @@ pub fn targets() -> Vec<(String, String)> {
 fn every_public_target_has_a_sentence() {
     let targets = targets();
     let names: Vec<&str> = targets.iter().map(|(name, _)| name.as_str()).collect();
-    for expected in ["help", "run", "test", "golden", "bench", "wave", "soak", "exhaustive", "doc", "clean"] {
+    for expected in ["help", "run", "test", "golden", "bench", "wave", "soak", "exhaustive", "rtl", "doc", "clean"] {
         assert!(names.contains(&expected), "{expected} is missing in `make help`");
     }
     assert_eq!(names[0], "help", "the first target is the default one");
@@ -30,7 +30,7 @@ fn every_public_target_has_a_sentence() {
 
 #[test]
 fn ci_runs_make_test() {
-    assert!(read(".ci/run").contains("exec make test\n"));
+    assert!(read(".ci/run").contains("exec make rtl test\n"));
 }
 
 /// A machine that lacks something is told in one line what to install.

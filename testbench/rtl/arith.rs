@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use watershed::arith::stages::{Entry, Layout, UnitStages, all_units};
+use watershed::arith::stages::{Entry, Layout, UnitStages, all_units, units_of};
 use watershed::arith::{DType, Flags, Function, Mode, Op, Unit};
 use watershed::kernel::Rng;
 use watershed::oracle;
@@ -15,8 +15,10 @@ use crate::registers::{
     TAG_BITS, flags_bits, lane_values, look_at_lane, look_at_unit, mode_bits, unit_values, units_literal,
 };
 
-/// A unit of so many stages on the bench, with all datapaths.
-pub fn bench(stages: u8, unit: &UnitStages<Unit>) -> Bench {
+/// A unit of so many stages on the bench, for these operations on these types.
+pub fn bench(stages: u8, selects: &[(Op, DType)]) -> Bench {
+    let units = units_of(selects.iter().copied());
+    let unit = UnitStages::new(stages, &Arc::new(Layout::of(stages, &units)));
     let mut bench = Bench::default();
     for (name, width) in
         [("op", 4), ("dtype", 4), ("mode", 5), ("tag", TAG_BITS), ("a_valid", 1), ("a", 64), ("b_valid", 1), ("b", 64)]
@@ -28,19 +30,23 @@ pub fn bench(stages: u8, unit: &UnitStages<Unit>) -> Bench {
          \x20 ws_unit #(.Stages({stages}), .Units({}), .TagWidth({TAG_BITS})) u_dut (\n    .clk_i, .rst_ni, .op_i(op_e'(op)), \
          .dtype_i(dtype_e'(dtype)), .mode_i(mode_t'(mode)), .tag_i(tag),\n    .a_valid_i(a_valid), .a_i(a), .b_valid_i(b_valid), \
          .b_i(b), .valid_o(valid), .word_o(word), .flags_o(flags));\n",
-        units_literal(&all_units())
+        units_literal(&units)
     ));
     bench.look("valid_o", "valid", 1);
     bench.look("word_o", "word", 64);
     bench.look("flags_o", "flags", 7);
-    look_at_unit(&mut bench, "unit", "u_dut", stages, unit);
+    look_at_unit(&mut bench, "unit", "u_dut", stages, &unit);
     bench
 }
 
-/// Operations of words on types.
-pub fn select(rng: &mut Rng) -> (Op, DType) {
-    let ops: Vec<Op> = Op::ALL.iter().copied().filter(|op| !op.is_wide() && *op != Op::Barrier).collect();
-    (ops[rng.below(ops.len() as u64) as usize], DType::ALL[rng.below(DType::ALL.len() as u64) as usize])
+/// All operations of words on all types.
+pub fn everything() -> Vec<(Op, DType)> {
+    let ops = Op::ALL.iter().copied().filter(|op| !op.is_wide() && *op != Op::Barrier);
+    ops.flat_map(|op| DType::ALL.iter().map(move |&dtype| (op, dtype))).collect()
+}
+
+fn pick(rng: &mut Rng, selects: &[(Op, DType)]) -> (Op, DType) {
+    selects[rng.below(selects.len() as u64) as usize]
 }
 
 /// What went in, for the oracle.
@@ -52,8 +58,13 @@ struct Pair {
 }
 
 /// Random operands for so many cycles.
-pub fn drive(cosim: &mut Cosim, stages: u8, rng: &mut Rng, cycles: u64) -> Result<u64, Box<Difference>> {
-    let layout = Arc::new(Layout::of(stages, &all_units()));
+pub fn drive(
+    cosim: &mut Cosim,
+    (stages, selects): (u8, &[(Op, DType)]),
+    rng: &mut Rng,
+    cycles: u64,
+) -> Result<u64, Box<Difference>> {
+    let layout = Arc::new(Layout::of(stages, &units_of(selects.iter().copied())));
     let mut unit = UnitStages::<Unit>::new(stages, &layout);
     let mut under_way: VecDeque<Pair> = VecDeque::new();
     let mut checked = 0;
@@ -63,7 +74,7 @@ pub fn drive(cosim: &mut Cosim, stages: u8, rng: &mut Rng, cycles: u64) -> Resul
             unit = UnitStages::new(stages, &layout);
             under_way.clear();
         }
-        let (op, dtype) = select(rng);
+        let (op, dtype) = pick(rng, selects);
         let (mode, tag) = (random::mode(rng), rng.bits());
         let (a, b) = random::words(rng, if op.is_bitwise() { DType::U64 } else { dtype });
         // Streams with gaps; a lone operand on either side now and then.
@@ -116,13 +127,12 @@ pub fn drive(cosim: &mut Cosim, stages: u8, rng: &mut Rng, cycles: u64) -> Resul
 }
 
 fn units_hold_what_the_model_holds(stages: u8, cycles: u64, name: &str) {
-    let layout = Arc::new(Layout::of(stages, &all_units()));
-    let bench = bench(stages, &UnitStages::new(stages, &layout));
-    let Some(mut cosim) = bench.build(name) else { return };
+    let selects = everything();
+    let Some(mut cosim) = bench(stages, &selects).build(name) else { return };
     let seed = seed(0x57a9_0000 + u64::from(stages));
     let mut rng = Rng::new(seed, 0);
-    let checked =
-        drive(&mut cosim, stages, &mut rng, cycles).unwrap_or_else(|difference| panic!("{difference} (seed {seed})"));
+    let checked = drive(&mut cosim, (stages, &selects), &mut rng, cycles)
+        .unwrap_or_else(|difference| panic!("{difference} (seed {seed})"));
     cosim.finish(&format!("ws_unit, {stages} stages, all operations and types, {checked} results as the oracle's"));
 }
 
@@ -174,13 +184,13 @@ pub fn drive_pipes(cosim: &mut Cosim, rng: &mut Rng, cycles: u64) -> Result<(), 
     let reset_all = || -> Vec<UnitStages<Unit>> {
         (1..=6).map(|stages| UnitStages::new(stages, &Arc::new(Layout::of(stages, &all_units())))).collect()
     };
-    let mut units = reset_all();
+    let (all, mut units) = (everything(), reset_all());
     for cycle in 0..cycles {
         let reset = cycle == 0 || rng.below(4_000) == 0;
         if reset {
             units = reset_all();
         }
-        let (op, dtype) = select(rng);
+        let (op, dtype) = pick(rng, &all);
         let mode = random::mode(rng);
         let unit = Unit::of(op, dtype, mode).expect("of words");
         let (tag, (a, b)) = (rng.bits(), random::pair(rng, unit.dtype()));

@@ -29,6 +29,30 @@ fn words(width: u32) -> usize {
     width.div_ceil(32) as usize
 }
 
+/// The words of a record that show something: its bits, and above them one that tells whether anything lies higher.
+fn look(text: &mut String, number: usize, Place { expression, width, word, .. }: &Place) {
+    let width = *width as usize;
+    // Products are wider than what waves show of those of narrow formats; everything else has 64 bits at most.
+    let products = ["lower", "upper", "product"];
+    let all = if width > 64 || products.iter().any(|name| expression.ends_with(name)) { 160 } else { 64 };
+    let _ = writeln!(text, "  logic [{}:0] look_{number};\n  assign look_{number} = {all}'({expression});", all - 1);
+    let more = if width < all { format!("|look_{number}[{}:{width}]", all - 1) } else { "1'b0".to_owned() };
+    for k in 0..words(place_bits(width)) {
+        let low = 32 * k;
+        let value = match width.saturating_sub(low) {
+            32.. => format!("look_{number}[{}:{low}]", low + 31),
+            0 => format!("32'({more})"),
+            bits => format!("32'({{{more}, look_{number}[{}:{low}]}})", low + bits - 1),
+        };
+        let _ = writeln!(text, "  assign obs_o[{}] = {value};", word + k);
+    }
+}
+
+/// Bits of what is seen with the one above it.
+fn place_bits(width: usize) -> u32 {
+    width as u32 + 1
+}
+
 /// A bench under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Bench {
@@ -53,11 +77,6 @@ impl Bench {
         self.seen.push(Place { name: name.into(), expression: expression.into(), width, word });
     }
 
-    /// Names of what is looked at, in their order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.seen.iter().map(|place| place.name.as_str())
-    }
-
     /// Declarations and instances; the module of interest is `u_dut`.
     pub fn body(&mut self, text: &str) {
         self.body += text;
@@ -68,43 +87,27 @@ impl Bench {
         self.defines.push(name);
     }
 
+    /// Words of a record of stimulus, and of one of what is seen.
+    fn records(&self) -> (usize, usize) {
+        let given = self.inputs.last().map_or(0, |last| last.word + words(last.width));
+        (given, self.seen.last().map_or(0, |last| last.word + words(last.width + 1)))
+    }
+
     fn text(&self) -> String {
-        let bits = |places: &[Place], more| {
-            let words = places.last().map_or(0, |last| last.word + words(last.width + more));
-            // A port of more than 64 bits is an array of words.
-            words.max(3) * 32
-        };
-        let (given, seen) = (bits(&self.inputs, 0), bits(&self.seen, 1));
+        let (given, seen) = self.records();
         let mut text = format!(
-            "module bench\n  import ws_pkg::*;\n(\n  input logic clk_i,\n  input logic rst_ni,\n  input logic [{}:0] stim_i,\n  \
-             output logic [{}:0] obs_o\n);\n",
-            given - 1,
-            seen - 1
+            "module bench\n  import ws_pkg::*;\n(\n  input logic clk_i,\n  input logic rst_ni,\n  input logic [31:0] stim_i [{given}],\n  \
+             output logic [31:0] obs_o [{seen}]\n);\n"
         );
         for Place { name, width, word, .. } in &self.inputs {
-            let _ = writeln!(
-                text,
-                "  logic [{}:0] {name};\n  assign {name} = stim_i[{} +: {width}];",
-                width - 1,
-                word * 32
-            );
+            let parts: Vec<String> = (0..words(*width)).rev().map(|k| format!("stim_i[{}]", word + k)).collect();
+            let all = words(*width) * 32 - 1;
+            let _ = writeln!(text, "  logic [{all}:0] all_{name};\n  assign all_{name} = {{{}}};", parts.join(", "));
+            let _ = writeln!(text, "  logic [{}:0] {name};\n  assign {name} = all_{name}[{}:0];", width - 1, width - 1);
         }
         text += &self.body;
-        let mut free = 0;
-        for (number, Place { expression, width, word, .. }) in self.seen.iter().enumerate() {
-            let at = word * 32;
-            let _ = writeln!(text, "  logic [159:0] look_{number};\n  assign look_{number} = 160'({expression});");
-            let _ = writeln!(text, "  assign obs_o[{at} +: {width}] = look_{number}[0 +: {width}];");
-            let end = at + words(width + 1) * 32;
-            let rest = end - at - *width as usize - 1;
-            let _ = writeln!(text, "  assign obs_o[{}] = |look_{number}[159:{width}];", at + *width as usize);
-            if rest > 0 {
-                let _ = writeln!(text, "  assign obs_o[{} +: {rest}] = '0;", end - rest);
-            }
-            free = end;
-        }
-        if free < seen {
-            let _ = writeln!(text, "  assign obs_o[{}:{free}] = '0;", seen - 1);
+        for (number, place) in self.seen.iter().enumerate() {
+            look(&mut text, number, place);
         }
         text + "endmodule\n"
     }
@@ -112,8 +115,7 @@ impl Bench {
     /// Builds the simulator; `None` where there is no Verilator.
     pub fn build(self, name: &str) -> Option<Cosim> {
         let simulator = verilator::find()?.simulator(name, &self.text(), &self.defines);
-        let given = self.inputs.last().map_or(0, |last| last.word + words(last.width)).max(3);
-        let seen = self.seen.last().map_or(0, |last| last.word + words(last.width + 1)).max(3);
+        let (given, seen) = self.records();
         Some(Cosim {
             name: name.to_owned(),
             bench: self,

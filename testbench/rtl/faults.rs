@@ -1,1 +1,74 @@
-//! Not yet.
+//! Faults that a designer could make, planted in the RTL by a macro: each is found by a sample, which names the first cycle and the
+//! register and leaves a wave of both sides. Without the macro the same run shows no difference.
+
+use std::fs;
+
+use watershed::arith::{DType, Op};
+use watershed::kernel::Rng;
+use watershed::probe::wave_in::WaveFile;
+
+use crate::bench::Difference;
+use crate::{arith, ceng, switch};
+
+/// What a sample of a faulty module and of a sound one came to; `None` without Verilator.
+type Both = Option<[Result<(), Box<Difference>>; 2]>;
+
+fn is_found(fault: &str, both: Both, signal: &str) {
+    let Some([faulty, sound]) = both else { return };
+    sound.unwrap_or_else(|difference| panic!("without {fault}: {difference}"));
+    let difference = faulty.expect_err(fault);
+    assert!(difference.signal.contains(signal), "{fault} shows in {signal}, not first in: {difference}");
+    assert_ne!(difference.rtl, difference.model);
+    let file = WaveFile::open(&difference.wave).unwrap_or_else(|error| panic!("{error}"));
+    assert!(file.header().variables.iter().any(|variable| variable.name.contains(signal)), "no {signal} in the wave");
+    let wave = fs::read_to_string(&difference.wave).expect("a wave");
+    // Both sides, up to the cycle of the difference.
+    for part in ["$scope module rtl $end", "$scope module model $end", &format!("\n#{}\nb1 d\n", difference.cycle)] {
+        assert!(wave.contains(part), "{fault}: no {part:?} in the wave");
+    }
+    println!("rtl: {fault} is found: {difference}");
+}
+
+/// A unit with and without a fault.
+fn units(fault: &'static str, stages: u8, selects: &[(Op, DType)]) -> Both {
+    let run = |define: Option<&'static str>| {
+        let mut bench = arith::bench(stages, selects);
+        define.into_iter().for_each(|define| bench.define(define));
+        let mut cosim = bench.build(&format!("fault-{fault}-{}", define.is_some()))?;
+        let driven = arith::drive(&mut cosim, (stages, selects), &mut Rng::new(3, 0), 4_000);
+        Some(driven.and_then(|_| cosim.flush()))
+    };
+    Some([run(Some(fault))?, run(None)?])
+}
+
+#[test]
+fn a_dropped_stage_register_is_found() {
+    is_found("a stage register dropped", units("WS_FAULT_STAGE", 6, &[(Op::Sum, DType::F32)]), "stage5.rounded");
+}
+
+#[test]
+fn a_lost_sticky_bit_is_found() {
+    is_found("a sticky bit lost", units("WS_FAULT_STICKY", 3, &[(Op::Sum, DType::F32)]), "aligned.lane");
+}
+
+#[test]
+fn an_overwritten_slot_is_found() {
+    let run = |define: Option<&'static str>| {
+        // The sound one is that of another test, built once.
+        let driven =
+            ceng::narrow().drive(define.map_or("ceng-5", |_| "fault-slot"), define, &mut Rng::new(4, 0), 4_000)?;
+        Some(driven.map(drop))
+    };
+    let both = || Some([run(Some("WS_FAULT_SLOT"))?, run(None)?]);
+    is_found("a slot overwritten", both(), "room");
+}
+
+#[test]
+fn a_credit_returned_twice_is_found() {
+    let run = |define: Option<&'static str>| {
+        let name = define.map_or("switch-crowded", |_| "fault-credit");
+        Some(switch::beside(&switch::crowded(100), 4, 1_500, name, define)?.map(drop))
+    };
+    let both = || Some([run(Some("WS_FAULT_CREDIT"))?, run(None)?]);
+    is_found("a credit returned twice", both(), "credit_o");
+}

@@ -257,7 +257,7 @@ impl Twins {
         }
         let mut bench = shape.bench();
         for (place, width) in &places {
-            bench.look(place.clone(), place.clone(), *width);
+            bench.look(place.replace(' ', ""), place.clone(), *width);
         }
         if let Some(define) = define {
             bench.define(define);
@@ -474,7 +474,7 @@ fn addresses(registers: &Registers, switch: u32) -> Vec<u64> {
 }
 
 /// A system's switches beside the RTL's; how many cycles and grants were compared, or why the RTL has no such switch.
-fn beside(
+pub fn beside(
     loaded: &Loaded,
     more: usize,
     cycles: u64,
