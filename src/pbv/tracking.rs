@@ -196,7 +196,7 @@ impl Tracker {
 
     /// Describes the stages to a wave, in scope `tracking`: what was read and is changed in this cycle, and what was changed and
     /// is written in this cycle.
-    pub(super) fn probe(&self, scope: &mut Scope<'_>) {
+    pub fn probe(&self, scope: &mut Scope<'_>) {
         scope.scope("tracking", |scope| {
             scope.scope("read", |scope| {
                 show_request(scope, self.read_q.map(|op| op.request));

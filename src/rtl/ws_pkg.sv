@@ -281,6 +281,36 @@ package ws_pkg;
     mode_t  mode;
   } ctrl_t;
 
+  // What is done to an entry of a tracking store, in the numbers of waves.
+  typedef enum logic [1:0] {
+    TrackNone  = 2'd0,
+    TrackLoad  = 2'd1,
+    TrackClear = 2'd2,
+    TrackBegin = 2'd3
+  } track_op_e;
+
+  // What came of it.
+  typedef enum logic [2:0] {
+    VerdictNone      = 3'd0,
+    VerdictAccepted  = 3'd1,
+    VerdictSatisfied = 3'd2,
+    VerdictDuplicate = 3'd3,
+    VerdictCountZero = 3'd4
+  } verdict_e;
+
+  // Where a value came from that an operation changed: the store, what was written while it read, or the operation ahead.
+  typedef enum logic [1:0] {
+    ForwardNone    = 2'd0,
+    ForwardThrough = 2'd1,
+    ForwardAhead   = 2'd2
+  } forward_e;
+
+  // An entry of a tracking store: participants that have not answered, and how many they are.
+  typedef struct packed {
+    logic [127:0] pbv;
+    logic [15:0]  p_count;
+  } track_t;
+
   // Whether a register lies behind each segment, for this many clock stages.
   function automatic logic [Segments-1:0] cut(int unsigned stages);
     unique case (stages)

@@ -5,10 +5,11 @@ use std::fs;
 
 use watershed::arith::{DType, Op};
 use watershed::kernel::Rng;
+use watershed::pbv::ce::Hazard;
 use watershed::probe::wave_in::WaveFile;
 
 use crate::bench::Difference;
-use crate::{arith, ceng, switch};
+use crate::{arith, ceng, switch, tracker};
 
 /// What a sample of a faulty module and of a sound one came to; `None` without Verilator.
 type Both = Option<[Result<(), Box<Difference>>; 2]>;
@@ -71,4 +72,14 @@ fn a_credit_returned_twice_is_found() {
     };
     let both = || Some([run(Some("WS_FAULT_CREDIT"))?, run(None)?]);
     is_found("a credit returned twice", both(), "credit_o");
+}
+
+#[test]
+fn an_overlooked_hazard_of_the_tracker_is_found() {
+    let run = |define: Option<&'static str>| {
+        let name = define.map_or("tracker-forward", |_| "fault-hazard");
+        Some(tracker::drive(name, Hazard::Forward, define, 2_000)?.map(drop))
+    };
+    let both = || Some([run(Some("WS_FAULT_HAZARD"))?, run(None)?]);
+    is_found("a tracker hazard", both(), "write.");
 }

@@ -15,9 +15,13 @@ mod bench;
 mod ceng;
 mod faults;
 mod lint;
+#[allow(dead_code, reason = "waveforms are played for other tests too")]
+#[path = "../probe/player.rs"]
+mod player;
 mod random;
 mod registers;
 mod switch;
+mod tracker;
 mod tree;
 mod verilator;
 mod watched;
