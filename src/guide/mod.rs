@@ -14,6 +14,7 @@
 //! | [`compare`] | Choose an engine |
 //! | [`snapshots`] | Snapshot-test my own scenarios |
 //! | [`verify_rtl`] | Verify my RTL with it |
+//! | [`rtl_twin`] | The RTL twin |
 //! | [`piuma`] | PIUMA: registers in every switch |
 //! | [`armed`] | Armed: frames that arm an engine |
 //! | [`pbv`] | PBV: engines with an address |
@@ -47,6 +48,7 @@ pages! {
     compare "compare.md"
     snapshots "snapshots.md"
     verify_rtl "verify-rtl.md"
+    rtl_twin "rtl-twin.md"
     piuma "piuma.md"
     armed "armed.md"
     pbv "pbv.md"

@@ -266,6 +266,7 @@ pages! {
     validation "validation.md" 2 1
     speed "speed.md" 0 0
     extend "extend.md" 3 0
+    rtl_twin "rtl-twin.md" 0 0
 }
 
 /// Without spaces at the ends of lines.

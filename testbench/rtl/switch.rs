@@ -62,6 +62,9 @@ fn other_hardware(loaded: &Loaded, system: &System) -> Option<&'static str> {
     if system.plan().links.iter().any(|link| link.cycles_per_flit > 1) {
         return Some("a link takes several cycles a flit");
     }
+    if system.plan().nodes[0].path.is_empty() {
+        return Some("its switches have no names in waves: it is too large");
+    }
     if system.plan().vcs.set == 0 {
         return Some("it has no collective channels");
     }
