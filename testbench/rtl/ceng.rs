@@ -72,7 +72,7 @@ impl Rig {
         for plane in 0..planes {
             bench.input(format!("queued_{plane}"), 16);
         }
-        bench.body(&self.body());
+        self.body(&mut bench);
         bench.look("result.valid", "result_valid", 1);
         bench.look("result.tag", "result.tag", 64);
         bench.look("result.word", "result.word", 64);
@@ -96,24 +96,24 @@ impl Rig {
         place_of_slots(name, "u_dut", self.planes)
     }
 
-    fn body(&self) -> String {
+    fn body(&self, bench: &mut Bench) {
         let CengCfg { tree: TreeCfg { radix, unit_stages }, operand_slots, result_slots, .. } = self.cfg;
         let units = units_literal(&units_of(self.registers.engine_selects(0)));
         let (planes, ids, post) = (self.planes, self.ids, self.post);
-        let mut text = format!(
+        bench.body(&format!(
             "  localparam int unsigned Radix = {radix};\n  localparam int unsigned Planes = {planes};\n  flit_t put_flit [{radix}];\n  logic \
              [15:0] queued [{planes}];\n  logic [{radix}-1:0] inputs [{ids}];\n  select_t selects [{ids}];\n  logic root [{ids}];\n  logic \
              result_valid;\n  flit_t result;\n  logic [{radix}-1:0] room [{planes}];\n"
-        );
+        ));
         for port in 0..radix {
-            text += &format!("  assign put_flit[{port}] = {{put_tag_{port}, put_word_{port}}};\n");
+            bench.body(&format!("  assign put_flit[{port}] = {{put_tag_{port}, put_word_{port}}};\n"));
         }
         for plane in 0..planes {
-            text += &format!("  assign queued[{plane}] = queued_{plane};\n");
+            bench.body(&format!("  assign queued[{plane}] = queued_{plane};\n"));
         }
         for id in 0..ids {
             let OpSelect { op, dtype, mode } = self.registers.select(0, id);
-            text += &format!(
+            bench.body(&format!(
                 "  assign inputs[{id}] = {radix}'d{};\n  assign root[{id}] = 1'b{};\n  assign selects[{id}] = '{{op: op_e'({}), \
                  dtype: dtype_e'({}), mode: mode_t'(5'd{})}};\n",
                 self.registers.engine_inputs(0, id),
@@ -121,14 +121,15 @@ impl Rig {
                 op as u8,
                 dtype as u8,
                 mode_bits(mode)
-            );
+            ));
         }
-        text + &format!(
+        bench.body(&format!(
             "  ws_ceng #(.Radix({radix}), .UnitStages({unit_stages}), .Units({units}), .OperandSlots({operand_slots}),\n    \
              .ResultSlots({result_slots}), .Ids({ids}), .Planes({planes}), .Post({post})) u_dut (\n    .clk_i, .rst_ni, .inputs_i(inputs), \
              .select_i(selects), .root_i(root), .put_i(put), .put_flit_i(put_flit),\n    .room_o(room), .queued_i(queued), \
              .result_valid_o(result_valid), .result_o(result));\n"
-        ) + &held_operands("u_dut")
+        ));
+        bench.body(&held_operands("u_dut"));
     }
 
     /// A tracer over the engine, and the handles of its registers and of those of its tree.
@@ -295,13 +296,11 @@ impl Traffic {
             let dtype = rig.registers.select(0, id).dtype;
             let word = random::words(rng, dtype).0;
             let mut tag = Tag(0);
-            (
-                tag.set_head(true),
-                tag.set_tail(true),
-                tag.set_vc(channel(on, REQUEST)),
-                tag.set_id(id),
-                tag.set_seq(seq),
-            );
+            tag.set_head(true);
+            tag.set_tail(true);
+            tag.set_vc(channel(on, REQUEST));
+            tag.set_id(id);
+            tag.set_seq(seq);
             if rng.below(8) == 0 {
                 tag.set_flags(Flags::from_bits(rng.bits() as u8).bits());
             }

@@ -34,7 +34,9 @@ fn is_found(fault: &str, both: Both, signal: &str) {
 fn units(fault: &'static str, stages: u8, selects: &[(Op, DType)]) -> Both {
     let run = |define: Option<&'static str>| {
         let mut bench = arith::bench(stages, selects);
-        define.into_iter().for_each(|define| bench.define(define));
+        if let Some(define) = define {
+            bench.define(define);
+        }
         let mut cosim = bench.build(&format!("fault-{fault}-{}", define.is_some()))?;
         let driven = arith::drive(&mut cosim, (stages, selects), &mut Rng::new(3, 0), 4_000);
         Some(driven.and_then(|_| cosim.flush()))

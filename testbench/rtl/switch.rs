@@ -5,6 +5,7 @@
 //! link is the model's link of the cycle after a grant: what the model commits to a queue in cycle t comes to the RTL in t - 1.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
 use std::path::Path;
 
 use watershed::arith::TreeCfg;
@@ -140,25 +141,25 @@ impl Shape {
             bench.input(format!("credit_{port}"), u32::from(*channels));
             bench.input(format!("depth_{port}"), 16);
         }
-        let mut body = format!(
+        bench.body(&format!(
             "  localparam int unsigned Radix = {ports};\n  localparam int unsigned Planes = {planes};\n  logic [15:0] depths [{ports}];\n  \
              logic [63:0] cfg_read;\n  logic cfg_error;\n  flit_t in_flit [{ports}];\n  logic [{channels}-1:0] credit_in [{ports}];\n  \
              logic [{channels}-1:0] credit_out [{ports}];\n  logic [{ports}-1:0] out_valid;\n  flit_t out_flit [{ports}];\n"
-        );
+        ));
         for port in 0..*ports {
-            body += &format!(
+            bench.body(&format!(
                 "  assign in_flit[{port}] = {{in_tag_{port}, in_word_{port}}};\n  assign credit_in[{port}] = credit_{port};\n  assign \
                  depths[{port}] = depth_{port};\n"
-            );
+            ));
         }
-        body += &format!(
+        bench.body(&format!(
             "  ws_coll_switch #(.Ports({ports}), .Ids({ids}), .Planes({planes}), .Depth({depth}), .Front({front}), .Post({post}),\n    \
              .UnitStages({unit_stages}), .Units({units}), .OperandSlots({operand_slots}), .ResultSlots({result_slots})) u_dut (\n    \
              .clk_i, .rst_ni, .credits_at_reset_i(depths), .cfg_store_i(cfg_store), .cfg_address_i(cfg_address),\n    .cfg_data_i(cfg_data), \
              .cfg_data_o(cfg_read), .cfg_error_o(cfg_error), .in_valid_i(in_valid), .in_flit_i(in_flit),\n    .credit_o(credit_out), \
              .out_valid_o(out_valid), .out_flit_o(out_flit), .credit_i(credit_in));\n"
-        );
-        bench.body(&(body + &held_operands("u_dut.u_ceng")));
+        ));
+        bench.body(&held_operands("u_dut.u_ceng"));
         bench.look("cfg.error", "cfg_error", 1);
         bench.look("cfg.data", "cfg_read", 64);
         bench.look("out_valid_o", "out_valid", u32::from(*ports));
@@ -239,7 +240,7 @@ impl Twins {
         let switches = chosen(&system.tables, &mut rng, more);
         let shape = shape(&system, &switches);
         let paths: Vec<String> =
-            switches.iter().map(|&switch| system.plan().nodes[switch as usize].path.to_string()).collect();
+            switches.iter().map(|&switch| system.plan().nodes[switch as usize].path.clone()).collect();
         let globs: Vec<String> = paths.iter().map(|path| format!("{path}.**")).collect();
         let (watched, tracer) = Watched::new(&globs.iter().map(String::as_str).collect::<Vec<_>>());
         system.record(tracer).expect("signals");
@@ -408,7 +409,7 @@ impl Pair {
         let still = |store: Option<(u64, u64)>| {
             let (address, data) = store.unwrap_or_default();
             let mut given = vec![u128::from(store.is_some()), u128::from(address & 0xff_ffff), u128::from(data), 0];
-            depths.iter().for_each(|&depth| given.extend([0, 0, 0, depth]));
+            given.extend(depths.iter().flat_map(|&depth| [0, 0, 0, depth]));
             given
         };
         self.cosim.cycle(true, &still(None), nothing.clone())?;
@@ -517,7 +518,8 @@ pub fn crowded(elements: u32) -> Loaded {
         [(0, "sum", "f64"), (1, "max", "i32"), (0, "sum", "f32"), (1, "xor", "u64")].into_iter().enumerate()
     {
         let start = id * 53;
-        text += &format!(
+        let _ = write!(
+            text,
             "[[collective]]\nname = \"c{id}\"\nkind = \"allreduce\"\nid = {id}\nplane = {plane}\nop = \"{op}\"\ndtype = \"{dtype}\"\n\
              elements = {elements}\nstart_cycle = {start}\ndata = {{ random = \"mixed\" }}\n"
         );

@@ -112,6 +112,9 @@ fn random_request(rng: &mut Rng, contexts: u16, entries: u64) -> Request {
 const CONTEXTS: u16 = 3;
 const PARTICIPANTS: u64 = 12;
 
+/// A cycle whose stages are known in the next one: reset, inputs, outputs, entries.
+type Before = (bool, Vec<u128>, Vec<Option<u128>>, Vec<Option<u128>>);
+
 /// Random operations for so many cycles; `None` without Verilator.
 pub fn drive(
     name: &str,
@@ -130,9 +133,11 @@ pub fn drive(
         .map(|signal| (signal.name.strip_prefix("ce.tracking.").expect("a stage").to_owned(), signal.width))
         .collect();
     let mut bench = bench(CONTEXTS, hazard, &stages, CONTEXTS);
-    define.into_iter().for_each(|define| bench.define(define));
+    if let Some(define) = define {
+        bench.define(define);
+    }
     let mut cosim = bench.build(name)?;
-    let mut before: Option<(bool, Vec<u128>, Vec<Option<u128>>, Vec<Option<u128>>)> = None;
+    let mut before: Option<Before> = None;
     for now in 0..=cycles {
         let reset = now == 0 || rng.below(2_000) == 0;
         if reset {

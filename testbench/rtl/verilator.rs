@@ -3,6 +3,7 @@
 //! The system's Verilator comes first, then the one that `make rtl` puts into `.tools`. A simulator is built once for its sources: a second
 //! run finds it below the target folder.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -208,7 +209,7 @@ impl Verilator {
         for part in parts {
             let name = part.file_name().unwrap().to_str().unwrap();
             let file = if name.contains("__Slow") { &mut slow } else { &mut fast };
-            *file += &format!("#include \"{name}\"\n");
+            let _ = writeln!(file, "#include \"{name}\"");
         }
         for (file, text, effort) in [("fast", fast + MAIN, "-O1"), ("slow", slow, "-O0")] {
             let source = made.join(file).with_extension("cc");
