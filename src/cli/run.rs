@@ -177,11 +177,14 @@ fn tell(loaded: &Loaded, notes: &[String]) {
     }
 }
 
-/// Says that a scenario is written in the older way.
+/// Says that a scenario is written in an older way.
 pub(super) fn note_older(loaded: &Loaded) {
     if loaded.source.is_older() {
         let name = loaded.source.name();
         note(&format_args!("{name} names tables of engines: `watershed migrate` writes them as [[job]]"));
+    }
+    for note in &loaded.notes {
+        complain(&format_args!("note: {note}"));
     }
 }
 

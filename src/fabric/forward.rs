@@ -12,7 +12,7 @@
 //! | a one-flit packet moves only when *all* its outputs are free and have a credit | lock step (P-SW-6) |
 //! | a longer multicast makes a copy per output, each at its own pace; a flit leaves the buffer when every copy has read it | lock step over many flits can deadlock; the buffer must hold a whole frame (K-PIPE-1) |
 //! | an input port feeds the crossbar one flit a cycle; the copies of one frame count once each *chosen* | the buffer has a read port per copy |
-//! | every link takes one flit a cycle | |
+//! | every link takes one flit a cycle, or one in several; a packet of one flit that waits only until links of its outputs are free has all of them next | links that are free at different times would never be free at once (H-WIDTH-1) |
 //!
 //! Who goes first among inputs that want the same output is the arbiter's choice; there is one arbiter a channel and
 //! switch, because a packet may want many outputs. A matrix shares each output equally. A round-robin cursor starves
@@ -178,11 +178,21 @@ fn lock_step<T, J: Join<Tables = T>, const W: usize>(
     vc: u8,
     targets: PortSet<W>,
 ) -> Result<(), Blocked> {
+    let mut busy = None;
     for out in &targets {
-        available(cx, out, port, vc, 0)?;
+        match available(cx, out, port, vc, 0) {
+            Ok(()) => {}
+            Err(Blocked::Waits) => return Err(Blocked::Waits),
+            Err(Blocked::Until(cycle)) => busy = Some(busy.map_or(cycle, |last: u64| last.max(cycle))),
+        }
     }
-    leave(cx, port, vc, &targets);
-    Ok(())
+    let Some(cycle) = busy else {
+        leave(cx, port, vc, &targets);
+        return Ok(());
+    };
+    // Links that are free now are kept for it: what goes after it would occupy one while it waits for another, for ever.
+    cx.taken_out = cx.taken_out | targets;
+    Err(Blocked::Until(cycle))
 }
 
 /// The head of a queue leaves over `outs`, all of which can take it. Its place in the pool goes with the first copy that

@@ -144,7 +144,8 @@ impl Plan {
     }
 
     /// Puts a bump-in-the-wire engine on port `port` of switch `switch`: the link is cut in two halves, the half that
-    /// faces the switch has latency `inner`, the other keeps the link's latency. Returns the number of the bump among
+    /// faces the switch has latency `inner` and takes a flit a cycle, for it is wired as wide as a flit is; the other keeps the
+    /// link's latency and width. Returns the number of the bump among
     /// the bumps. All node numbers of end points move up by one.
     ///
     /// # Panics
@@ -169,7 +170,7 @@ impl Plan {
             .find(|link| link.a == (switch, port) || link.b == (switch, port))
             .expect("a bump needs a link to sit on");
         let far = if link.a == (switch, port) { link.b } else { link.a };
-        let half = PlanLink { a: (switch, port), b: (index as u32, 0), latency: inner, ..*link };
+        let half = PlanLink { a: (switch, port), b: (index as u32, 0), latency: inner, cycles_per_flit: 1, ..*link };
         *link = PlanLink { a: (index as u32, 1), b: far, ..*link };
         self.links.push(half);
         bumps

@@ -241,18 +241,14 @@ impl<'a> Builder<'a> {
     fn common(&self) -> Common {
         let scenario = self.scenario;
         let engine = scenario.family == Family::Piuma;
-        let link = |latency: u64| LinkParams {
-            latency: latency as u16,
-            cycles_per_flit: scenario.link.cycles_per_flit as u16,
-        };
         Common {
             vcs: Vcs {
                 set: if engine { segments::planes(scenario) * CHANNELS } else { 0 },
                 unicast: scenario.switch.point_to_point_vcs as u8,
             },
             engine,
-            link: link(scenario.link.latency.cycles),
-            local: link(scenario.link.local_latency.cycles),
+            link: scenario.link.params(),
+            local: scenario.link.local_params(),
         }
     }
 
@@ -395,8 +391,8 @@ impl<'a> Builder<'a> {
         };
         let mut trips = vec![("link", common.link), ("local_link", common.local)];
         if let Shape::Nodes(nodes) = &layout.shape {
-            trips.push(("socket_link", LinkParams { latency: nodes.socket_latency, ..common.link }));
-            trips.push(("node_link", LinkParams { latency: nodes.node_latency, ..common.link }));
+            trips.push(("socket_link", LinkParams { latency: nodes.socket_latency, cycles_per_flit: nodes.socket_width }));
+            trips.push(("node_link", LinkParams { latency: nodes.node_latency, cycles_per_flit: nodes.node_width }));
         }
         for (key, params) in trips {
             let trip = credit_round_trip(params.latency, params.cycles_per_flit, pipeline.post(), pipeline.front())

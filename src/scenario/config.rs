@@ -15,6 +15,7 @@ pub use super::file::{
     Arbiter, AutoOr, ChecksFile as Checks, CollectiveKind, Confidence, Distribution, Family, HotspotFile as Hotspot,
     LimitsFile as Limits, MeasureFile as Measure, Number, PacketFlits, RouterFile as Router,
 };
+pub use super::link::Link;
 use super::names::{Accumulate, DType, Named, Op, Round};
 use super::units;
 pub use super::units::Rounding;
@@ -288,34 +289,6 @@ pub struct Ceng {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_default_scan_slots(slots: &u32) -> bool {
     *slots == super::file::CengFile::default().scan_slots
-}
-
-/// A link.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Link {
-    /// Between switches.
-    pub latency: Latency,
-    /// Between switch and end point.
-    pub local_latency: Latency,
-    /// Between two sockets of a node, where there are nodes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub socket_latency: Option<Latency>,
-    /// Between two neighbouring nodes, where there are nodes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub node_latency: Option<Latency>,
-    /// Payload bits of a flit.
-    pub flit_bits: u32,
-    /// Cycles a flit occupies the link.
-    pub cycles_per_flit: u32,
-    /// The same between two sockets of a node, if that differs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub socket_cycles_per_flit: Option<u32>,
-    /// The same between two nodes, if that differs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub node_cycles_per_flit: Option<u32>,
-    /// Link-layer replay.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reliability: Option<super::file::ReliabilityFile>,
 }
 
 /// The memory of an end point.

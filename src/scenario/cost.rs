@@ -26,20 +26,24 @@
 //! Not counted: the end points (cores, processes, memories), clocks and reset, and what only the model has (monitors,
 //! probes).
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::build::pipeline;
-use super::config::{AutoOr, Family, Scenario};
+use super::config::{AutoOr, Family, Link, Scenario};
 use super::{Loaded, Problems, segments};
 use watershed_armed::tables::{MOST_ANSWERS, MOST_ORDERS};
-use watershed_fabric::topology::{Common, LinkParams};
+use watershed_fabric::topology::{Common, Layout};
 use watershed_fabric::{NodeKind, Vcs, credit_round_trip};
 use watershed_pbv::system::credit_loop;
 use watershed_piuma::{CHANNELS, CengCfg};
 
-/// Side-band bits that travel and are stored with a flit: head, tail, channel (5), flags (5), collective id (12).
-pub const SIDE_BAND_BITS: u64 = 24;
+/// Bits that say which flit of a packet this is, and its channel: head, tail, channel (5).
+const CONTROL_BITS: u64 = 7;
+/// Side-band bits that travel and are stored with a flit where it has no header: those of control, flags (5), collective id (12).
+pub const SIDE_BAND_BITS: u64 = CONTROL_BITS + 5 + 12;
 /// Bits of a reduction frame of the armed family: 84 bytes.
 const FRAME_BITS: u64 = 84 * 8;
 /// Bits of the owner of a multicast entry: address of the root, VNI, cookie.
@@ -86,6 +90,8 @@ pub struct Sum {
     pub comparators: u64,
     /// Estimated gate equivalents, storage included.
     pub gates: u64,
+    /// Wires of links.
+    pub wires: u64,
 }
 
 impl Sum {
@@ -100,6 +106,7 @@ impl Sum {
             adders: self.adders + other.adders,
             comparators: self.comparators + other.comparators,
             gates: self.gates + other.gates,
+            wires: self.wires + other.wires,
         }
     }
 
@@ -115,6 +122,7 @@ impl Sum {
             adders: self.adders * count,
             comparators: self.comparators * count,
             gates: self.gates * count,
+            wires: self.wires * count,
         }
     }
 
@@ -125,6 +133,7 @@ impl Sum {
             adders: self.adders.div_ceil(count),
             comparators: self.comparators.div_ceil(count),
             gates: self.gates.div_ceil(count),
+            wires: self.wires.div_ceil(count),
         }
     }
 }
@@ -161,6 +170,50 @@ fn arbiter_gates(requests: u64) -> u64 {
     12 * requests
 }
 
+/// Bits of a flit where it is stored, its header included.
+fn stored_bits(scenario: &Scenario) -> u64 {
+    let header = match scenario.family {
+        Family::Piuma => CONTROL_BITS + u64::from(Link::HEADER_BITS),
+        _ => SIDE_BAND_BITS,
+    };
+    u64::from(scenario.link.flit_bits) + header
+}
+
+/// The wires of all links, and what turns a flit into pieces as wide as its link and back: a register of a flit and a counter
+/// on either side of every port of a switch whose link takes it more than a cycle.
+fn links(scenario: &Scenario, layout: &Layout, add: &mut impl FnMut(&str, String, u64, Sum)) {
+    let link = &scenario.link;
+    let channels = u64::from(layout.plan.vcs.total());
+    let switches = layout.plan.count(NodeKind::Switch) as u32;
+    let flit = u64::from(link.wire_bits());
+    let beside = stored_bits(scenario) - flit;
+    // A credit names its channel.
+    let credit = 1 + levels(channels);
+    // Directions by level and width, ports of switches by cycles a flit.
+    let mut directions: BTreeMap<(u8, u64), u64> = BTreeMap::new();
+    let mut serial: BTreeMap<u64, u64> = BTreeMap::new();
+    for of in &layout.plan.links {
+        let cycles = u64::from(of.cycles_per_flit);
+        // A topology file may have given single links a width of their own: then the least that takes as long.
+        let width = link.width(of.level, &layout.plan.levels).map(u64::from);
+        let width = width.filter(|&width| flit.div_ceil(width) == cycles).unwrap_or(flit.div_ceil(cycles));
+        *directions.entry((of.level, width)).or_default() += 2;
+        if cycles > 1 {
+            let ends = [of.a.0, of.b.0].iter().filter(|&&node| node < switches).count() as u64;
+            *serial.entry(cycles).or_default() += ends;
+        }
+    }
+    for ((level, width), count) in directions {
+        let name = &layout.plan.levels[usize::from(level)];
+        let detail = format!("{name}, a direction: {width} for flits of {flit} bits, {beside} side band, {credit} credit");
+        add("link wires", detail, count, Sum { wires: width + beside + credit, ..Sum::default() });
+    }
+    for (cycles, count) in serial {
+        let detail = format!("{flit} bits in {cycles} cycles, a port: one sends, one receives");
+        add("serialisers", detail, count, Sum::storage(2 * (flit + levels(cycles))));
+    }
+}
+
 /// The cost of a scenario.
 ///
 /// # Errors
@@ -171,13 +224,13 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
     let layout = scenario.topology.shape.layout(&common);
     let pipeline = pipeline(scenario);
     let plan = &layout.plan;
-    let flit = u64::from(scenario.link.flit_bits) + SIDE_BAND_BITS;
+    let flit = stored_bits(scenario);
     let armed = scenario.family == Family::Armed;
     let switches = plan.count(NodeKind::Switch);
 
     // What hangs on links: queues at the inputs of switches, credit counters at their outputs.
     let mut ports = vec![0u64; switches];
-    let mut queues: std::collections::BTreeMap<(u64, u64), u64> = std::collections::BTreeMap::new();
+    let mut queues: BTreeMap<(u64, u64), u64> = BTreeMap::new();
     let mut counters = 0;
     for link in &plan.links {
         let trip = match scenario.family {
@@ -218,10 +271,11 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
             Sum::storage(flits * bits),
         );
     }
+    links(scenario, &layout, &mut add);
     add("credit counters", "of all outputs of all switches".into(), 1, Sum::storage(counters));
 
     let channels = u64::from(common.vcs.total());
-    let mut widths: std::collections::BTreeMap<u64, u64> = std::collections::BTreeMap::new();
+    let mut widths: BTreeMap<u64, u64> = BTreeMap::new();
     for &count in &ports {
         *widths.entry(count + u64::from(common.engine && !armed)).or_default() += 1;
     }
@@ -253,8 +307,6 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
 }
 
 fn common(scenario: &Scenario) -> Common {
-    let link =
-        |latency: u64| LinkParams { latency: latency as u16, cycles_per_flit: scenario.link.cycles_per_flit as u16 };
     let collective = matches!(scenario.family, Family::Piuma | Family::Armed);
     // Devices of the PBV family have one channel.
     let unicast = if scenario.family == Family::Pbv { 1 } else { scenario.switch.point_to_point_vcs as u8 };
@@ -263,14 +315,14 @@ fn common(scenario: &Scenario) -> Common {
     Common {
         vcs: Vcs { set, unicast },
         engine: collective,
-        link: link(scenario.link.latency.cycles),
-        local: link(scenario.link.local_latency.cycles),
+        link: scenario.link.params(),
+        local: scenario.link.local_params(),
     }
 }
 
 fn piuma(
     scenario: &Scenario,
-    widths: &std::collections::BTreeMap<u64, u64>,
+    widths: &BTreeMap<u64, u64>,
     front: u16,
     flit: u64,
     add: &mut impl FnMut(&str, String, u64, Sum),
@@ -449,13 +501,14 @@ mod tests {
     #[test]
     fn a_die_has_the_bits_its_parameters_say() {
         let cost = of("allreduce-die", &[]);
+        // A flit is stored with its header (id, sequence number, flags: 53 bits), head, tail and channel (7 bits).
         assert_eq!((cost.switches, cost.total.adders), (16, 16 * 9));
-        assert_eq!(each(&cost, "CENG operand slots"), 16 * 10 * 2 * 88);
-        assert_eq!(each(&cost, "CENG tree"), 16 * 9 * 3 * 88);
-        assert_eq!(each(&cost, "CENG result queue"), 16 * 14 * 88);
+        assert_eq!(each(&cost, "CENG operand slots"), 16 * 10 * 2 * 124);
+        assert_eq!(each(&cost, "CENG tree"), 16 * 9 * 3 * 124);
+        assert_eq!(each(&cost, "CENG result queue"), 16 * 14 * 124);
         // 48 links between switches with both ends at one (round trip 12), 8 to cores (round trip 4); two collective
         // channels of a round trip each and two of 8 flits.
-        assert_eq!(each(&cost, "input buffers"), (96 * (2 * 12 + 16) + 8 * (2 * 4 + 16)) * 88);
+        assert_eq!(each(&cost, "input buffers"), (96 * (2 * 12 + 16) + 8 * (2 * 4 + 16)) * 124);
         let sum = cost.blocks.iter().map(|block| block.each.storage_bits * block.count).sum::<u64>();
         assert_eq!(sum, cost.total.storage_bits);
     }
@@ -479,7 +532,7 @@ mod tests {
     fn what_grows_costs_more_and_nothing_else() {
         let before = of("allreduce-die", &[]);
         let deeper = of("allreduce-die", &["switch.ceng.stages=4"]);
-        assert_eq!(each(&deeper, "CENG tree"), 16 * 9 * 4 * 88);
+        assert_eq!(each(&deeper, "CENG tree"), 16 * 9 * 4 * 124);
         assert_eq!(each(&deeper, "input buffers"), each(&before, "input buffers"));
         let ids = of("allreduce-die", &["switch.collective_ids=8"]);
         assert_eq!(each(&ids, "configuration registers"), 2 * each(&before, "configuration registers"));

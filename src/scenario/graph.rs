@@ -9,6 +9,7 @@
 //! from = "r0.P4"            # or "r0": the lowest port that is still free
 //! to = "r1"
 //! latency_cycles = 3        # default: the scenario's link.latency_cycles
+//! width_bits = 32           # default: the scenario's link.width_bits
 //! level = "ring"            # reports add links up by level
 //! ```
 //!
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::link::{cycles, instead};
 use super::problem::{Problem, Problems};
 use super::source::Source;
 use super::{file, limits, schema, shipped};
@@ -76,10 +78,14 @@ pub struct LinkEntry {
     #[serde(default)]
     #[schemars(range(min = 1, max = 16_384))]
     pub latency_cycles: Option<u64>,
-    /// Cycles a flit occupies the link. Default: that of the scenario.
+    /// Wires each way: bits it carries in a cycle. Default: those of the scenario.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 8192))]
+    pub width_bits: Option<u32>,
+    /// Older files: cycles a flit occupies the link; it follows from `width_bits` now.
     #[serde(default)]
     #[schemars(range(min = 1, max = 16_384))]
-    pub cycles_per_flit: Option<u64>,
+    pub cycles_per_flit: Option<u32>,
     /// Level under which reports count it. Default: "link".
     #[serde(default)]
     #[schemars(length(min = 1))]
@@ -102,11 +108,20 @@ const PORTS: u64 = 63;
 /// Levels of links, at most, that of the end points included.
 const LEVELS: usize = 64;
 
-/// Reads a topology file.
+/// What a topology file says.
+#[derive(Debug)]
+pub struct Read {
+    /// The switches and links.
+    pub graph: Graph,
+    /// What a file that gives cycles where there are widths now is told.
+    pub notes: Vec<String>,
+}
+
+/// Reads a topology file for a network whose flits have so many bits on the wires.
 ///
 /// # Errors
 /// What is wrong with it, with carets into the topology file; `Err(Err(_))` if it cannot be read at all.
-pub(crate) fn load(path: &Path) -> Result<(Graph, Vec<u8>), Result<Problems, String>> {
+pub(crate) fn load(path: &Path, bits: u32) -> Result<(Read, Vec<u8>), Result<Problems, String>> {
     let fail = |error: &dyn std::fmt::Display| Err(Err(format!("cannot read {}: {error}", path.display())));
     match shipped::len(path) {
         Ok(len) if len > limits::SCENARIO_BYTES => return fail(&"it is too long"),
@@ -118,14 +133,14 @@ pub(crate) fn load(path: &Path) -> Result<(Graph, Vec<u8>), Result<Problems, Str
         Err(error) => return fail(&error),
     };
     let Ok(text) = String::from_utf8(bytes.clone()) else { return fail(&"it is not UTF-8 text") };
-    read(&shipped::shown(path), &text).map(|graph| (graph, bytes)).map_err(Ok)
+    read(&shipped::shown(path), &text, bits).map(|read| (read, bytes)).map_err(Ok)
 }
 
-/// Reads a topology from text.
+/// Reads a topology from text, for flits of so many bits on the wires.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn read(name: &str, text: &str) -> Result<Graph, Problems> {
+pub fn read(name: &str, text: &str, bits: u32) -> Result<Read, Problems> {
     let (source, syntax) = Source::parse(name, text);
     let source = Arc::new(source);
     let fail = |problems| Err(Problems::new(Arc::clone(&source), problems));
@@ -140,15 +155,21 @@ pub fn read(name: &str, text: &str) -> Result<Graph, Problems> {
         Ok(file) => file,
         Err(problem) => return fail(vec![problem]),
     };
-    let mut reader = Reader { names: HashMap::new(), taken: Vec::new(), problems: Vec::new() };
+    let mut reader = Reader { bits, names: HashMap::new(), taken: Vec::new(), problems: Vec::new() };
     let graph = reader.graph(&file);
-    if reader.problems.is_empty() { Ok(graph) } else { fail(reader.problems) }
+    let notes = file.link.iter().enumerate().filter_map(|(at, link)| {
+        let instead = instead(bits, link.cycles_per_flit?, &[&format!("link[{at}].width_bits")]);
+        Some(format!("`link[{at}].cycles_per_flit` of {name} {instead}"))
+    });
+    if reader.problems.is_empty() { Ok(Read { graph, notes: notes.collect() }) } else { fail(reader.problems) }
 }
 
 /// A switch, and its port if one is named.
 type Given = (u32, Option<u16>);
 
 struct Reader<'a> {
+    /// Bits of a flit on the wires.
+    bits: u32,
     names: HashMap<&'a str, u32>,
     /// By switch: taken ports and where they are given.
     taken: Vec<BTreeMap<u16, String>>,
@@ -204,6 +225,12 @@ impl<'a> Reader<'a> {
             }
         }
         for (index, (link, ends)) in file.link.iter().zip(&ends).enumerate() {
+            if link.width_bits.is_some() && link.cycles_per_flit.is_some() {
+                let path = format!("link[{index}].cycles_per_flit");
+                let problem = Problem::at_key(path, "`cycles_per_flit` and `width_bits` cannot both be given");
+                let problem = problem.related(format!("link[{index}].width_bits"), "the other one");
+                self.problems.push(problem.expected("only one of `width_bits` or `cycles_per_flit`"));
+            }
             let level = link.level.as_deref().unwrap_or("link");
             let level = graph.levels.iter().position(|known| known == level).unwrap_or_else(|| {
                 graph.levels.push(level.to_owned());
@@ -222,7 +249,11 @@ impl<'a> Reader<'a> {
                 a: port(a, "from"),
                 b: port(b, "to"),
                 latency: link.latency_cycles.map(|cycles| cycles as u16),
-                cycles_per_flit: link.cycles_per_flit.map(|cycles| cycles as u16),
+                cycles_per_flit: link
+                    .width_bits
+                    .map(|width| cycles(self.bits, width))
+                    .or(link.cycles_per_flit)
+                    .map(|cycles| cycles as u16),
                 level: level as u8,
             });
         }
@@ -323,15 +354,15 @@ mod tests {
     use super::*;
 
     fn problems(text: &str) -> String {
-        read("net.toml", text).expect_err("a wrong file").to_string()
+        read("net.toml", text, 64).expect_err("a wrong file").to_string()
     }
 
     const THREE: &str = "[[switch]]\nname = \"a\"\n[[switch]]\nname = \"b\"\nend_points = 2\n[[switch]]\nname = \"c\"\nend_points = 0\n";
 
     #[test]
     fn ports_are_given_in_the_order_of_the_file_around_those_that_are_named() {
-        let links = "[[link]]\nfrom = \"a\"\nto = \"b.P1\"\nlatency_cycles = 4\nlevel = \"long\"\n[[link]]\nfrom = \"a\"\nto = \"c.P5\"\n[[link]]\nfrom = \"c\"\nto = \"b\"\ncycles_per_flit = 2\n";
-        let graph = read("net.toml", &format!("{THREE}{links}")).unwrap();
+        let links = "[[link]]\nfrom = \"a\"\nto = \"b.P1\"\nlatency_cycles = 4\nlevel = \"long\"\n[[link]]\nfrom = \"a\"\nto = \"c.P5\"\n[[link]]\nfrom = \"c\"\nto = \"b\"\nwidth_bits = 63\n";
+        let graph = read("net.toml", &format!("{THREE}{links}"), 64).unwrap().graph;
         let ends: Vec<_> = graph.links.iter().map(|link| (link.a, link.b)).collect();
         assert_eq!(ends, [((0, 0), (1, 1)), ((0, 1), (2, 5)), ((2, 0), (1, 0))]);
         assert_eq!(graph.levels, ["local", "long", "link"]);
@@ -340,6 +371,20 @@ mod tests {
             graph.ends.iter().map(|end| (end.name.as_str(), end.place.switch, end.place.port)).collect();
         assert_eq!(places, [("a.node", 0, 2), ("b.node0", 1, 2), ("b.node1", 1, 3)]);
         assert_eq!(graph.ports(), 6);
+    }
+
+    #[test]
+    fn cycles_of_an_older_file_hold_and_name_the_width() {
+        let link = |more: &str| format!("{THREE}[[link]]\nfrom = \"a\"\nto = \"b\"\n{more}\n[[link]]\nfrom = \"b\"\nto = \"c\"\n");
+        let older = read("net.toml", &link("cycles_per_flit = 4"), 64).unwrap();
+        assert_eq!(older.graph.links[0].cycles_per_flit, Some(4));
+        assert_eq!(older.notes.len(), 1);
+        assert!(older.notes[0].contains("write `link[0].width_bits = 16` instead"), "{}", older.notes[0]);
+        let newer = read("net.toml", &link("width_bits = 16"), 64).unwrap();
+        assert_eq!((newer.graph, newer.notes.len()), (older.graph, 0));
+        let longer = read("net.toml", &link("width_bits = 16"), 117).unwrap();
+        assert_eq!(longer.graph.links[0].cycles_per_flit, Some(8));
+        assert!(read("net.toml", &link("width_bits = 16\ncycles_per_flit = 4"), 64).is_err());
     }
 
     #[test]

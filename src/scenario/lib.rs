@@ -76,6 +76,7 @@ pub mod jobs;
 pub mod kind;
 pub mod ladder;
 pub mod limits;
+pub mod link;
 pub mod measure;
 pub mod migrate;
 pub mod names;
@@ -118,6 +119,8 @@ pub struct Loaded {
     pub source: Arc<Source>,
     /// The folder that data files are relative to.
     pub base: std::path::PathBuf,
+    /// What whoever wrote it should know of keys that have newer ones.
+    pub notes: Vec<String>,
     /// Contents of data files, by index of the collective.
     files: Vec<Option<data::Rows>>,
 }
@@ -272,12 +275,15 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
         Ok(file) => file,
         Err(problem) => return Err(Problems::new(source, vec![problem])),
     };
-    let mut graph = None;
+    let (mut graph, mut notes) = (None, Vec::new());
     if file.topology.kind == file::TopologyKind::File
         && let Some(name) = &file.topology.file
     {
-        match graph::load(&base.join(name)) {
-            Ok((read, bytes)) => graph = Some((Arc::new(read), bytes)),
+        match graph::load(&base.join(name), link::wire_bits(&file.link)) {
+            Ok((read, bytes)) => {
+                notes = read.notes;
+                graph = Some((Arc::new(read.graph), bytes));
+            }
             Err(Ok(problems)) => return Err(problems),
             Err(Err(message)) => return Err(Problems::new(source, vec![Problem::at("topology.file", message)])),
         }
@@ -307,7 +313,8 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
     // A file can change under its name: its contents are part of what a result came from.
     scenario.derived.extend(hashes.into_iter().map(|(key, hash)| (key, hash.into())));
     if problems.is_empty() {
-        Ok(Loaded { scenario, source, base: base.to_owned(), files })
+        notes.extend(link::notes(&source, &scenario.link));
+        Ok(Loaded { scenario, source, base: base.to_owned(), notes, files })
     } else {
         Err(Problems::new(source, problems))
     }

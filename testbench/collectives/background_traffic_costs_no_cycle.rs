@@ -157,3 +157,30 @@ fn on_the_memory_links_that_cores_share_with_traffic() {
         }
     }
 }
+
+/// Links of the flagship's longest path: a core's own, a step in its tile, two tiles to the root; and as many down.
+const LONGEST: u64 = 2 * (1 + 1 + 2);
+
+#[test]
+fn a_narrow_link_adds_at_most_the_rest_of_a_flit() {
+    // A flit on the wire is not interrupted (H-WIDTH-1): at worst a background flit has just begun at every link.
+    for (width, s) in [(64, 1), (32, 2), (22, 3), (13, 5), (8, 8)] {
+        let narrow = sets!["link.width_bits={width}"; "link.local_width_bits={width}"];
+        let quiet = one(0.0, &narrow).0;
+        let mut most = 0;
+        for start in [4000, 4003, 4010, 4017, 4031] {
+            for (rate, packet) in [(0.5, 1), (0.95, 1), (1.0, 11)] {
+                let mut set = narrow.clone();
+                set.extend(sets!["collective[0].start_cycle={start}"; "traffic[0].packet_flits={packet}"]);
+                let loaded = one(rate, &set).0;
+                let what = format!("{width} wires, rate {rate}, packets of {packet}, from cycle {start}");
+                assert!((quiet..=quiet + LONGEST * (s - 1)).contains(&loaded), "{what}: {loaded} for {quiet}");
+                most = most.max(loaded - quiet);
+            }
+        }
+        assert_eq!(most > 0, s > 1, "{width} wires: up to {most} cycles more");
+        let (quiet, _) = long(0.0, &narrow);
+        let (loaded, _) = long(0.95, &narrow);
+        assert!((quiet..=quiet + LONGEST * (s - 1)).contains(&loaded), "{width} wires, 256 words: {loaded} for {quiet}");
+    }
+}

@@ -26,5 +26,6 @@ mod threads_change_nothing;
 mod waves_agree_with_the_arithmetic;
 mod what_stands_is_named;
 mod wider_accumulation_rounds_once;
+mod widths_cost_time;
 mod windows_change_nothing;
 mod wrong_registers_are_refused;

@@ -36,3 +36,4 @@ mod support;
 mod table_1_of_the_source;
 mod tracking_loses_no_update;
 mod tracking_stands_in_waves;
+mod widths_cost_time;

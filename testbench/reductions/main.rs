@@ -22,4 +22,5 @@ mod strangers_change_nothing;
 mod strangers_on_the_agents_channel;
 mod support;
 mod trees_made_at_run_time;
+mod widths_cost_time;
 mod worked_examples;

@@ -24,7 +24,7 @@ use watershed_armed::{
     Refusal, Root, Soft, SpanningTree, Stranger, System, Tables, TablesCfg, Tokens, Way, Wired, Wrong, station, tables,
 };
 use watershed_fabric::routing::Routes;
-use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams};
+use watershed_fabric::topology::{Common, EndPlace, Layout};
 use watershed_fabric::{Blocks, Network, NodeKind, Plan, PlanLink, SwitchCfg, Vcs, credit_round_trip};
 use watershed_kernel::{Cycle, Rng};
 
@@ -109,18 +109,14 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn build(mut self) -> Result<Ready, Vec<Problem>> {
         let (scenario, armed) = (self.scenario, self.armed);
-        let link = |latency: u64| LinkParams {
-            latency: latency as u16,
-            cycles_per_flit: scenario.link.cycles_per_flit as u16,
-        };
         let common = Common {
             vcs: Vcs {
                 set: CHANNELS + u8::from(armed.agent.is_some()),
                 unicast: scenario.switch.point_to_point_vcs as u8,
             },
             engine: true,
-            link: link(scenario.link.latency.cycles),
-            local: link(scenario.link.local_latency.cycles),
+            link: scenario.link.params(),
+            local: scenario.link.local_params(),
         };
         let lay = lay_out(scenario, &common);
         if lay.external_ports > tables::MOST_PORTS {

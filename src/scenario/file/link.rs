@@ -46,20 +46,54 @@ pub struct LinkFile {
     /// traffic in flits: there it says how much one carries and how wide buffers are, and changes no cycle.
     #[schemars(range(min = 8, max = 4096))]
     pub flit_bits: u32,
-    /// Cycles a flit occupies the link: more than 1 is a link narrower than a flit.
+    /// Wires of a link between switches for each direction: bits it carries in a cycle. A flit of F bits (`flit_bits`, and the
+    /// header where that is in the flit) takes ceil(F / width) cycles and is forwarded when it is whole; credits have wires of
+    /// their own. Default: F, a flit in a cycle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 8192))]
+    pub width_bits: Option<u32>,
+    /// Wires of the link between a switch and an end point. Default: F.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 8192))]
+    pub local_width_bits: Option<u32>,
+    /// nodes: wires of a link between two sockets of a node. Default: F.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 8192))]
+    pub socket_width_bits: Option<u32>,
+    /// nodes: wires of a link between two nodes. Default: F.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 8192))]
+    pub node_width_bits: Option<u32>,
+    /// piuma: where the header of a collective flit (id, sequence number, flags) travels: on wires of its own beside the flit, or
+    /// in the flit, which is that much longer. Default: "side-band".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub header: Option<HeaderFile>,
+    /// Older files: cycles a flit occupies every link; it follows from `width_bits` and `local_width_bits` now.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 16_384))]
-    pub cycles_per_flit: u32,
-    /// nodes: the same of a link between two sockets of a node. Default: as `cycles_per_flit`.
+    pub cycles_per_flit: Option<u32>,
+    /// nodes, older files: the same of a link between two sockets of a node. Default: as `cycles_per_flit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 16_384))]
     pub socket_cycles_per_flit: Option<u32>,
-    /// nodes: the same of a link between two nodes. Default: as `cycles_per_flit`.
+    /// nodes, older files: the same of a link between two nodes. Default: as `cycles_per_flit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 16_384))]
     pub node_cycles_per_flit: Option<u32>,
     /// armed, pbv: link-layer replay on every link. Without it a lost frame is lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reliability: Option<ReliabilityFile>,
+}
+
+/// Where the header of a collective flit travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, DeriveDeserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+pub enum HeaderFile {
+    /// On wires of its own, beside the flit.
+    SideBand,
+    /// In the flit.
+    InFlit,
 }
 
 /// Link-layer replay: frames are numbered, kept, acknowledged, and sent again until they are there.
@@ -99,7 +133,12 @@ impl Default for LinkFile {
             node_latency_ns: None,
             node_latency_cycles: None,
             flit_bits: 64,
-            cycles_per_flit: 1,
+            width_bits: None,
+            local_width_bits: None,
+            socket_width_bits: None,
+            node_width_bits: None,
+            header: None,
+            cycles_per_flit: None,
             socket_cycles_per_flit: None,
             node_cycles_per_flit: None,
             reliability: None,

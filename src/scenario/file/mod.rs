@@ -31,7 +31,7 @@ mod traffic;
 mod words;
 
 pub use collective::{CollectiveFile, CollectiveKind, DataFile, Distribution, Number, SwitchRegistersFile};
-pub use link::{Bandwidth, LinkFile, MemoryFile, ReliabilityFile};
+pub use link::{Bandwidth, HeaderFile, LinkFile, MemoryFile, ReliabilityFile};
 pub use read::read;
 pub use switch::{Arbiter, CengFile, RouterFile, SwitchAllocator, SwitchFile, VcAllocator};
 pub use topology::{AlgorithmFile, LengthsFile, RoutingFile, TopologyFile, TopologyKind};

@@ -18,7 +18,7 @@ use crate::random::Stream;
 use crate::{Loaded, Problems, Scenario, number};
 use watershed_arith::{Mode, pack_lanes};
 use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
-use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams};
+use watershed_fabric::topology::{Common, EndPlace, Layout};
 use watershed_fabric::{Plan, PlanLink, SwitchCfg, Vcs};
 use watershed_kernel::{Cycle, Rng};
 use watershed_pbv::ce::{CeCfg, Hazard};
@@ -79,13 +79,11 @@ pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> 
 
 /// Links and channels: one channel, so that messages from one device to another never overtake each other.
 fn common(scenario: &Scenario) -> Common {
-    let link =
-        |latency: u64| LinkParams { latency: latency as u16, cycles_per_flit: scenario.link.cycles_per_flit as u16 };
     Common {
         vcs: Vcs { set: 0, unicast: 1 },
         engine: false,
-        link: link(scenario.link.latency.cycles),
-        local: link(scenario.link.local_latency.cycles),
+        link: scenario.link.params(),
+        local: scenario.link.local_params(),
     }
 }
 

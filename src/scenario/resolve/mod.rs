@@ -18,7 +18,7 @@ use super::file::{AutoOr, Bandwidth, CollectiveFile, Family, ScenarioFile, Topol
 use super::problem::Problem;
 use super::programs::config::{self as programs, Programs};
 use super::source::{Source, alternatives};
-use super::{names, segments, units};
+use super::{link, names, segments, units};
 use watershed_fabric::topology::Graph;
 
 mod collective;
@@ -65,6 +65,7 @@ impl Resolver<'_> {
         let memory = self.memory(file);
         self.family(file);
         self.flit(file);
+        self.header(file);
         self.address(file);
         self.starts(file);
         // Names and numbers of everything below hang on the shape: without one there is nothing more to say.
@@ -259,31 +260,41 @@ impl Resolver<'_> {
     }
 
     fn link(&mut self, file: &ScenarioFile) -> Link {
-        let link = &file.link;
+        let given = &file.link;
         let nodes = file.topology.kind == TopologyKind::Nodes;
-        Link {
-            latency: self.latency("link.latency", link.latency_ns, link.latency_cycles, Default::Ns(5.0), 1),
+        let mut resolved = Link {
+            latency: self.latency("link.latency", given.latency_ns, given.latency_cycles, Default::Ns(5.0), 1),
             local_latency: self.latency(
                 "link.local_latency",
-                link.local_latency_ns,
-                link.local_latency_cycles,
+                given.local_latency_ns,
+                given.local_latency_cycles,
                 Default::Cycles(1),
                 1,
             ),
             socket_latency: nodes.then(|| {
-                let (ns, cycles) = (link.socket_latency_ns, link.socket_latency_cycles);
+                let (ns, cycles) = (given.socket_latency_ns, given.socket_latency_cycles);
                 self.latency("link.socket_latency", ns, cycles, Default::Ns(25.0), 1)
             }),
             node_latency: nodes.then(|| {
-                let (ns, cycles) = (link.node_latency_ns, link.node_latency_cycles);
+                let (ns, cycles) = (given.node_latency_ns, given.node_latency_cycles);
                 self.latency("link.node_latency", ns, cycles, Default::Ns(50.0), 1)
             }),
-            flit_bits: link.flit_bits,
-            cycles_per_flit: link.cycles_per_flit,
-            socket_cycles_per_flit: link.socket_cycles_per_flit,
-            node_cycles_per_flit: link.node_cycles_per_flit,
-            reliability: link.reliability,
-        }
+            flit_bits: given.flit_bits,
+            width_bits: given.width_bits,
+            local_width_bits: given.local_width_bits,
+            socket_width_bits: given.socket_width_bits,
+            node_width_bits: given.node_width_bits,
+            header: given.header,
+            cycles_per_flit: 1,
+            local_cycles_per_flit: None,
+            socket_cycles_per_flit: None,
+            node_cycles_per_flit: None,
+            reliability: given.reliability,
+        };
+        let (cycles, others) = link::derive(given, resolved.wire_bits(), nodes);
+        resolved.cycles_per_flit = cycles;
+        [resolved.local_cycles_per_flit, resolved.socket_cycles_per_flit, resolved.node_cycles_per_flit] = others;
+        resolved
     }
 
     fn memory(&mut self, file: &ScenarioFile) -> Memory {

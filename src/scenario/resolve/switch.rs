@@ -9,7 +9,7 @@ use watershed_fabric::Pipeline;
 use watershed_fabric::topology::Shape;
 
 impl Resolver<'_> {
-    /// A flit is a word of 64 bits wherever words are reduced or framed: its width is no knob until widths cost time.
+    /// A flit is a word of 64 bits wherever words are reduced or framed; collective flits have a header.
     pub(super) fn flit(&mut self, file: &ScenarioFile) {
         let bits = file.link.flit_bits;
         let (who, abstract_flits) = match file.family {
@@ -22,8 +22,17 @@ impl Resolver<'_> {
             self.report(
                 Problem::at("link.flit_bits", format!("a flit of {who} carries a word of 64 bits, not {bits}"))
                     .expected("64")
-                    .help("a link that is narrower than a flit has `link.cycles_per_flit` of more than 1"),
+                    .help("a link that is narrower than a flit has `link.width_bits` of less than 64"),
             );
+        }
+    }
+
+    /// Where the header of collective flits travels: only a family that has one can say.
+    pub(super) fn header(&mut self, file: &ScenarioFile) {
+        if file.link.header.is_some() && file.family != Family::Piuma {
+            let message = "only the piuma family has a header in every collective flit";
+            let problem = Problem::at("link.header", message).expected("family = \"piuma\"");
+            self.report(problem.help("frames of the other families carry their headers in flits of their own"));
         }
     }
 

@@ -296,7 +296,7 @@ impl Resolver<'_> {
         if file.topology.kind == TopologyKind::Nodes {
             return;
         }
-        let keys = ["latency_ns", "latency_cycles", "cycles_per_flit"];
+        let keys = ["latency_ns", "latency_cycles", "width_bits", "cycles_per_flit"];
         for key in ["socket", "node"].iter().flat_map(|level| keys.map(|key| format!("{level}_{key}"))) {
             let path = format!("link.{key}");
             if self.source.has(&path) {
