@@ -22,6 +22,7 @@
 use super::network::Tables;
 use super::ports::{NONE, channel};
 use super::switch::{Cx, Fork};
+use super::waits::{Cause, Towards};
 use super::wires::{Phase, State};
 use super::{Flit, Join, PortSet};
 use watershed_kernel::Wake;
@@ -64,8 +65,14 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
                     }
                     moved = true;
                 }
-                Err(Blocked::Waits) => {}
-                Err(Blocked::Until(cycle)) => cx.wake = cx.wake.or(Wake::At(cycle)),
+                Err(blocked) => {
+                    if let Blocked::Until(cycle) = blocked {
+                        cx.wake = cx.wake.or(Wake::At(cycle));
+                    }
+                    if cx.wires.ports.carries.waits.is_some() {
+                        note_wait(cx, port, vc);
+                    }
+                }
             }
         }
         cx.changed |= moved;
@@ -145,6 +152,91 @@ fn hold<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u
     }
 }
 
+/// Writes down what the flit at the head of a queue waits for in this cycle, if it is one that could have left.
+#[cold]
+fn note_wait<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, port: u16, vc: u8) {
+    let q = cx.wires.queue(cx.base + u32::from(port), vc);
+    let Some((flit, Ok(()))) = cx.wires.head(q) else { return };
+    let queue = &cx.wires.inputs[q];
+    let entry = queue.head;
+    let (targets, owner) = match queue.state.phase() {
+        Phase::Idle => (cx.tables.outputs(cx.node, port, &flit), 0),
+        Phase::Active | Phase::Routed => (PortSet::one(queue.out_port), cx.owner_number(port, vc)),
+        Phase::Fork => return,
+    };
+    let now = cx.wires.flow.now;
+    let way = (port, vc);
+    if targets.len() < 2 {
+        let Some(out) = targets.first() else { return };
+        let cause = stands_in_the_way(cx, out, way, owner).unwrap_or(Cause::Arbitration);
+        if let Some(waits) = &mut cx.wires.ports.carries.waits {
+            waits.note(entry, now, cause);
+        }
+        return;
+    }
+    // Copies of several flits count nothing.
+    if !flit.tag.tail() {
+        return;
+    }
+    let any = targets.iter().any(|out| stands_in_the_way(cx, out, way, owner).is_some());
+    let rest = if any { Cause::Output } else { Cause::Arbitration };
+    for out in &targets {
+        let cause = stands_in_the_way(cx, out, way, owner).unwrap_or(rest);
+        // When the link is free something else may be in the way.
+        if cause == Cause::Link
+            && let Err(until) = cx.wires.is_free(cx.base + u32::from(out))
+        {
+            cx.wake = cx.wake.or(Wake::At(until));
+        }
+        if let Some(waits) = &mut cx.wires.ports.carries.waits {
+            waits.note_copy((entry, out), now, cause);
+        }
+    }
+}
+
+/// What was in the way of a flit to an output at the start of the cycle, of the packet with owner number `owner`.
+fn stands_in_the_way<T, J: Join<Tables = T>, const W: usize>(
+    cx: &Cx<'_, T, J, W>,
+    out: u16,
+    (port, vc): (u16, u8),
+    owner: u16,
+) -> Option<Cause> {
+    if cx.is_engine(out) {
+        let visible = cx.wires.flow.now + u64::from(cx.wires.flow.post);
+        return match (cx.join.room(port, vc), cx.join.lacks(cx.tables, cx.node, (port, vc), visible)) {
+            (true, _) => None,
+            (false, true) => Some(Cause::Operands),
+            (false, false) => Some(Cause::Engine),
+        };
+    }
+    let (at, now) = (cx.base + u32::from(out), cx.wires.flow.now);
+    let channel = channel(cx.wires.ports.port(at), vc);
+    let registers = (channel.owner, channel.credits);
+    let waits = cx.wires.ports.carries.waits.as_ref()?;
+    let (held, credits, was_free) = waits.at_start(out, at, vc, registers, now);
+    if held != owner {
+        Some(Cause::Channel)
+    } else if credits == 0 {
+        Some(Cause::Credit)
+    } else if !was_free && cx.wires.is_free(at).is_err() {
+        Some(Cause::Link)
+    } else {
+        None
+    }
+}
+
+/// Keeps what the registers of an output were before a flit leaves by it.
+fn remember<T, J: Join<Tables = T>, const W: usize>(cx: &mut Cx<'_, T, J, W>, out: u16, vc: u8) {
+    if cx.is_engine(out) {
+        return;
+    }
+    let (at, now) = (cx.base + u32::from(out), cx.wires.flow.now);
+    let channel = *channel(cx.wires.ports.port(at), vc);
+    if let Some(waits) = &mut cx.wires.ports.carries.waits {
+        waits.remember(out, at, vc, (channel.owner, channel.credits), now);
+    }
+}
+
 /// Puts one flit on one output. If it stands in the pool and in no queue, in `entry`, the first link that it leaves over
 /// takes the entry.
 fn emit<T, J: Join<Tables = T>, const W: usize>(
@@ -206,6 +298,9 @@ fn leave<T, J: Join<Tables = T>, const W: usize>(
     let (mut entry, waited) = cx.wires.unlink(cx.node, cx.base + u32::from(port), vc);
     let flit = cx.wires.flow.pool[entry as usize].flit;
     cx.taken_in.insert(port);
+    if cx.wires.ports.carries.waits.is_some() {
+        count_wait(cx, vc, outs, entry, waited);
+    }
     for out in outs {
         emit(cx, (port, vc), out, flit, waited, &mut entry);
     }
@@ -213,6 +308,30 @@ fn leave<T, J: Join<Tables = T>, const W: usize>(
         cx.wires.flow.discard(entry);
     }
     flit
+}
+
+/// What a flit that leaves has waited for goes to its outputs.
+fn count_wait<T, J: Join<Tables = T>, const W: usize>(
+    cx: &mut Cx<'_, T, J, W>,
+    vc: u8,
+    outs: &PortSet<W>,
+    entry: u32,
+    waited: u64,
+) {
+    for out in outs {
+        remember(cx, out, vc);
+        let towards = if cx.is_engine(out) { Towards::Engine } else { Towards::Link };
+        let (port, now) = (cx.base + u32::from(out), cx.wires.flow.now);
+        let Some(waits) = cx.wires.ports.carries.waits.as_mut().filter(|_| waited > 0) else { continue };
+        if towards == Towards::Engine {
+            waits.engine_waited += waited;
+        }
+        if outs.len() == 1 {
+            waits.leave(entry, port, towards, now);
+        } else {
+            waits.leave_copy((entry, out), port, towards, now);
+        }
+    }
 }
 
 /// A longer packet with one output: it holds the output channel from head to tail.
@@ -285,6 +404,7 @@ fn advance<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
                 continue;
             }
         }
+        remember(cx, branch.port, vc);
         hold(cx, branch.port, vc, if slot.flit.tag.tail() { 0 } else { me });
         branch.done = slot.flit.tag.tail();
         branch.last = next;

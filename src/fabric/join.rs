@@ -112,6 +112,13 @@ pub trait Join {
     /// Whether the operand slot of input port `port` can take a flit that is granted in this cycle.
     fn room(&self, port: u16, vc: u8) -> bool;
 
+    /// Whether the slot of input port `port` is full because operands are missing that belong to the one in front. Those that are
+    /// visible later than in cycle `visible` do not count as there. Asked only where there is no room.
+    fn lacks(&self, tables: &Self::Tables, switch: u32, slot: (u16, u8), visible: Cycle) -> bool {
+        let _ = (tables, switch, slot, visible);
+        false
+    }
+
     /// Puts a granted flit into the slot of its input port; it is visible from cycle `visible` on.
     fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle);
 

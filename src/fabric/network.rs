@@ -405,7 +405,7 @@ where
     }
 
     /// The wires of the part to which a node belongs.
-    fn wires_of(&self, node: u32) -> &Wires {
+    pub(super) fn wires_of(&self, node: u32) -> &Wires {
         &self.part(self.division.part_of(node)).wires
     }
 
@@ -1068,9 +1068,8 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
                 wake: Wake::OnInput,
             })
         } else {
-            let base = self.wires.port(node, 0);
-            let mut io = Io { wires: &mut self.wires, node, base, sent: 0 };
             let block = (node - common.switches) as usize;
+            let mut io = Io::new(&mut self.wires, node, block < self.bumps.len());
             if block < self.bumps.len() {
                 self.bumps[block].tick(&mut io, common.tables)
             } else {

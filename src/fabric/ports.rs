@@ -12,6 +12,7 @@
 //! of these is waited for if it lies in a line of its own.
 
 use super::arena::Arena;
+use super::waits::Waits;
 use std::collections::BTreeMap;
 
 /// No port, no pool entry.
@@ -91,9 +92,13 @@ struct Counters {
     packets: u16,
 }
 
-/// What the counters of ports carried over beyond 16 bits.
+/// What is counted beside the records: what the counters of ports carried over beyond 16 bits, and what flits waited for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Carries(BTreeMap<u32, LinkCount>);
+pub(super) struct Carries {
+    high: BTreeMap<u32, LinkCount>,
+    /// There only where link monitors look.
+    pub waits: Option<Box<Waits>>,
+}
 
 /// A record; see the module's text.
 #[derive(Clone, Copy, Debug)]
@@ -135,7 +140,7 @@ impl Carries {
     /// Adds one to the high halves that are named, and `waited` to that of the cycles waited.
     #[cold]
     fn carry(&mut self, port: u32, set: bool, flits: u64, packets: u64, waited: u64) {
-        let high = self.0.entry(port).or_default();
+        let high = self.high.entry(port).or_default();
         *(if set { &mut high.set } else { &mut high.unicast }) += flits;
         high.packets += packets;
         high.waited += waited;
@@ -170,11 +175,13 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// `count` ports without links, the first of which has the number `from`, with `1 << vc_shift` channels each.
-    pub fn new(from: usize, count: usize, vc_shift: u32) -> Ports {
+    /// `count` ports without links, the first of which has the number `from`, with `1 << vc_shift` channels each. Where link
+    /// monitors look, what flits wait for is counted.
+    pub fn new(from: usize, count: usize, vc_shift: u32, monitored: bool) -> Ports {
         let stride = stride_shift(vc_shift);
         let records = Arena::new(from << stride, vec![Port::IDLE; count << stride]);
-        Ports { records, vc_shift, carries: Carries::default() }
+        let waits = monitored.then(|| Box::new(Waits::new(from as u32, count)));
+        Ports { records, vc_shift, carries: Carries { high: BTreeMap::new(), waits } }
     }
 
     /// How many there are.
@@ -249,7 +256,7 @@ impl Ports {
     /// What a port has carried.
     pub fn count(&self, port: u32) -> LinkCount {
         let low = &self.records[(port as usize) << stride_shift(self.vc_shift)].counters;
-        let high = self.carries.0.get(&port).copied().unwrap_or_default();
+        let high = self.carries.high.get(&port).copied().unwrap_or_default();
         let both = |high: u64, low: u16| (high << 16) + u64::from(low);
         LinkCount {
             set: both(high.set, low.set),
@@ -268,7 +275,7 @@ mod tests {
     fn a_port_of_four_channels_is_one_line() {
         assert_eq!((size_of::<Port>(), align_of::<Port>()), (64, 64));
         for (vc_shift, records) in [(0, 7), (1, 7), (2, 7), (3, 14), (5, 56)] {
-            let ports = Ports::new(100, 7, vc_shift);
+            let ports = Ports::new(100, 7, vc_shift, false);
             assert_eq!((ports.records.len(), ports.len()), (records, 7), "{} channels", 1 << vc_shift);
         }
     }
@@ -276,7 +283,7 @@ mod tests {
     #[test]
     fn every_channel_of_every_port_is_a_place_of_its_own() {
         for vc_shift in 0..=5 {
-            let mut ports = Ports::new(3, 5, vc_shift);
+            let mut ports = Ports::new(3, 5, vc_shift, false);
             for port in 3..8 {
                 for vc in 0..1 << vc_shift {
                     channel_mut(ports.port_mut(port), vc).owner = (port as u16) << 8 | u16::from(vc);
@@ -291,7 +298,7 @@ mod tests {
 
     #[test]
     fn counters_go_on_beyond_16_bits() {
-        let mut ports = Ports::new(0, 2, 3);
+        let mut ports = Ports::new(0, 2, 3, false);
         ports.port_mut(1)[0].counters = Counters { set: u16::MAX, unicast: u16::MAX - 1, waited: 7, packets: u16::MAX };
         let mut flit = |set, head, waited| {
             let (records, carries) = ports.stretch_mut(1, 1);
@@ -318,7 +325,7 @@ mod tests {
     #[test]
     fn a_draining_channel_is_free_when_all_its_credits_are_back() {
         // A part of a system: its ports do not begin at 0.
-        let mut ports = Ports::new(4, 3, 3);
+        let mut ports = Ports::new(4, 3, 3, false);
         for vc in [2, 6] {
             let port = ports.port_mut(5);
             *channel_mut(port, vc) = Output { credits: 1, depth: 3, owner: DRAINING, ..Output::default() };

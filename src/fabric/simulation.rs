@@ -3,7 +3,7 @@
 //! [`Network`] is the one implementation, for every family's tables, engines and end points. Dispatch is per step, never per
 //! tick.
 
-use super::{Block, Evaluation, Join, Journal, LinkCount, Network, Plan, Step, Tables};
+use super::{Block, Evaluation, HeadWaits, Join, Journal, LinkCount, Network, Plan, Step, Tables, WaitCycles};
 use watershed_kernel::{Autopsy, Cycle};
 use watershed_probe::{TraceError, Tracer};
 
@@ -50,6 +50,15 @@ pub trait Simulation {
     fn link_counts(&self) -> Box<dyn Iterator<Item = (u8, LinkCount, u16)> + '_>;
     /// Names of the sending and the receiving port of one direction of a link.
     fn link_ends(&self, direction: usize) -> (String, String);
+    /// What flits waited for before they left over one direction of a link.
+    fn link_waits(&self, direction: usize) -> WaitCycles;
+    /// What all of them waited for, if link monitors look.
+    fn head_waits(&self) -> Option<HeadWaits>;
+    /// Whether causes of waits add up to the cycles waited.
+    ///
+    /// # Errors
+    /// Where they do not.
+    fn head_waits_add_up(&self) -> Result<(), String>;
 }
 
 impl<T, J, B, E, const W: usize> Simulation for Network<T, J, B, E, W>
@@ -133,5 +142,17 @@ where
 
     fn link_ends(&self, direction: usize) -> (String, String) {
         Network::link_ends(self, direction)
+    }
+
+    fn link_waits(&self, direction: usize) -> WaitCycles {
+        Network::link_waits(self, direction)
+    }
+
+    fn head_waits(&self) -> Option<HeadWaits> {
+        Network::head_waits(self)
+    }
+
+    fn head_waits_add_up(&self) -> Result<(), String> {
+        Network::head_waits_add_up(self)
     }
 }

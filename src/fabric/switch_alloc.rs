@@ -17,7 +17,8 @@
 //! passages and outputs the first one left; its grant counts only if the packet got a channel, with a credit.
 
 use super::unicast::{Here, bits, each};
-use super::wires::{Phase, State, WATCHED};
+use super::waits::Towards;
+use super::wires::{CHECKED, Phase, State, WATCHED};
 use super::{PortSet, SwitchAllocator};
 use watershed_kernel::Wake;
 
@@ -347,6 +348,12 @@ fn traverse<const LOOK: u8, const W: usize>(here: &mut Here<'_, W>, local: usize
         here.flow.comes_from(Some((here.base + (local >> shift) as u32, in_vc as u8)));
     }
     let port = here.base + u32::from(out);
+    if LOOK & CHECKED != 0
+        && waited > 0
+        && let Some(waits) = &mut here.carries.waits
+    {
+        waits.leave(entry, port, Towards::Link, here.flow.now);
+    }
     let side = &mut here.sides[o << here.stride..];
     if here.flow.send::<LOOK, true>((side, here.carries), (port, out_vc), entry, here.flow.post, waited) {
         masks.active &= !bit;

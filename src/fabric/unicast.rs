@@ -25,6 +25,7 @@ use super::network::{At, SwitchCfg, Tables};
 use super::node::Masks;
 use super::ports::{Carries, Gate, Port, stride_shift};
 use super::switch::{Arbiters, Cx, NO_TIMER, Scratch};
+use super::waits::Cause;
 use super::wires::{AGAIN, CHECKED, Flow, Input, Slot, State, UNSEEN, WATCHED, Wires};
 use super::{Join, Pipeline, PortSet, RouterCfg, switch_alloc, vc_alloc};
 use watershed_kernel::Wake;
@@ -179,6 +180,7 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
         any_active |= active;
     }
     if any_fresh | any_routed | any_active == 0 {
+        note_waits(here);
         return;
     }
     let pipeline = here.pipeline;
@@ -224,6 +226,46 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
             look_again(here, w, here.scratch.routed[w]);
         }
     }
+    note_waits(here);
+}
+
+/// What the packets wait for that are still there, of those words of this cycle.
+fn note_waits<const W: usize>(here: &mut Here<'_, W>) {
+    if here.carries.waits.is_some() {
+        for w in 0..here.words() {
+            note_word(here, w, here.scratch.routed[w], here.scratch.active[w]);
+        }
+    }
+}
+
+/// The same of a word of queues: those of `routed` asked for a channel in this cycle, those of `active` for a passage.
+#[inline(never)]
+fn note_word<const W: usize>(here: &mut Here<'_, W>, w: usize, routed: u64, active: u64) {
+    let Some(waits) = &mut here.carries.waits else { return };
+    let (masks, now) = (here.masks[w], here.flow.now);
+    for bit in each(masks.occupied & here.unicast_bits) {
+        let queue = &here.inputs[w << 6 | bit];
+        if here.flow.pool[queue.head as usize].ready > now {
+            continue;
+        }
+        let cause = if (routed & !masks.active) >> bit & 1 == 1 {
+            Cause::Channel
+        } else if active >> bit & 1 == 0 {
+            // Route computation, or a step whose turn comes in another cycle.
+            Cause::Stage
+        } else {
+            let out = queue.out_port;
+            let side = &here.sides[usize::from(out) << here.stride];
+            if side.gate.credit >> queue.state.out_vc() & 1 == 0 {
+                Cause::Credit
+            } else if here.flow.was_busy(here.base + u32::from(out)) {
+                Cause::Link
+            } else {
+                Cause::Arbitration
+            }
+        };
+        waits.note(queue.head, now, cause);
+    }
 }
 
 /// A switch whose queues fit one word, looked at as closely as somebody wants.
@@ -265,6 +307,9 @@ fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(here: &mut Here<'_, 
     }
     if here.flow.asks_again {
         look_again(here, 0, routed);
+    }
+    if LOOK & CHECKED != 0 && here.carries.waits.is_some() {
+        note_word(here, 0, routed, active);
     }
 }
 

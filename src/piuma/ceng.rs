@@ -386,6 +386,16 @@ impl Join for Ceng {
         })
     }
 
+    fn lacks(&self, registers: &Registers, switch: u32, (port, vc): (u16, u8), visible: Cycle) -> bool {
+        let front = |busy: &Busy| busy.oldest(port, plane(vc), visible).map(|operand| operand.flit.tag.id());
+        let incomplete = |(busy, id): (&Busy, u16)| {
+            let there = heads(busy.operands.as_slice(), plane(vc), visible, |flit| flit.tag.id() == id);
+            registers.counted_inputs(switch, id) & !there != 0
+        };
+        let busy = self.busy.as_deref().filter(|_| kind(vc) == REQUEST);
+        busy.and_then(|busy| Some((busy, front(busy)?))).is_some_and(incomplete)
+    }
+
     fn put(&mut self, port: u16, vc: u8, flit: Flit, visible: Cycle) {
         let busy = self.busy.get_or_insert_with(|| {
             Box::new(Busy {

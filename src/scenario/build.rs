@@ -391,7 +391,10 @@ impl<'a> Builder<'a> {
         };
         let mut trips = vec![("link", common.link), ("local_link", common.local)];
         if let Shape::Nodes(nodes) = &layout.shape {
-            trips.push(("socket_link", LinkParams { latency: nodes.socket_latency, cycles_per_flit: nodes.socket_width }));
+            trips.push((
+                "socket_link",
+                LinkParams { latency: nodes.socket_latency, cycles_per_flit: nodes.socket_width },
+            ));
             trips.push(("node_link", LinkParams { latency: nodes.node_latency, cycles_per_flit: nodes.node_width }));
         }
         for (key, params) in trips {

@@ -205,7 +205,8 @@ fn links(scenario: &Scenario, layout: &Layout, add: &mut impl FnMut(&str, String
     }
     for ((level, width), count) in directions {
         let name = &layout.plan.levels[usize::from(level)];
-        let detail = format!("{name}, a direction: {width} for flits of {flit} bits, {beside} side band, {credit} credit");
+        let detail =
+            format!("{name}, a direction: {width} for flits of {flit} bits, {beside} side band, {credit} credit");
         add("link wires", detail, count, Sum { wires: width + beside + credit, ..Sum::default() });
     }
     for (cycles, count) in serial {

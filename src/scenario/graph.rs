@@ -375,7 +375,9 @@ mod tests {
 
     #[test]
     fn cycles_of_an_older_file_hold_and_name_the_width() {
-        let link = |more: &str| format!("{THREE}[[link]]\nfrom = \"a\"\nto = \"b\"\n{more}\n[[link]]\nfrom = \"b\"\nto = \"c\"\n");
+        let link = |more: &str| {
+            format!("{THREE}[[link]]\nfrom = \"a\"\nto = \"b\"\n{more}\n[[link]]\nfrom = \"b\"\nto = \"c\"\n")
+        };
         let older = read("net.toml", &link("cycles_per_flit = 4"), 64).unwrap();
         assert_eq!(older.graph.links[0].cycles_per_flit, Some(4));
         assert_eq!(older.notes.len(), 1);

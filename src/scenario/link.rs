@@ -153,7 +153,11 @@ pub(super) fn notes(source: &Source, link: &Link) -> Vec<String> {
     let bits = link.wire_bits();
     let keys = [
         ("cycles_per_flit", Some(link.cycles_per_flit), vec!["width_bits", "local_width_bits"]),
-        ("socket_cycles_per_flit", link.socket_cycles_per_flit.or(Some(link.cycles_per_flit)), vec!["socket_width_bits"]),
+        (
+            "socket_cycles_per_flit",
+            link.socket_cycles_per_flit.or(Some(link.cycles_per_flit)),
+            vec!["socket_width_bits"],
+        ),
         ("node_cycles_per_flit", link.node_cycles_per_flit.or(Some(link.cycles_per_flit)), vec!["node_width_bits"]),
     ];
     let mut notes = Vec::new();
@@ -194,7 +198,10 @@ mod tests {
     fn older_cycles_hold_for_all_links_and_widths_for_their_own() {
         let file = |text: &str| toml::from_str::<LinkFile>(text).unwrap();
         assert_eq!(derive(&file("cycles_per_flit = 3"), 64, true), (3, [None; 3]));
-        assert_eq!(derive(&file("cycles_per_flit = 3\nnode_cycles_per_flit = 8"), 64, true), (3, [None, None, Some(8)]));
+        assert_eq!(
+            derive(&file("cycles_per_flit = 3\nnode_cycles_per_flit = 8"), 64, true),
+            (3, [None, None, Some(8)])
+        );
         assert_eq!(derive(&file("width_bits = 16"), 64, true), (4, [Some(1); 3]));
         assert_eq!(derive(&file("width_bits = 16"), 64, false), (4, [Some(1), None, None]));
         assert_eq!(derive(&file("node_width_bits = 8"), 64, true), (1, [None, None, Some(8)]));

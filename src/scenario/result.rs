@@ -9,6 +9,8 @@
 //! | 1 | |
 //! | 2 | `stalls` of a link is called `head_wait_cycles`, which is what it counts |
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -205,11 +207,28 @@ pub struct Difference {
 pub struct Links {
     /// Together, by kind of link.
     pub levels: Vec<LinkLevel>,
+    /// What flits waited for at the heads of queues, in the whole network; null if no link monitor looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
     /// The busiest ones, busiest first.
     pub busiest: Vec<LinkResult>,
     /// All of them, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<Vec<LinkResult>>,
+}
+
+/// Cycles that flits waited at the heads of queues, by cause ([`Cause`](watershed_fabric::Cause)); causes without any are left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waits {
+    /// In queues of switches, before they left over links: the head-wait cycles of all links together.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, u64>,
+    /// In queues of switches, before they went into engines behind them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub engines: BTreeMap<String, u64>,
+    /// In queues of end points and of engines in the wire.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub blocks: BTreeMap<String, u64>,
 }
 
 /// Links of one kind.
@@ -239,6 +258,9 @@ pub struct LinkResult {
     /// Cycles that flits stood at the head of a switch's input queue before they left over this link, summed over the flits
     /// ([`LinkCount::waited`](watershed_fabric::LinkCount::waited)).
     pub head_wait_cycles: u64,
+    /// The same by cause, those left out that there are none of; the whole network's are in [`Links::waits`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub waits: BTreeMap<String, u64>,
     /// Share of cycles in which it carried a flit.
     pub utilisation: f64,
     /// Packets it carried, where all links are reported.

@@ -89,6 +89,7 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
         );
         line(&mut out, "busiest link", &text);
     }
+    head_waits(&mut out, document);
     for rounding in &document.roundings {
         line(&mut out, "rounded", &rounding.to_string());
     }
@@ -105,6 +106,28 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
         line(&mut out, file.what, &format!("{}{before}", file.path.display()));
     }
     out
+}
+
+/// What flits at the heads of switches' queues waited for, most first.
+fn head_waits(out: &mut String, document: &Document) {
+    let Some(waits) = &document.links.waits else { return };
+    let mut texts = Vec::new();
+    for (before, causes) in [("links", &waits.links), ("engines", &waits.engines)] {
+        let total: u64 = causes.values().sum();
+        if total == 0 {
+            continue;
+        }
+        let mut causes: Vec<(&String, &u64)> = causes.iter().collect();
+        causes.sort_by(|a, b| b.1.cmp(a.1).then_with(|| a.0.cmp(b.0)));
+        let share = |(cause, cycles): (&String, &u64)| {
+            format!("{:.1} % {}", *cycles as f64 * 100.0 / total as f64, cause.replace('_', " "))
+        };
+        let causes: Vec<String> = causes.into_iter().map(share).collect();
+        texts.push(format!("{} before {before}: {}", counted(total, "cycle"), causes.join(", ")));
+    }
+    if !texts.is_empty() {
+        line(out, "head waits", &texts.join("\n"));
+    }
 }
 
 fn line(out: &mut String, label: &str, text: &str) {

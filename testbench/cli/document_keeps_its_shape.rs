@@ -37,6 +37,7 @@ fn full() -> (watershed::scenario::Loaded, Document) {
         level: "inter-tile".into(),
         flits: 1024,
         head_wait_cycles: 3,
+        waits: [("no_credit".to_owned(), 3)].into(),
         utilisation: 0.391,
         packets: None,
     };

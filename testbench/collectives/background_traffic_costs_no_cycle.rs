@@ -181,6 +181,9 @@ fn a_narrow_link_adds_at_most_the_rest_of_a_flit() {
         assert_eq!(most > 0, s > 1, "{width} wires: up to {most} cycles more");
         let (quiet, _) = long(0.0, &narrow);
         let (loaded, _) = long(0.95, &narrow);
-        assert!((quiet..=quiet + LONGEST * (s - 1)).contains(&loaded), "{width} wires, 256 words: {loaded} for {quiet}");
+        assert!(
+            (quiet..=quiet + LONGEST * (s - 1)).contains(&loaded),
+            "{width} wires, 256 words: {loaded} for {quiet}"
+        );
     }
 }

@@ -7,8 +7,8 @@
 //! | buffers of d flits, a credit round trip of R cycles above d s | d elements every R cycles |
 
 use crate::first_principles::{Ground, Times, Tree};
-use crate::support::{FLAGSHIP, ONE, UNLIMITED, die, landings, latency, load, mesh, pass, refusal, run_with};
 use crate::sets;
+use crate::support::{FLAGSHIP, ONE, UNLIMITED, die, landings, latency, load, mesh, pass, refusal, run_with};
 use watershed::kernel::Rng;
 use watershed::scenario::cost::{Cost, cost};
 use watershed::scenario::run::RunOptions;
@@ -62,7 +62,9 @@ fn on_a_die() {
 #[test]
 fn on_trees() {
     for branching in [&[3][..], &[2, 2], &[3, 2, 2], &[2, 1, 1, 3]] {
-        let text = format!("family = \"piuma\"\n[topology]\nkind = \"tree\"\nbranching = {branching:?}\n{ONE}root = \"top\"\n");
+        let text = format!(
+            "family = \"piuma\"\n[topology]\nkind = \"tree\"\nbranching = {branching:?}\n{ONE}root = \"top\"\n"
+        );
         closed_form(&format!("tree {branching:?}"), &text, 2 * branching.len() as u64);
     }
 }

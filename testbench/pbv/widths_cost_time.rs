@@ -81,10 +81,7 @@ fn latency(topology: &str, width: u64) -> u64 {
 fn along_lines_of_switches() {
     for switches in 2..=5u64 {
         let ones = vec![1; switches as usize];
-        let lines = [
-            format!("kind = \"tree\"\nbranching = {ones:?}"),
-            format!("kind = \"mesh\"\nsize = [{switches}]"),
-        ];
+        let lines = [format!("kind = \"tree\"\nbranching = {ones:?}"), format!("kind = \"mesh\"\nsize = [{switches}]")];
         for width in [8, 13, 16, 22, 32, 63, 64, 512] {
             let s = 64_u64.div_ceil(width);
             for line in &lines {

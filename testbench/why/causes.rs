@@ -25,8 +25,8 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 /// Cycles by kind that were compared.
 type Seen = BTreeMap<Kind, u64>;
 
-/// A scenario with its account and its registers.
-fn observed(loaded: &Loaded, ask: Ask<'_>) -> Option<(RunResult, Registers)> {
+/// A scenario with its account, if that is asked for, and its registers.
+pub fn observed(loaded: &Loaded, ask: Option<Ask<'_>>) -> Option<(RunResult, Registers)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wave.vcd");
     let wave = WaveOptions {
@@ -39,13 +39,13 @@ fn observed(loaded: &Loaded, ask: Ask<'_>) -> Option<(RunResult, Registers)> {
         trigger: None,
         only_failed: false,
     };
-    let options = RunOptions { why: Some(ask), wave: Some(&wave), ..RunOptions::default() };
+    let options = RunOptions { why: ask, wave: Some(&wave), all_links: true, ..RunOptions::default() };
     let result = run(loaded, &options).map_err(|error| eprintln!("{error}")).ok()?;
     Some((result, Registers::read(&path)))
 }
 
 /// A number of a scenario's text.
-fn number(text: &str, key: &str, default: u64) -> u64 {
+pub fn number(text: &str, key: &str, default: u64) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('='));
     line.map_or(default, |value| value.trim().parse().unwrap())
 }
@@ -59,7 +59,7 @@ fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
             return None;
         }
     };
-    let (result, registers) = observed(&loaded, ask)?;
+    let (result, registers) = observed(&loaded, Some(ask))?;
     let stages = number(text, "pipeline_stages", 1);
     let drains = text.contains("wait_for_tail_credit = true");
     let expected = ended(&result);
@@ -202,7 +202,7 @@ fn campaign(
 }
 
 /// The seeds of a campaign, or those of the environment.
-fn seeds(of: std::ops::Range<u64>) -> std::ops::Range<u64> {
+pub fn seeds(of: std::ops::Range<u64>) -> std::ops::Range<u64> {
     let given = std::env::var("WATERSHED_SEEDS").ok();
     given.map_or(of, |given| {
         let (from, to) = given.split_once("..").expect("WATERSHED_SEEDS=FROM..TO");
@@ -330,7 +330,7 @@ fn accounts_are_the_same_without_a_waveform() {
     for kind in ["allreduce", "reduce", "broadcast"] {
         let text = NODES.replace("KIND", kind);
         let loaded = load_text("test", &text, Path::new(ROOT), "test", &[]).unwrap_or_else(|p| panic!("{p}"));
-        let (with, _) = observed(&loaded, ANY).unwrap();
+        let (with, _) = observed(&loaded, Some(ANY)).unwrap();
         let without = run(&loaded, &RunOptions { why: Some(ANY), ..RunOptions::default() }).unwrap();
         assert_eq!(with.why.len(), 1, "{text}: {:?}", with.notes);
         assert_eq!(with.why, without.why, "{text}: {:?}", without.notes);
@@ -351,7 +351,7 @@ fn a_late_receiver_begins_when_its_delay_says() {
             let loaded = load_text("test", &text, Path::new(ROOT), "test", &[]).unwrap_or_else(|p| panic!("{p}"));
             let word = Ask { packet: Some(word), ..ANY };
             assert_eq!(check(&text, word, &mut Seen::new()), Some(1), "{text}");
-            let (result, registers) = observed(&loaded, word).unwrap();
+            let (result, registers) = observed(&loaded, Some(word)).unwrap();
             let why = &result.why[0];
             let last = why.parts.iter().rfind(|part| part.kind == Kind::LateStart).expect("somebody is late");
             assert_eq!((last.place.as_str(), last.to), ("s2.node", 5 + late), "{why:?}");

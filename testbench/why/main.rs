@@ -7,6 +7,7 @@
 mod blocks;
 mod causes;
 mod fabric;
+mod head_waits;
 mod network;
 mod piuma;
 mod registers;

@@ -25,31 +25,31 @@ use crate::steps::{Holds, Steps};
 
 /// An operand that went into a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Put {
-    cycle: u64,
-    port: u16,
-    plane: u8,
-    id: u64,
-    seq: u64,
+pub struct Put {
+    pub cycle: u64,
+    pub port: u16,
+    pub plane: u8,
+    pub id: u64,
+    pub seq: u64,
     word: u64,
 }
 
 /// Operands that left their slots together.
 #[derive(Clone, Debug)]
-struct Take {
-    cycle: u64,
-    operands: Vec<Put>,
+pub struct Take {
+    pub cycle: u64,
+    pub operands: Vec<Put>,
     /// The cycle in which the result leaves the tree; none of a scan, or at the end of the run.
-    came: Option<u64>,
+    pub came: Option<u64>,
 }
 
 /// What an engine did.
 #[derive(Debug, Default)]
-struct Engine {
-    puts: Vec<Put>,
-    takes: Vec<Take>,
+pub struct Engine {
+    pub puts: Vec<Put>,
+    pub takes: Vec<Take>,
     /// Departures from the engine's own queue: cycle and channel, and what left.
-    left: BTreeMap<(u8, u64), Sent>,
+    pub left: BTreeMap<(u8, u64), Sent>,
 }
 
 /// Parameters of the scenario that the registers do not show.
@@ -81,7 +81,7 @@ impl<'a> Piuma<'a> {
 
     // ---------------------------------------------------------------------------------------------- engines
 
-    fn engine(&self, node: u32) -> Rc<Engine> {
+    pub fn engine(&self, node: u32) -> Rc<Engine> {
         if let Some(known) = self.engines.borrow().get(&node) {
             return Rc::clone(known);
         }

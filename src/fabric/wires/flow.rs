@@ -275,6 +275,13 @@ impl Flow {
         (if self.monitored { CHECKED } else { UNSEEN }) | if self.divided { DIVIDED } else { 0 }
     }
 
+    /// Whether a port's link was busy at the start of this cycle, whatever has been sent in it.
+    pub fn was_busy(&self, port: u32) -> bool {
+        self.busy
+            .get(port as usize)
+            .is_some_and(|busy| busy.until > self.now && busy.until != self.now + u64::from(busy.cycles_per_flit))
+    }
+
     /// Whether a port's link can take a flit in this cycle; or else from when on.
     #[inline]
     pub fn is_free(&self, port: u32) -> Result<(), Cycle> {

@@ -2,7 +2,7 @@
 
 use super::Wires;
 use crate::ports::channel;
-use crate::{Flit, Vcs};
+use crate::{Cause, Flit, Vcs};
 use watershed_kernel::Cycle;
 
 /// What a block between links or at the end of one sees of its ports in a cycle.
@@ -16,9 +16,17 @@ pub struct Io<'a> {
     /// System-wide number of its port 0.
     pub(crate) base: u32,
     pub(crate) sent: u8,
+    /// What flits wait for that the block does not take.
+    pub(crate) waits_for: Cause,
 }
 
-impl Io<'_> {
+impl<'a> Io<'a> {
+    /// What block `node` sees, which sits in a wire or at the end of one.
+    pub(crate) fn new(wires: &'a mut Wires, node: u32, in_wire: bool) -> Io<'a> {
+        let base = wires.port(node, 0);
+        Io { wires, node, base, sent: 0, waits_for: if in_wire { Cause::Engine } else { Cause::Memory } }
+    }
+
     /// The system-wide number of a port.
     #[inline]
     pub(super) fn port(&self, port: u16) -> u32 {
@@ -67,7 +75,13 @@ impl Io<'_> {
     pub fn take(&mut self, port: u16, vc: u8) -> Flit {
         let port = self.port(port);
         self.wires.served[usize::from(!self.wires.flow.vcs.is_set(vc))] += 1;
-        self.wires.pop(self.node, port, vc).0
+        let (flit, waited) = self.wires.pop(self.node, port, vc);
+        if waited > 0
+            && let Some(waits) = &mut self.wires.ports.carries.waits
+        {
+            waits.taken(port, self.waits_for, waited);
+        }
+        flit
     }
 
     /// Whether a flit can be sent in this cycle: a credit is there, the link is free, and this port has not sent yet.

@@ -194,7 +194,7 @@ impl Wires {
             Wires {
                 nodes: Nodes::new(&nodes, division, part, (firsts[part].1, firsts[part + 1].1), vc_shift),
                 inputs: Arena::new(from << vc_shift, inputs(home)),
-                ports: Ports::new(from, ports, vc_shift),
+                ports: Ports::new(from, ports, vc_shift, cfg.monitors),
                 flow,
                 first_bits: channel_mask(vc_shift),
                 unicast_bits: channel_mask(vc_shift).wrapping_mul(unicast << plan.vcs.set),

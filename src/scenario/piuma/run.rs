@@ -525,7 +525,16 @@ impl Family for Run<'_> {
             (level, count, cycles_per_flit)
         });
         let there = self.ready.all_links.as_deref();
-        link_report(&system.plan().levels, loads, &|at| system.link_ends(at), there, cycles, all)
+        // The same window.
+        let waits = |at: usize| match window {
+            Some((from, to)) => to.waits[at].since(&from.waits[at]),
+            None => system.link_waits(at),
+        };
+        let all_waits = match window {
+            Some((from, to)) => to.head_waits.zip(from.head_waits).map(|(to, from)| to.since(&from)),
+            None => system.head_waits(),
+        };
+        link_report(system, loads, (all_waits, &waits), there, cycles, all)
     }
 
     fn why(&self, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {

@@ -8,7 +8,7 @@ use crate::result::{Document, TrafficResult};
 use crate::run::RunError;
 use crate::{Loaded, Problem, trace};
 use watershed_fabric::traffic::{Created, Received, Traffic};
-use watershed_fabric::{LinkCount, NodeKind};
+use watershed_fabric::{HeadWaits, LinkCount, NodeKind, WaitCycles};
 
 /// What has happened up to a cycle.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,10 @@ pub(super) struct Snapshot {
     pub(super) entered: u64,
     /// By link and direction.
     pub(super) links: Vec<LinkCount>,
+    /// The same: what flits waited for.
+    pub(super) waits: Vec<WaitCycles>,
+    /// Everywhere.
+    pub(super) head_waits: Option<HeadWaits>,
 }
 
 /// Traces that are read as the run goes on.
@@ -172,6 +176,8 @@ impl Run<'_> {
             created: vec![Created::default(); classes],
             received: vec![Received::default(); classes],
             links: self.ready.system.link_counts().map(|(_, count, _)| count).collect(),
+            waits: (0..2 * self.ready.system.plan().links.len()).map(|at| self.ready.system.link_waits(at)).collect(),
+            head_waits: self.ready.system.head_waits(),
             ..Snapshot::default()
         };
         for end in self.ready.system.ends() {
@@ -211,6 +217,8 @@ impl Run<'_> {
                 received: vec![Received::default(); end.received.len()],
                 arrived: vec![0; end.arrived.len()],
                 links: vec![LinkCount::default(); end.links.len()],
+                waits: vec![WaitCycles::default(); end.waits.len()],
+                head_waits: end.head_waits.map(|_| HeadWaits::default()),
                 entered: 0,
             };
             (nothing, end.clone())

@@ -144,7 +144,8 @@ pub(crate) trait Family {
     /// What the links did.
     fn links(&self, cycles: u64, all: bool) -> Links {
         let system = self.system();
-        link_report(&system.plan().levels, system.link_counts(), &|at| system.link_ends(at), None, cycles, all)
+        let waits = (system.head_waits(), &(|at| system.link_waits(at)) as &dyn Fn(usize) -> _);
+        link_report(system, system.link_counts(), waits, None, cycles, all)
     }
 
     /// Where the cycles of the jobs went.

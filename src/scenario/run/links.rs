@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::result::{LinkLevel, LinkResult, Links};
-use watershed_fabric::LinkCount;
+use crate::result::{LinkLevel, LinkResult, Links, Waits};
+use watershed_fabric::{Cause, HeadWaits, LinkCount, Simulation, WaitCycles};
 
 /// A direction of a link: its number, and its level, traffic and cycles a flit.
 type Load = (usize, (u8, LinkCount, u16));
@@ -38,15 +38,27 @@ impl Busiest {
     }
 }
 
-/// What the links did, from their loads.
+/// Cycles by the names of their causes, those that there were none of left out.
+fn by_cause(waits: &WaitCycles) -> BTreeMap<String, u64> {
+    let all = Cause::ALL.into_iter().map(|cause| (cause.name().to_owned(), waits.of(cause)));
+    all.filter(|(_, cycles)| *cycles > 0).collect()
+}
+
+/// What all flits waited for.
+fn head_waits(of: HeadWaits) -> Waits {
+    Waits { links: by_cause(&of.links), engines: by_cause(&of.engines), blocks: by_cause(&of.blocks) }
+}
+
+/// What the links did, from their loads and what flits waited for: everywhere, and by direction.
 pub(crate) fn link_report(
-    levels: &[String],
+    system: &dyn Simulation,
     loads: impl Iterator<Item = (u8, LinkCount, u16)>,
-    ends: &dyn Fn(usize) -> (String, String),
+    waits: (Option<HeadWaits>, &dyn Fn(usize) -> WaitCycles),
     there: Option<&[u64]>,
     cycles: u64,
     all: bool,
 ) -> Links {
+    let levels = &system.plan().levels;
     let cycles = cycles.max(1);
     let mut by_level: Vec<LinkLevel> = levels
         .iter()
@@ -85,13 +97,14 @@ pub(crate) fn link_report(
         level.utilisation_mean /= (level.links.max(1) * cycles) as f64;
     }
     let result = |&(at, (level, count, cycles_per_flit)): &(usize, (u8, LinkCount, u16))| {
-        let (from, to) = ends(at);
+        let (from, to) = system.link_ends(at);
         let flits = count.set + count.unicast;
         LinkResult {
             name: format!("{from} -> {to}"),
             level: levels[usize::from(level)].clone(),
             flits,
             head_wait_cycles: count.waited,
+            waits: by_cause(&waits.1(at)),
             utilisation: (flits * u64::from(cycles_per_flit)).min(cycles) as f64 / cycles as f64,
             packets: None,
         }
@@ -100,5 +113,10 @@ pub(crate) fn link_report(
     let mut busiest: Vec<LinkResult> = busiest.0.values().flat_map(|(_, loads)| loads).map(result).collect();
     busiest.sort_by(|a, b| b.flits.cmp(&a.flits).then_with(|| a.name.cmp(&b.name)));
     busiest.truncate(Busiest::MOST);
-    Links { levels: by_level, busiest, all: all.then(|| list.iter().map(counted).collect()) }
+    Links {
+        levels: by_level,
+        waits: waits.0.map(head_waits),
+        busiest,
+        all: all.then(|| list.iter().map(counted).collect()),
+    }
 }

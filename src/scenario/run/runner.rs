@@ -219,7 +219,11 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
         if monitors {
             let rest = !emptied || system.at_rest();
             let detail = if rest { "order and credits held on every link" } else { "credits are missing at the end" };
-            checks.push(Check { name: "links".into(), passed: rest, detail: detail.into() });
+            let (passed, detail) = match system.head_waits_add_up() {
+                Ok(()) => (rest, detail.into()),
+                Err(wrong) => (false, wrong),
+            };
+            checks.push(Check { name: "links".into(), passed, detail });
         }
         checks.extend(report.last);
         self.document.checks = checks;

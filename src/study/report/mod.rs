@@ -379,6 +379,20 @@ fn head_waits(document: &Document, out: &mut String) {
             &rows,
         ));
     }
+    let Some(waits) = &document.links.waits else { return };
+    let groups = [
+        ("before links, in the whole network", &waits.links),
+        ("before engines behind switches", &waits.engines),
+        ("in the queues of end points and of engines in the wire", &waits.blocks),
+    ];
+    for (place, causes) in groups.into_iter().filter(|(_, causes)| !causes.is_empty()) {
+        let mut rows: Vec<(String, f64, String)> = causes
+            .iter()
+            .map(|(cause, &cycles)| (cause.replace('_', " "), cycles as f64, format!("{cycles} cycles")))
+            .collect();
+        rows.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        out.push_str(&bars(&format!("What flits at the heads of queues waited for {place}"), &rows));
+    }
 }
 
 fn timeline(run: &RunSubject, out: &mut String) {

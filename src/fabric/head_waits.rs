@@ -1,0 +1,67 @@
+//! What flits of a whole system waited for at the heads of queues: the counts of [`waits`](super::waits) put together.
+
+use super::waits::{HeadWaits, WaitCycles, Waits};
+use super::{Block, Join, Network, Tables};
+
+impl<T, J, B, E, const W: usize> Network<T, J, B, E, W>
+where
+    T: Tables<W> + Sync,
+    J: Join<Tables = T> + Clone + Send,
+    B: Block<Tables = T> + Send,
+    E: Block<Tables = T> + Send,
+{
+    /// What flits waited for before they left over one direction of a link, numbered as [`Network::link_counts`] does; nothing
+    /// if no link monitor looks, and nothing that a block sent which is no switch.
+    pub fn link_waits(&self, direction: usize) -> WaitCycles {
+        let link = &self.plan.links[direction / 2];
+        let (node, port) = if direction.is_multiple_of(2) { link.a } else { link.b };
+        if node < self.switches { self.port_waits(node, port) } else { WaitCycles::default() }
+    }
+
+    fn port_waits(&self, node: u32, port: u16) -> WaitCycles {
+        let wires = self.wires_of(node);
+        wires
+            .ports
+            .carries
+            .waits
+            .as_ref()
+            .map_or_else(WaitCycles::default, |waits| waits.of_port(wires.port(node, port)))
+    }
+
+    fn waits(&self) -> impl Iterator<Item = &Waits> {
+        self.each_part().filter_map(|part| part.wires.ports.carries.waits.as_deref())
+    }
+
+    /// All of them; none if no link monitor looks.
+    pub fn head_waits(&self) -> Option<HeadWaits> {
+        self.waits().map(|waits| waits.all).reduce(|mut sum, part| {
+            sum.links.add_all(&part.links);
+            sum.engines.add_all(&part.engines);
+            sum.blocks.add_all(&part.blocks);
+            sum
+        })
+    }
+
+    /// Whether the causes of every port add up to the cycles that flits waited there, which are counted apart from them: from
+    /// the cycle in which a flit could have left to the one in which it did.
+    ///
+    /// # Errors
+    /// The first port at which they do not.
+    pub fn head_waits_add_up(&self) -> Result<(), String> {
+        let Some(all) = self.head_waits() else { return Ok(()) };
+        for (direction, (_, count, _)) in self.link_counts().enumerate() {
+            let causes = self.link_waits(direction);
+            if causes.total() != count.waited {
+                let (from, to) = self.link_ends(direction);
+                let (causes, waited) = (causes.total(), count.waited);
+                return Err(format!("flits waited {waited} cycles before {from} -> {to}, and {causes} have a cause"));
+            }
+        }
+        let engines: u64 = self.waits().map(|waits| waits.engine_waited).sum();
+        if engines != all.engines.total() {
+            let causes = all.engines.total();
+            return Err(format!("flits waited {engines} cycles before engines, and {causes} have a cause"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,363 @@
+//! Why flits waited at the heads of queues, cycle by cycle (requirement H-STAT-1).
+//!
+//! A cycle is put down to one [`Cause`], by the registers at its start; the rows are looked at in this order:
+//!
+//! | the flit at the head of a switch's queue | cause |
+//! |---|---|
+//! | is a point-to-point packet in route computation, or in channel or switch allocation that does not decide yet; or the flit with its address has not come | stage |
+//! | has a route and was given no channel; or its channel is held by another set-routed packet | channel |
+//! | goes to the engine, whose slot is full: of the operands that belong to the one in front, some are not there | operands |
+//! | goes to the engine, whose slot is full | engine |
+//! | has a channel without a credit | credit |
+//! | goes to a link that a flit sent before still occupies | link |
+//! | has one of several outputs of its multicast free, and one of the others is not | output |
+//! | could have left, but its input or its output served another flit | arbitration |
+//!
+//! A multicast of one flit waits at each of its outputs for a cause of that output's own. What an end point has not taken
+//! yet waits for its memory, or for whatever else takes it there; what a bump in the wire has not taken, for its engine.
+//! Copies of a multicast of several flits count nothing, as in [`LinkCount::waited`](crate::LinkCount::waited).
+//!
+//! Nothing of what a cause is derived from changes while a switch sleeps. So a flit that waits has the cause of its switch's
+//! last clock, and the cycle since which it has it; they are added up when the cause changes and when the flit leaves.
+//! Link monitors keep these counts: without them nothing of this is done.
+
+use std::collections::BTreeMap;
+use watershed_kernel::Cycle;
+
+/// What a flit at the head of a queue waited for in a cycle; see the module's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Cause {
+    /// No credit.
+    Credit,
+    /// Another flit went first.
+    Arbitration,
+    /// No virtual channel.
+    Channel,
+    /// The link is busy with a flit.
+    Link,
+    /// The engine's slot is full.
+    Engine,
+    /// So it is, for want of other operands.
+    Operands,
+    /// Another output of the multicast is blocked.
+    Output,
+    /// The claim of the links is held by another collective.
+    Claim,
+    /// A stage of the pipeline.
+    Stage,
+    /// The end point has not taken it: its memory is busy.
+    Memory,
+}
+
+impl Cause {
+    /// All of them, in the order of [`WaitCycles`].
+    pub const ALL: [Cause; 10] = [
+        Cause::Credit,
+        Cause::Arbitration,
+        Cause::Channel,
+        Cause::Link,
+        Cause::Engine,
+        Cause::Operands,
+        Cause::Output,
+        Cause::Claim,
+        Cause::Stage,
+        Cause::Memory,
+    ];
+
+    /// The name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Credit => "no_credit",
+            Cause::Arbitration => "lost_arbitration",
+            Cause::Channel => "no_virtual_channel",
+            Cause::Link => "link_busy",
+            Cause::Engine => "engine_full",
+            Cause::Operands => "operands_missing",
+            Cause::Output => "other_output_blocked",
+            Cause::Claim => "claim_held",
+            Cause::Stage => "pipeline_stage",
+            Cause::Memory => "memory",
+        }
+    }
+}
+
+/// Cycles by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitCycles([u64; Cause::ALL.len()]);
+
+impl WaitCycles {
+    /// Cycles of a cause.
+    pub fn of(&self, cause: Cause) -> u64 {
+        self.0[cause as usize]
+    }
+
+    /// All causes together.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Adds cycles of a cause.
+    #[inline]
+    pub fn add(&mut self, cause: Cause, cycles: u64) {
+        self.0[cause as usize] += cycles;
+    }
+
+    /// What came after an earlier count.
+    #[must_use]
+    pub fn since(&self, before: &WaitCycles) -> WaitCycles {
+        let mut rest = *self;
+        rest.0.iter_mut().zip(before.0).for_each(|(sum, before)| *sum -= before);
+        rest
+    }
+
+    /// Adds those of another.
+    pub fn add_all(&mut self, other: &WaitCycles) {
+        for (sum, cycles) in self.0.iter_mut().zip(other.0) {
+            *sum += cycles;
+        }
+    }
+}
+
+/// Cycles that flits waited at the heads of queues, by where they went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeadWaits {
+    /// Out of queues of switches, onto links.
+    pub links: WaitCycles,
+    /// Out of queues of switches, into the engines behind them.
+    pub engines: WaitCycles,
+    /// Out of queues of end points and of engines in the wire, into these.
+    pub blocks: WaitCycles,
+}
+
+/// Where a flit goes that leaves a queue of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Towards {
+    /// Onto a link.
+    Link,
+    /// Into the engine of the switch.
+    Engine,
+}
+
+impl HeadWaits {
+    /// What came after an earlier count.
+    #[must_use]
+    pub fn since(&self, before: &HeadWaits) -> HeadWaits {
+        HeadWaits {
+            links: self.links.since(&before.links),
+            engines: self.engines.since(&before.engines),
+            blocks: self.blocks.since(&before.blocks),
+        }
+    }
+}
+
+/// A flit that waits: since when for what, and what it has waited for before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    since: Cycle,
+    cause: Option<Cause>,
+    before: WaitCycles,
+}
+
+impl Open {
+    /// It waits for `cause` in the cycle `now`.
+    #[inline]
+    fn note(&mut self, now: Cycle, cause: Cause) {
+        if self.cause != Some(cause) {
+            self.settle(now);
+            self.cause = Some(cause);
+        }
+    }
+
+    /// What it waited for up to `now`.
+    #[inline]
+    fn settle(&mut self, now: Cycle) {
+        if let Some(cause) = self.cause {
+            self.before.add(cause, now - self.since);
+        }
+        self.since = now;
+    }
+}
+
+/// Registers of an output channel before a flit of this cycle left by it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    cycle: Cycle,
+    /// The port, over the whole system.
+    port: u32,
+    vc: u8,
+    owner: u16,
+    credits: u16,
+}
+
+/// Ports of a page.
+const PAGE: usize = 64;
+
+/// The counts of the ports of a part of a system. Memory follows the ports at which anything ever waited.
+#[derive(Clone, Debug)]
+pub(super) struct Waits {
+    /// The first port of the part.
+    first: u32,
+    pages: Vec<Option<Box<[WaitCycles; PAGE]>>>,
+    /// Flits that wait, by their entry in the pool.
+    open: Vec<Open>,
+    /// Multicasts of one flit that wait: entry in the pool and output.
+    copies: BTreeMap<(u32, u16), Open>,
+    /// By output of a switch: what was there before this cycle's flit.
+    before: Vec<Before>,
+    /// All of it by where flits went.
+    pub all: HeadWaits,
+    /// Cycles that flits waited before they went to an engine, counted when they go.
+    pub engine_waited: u64,
+}
+
+impl Waits {
+    /// For so many ports from `first` on.
+    pub fn new(first: u32, ports: usize) -> Waits {
+        Waits {
+            first,
+            pages: vec![None; ports.div_ceil(PAGE)],
+            open: Vec::new(),
+            copies: BTreeMap::new(),
+            before: Vec::new(),
+            all: HeadWaits::default(),
+            engine_waited: 0,
+        }
+    }
+
+    /// The flit in the pool's `entry`, which has one output, waits for `cause` in the cycle `now`.
+    #[inline]
+    pub fn note(&mut self, entry: u32, now: Cycle, cause: Cause) {
+        let at = entry as usize;
+        if at >= self.open.len() {
+            self.open.resize(at + 1, Open::default());
+        }
+        self.open[at].note(now, cause);
+    }
+
+    /// The same of a flit with several outputs, at one of them.
+    pub fn note_copy(&mut self, (entry, out): (u32, u16), now: Cycle, cause: Cause) {
+        self.copies.entry((entry, out)).or_default().note(now, cause);
+    }
+
+    /// The flit in the pool's `entry`, which had to wait and has one output, leaves by port `port`.
+    pub fn leave(&mut self, entry: u32, port: u32, to: Towards, now: Cycle) {
+        let open = self.open.get_mut(entry as usize).map(std::mem::take);
+        self.close(open, port, to, now);
+    }
+
+    /// The same of a flit with several outputs, for one of them.
+    pub fn leave_copy(&mut self, copy: (u32, u16), port: u32, to: Towards, now: Cycle) {
+        let open = self.copies.remove(&copy);
+        self.close(open, port, to, now);
+    }
+
+    fn close(&mut self, open: Option<Open>, port: u32, to: Towards, now: Cycle) {
+        if let Some(mut open) = open {
+            open.settle(now);
+            self.port(port).add_all(&open.before);
+            match to {
+                Towards::Link => self.all.links.add_all(&open.before),
+                Towards::Engine => self.all.engines.add_all(&open.before),
+            }
+        }
+    }
+
+    /// A block that is no switch takes a flit that waited for so many cycles in the queue of a port.
+    pub fn taken(&mut self, port: u32, cause: Cause, waited: u64) {
+        self.port(port).add(cause, waited);
+        self.all.blocks.add(cause, waited);
+    }
+
+    /// Keeps the registers of an output channel before a flit leaves by it.
+    #[inline]
+    pub fn remember(&mut self, out: u16, port: u32, vc: u8, (owner, credits): (u16, u16), cycle: Cycle) {
+        let at = usize::from(out);
+        if at >= self.before.len() {
+            self.before.resize(at + 1, Before { cycle: Cycle::MAX, ..Before::default() });
+        }
+        self.before[at] = Before { cycle, port, vc, owner, credits };
+    }
+
+    /// Owner and credits of a channel as they were at the start of the cycle, if a set-routed flit has left by its port since; of
+    /// another channel than that flit's they are what they were.
+    #[inline]
+    pub fn at_start(&self, out: u16, port: u32, vc: u8, (owner, credits): (u16, u16), now: Cycle) -> (u16, u16, bool) {
+        match self.before.get(usize::from(out)) {
+            Some(before) if (before.cycle, before.port) == (now, port) => {
+                if before.vc == vc {
+                    (before.owner, before.credits, true)
+                } else {
+                    (owner, credits, true)
+                }
+            }
+            _ => (owner, credits, false),
+        }
+    }
+
+    fn port(&mut self, port: u32) -> &mut WaitCycles {
+        let at = (port - self.first) as usize;
+        let page = self.pages[at / PAGE].get_or_insert_with(|| Box::new([WaitCycles::default(); PAGE]));
+        &mut page[at % PAGE]
+    }
+
+    /// What flits waited for that left by a port of a switch, its engine's among them, or that a block took from one.
+    pub fn of_port(&self, port: u32) -> WaitCycles {
+        let at = (port - self.first) as usize;
+        self.pages[at / PAGE].as_ref().map_or_else(WaitCycles::default, |page| page[at % PAGE])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cycles_go_to_the_cause_that_held_until_it_changed() {
+        let mut waits = Waits::new(100, 70);
+        for (now, cause) in [(10, Cause::Credit), (11, Cause::Credit), (14, Cause::Arbitration), (15, Cause::Credit)] {
+            waits.note(5, now, cause);
+        }
+        waits.leave(5, 169, Towards::Link, 21);
+        let count = waits.of_port(169);
+        assert_eq!((count.of(Cause::Credit), count.of(Cause::Arbitration), count.total()), (10, 1, 11));
+        // The entry's next flit begins anew.
+        waits.note(5, 30, Cause::Link);
+        waits.leave(5, 101, Towards::Engine, 31);
+        assert_eq!((waits.all.links.total(), waits.all.engines.total()), (11, 1));
+        assert_eq!((waits.of_port(101).of(Cause::Link), waits.of_port(101).total()), (1, 1));
+        assert_eq!(waits.of_port(169).total(), 11);
+    }
+
+    #[test]
+    fn copies_wait_for_causes_of_their_own() {
+        let mut waits = Waits::new(0, 8);
+        waits.note_copy((7, 1), 3, Cause::Credit);
+        waits.note_copy((7, 2), 3, Cause::Output);
+        waits.note_copy((7, 2), 5, Cause::Arbitration);
+        for out in [1, 2] {
+            waits.leave_copy((7, out), u32::from(out), Towards::Link, 6);
+        }
+        assert_eq!((waits.of_port(1).of(Cause::Credit), waits.of_port(1).total()), (3, 3));
+        assert_eq!((waits.of_port(2).of(Cause::Output), waits.of_port(2).of(Cause::Arbitration)), (2, 1));
+        assert!(waits.copies.is_empty());
+    }
+
+    #[test]
+    fn the_start_of_a_cycle_is_remembered_for_that_cycle_only() {
+        let mut waits = Waits::new(0, 8);
+        waits.remember(3, 3, 1, (0, 5), 40);
+        assert_eq!(waits.at_start(3, 3, 1, (9, 4), 40), (0, 5, true));
+        assert_eq!(waits.at_start(3, 3, 0, (9, 4), 40), (9, 4, true), "another channel");
+        assert_eq!(waits.at_start(3, 11, 1, (9, 4), 40), (9, 4, false), "another switch");
+        assert_eq!(waits.at_start(3, 3, 1, (9, 4), 41), (9, 4, false), "another cycle");
+        assert_eq!(waits.at_start(6, 6, 1, (9, 4), 40), (9, 4, false));
+    }
+
+    #[test]
+    fn causes_are_numbered_in_their_order() {
+        for (number, cause) in Cause::ALL.into_iter().enumerate() {
+            assert_eq!(cause as usize, number);
+        }
+    }
+}
