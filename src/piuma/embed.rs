@@ -55,6 +55,14 @@ impl Vectors {
     }
 }
 
+impl Vectors {
+    /// Vectors that are in order.
+    pub(super) fn ascending(list: Vec<(Key, u64)>) -> Vectors {
+        debug_assert!(list.is_sorted_by(|(one, _), (two, _)| one < two), "no register has two vectors");
+        Vectors(list)
+    }
+}
+
 impl From<BTreeMap<Key, u64>> for Vectors {
     fn from(map: BTreeMap<Key, u64>) -> Vectors {
         Vectors(map.into_iter().collect())

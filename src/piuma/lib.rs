@@ -14,6 +14,7 @@
 //! | [`cce`] | the core collective engine: multicast queues and machine specific registers |
 //! | [`scan`] | the scan unit beside the tree: prefixes in rank order |
 //! | [`embed`] | the built-in embedding: it writes registers, nothing else |
+//! | [`ordered`] | the embedding of scans on systems of nodes: neighbours in rank meet |
 //! | [`legality`] | what is checked of a configuration before cycle 0, and the tree read back from it |
 
 pub mod cce;
@@ -22,6 +23,7 @@ mod core;
 pub mod embed;
 pub mod host;
 pub mod legality;
+pub mod ordered;
 pub mod processor;
 pub mod program;
 mod registers;

@@ -588,10 +588,16 @@ impl Tables<1> for Registers {
             return PortSet::EMPTY;
         }
         if !self.orders.is_empty() && kind(flit.tag.vc()) == RESPONSE && self.order(switch, id) != 0 {
-            // A scan: the unit makes a response for each input, and takes the one from above.
-            let port = self.numbered(switch, port);
-            let to = if port == self.engine_port() { super::scan::target(flit.tag.seq()) } else { self.engine_port() };
-            return PortSet::from_word(self.counted(switch, 1 << to));
+            // A scan: the unit makes a response for each input, and takes the one from above, which comes back by the port
+            // where its total left. What only passes through has a response register as any other.
+            let (port, engine) = (self.numbered(switch, port), self.engine_port());
+            if port == engine {
+                return PortSet::from_word(self.counted(switch, 1 << super::scan::target(flit.tag.seq())));
+            }
+            if self.vector(switch, id, REQUEST, engine) >> port & 1 == 1 {
+                return PortSet::from_word(self.counted(switch, 1 << engine));
+            }
+            return PortSet::from_word(self.counted(switch, self.vector(switch, id, RESPONSE, port)));
         }
         let at = self.vector_index(self.set(switch, id), kind(flit.tag.vc()), port);
         PortSet::from_word(*self.built.vectors.get(at).unwrap_or_else(|| &self.vectors[at]))

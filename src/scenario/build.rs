@@ -20,7 +20,7 @@ use watershed_arith::{self as arith, Op, TreeCfg};
 use watershed_fabric::arbiter::Policy;
 use watershed_fabric::replay::Reliability;
 use watershed_fabric::routing::{Routes, Unroutable};
-use watershed_fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Shape, Torus};
+use watershed_fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Nodes, Shape, Torus};
 use watershed_fabric::traffic::{Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic};
 use watershed_fabric::{
     Blocks, Network, NoBump, Parts, Pipeline, PlanLink, RouterCfg, SwitchAllocator, SwitchCfg, VcAllocator, Vcs,
@@ -29,6 +29,7 @@ use watershed_fabric::{
 use watershed_oracle::EngineList;
 use watershed_piuma::embed::{self, Ground, Vectors};
 use watershed_piuma::legality::{self, At, Claim, Footprint, Illegal, channel_name};
+use watershed_piuma::ordered::{self, Blocked};
 use watershed_piuma::{
     CHANNELS, Ceng, CengCfg, Conversion, Core, End, Job, JobKind, MemoryCfg, OpSelect, REQUEST, RESPONSE, Registers,
     RegistersCfg, System,
@@ -115,6 +116,9 @@ pub struct Class {
     /// End points (or flows) that create its packets.
     pub sources: u64,
 }
+
+/// What the ranks of a scan must be.
+const SCAN_ORDER: &str = "ranks that are neighbours wherever they come together: another order, or another root";
 
 /// Switches that a part of a system of nodes has at least, if it runs in windows: their registers fill a part of the
 /// second cache, and what a part costs itself is little beside them.
@@ -782,6 +786,9 @@ impl<'a> Builder<'a> {
             let others: Vec<EndPlace> = places.iter().copied().filter(|&place| place != source).collect();
             return Some(embed::multicast(ground, source, &others));
         }
+        if let (CollectiveKind::Scan, Shape::Nodes(nodes)) = (collective.kind, &layout.shape) {
+            return self.scan_tree(index, collective, nodes, ground, (&places, root));
+        }
         let receivers = match collective.kind {
             CollectiveKind::Reduce => vec![match collective.receiver {
                 Some(end) => layout.ends[end as usize],
@@ -795,6 +802,27 @@ impl<'a> Builder<'a> {
             _ => places.clone(),
         };
         Some(embed::reduction(ground, &places, root, &receivers))
+    }
+
+    /// The tree of a scan on a system of nodes, in which neighbours in rank meet.
+    fn scan_tree(
+        &mut self,
+        index: usize,
+        collective: &Collective,
+        nodes: &Nodes,
+        ground: &Ground<'_>,
+        (places, root): (&[EndPlace], u32),
+    ) -> Option<Vectors> {
+        let exact = matches!(collective.tree, Tree::Root(_));
+        match ordered::scan(nodes, ground.engine, places, root, exact) {
+            Ok(vectors) => Some(vectors),
+            Err(Blocked { pair: (one, two), why }) => {
+                let message = format!("collective \"{}\": ranks {one} and {two} stand in the way: {why}", collective.name);
+                let problem = Problem::at(format!("collective[{index}].participants"), message);
+                self.problems.push(problem.expected(SCAN_ORDER));
+                None
+            }
+        }
     }
 
     fn given(&mut self, place: &str, given: &[SwitchRegisters], ground: &Ground<'_>) -> Option<Vectors> {
@@ -846,8 +874,7 @@ impl<'a> Builder<'a> {
         if let Err(why) = orders {
             let message = format!("collective \"{}\": {why}", collective.name);
             self.problems.push(
-                Problem::at(format!("collective[{index}].participants"), message)
-                    .expected("ranks that are neighbours wherever they come together: another order, or another root"),
+                Problem::at(format!("collective[{index}].participants"), message).expected(SCAN_ORDER),
             );
             return None;
         }

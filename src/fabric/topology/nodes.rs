@@ -185,7 +185,7 @@ impl Nodes {
     }
 
     /// Coordinate of a node in a dimension, and how far two numbers of nodes are apart that differ there by one.
-    pub(super) fn coordinate(&self, node: u32, dimension: usize) -> (u32, u32) {
+    pub fn coordinate(&self, node: u32, dimension: usize) -> (u32, u32) {
         let stride: u32 = self.size[..dimension].iter().product();
         (node / stride % self.size[dimension], stride)
     }
@@ -202,12 +202,12 @@ impl Nodes {
     }
 
     /// Where the link to another socket of the node leaves: switch in the die and port.
-    pub(super) fn to_socket(&self, socket: u32, other: u32) -> (u32, u16) {
+    pub fn to_socket(&self, socket: u32, other: u32) -> (u32, u16) {
         self.slot(if other < socket { other } else { other - 1 })
     }
 
     /// Where the link from coordinate `from` to coordinate `to` of a dimension leaves: socket, switch in the die, port.
-    pub(super) fn to_node(&self, dimension: usize, from: u32, to: u32) -> (u32, u32, u16) {
+    pub fn to_node(&self, dimension: usize, from: u32, to: u32) -> (u32, u32, u16) {
         let before: u32 = self.size[..dimension].iter().map(|&side| side - 1).sum();
         let link = before + if to < from { to } else { to - 1 };
         let (switch, port) = self.slot(self.sockets - 1 + link / self.sockets);
