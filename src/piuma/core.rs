@@ -18,7 +18,8 @@
 //!
 //! Timing: with read latency 0 a word is read and sent in one cycle; a word that arrives in the queue at the start of a
 //! cycle can be written in it. At most one read and one write are granted a cycle, as far as the bandwidth goes. When it
-//! suffices for only one of the two, they take turns *chosen*. A barrier moves one empty packet and no data.
+//! suffices for only one of the two, they take turns *chosen*; and so do collectives and threads of the core whose loads and
+//! stores wait. A barrier moves one empty packet and no data.
 //!
 //! A word is 64 bits and holds as many elements (lanes) as fit. The counter counts words; when all have landed, and all
 //! of the core's own have left, the core is told.
@@ -32,15 +33,13 @@
 //! A core whose parts are on several planes gives them turns: in reading, on the link to its switch, and in taking results.
 
 use super::host::Host;
-use super::scan;
-use super::{OpSelect, Processor, REQUEST, RESPONSE, Registers, channel, plane};
-use std::collections::VecDeque;
+use super::job::{Job, Local, is_whole};
+use super::{Processor, REQUEST, RESPONSE, Registers, channel, plane};
 use std::sync::Arc;
-use watershed_arith::{Accumulate, Mode};
 use watershed_fabric::traffic::Traffic;
 use watershed_fabric::{Block, Flit, Io};
-use watershed_kernel::{Cycle, OneOrMore, QueueHead, Wake};
-use watershed_probe::{EnumTable, Scope};
+use watershed_kernel::{Cycle, OneOrMore, Wake};
+use watershed_probe::Scope;
 
 /// Parameters of a core's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,371 +111,13 @@ impl Memory {
     }
 }
 
-/// What a core does in a collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JobKind {
-    /// It sends its vector.
-    pub sends: bool,
-    /// It receives the result.
-    pub receives: bool,
-    /// Words are data: they cost memory bandwidth. False for a barrier.
-    pub data: bool,
-}
-
-/// How a core's elements become those of the network, and back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Conversion {
-    /// Type of an element and the wider one in which it is summed.
-    pub pair: Accumulate,
-    /// How results are rounded.
-    pub mode: Mode,
-    /// Results are rounded to the type of the elements; else they stay wide.
-    pub narrows: bool,
-}
-
-/// What all cores that take part in a collective have in common; millions of them share one.
-#[derive(Clone, Debug)]
-struct Task {
-    id: u16,
-    /// Words of the vector in the network.
-    words: u64,
-    input: Arc<[u64]>,
-    /// Elements are summed in a wider type.
-    conversion: Option<Conversion>,
-    /// It is a scan: how values are combined, and whether the core's own is among them.
-    scan: Option<(OpSelect, bool)>,
-}
-
-/// One collective as one core takes part in it. A vector of one element needs no memory but this, and millions of cores have
-/// such a one each: everything that can be told from something else is.
-#[derive(Clone, Debug)]
-pub struct Job {
-    task: Arc<Task>,
-    /// Cycle in which the core calls the collective; `Cycle::MAX` while it may not yet.
-    start: Cycle,
-    /// Cycle in which it was complete; `Cycle::MAX` before.
-    end: Cycle,
-    /// Words that were read; what is not at the fragmenter any more was sent.
-    read_q: u64,
-    /// Words that were received; what is neither collected nor being written has landed.
-    received_q: u64,
-    /// The words that were read and wait to be sent: the cycle in which the oldest is there.
-    at_fragmenter: QueueHead,
-    /// The words that are being written: the cycle in which the oldest lands.
-    landing: QueueHead,
-    /// The word that was written to memory, if it is only one.
-    word: u64,
-    /// First word of this core in the input.
-    offset: usize,
-    /// What most jobs do not need.
-    more: Option<Box<More>>,
-    plane: u8,
-    kind: JobKind,
-    flags: u8,
-    /// Whether `word` holds the output.
-    one_word: bool,
-}
-
-/// What most jobs do not need.
-#[derive(Clone, Debug, Default)]
-struct More {
-    /// The words at the fragmenter behind the oldest, by the cycle in which they are there.
-    at_fragmenter: VecDeque<Cycle>,
-    /// The words that are being written behind the oldest, by the cycle in which they land.
-    landing: VecDeque<Cycle>,
-    /// All words that were written to memory, once they are more than one.
-    output: Vec<u64>,
-    /// Wide words of a result that wait for the rest of their word of memory.
-    collected: Vec<u64>,
-    /// The cycle in which each word landed, if somebody asked to keep them.
-    landed_at: Option<Vec<Cycle>>,
-    /// The cycle in which each word was at the fragmenter; kept together with `landed_at`.
-    there_at: Vec<Cycle>,
-}
-
-/// The states of a job in waves.
-static STATES: EnumTable = EnumTable { name: "core", names: &["IDLE", "SEND", "RECEIVE", "DONE"] };
-
-impl Job {
-    /// A job of `words` words in the network; `input` holds this core's words from `offset` on (or nothing, if it only
-    /// receives).
-    pub fn new(id: u16, kind: JobKind, words: u64, input: Arc<[u64]>, offset: usize, start: Cycle) -> Job {
-        let task = Task { id, words, input, conversion: None, scan: None };
-        Job {
-            task: Arc::new(task),
-            start,
-            end: Cycle::MAX,
-            read_q: 0,
-            received_q: 0,
-            at_fragmenter: QueueHead::default(),
-            landing: QueueHead::default(),
-            word: 0,
-            offset,
-            more: None,
-            plane: 0,
-            kind,
-            flags: 0,
-            one_word: false,
-        }
-    }
-
-    /// The part of another core in the same collective.
-    #[must_use]
-    pub fn of_another(&self, kind: JobKind, offset: usize, start: Cycle) -> Job {
-        Job { start, offset, kind, ..self.clone() }
-    }
-
-    /// Sums in a wider type than the elements have: `input` holds them as they are, the network carries them widened.
-    pub fn convert(&mut self, conversion: Conversion) {
-        Arc::make_mut(&mut self.task).conversion = Some(conversion);
-    }
-
-    /// Uses the channels of another plane than 0.
-    pub fn on_plane(&mut self, plane: u8) {
-        self.plane = plane;
-    }
-
-    /// Makes it a scan: what comes is what is before this core, to which an inclusive one adds its own value.
-    pub fn scan(&mut self, select: OpSelect, inclusive: bool) {
-        Arc::make_mut(&mut self.task).scan = Some((select, inclusive));
-    }
-
-    /// The number of the element that a packet carries.
-    fn number(&self, flit: &Flit) -> u64 {
-        if self.task.scan.is_some() { scan::element(flit.tag.seq()) } else { flit.tag.seq() }
-    }
-
-    /// What a packet brings: its word, or the result of a scan.
-    fn value(&self, flit: &Flit) -> (u64, u8) {
-        let Some((select, inclusive)) = self.task.scan else { return (flit.word, flit.tag.flags()) };
-        let own = self.task.input.get(self.offset + self.received_q as usize).copied().unwrap_or(0);
-        match (scan::is_empty(flit.tag.seq()), inclusive) {
-            (true, true) => (own, 0),
-            (true, false) => (0, 0),
-            (false, false) => (flit.word, flit.tag.flags()),
-            (false, true) => {
-                let (word, flags) = scan::combine(select, flit.word, own);
-                (word, flit.tag.flags() | flags.bits())
-            }
-        }
-    }
-
-    /// Words of the network that one word of memory becomes.
-    fn words_read(&self) -> u64 {
-        self.task.conversion.map_or(1, |conversion| u64::from(conversion.pair.words()))
-    }
-
-    /// Words of the network that become one word of memory.
-    fn words_written(&self) -> u64 {
-        if self.task.conversion.is_some_and(|conversion| conversion.narrows) { self.words_read() } else { 1 }
-    }
-
-    /// Whether the next word read comes from memory, and not from the fragmenter's own register.
-    fn pays_read(&self) -> bool {
-        self.kind.data && is_whole(self.read_q, self.words_read())
-    }
-
-    /// Whether the next word received goes to memory, and not into the collecting register.
-    fn pays_write(&self) -> bool {
-        let after = self.received_q + 1;
-        self.kind.data && (after == self.task.words || is_whole(after, self.words_written()))
-    }
-
-    /// The word of the network with this number, and the flags of widening it.
-    fn word_of(&self, number: u64) -> (u64, u8) {
-        let at = |index: u64| self.task.input.get(self.offset + index as usize).copied().unwrap_or(0);
-        match self.task.conversion {
-            None => (at(number), 0),
-            Some(Conversion { pair, mode, .. }) => {
-                let per_word = u64::from(pair.words());
-                let (word, flags) = pair.widen_word(mode, at(number / per_word), (number % per_word) as u32);
-                (word, flags.bits())
-            }
-        }
-    }
-
-    /// Reads a word; it is at the fragmenter in cycle `there`, and not before the one ahead of it.
-    fn fetch(&mut self, there: Cycle) {
-        let newest = self.more.as_ref().and_then(|more| more.at_fragmenter.back().copied());
-        let there = newest.or(self.at_fragmenter.front()).map_or(there, |newest| newest.max(there));
-        self.read_q += 1;
-        if let Some(more) = self.more.as_mut().filter(|more| more.landed_at.is_some()) {
-            more.there_at.push(there);
-        }
-        self.at_fragmenter.push(there, || &mut self.more.get_or_insert_default().at_fragmenter);
-    }
-
-    /// Writes words; they land in cycle `lands`.
-    fn store(&mut self, words: usize, lands: Cycle) {
-        for _ in 0..words {
-            self.landing.push(lands, || &mut self.more.get_or_insert_default().landing);
-        }
-    }
-
-    /// Counts the words that land in cycle `now`.
-    fn land(&mut self, now: Cycle) {
-        while self.landing.is_due(now) {
-            self.landing.pop(self.more.as_mut().map(|more| &mut more.landing));
-            if let Some(times) = self.more.as_mut().and_then(|more| more.landed_at.as_mut()) {
-                times.push(now);
-            }
-        }
-    }
-
-    /// Appends a word to the output.
-    fn put_out(&mut self, word: u64) {
-        let first = !self.one_word && self.more.as_ref().is_none_or(|more| more.output.is_empty());
-        if !first {
-            let output = &mut self.more.get_or_insert_default().output;
-            if self.one_word {
-                output.push(self.word);
-            }
-            output.push(word);
-        }
-        (self.word, self.one_word) = (word, first);
-    }
-
-    /// Takes a word of the result; it lands, with those that were collected before it, in cycle `lands`.
-    fn take(&mut self, word: u64, flags: u8, lands: Cycle) {
-        self.flags |= flags;
-        let Some(Conversion { pair, mode, narrows: true }) = self.task.conversion else {
-            self.received_q += 1;
-            self.put_out(word);
-            self.store(1, lands);
-            return;
-        };
-        let completes = self.pays_write() || !self.kind.data;
-        self.received_q += 1;
-        let collected = &mut self.more.get_or_insert_default().collected;
-        collected.push(word);
-        if completes {
-            let (words, (word, flags)) = (collected.len(), pair.narrow_words(mode, collected));
-            collected.clear();
-            self.put_out(word);
-            self.flags |= flags.bits();
-            self.store(words, lands);
-        }
-    }
-
-    /// Keeps the cycles in which each word is at the fragmenter and in which each lands.
-    pub fn keep_times(&mut self) {
-        self.more.get_or_insert_default().landed_at = Some(Vec::new());
-    }
-
-    /// The cycle in which each word landed, if kept.
-    pub fn landed_at(&self) -> &[Cycle] {
-        self.more.as_ref().and_then(|more| more.landed_at.as_deref()).unwrap_or_default()
-    }
-
-    /// The cycle in which each word was at the fragmenter, if kept.
-    pub fn there_at(&self) -> &[Cycle] {
-        self.more.as_ref().map_or(&[], |more| &more.there_at)
-    }
-
-    /// Lets the core call the collective in cycle `start`.
-    pub fn release(&mut self, start: Cycle) {
-        self.start = start;
-    }
-
-    /// The collective id.
-    pub fn id(&self) -> u16 {
-        self.task.id
-    }
-
-    /// The plane of its channels.
-    pub fn plane(&self) -> u8 {
-        self.plane
-    }
-
-    /// Words of the vector in the network.
-    pub fn words(&self) -> u64 {
-        self.task.words
-    }
-
-    /// What the core does.
-    pub fn kind(&self) -> JobKind {
-        self.kind
-    }
-
-    /// Cycle in which the core was to call the collective.
-    pub fn start(&self) -> Cycle {
-        self.start
-    }
-
-    /// Cycle in which the collective was complete for this core.
-    pub fn end(&self) -> Option<Cycle> {
-        (self.end != Cycle::MAX).then_some(self.end)
-    }
-
-    /// Words that stand at the fragmenter, or are on their way from memory to it.
-    fn waiting(&self) -> u64 {
-        u64::from(!self.at_fragmenter.is_empty()) + self.more.as_ref().map_or(0, |more| more.at_fragmenter.len() as u64)
-    }
-
-    /// Words that were sent.
-    fn sent(&self) -> u64 {
-        self.read_q - self.waiting()
-    }
-
-    /// Words that landed.
-    pub fn landed(&self) -> u64 {
-        let held = |more: &More| more.landing.len() + more.collected.len();
-        let held = self.more.as_ref().map_or(0, |more| held(more) as u64);
-        self.received_q - held - u64::from(!self.landing.is_empty())
-    }
-
-    /// The words that were written to memory, in order.
-    pub fn output(&self) -> &[u64] {
-        match &self.more {
-            _ if self.one_word => std::slice::from_ref(&self.word),
-            Some(more) => &more.output,
-            None => &[],
-        }
-    }
-
-    /// The union of the exception flags that came with the results.
-    pub fn flags(&self) -> u8 {
-        self.flags
-    }
-
-    fn is_open(&self) -> bool {
-        self.end == Cycle::MAX
-    }
-
-    fn is_active(&self, now: Cycle) -> bool {
-        self.is_open() && self.start <= now
-    }
-
-    fn sends_done(&self) -> bool {
-        !self.kind.sends || (self.read_q == self.task.words && self.at_fragmenter.is_empty())
-    }
-
-    fn receives_done(&self) -> bool {
-        // Nothing is collected when the last word has come.
-        !self.kind.receives || (self.received_q == self.task.words && self.landing.is_empty())
-    }
-
-    /// Whether a read could be granted: words are left and the fragmenter has a place for one more in its pipeline.
-    fn wants_read(&self, read_latency: u64) -> bool {
-        self.kind.sends && self.read_q < self.task.words && self.waiting() < read_latency + 2
-    }
-
-    fn state(&self) -> u64 {
-        if !self.is_open() {
-            3
-        } else if self.read_q == 0 && self.received_q == 0 {
-            0
-        } else if !self.sends_done() {
-            1
-        } else {
-            2
-        }
-    }
-}
-
-/// Whether this many words of the network are whole words of memory, of which each is `per_word`.
-fn is_whole(words: u64, per_word: u64) -> bool {
-    per_word == 1 || words.is_multiple_of(per_word)
+/// What is written next.
+#[derive(Clone, Copy, Debug)]
+enum Writing {
+    /// The packet at the head of a channel, by a job.
+    Arriving(usize, u8),
+    /// What has left the unit of an inclusive scan.
+    Combined(usize),
 }
 
 /// A core's end point: its memory and its part in any number of collectives.
@@ -493,6 +134,10 @@ pub struct Core {
     next_job_q: u32,
     /// Whether the last word granted was a read: the other side goes first next time.
     read_last_q: bool,
+    /// A thread of the core waits for a word of memory.
+    thread_waits_q: bool,
+    /// Whether the last word granted while a thread waited was the thread's.
+    thread_last_q: bool,
     /// The plane that goes first with its requests, and the one with its responses.
     next_plane_q: [u8; 2],
     /// One more than the highest plane of its jobs.
@@ -504,8 +149,9 @@ pub struct Core {
 struct Shared {
     /// Cycle from which the core takes responses; before it, it blocks its port.
     consume_from: Cycle,
-    /// Collective ids that programs call.
+    /// Collective ids that programs call, and those of them that are inclusive scans.
     called: Vec<u16>,
+    combining: Vec<u16>,
     /// Ids whose requests are the CCE's.
     left: Vec<u16>,
     /// Jobs that were there before the first cycle: waves show those, as signals must not come and go.
@@ -521,6 +167,8 @@ impl Core {
             shared: None,
             next_job_q: 0,
             read_last_q: false,
+            thread_waits_q: false,
+            thread_last_q: false,
             next_plane_q: [0; 2],
             planes: 1,
         }
@@ -532,13 +180,40 @@ impl Core {
     }
 
     /// Results of this collective id may come before the core has called it: they wait in the network.
-    pub fn wait_for(&mut self, id: u16) {
+    /// `combines`: they are of an inclusive scan.
+    pub fn wait_for(&mut self, id: u16, combines: bool) {
         self.share().called.push(id);
+        if combines {
+            self.share().combining.push(id);
+        }
     }
 
     /// Requests of this collective id are somebody else's at this port: the CCE's.
     pub fn leave(&mut self, id: u16) {
         self.share().left.push(id);
+    }
+
+    /// Pays for a word of a collective, unless it is the turn of a thread that waits.
+    fn grant(&mut self, now: Cycle) -> bool {
+        if self.thread_waits_q && !self.thread_last_q {
+            return false;
+        }
+        let granted = self.memory.grant(now);
+        self.thread_last_q &= !granted;
+        granted
+    }
+
+    /// Pays for a word of a thread; who is refused waits, and takes turns with collectives.
+    pub(super) fn grant_thread(&mut self, now: Cycle) -> bool {
+        let granted = self.memory.grant(now);
+        self.thread_waits_q |= !granted;
+        self.thread_last_q |= granted;
+        granted
+    }
+
+    /// Says that no thread waits for memory; those that do ask again in this cycle.
+    pub(super) fn no_thread_waits(&mut self) {
+        self.thread_waits_q = false;
     }
 
     /// The memory, for others who use it.
@@ -547,7 +222,7 @@ impl Core {
     }
 
     /// Latencies of reading and writing a word.
-    pub(super) fn latencies(&self) -> (u64, u64) {
+    pub fn latencies(&self) -> (u64, u64) {
         (self.memory.cfg.read_latency, self.memory.cfg.write_latency)
     }
 
@@ -591,8 +266,8 @@ impl Core {
         self.shared.as_ref().map_or(0, |shared| shared.consume_from)
     }
 
-    /// One clock on port 0.
-    pub fn tick(&mut self, io: &mut Io<'_>) -> Wake {
+    /// One clock on port 0; `local` is the memory in which vectors of calls by programs are.
+    pub(super) fn tick(&mut self, io: &mut Io<'_>, mut local: Local<'_>) -> Wake {
         let now = io.now();
         let mut wake = Wake::OnInput;
         let arriving = match self.arrivals(io) {
@@ -603,14 +278,23 @@ impl Core {
             }
             arrivals => self.arriving(io, arrivals),
         };
-        let reading = self.reading(now);
+        // A result of an inclusive scan comes to the unit that adds the core's own value, with a read of that; results that
+        // have left the unit go before others.
+        let (adding, arriving) = match arriving {
+            Some((job, vc)) if self.jobs()[job].combines().is_some() => (Some((job, vc)), None),
+            other => (None, other),
+        };
+        let combined = self.jobs().iter().position(|job| job.combined_at().is_some_and(|at| at <= now));
+        let writing = combined.map(Writing::Combined).or(arriving.map(|(job, vc)| Writing::Arriving(job, vc)));
+        let reading = if adding.is_some() { None } else { self.reading(now) };
 
         // Memory: up to one write and one read; the side that was served last yields when there is only enough for one.
         let writes_first = self.read_last_q;
         for write in [writes_first, !writes_first] {
-            let granted = match (write, arriving, reading) {
-                (true, Some((job, vc)), _) => self.write(io, job, vc),
-                (false, _, Some(job)) => self.read(now, job),
+            let granted = match (write, writing, adding, reading) {
+                (true, Some(writing), ..) => self.write(io, writing, local.as_deref_mut()),
+                (false, _, Some((job, vc)), _) => self.combine(io, job, vc, local.as_deref()),
+                (false, _, None, Some(job)) => self.read(now, job, local.as_deref()),
                 _ => continue,
             };
             if !granted {
@@ -655,8 +339,7 @@ impl Core {
         if vc == REQUEST && shared.is_some_and(|shared| shared.left.contains(&id)) {
             return None;
         }
-        let takes =
-            |job: &Job| job.id() == id && job.is_active(now) && job.kind.receives && job.received_q < job.task.words;
+        let takes = |job: &Job| job.id() == id && job.takes(now);
         let Some((at, job)) = jobs.iter().enumerate().find(|(_, job)| takes(job)) else {
             // A participant that is late has not called the collective yet; its results wait in the network.
             let is_late = jobs.iter().any(|job| job.id() == id && job.is_open());
@@ -665,11 +348,11 @@ impl Core {
             }
             return None;
         };
-        let (number, expected) = (job.number(&flit), job.received_q);
+        let (number, expected) = (job.number(&flit), job.arrived());
         if number != expected {
             io.fail(|| format!("a core got element {number} where {expected} comes next"));
         }
-        Some(at)
+        job.has_room_to_combine(self.memory.cfg.read_latency).then_some(at)
     }
 
     /// The job whose word would be read next: in turn.
@@ -680,31 +363,53 @@ impl Core {
         at.or_else(|| before.iter().position(wants))
     }
 
-    fn read(&mut self, now: Cycle, at: usize) -> bool {
-        let job = &mut self.jobs.as_mut_slice()[at];
-        let pays = job.pays_read();
-        if pays && !self.memory.grant(now) {
+    fn read(&mut self, now: Cycle, at: usize, local: Option<&Vec<u64>>) -> bool {
+        let pays = self.jobs()[at].pays_read();
+        if pays && !self.grant(now) {
             return false;
         }
-        job.fetch(if pays { now + self.memory.cfg.read_latency } else { now });
+        let job = &mut self.jobs.as_mut_slice()[at];
+        job.fetch(if pays { now + self.memory.cfg.read_latency } else { now }, local);
         // Who reads a whole word gives the next one its turn.
         self.next_job_q = (at + usize::from(is_whole(job.read_q, job.words_read()))) as u32;
         self.read_last_q |= pays;
         true
     }
 
-    fn write(&mut self, io: &mut Io<'_>, job: usize, vc: u8) -> bool {
+    /// Takes a result of an inclusive scan, and reads the core's own value for it.
+    fn combine(&mut self, io: &mut Io<'_>, at: usize, vc: u8, local: Option<&Vec<u64>>) -> bool {
         let now = io.now();
-        let job = &mut self.jobs.as_mut_slice()[job];
-        let pays = job.pays_write();
-        if pays && !self.memory.grant(now) {
+        let Some(end) = self.jobs()[at].combines() else { return false };
+        if !self.grant(now) {
             return false;
         }
         let flit = io.take(0, vc);
-        let (word, flags) = job.value(&flit);
-        job.take(word, flags, if pays { now + self.memory.cfg.write_latency } else { now });
-        self.read_last_q &= !pays;
+        let job = &mut self.jobs.as_mut_slice()[at];
+        job.combine(end, &flit, now + self.memory.cfg.read_latency, local);
+        self.read_last_q = true;
         self.next_plane_q[usize::from(RESPONSE)] = self.after(plane(vc));
+        true
+    }
+
+    fn write(&mut self, io: &mut Io<'_>, writing: Writing, local: Local<'_>) -> bool {
+        let now = io.now();
+        let (Writing::Arriving(at, _) | Writing::Combined(at)) = writing;
+        let pays = self.jobs()[at].pays_write();
+        if pays && !self.grant(now) {
+            return false;
+        }
+        let job = &mut self.jobs.as_mut_slice()[at];
+        let (word, flags) = match writing {
+            Writing::Arriving(_, vc) => {
+                let value = job.value(&io.take(0, vc));
+                self.next_plane_q[usize::from(RESPONSE)] = self.after(plane(vc));
+                value
+            }
+            Writing::Combined(_) => job.combined().unwrap_or_default(),
+        };
+        let lands = if pays { now + self.memory.cfg.write_latency } else { now };
+        self.jobs.as_mut_slice()[at].take(word, flags, lands, local);
+        self.read_last_q &= !pays;
         true
     }
 
@@ -715,14 +420,8 @@ impl Core {
         // The planes behind the one whose turn it is come before those ahead of it.
         let turn = |job: &&mut Job| (job.plane < first, job.plane);
         let Some(job) = self.jobs.as_mut_slice().iter_mut().filter(ready).min_by_key(turn) else { return };
-        let number = job.sent();
-        job.at_fragmenter.pop(job.more.as_mut().map(|more| &mut more.at_fragmenter));
-        let (word, flags) = job.word_of(number);
         let (plane, vc) = (job.plane, channel(job.plane, REQUEST));
-        let mut flit = Flit::part(job.id(), vc, number, 0, 1, word);
-        if flags != 0 {
-            flit.tag.set_flags(flags);
-        }
+        let flit = job.leave();
         io.send(0, vc, flit);
         self.next_plane_q[usize::from(REQUEST)] = self.after(plane);
     }
@@ -752,7 +451,7 @@ impl Core {
                     wake = wake.or(io.busy_until(0).map_or(Wake::Next, Wake::At));
                 }
             }
-            if let Some(at) = job.landing.front() {
+            for at in [job.landing.front(), job.combined_at().filter(|&at| at > now)].into_iter().flatten() {
                 wake = wake.or(Wake::At(at));
             }
         }
@@ -771,7 +470,8 @@ impl Core {
         if pays_read == Some(false) || taken {
             wake = wake.or(Wake::Next);
         }
-        if pays_read == Some(true) || takers.next().is_some() {
+        let combined = self.jobs().iter().any(|job| job.combined_at().is_some_and(|at| at <= now));
+        if pays_read == Some(true) || combined || takers.next().is_some() {
             wake = wake.or(Wake::At(self.memory.next_grant(now)));
         }
         wake
@@ -796,7 +496,7 @@ impl Core {
             "collective id {}: {} of {} words sent, {} landed{blocked}",
             job.id(),
             job.sent(),
-            if job.kind.sends { job.task.words } else { 0 },
+            if job.kind.sends { job.words() } else { 0 },
             job.landed()
         ))
     }
@@ -805,13 +505,14 @@ impl Core {
     pub fn probe(&self, scope: &mut Scope<'_>) {
         let fixed = self.shared.as_ref().map_or(self.jobs().len(), |shared| shared.fixed);
         for (number, job) in self.jobs().iter().take(fixed).enumerate() {
-            scope.indexed("job", number, |scope| {
-                scope.state("state", &STATES, job.state());
-                scope.bits("read", 36, job.read_q);
-                scope.bits("sent", 36, job.sent());
-                scope.bits("received", 36, job.received_q);
-                scope.bits("landed", 36, job.landed());
-            });
+            scope.indexed("job", number, |scope| Job::probe(Some(job), job.combines().is_some(), scope));
+        }
+        for shared in self.shared.iter() {
+            for &id in &shared.called {
+                // Calls of an id run one after the other.
+                let job = self.jobs().iter().rev().find(|job| job.id() == id);
+                scope.indexed("call", id.into(), |scope| Job::probe(job, shared.combining.contains(&id), scope));
+            }
         }
     }
 }
@@ -874,7 +575,8 @@ impl Block for End {
     fn tick(&mut self, io: &mut Io<'_>, registers: &Registers) -> Wake {
         let mut wake = Wake::OnInput;
         if let Some(core) = self.core.as_mut().filter(|core| core.is_used()) {
-            wake = core.tick(io);
+            let processor = self.beside.as_mut().and_then(|beside| beside.processor.as_mut());
+            wake = core.tick(io, processor.map(Processor::local_mut));
         }
         let Some(beside) = &mut self.beside else {
             io.heed_credits(self.core.as_ref().is_some_and(|core| core.wants_credits()));
@@ -937,7 +639,6 @@ impl Block for End {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use watershed_arith::DType;
 
     fn granted(bandwidth: Option<u64>, scale: u64, cycles: Cycle) -> u64 {
         let mut memory = Memory::new(MemoryCfg { bandwidth, scale, read_latency: 0, write_latency: 0 }.into());
@@ -977,22 +678,6 @@ mod tests {
             assert_eq!(rested.iter().filter(|&&granted| granted).count(), 751);
             assert_eq!(rested, &grants[0]);
         }
-    }
-
-    #[test]
-    fn a_wide_word_has_landed_when_its_word_of_memory_has() {
-        let kind = JobKind { sends: false, receives: true, data: true };
-        let mut job = Job::new(0, kind, 4, Vec::new().into(), 0, 0);
-        let pair = Accumulate::new(DType::F16, DType::F32).unwrap();
-        job.convert(Conversion { pair, mode: Mode::default(), narrows: true });
-        let landed = [0, 1, 2, 3].map(|now| {
-            job.take(0, 0, now + 1);
-            job.land(now);
-            job.landed()
-        });
-        assert_eq!(landed, [0, 0, 2, 2], "two wide words are a word of memory, written a cycle later");
-        job.land(4);
-        assert_eq!((job.landed(), job.output().len()), (4, 2));
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! |---|---|
 //! | [`registers`](Registers) | configuration registers per port, collective id and channel; address map |
 //! | [`ceng`](Ceng) | the collective engine: operand slots, pipelined tree |
-//! | [`core`](Core) | the memory end point: fragmenter, bandwidth, element counter |
+//! | [`core`](Core) | the memory end point: bandwidth, what is read and written next |
+//! | [`job`](Job) | one collective as one core takes part in it: fragmenter, element counter, words |
 //! | [`program`] | the instruction set of threads and its text form |
 //! | [`processor`] | pipelines, threads, local memory, interrupt controller; intrinsics |
 //! | [`host`] | reductions in software over point-to-point messages |
@@ -22,6 +23,7 @@ mod ceng;
 mod core;
 pub mod embed;
 pub mod host;
+mod job;
 pub mod legality;
 pub mod ordered;
 pub mod processor;
@@ -32,7 +34,8 @@ mod scan_stages;
 
 pub use cce::Cce;
 pub use ceng::{Ceng, CengCfg, Tap};
-pub use core::{Beside, Conversion, Core, End, Job, JobKind, Memory, MemoryCfg};
+pub use core::{Beside, Core, End, Memory, MemoryCfg};
+pub use job::{Conversion, Job, JobKind, Place, ScanEnd};
 pub use processor::{Processor, ProcessorCfg, Store, Use};
 pub use registers::{AddressError, Named, OpSelect, Registers, RegistersCfg};
 

@@ -24,15 +24,18 @@
 //!
 //! *Chosen*: a handler runs on the lowest STP that runs no handler, in a context of its own; the thread of that STP waits
 //! meanwhile. The ICU counts events, so each gets a run of the handler; those of one tree one after the other. A core's calls of one collective id run one after
-//! the other. The vector of a call is read when the call starts; it must not be changed before. Stores to configuration
+//! the other. The vector of a call is read word by word, as memory
+//! grants them, and its result written likewise: what a program stores into the one, or loads out of the other, meanwhile, is
+//! what is there in that cycle. Stores to configuration
 //! registers take effect in the cycle after they reach them; a register of a tree that is in use is not to be written, and
 //! the next one who uses a tree that was written must find it whole (both are checked by who drives the run). Programs see
 //! to it that collectives that meet at a switch do not run at once.
 
 use super::cce::{Cce, Counted, MAX_SENDER, Message, Msr};
-use super::core::{Conversion, Core, Job, JobKind};
+use super::core::Core;
+use super::job::{Conversion, Job, JobKind, Place, ScanEnd};
 use super::program::{CONFIGURATION, Condition, Instruction, Intrinsic, MSR, Program, REGISTERS, SCRATCHPAD, Source};
-use super::{OpSelect, Registers};
+use super::Registers;
 use std::sync::Arc;
 use watershed_fabric::Io;
 use watershed_kernel::{Cycle, Wake};
@@ -70,8 +73,8 @@ pub struct Role {
     pub lanes: (u64, u64),
     /// Sums in a wider type.
     pub conversion: Option<Conversion>,
-    /// Scans: how values are combined, and whether the core's own is among them.
-    pub scan: Option<(OpSelect, bool)>,
+    /// Scans.
+    pub scan: Option<ScanEnd>,
 }
 
 /// A call of a collective.
@@ -85,7 +88,7 @@ pub struct Call {
     pub issued: Cycle,
     /// The core's job, once it has started.
     pub job: Option<usize>,
-    /// The vector as it was then.
+    /// The vector, each word as it was when memory granted it; once the call is complete.
     pub input: Arc<[u64]>,
     /// Cycle in which it was complete.
     pub end: Option<Cycle>,
@@ -396,6 +399,11 @@ impl Processor {
         self.local.get((address / 8) as usize).copied().unwrap_or(0)
     }
 
+    /// Local memory, for the core beside it.
+    pub(super) fn local_mut(&mut self) -> &mut Vec<u64> {
+        &mut self.local
+    }
+
     fn grow(&mut self, words: u64) {
         if self.local.len() < words as usize {
             self.local.resize(words as usize, 0);
@@ -430,6 +438,7 @@ impl Processor {
         self.interrupts(now);
 
         // Pipelines: one instruction each.
+        core.no_thread_waits();
         for at in 0..self.pipelines.len() {
             self.issue(at, core, io, registers);
         }
@@ -818,7 +827,7 @@ impl Processor {
                 let word = self.word(address)?;
                 let value = self.local.get(word).copied().unwrap_or(0);
                 let (read, _) = core.latencies();
-                Ok(core.memory_mut().grant(now).then_some((value, now + 1 + read)))
+                Ok(core.grant_thread(now).then_some((value, now + 1 + read)))
             }
             SCRATCHPAD => {
                 let word = self.word(address)?;
@@ -848,7 +857,7 @@ impl Processor {
         match address & (0xf << 60) {
             0 => {
                 let word = self.word(address)?;
-                if !core.memory_mut().grant(now) {
+                if !core.grant_thread(now) {
                     return Ok(None);
                 }
                 self.grow(word as u64 + 1);
@@ -919,37 +928,29 @@ impl Processor {
     fn begin(&mut self, core: &mut Core, now: Cycle) -> bool {
         let mut started = false;
         for at in 0..self.calls.len() {
-            let Call { id, elements, from, issued, .. } = self.calls[at];
+            let Call { id, elements, from, to, issued, .. } = self.calls[at];
             let busy = self.calls[..at].iter().any(|call| call.id == id && call.end.is_none());
             if self.calls[at].job.is_some() || busy || issued + self.cfg.xbar > now {
                 continue;
             }
             let Some(role) = self.roles[usize::from(id)] else { continue };
             let stored = elements.div_ceil(role.lanes.0);
-            let input: Arc<[u64]> = if role.kind.sends && stored > 0 {
-                let last_lanes = elements % role.lanes.0;
-                let mut words: Vec<u64> = (0..stored).map(|word| self.local(from + word * 8)).collect();
-                if last_lanes != 0
-                    && let Some(last) = words.last_mut()
-                {
-                    *last &= (1 << (last_lanes * (64 / role.lanes.0))) - 1;
-                }
-                words.into()
-            } else {
-                Arc::from([])
-            };
+            let last_lanes = elements % role.lanes.0;
+            let last = if last_lanes == 0 { !0 } else { (1 << (last_lanes * (64 / role.lanes.0))) - 1 };
             let words = elements.div_ceil(role.lanes.1).max(1);
-            let mut job = Job::new(id, role.kind, words, Arc::clone(&input), 0, now + 1);
+            let mut job = Job::new(id, role.kind, words, Arc::from([]), 0, now + 1);
+            if stored > 0 {
+                job.lies_at(Place { from: (from / 8) as usize, to: (to / 8) as usize, words: stored, last });
+            }
             if let Some(conversion) = role.conversion {
                 job.convert(conversion);
             }
-            if let Some((select, inclusive)) = role.scan {
-                job.scan(select, inclusive);
+            if let Some(end) = role.scan {
+                job.scan(end);
             }
             if self.keeps_times {
                 job.keep_times();
             }
-            self.calls[at].input = input;
             self.calls[at].job = Some(core.jobs().len());
             core.call(job);
             started = true;
@@ -957,19 +958,14 @@ impl Processor {
         started
     }
 
-    /// Notices calls that are complete and writes their results into local memory.
+    /// Notices calls that are complete.
     fn complete(&mut self, core: &Core, io: &mut Io<'_>) {
-        for at in 0..self.calls.len() {
-            let Call { job: Some(job), end: None, to, elements, .. } = self.calls[at] else { continue };
-            let job = &core.jobs()[job];
+        for call in self.calls.iter_mut().filter(|call| call.end.is_none()) {
+            let Some(job) = call.job.map(|job| &core.jobs()[job]) else { continue };
             let Some(end) = job.end() else { continue };
-            self.calls[at].end = Some(end);
+            call.end = Some(end);
+            call.input = job.words_from_memory().into();
             io.complete();
-            if elements > 0 && job.kind().receives {
-                let (first, words) = ((to / 8) as usize, job.output().len());
-                self.grow((first + words) as u64);
-                self.local[first..first + words].copy_from_slice(job.output());
-            }
         }
     }
 

@@ -17,11 +17,11 @@
 //! The *order register* of a switch and id (offset 0x808 in the id's page) lists input ports in rank order, four bits
 //! each, the first one lowest, as port + 1; 0 ends the list. Where it is not empty, the CENG reduces the listed ports in
 //! that order by a chain instead of its tree, keeps the prefixes, and responses of the id that come in by other ports go
-//! to the unit instead of through their response register.
+//! to the unit instead of through their response register, if they come by the port where the total left.
 //!
 //! Order of a reduction: x1, …, xk being what enters a switch in rank order, the prefix of input j is
 //! (…(x1 + x2) + …) + x(j-1) and the total (…(x1 + x2) + …) + xk; what goes down to input j is E + prefix, E being what came from
-//! above; a core adds its own value for an inclusive scan. Integer results are those of a serial scan; of floating-point ones
+//! above; for an inclusive scan the core reads its own value again and adds it in a unit of its end point, as many stages long. Integer results are those of a serial scan; of floating-point ones
 //! this is the declared order. What is before rank 0 is nothing: it keeps its own value, or zero in an exclusive scan.
 //!
 //! Timing: with s stages a unit, the total of k inputs leaves (k - 1) s cycles after they were taken (at least 1), an

@@ -20,7 +20,7 @@ use watershed_arith::{self as arith, Op, TreeCfg};
 use watershed_fabric::arbiter::Policy;
 use watershed_fabric::replay::Reliability;
 use watershed_fabric::routing::{Routes, Unroutable};
-use watershed_fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Nodes, Shape, Torus};
+use watershed_fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Shape, Torus};
 use watershed_fabric::traffic::{Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic};
 use watershed_fabric::{
     Blocks, Network, NoBump, Parts, Pipeline, PlanLink, RouterCfg, SwitchAllocator, SwitchCfg, VcAllocator, Vcs,
@@ -29,7 +29,7 @@ use watershed_fabric::{
 use watershed_oracle::EngineList;
 use watershed_piuma::embed::{self, Ground, Vectors};
 use watershed_piuma::legality::{self, At, Claim, Footprint, Illegal, channel_name};
-use watershed_piuma::ordered::{self, Blocked};
+use watershed_piuma::ordered;
 use watershed_piuma::{
     CHANNELS, Ceng, CengCfg, Conversion, Core, End, Job, JobKind, MemoryCfg, OpSelect, REQUEST, RESPONSE, Registers,
     RegistersCfg, System,
@@ -116,9 +116,6 @@ pub struct Class {
     /// End points (or flows) that create its packets.
     pub sources: u64,
 }
-
-/// What the ranks of a scan must be.
-const SCAN_ORDER: &str = "ranks that are neighbours wherever they come together: another order, or another root";
 
 /// Switches that a part of a system of nodes has at least, if it runs in windows: their registers fill a part of the
 /// second cache, and what a part costs itself is little beside them.
@@ -686,7 +683,8 @@ impl<'a> Builder<'a> {
                 };
                 registers.store_select(id as u16, &footprint.engines, select(collective));
                 if collective.kind == CollectiveKind::Scan {
-                    self.orders(index, collective, &footprint, registers)?;
+                    let stored = scan::store(collective, &footprint, registers);
+                    stored.map_err(|why| self.problems.push(scan::unordered(index, collective, &why))).ok()?;
                 }
                 footprints.push(footprint);
             }
@@ -787,7 +785,9 @@ impl<'a> Builder<'a> {
             return Some(embed::multicast(ground, source, &others));
         }
         if let (CollectiveKind::Scan, Shape::Nodes(nodes)) = (collective.kind, &layout.shape) {
-            return self.scan_tree(index, collective, nodes, ground, (&places, root));
+            let exact = matches!(collective.tree, Tree::Root(_));
+            let vectors = ordered::scan(nodes, ground.engine, &places, root, exact);
+            return vectors.map_err(|blocked| self.problems.push(scan::blocked(index, collective, &blocked))).ok();
         }
         let receivers = match collective.kind {
             CollectiveKind::Reduce => vec![match collective.receiver {
@@ -802,27 +802,6 @@ impl<'a> Builder<'a> {
             _ => places.clone(),
         };
         Some(embed::reduction(ground, &places, root, &receivers))
-    }
-
-    /// The tree of a scan on a system of nodes, in which neighbours in rank meet.
-    fn scan_tree(
-        &mut self,
-        index: usize,
-        collective: &Collective,
-        nodes: &Nodes,
-        ground: &Ground<'_>,
-        (places, root): (&[EndPlace], u32),
-    ) -> Option<Vectors> {
-        let exact = matches!(collective.tree, Tree::Root(_));
-        match ordered::scan(nodes, ground.engine, places, root, exact) {
-            Ok(vectors) => Some(vectors),
-            Err(Blocked { pair: (one, two), why }) => {
-                let message = format!("collective \"{}\": ranks {one} and {two} stand in the way: {why}", collective.name);
-                let problem = Problem::at(format!("collective[{index}].participants"), message);
-                self.problems.push(problem.expected(SCAN_ORDER));
-                None
-            }
-        }
     }
 
     fn given(&mut self, place: &str, given: &[SwitchRegisters], ground: &Ground<'_>) -> Option<Vectors> {
@@ -849,36 +828,6 @@ impl<'a> Builder<'a> {
             }
         }
         sound.then(|| vectors.into())
-    }
-
-    /// Writes the order registers of a scan.
-    fn orders(
-        &mut self,
-        index: usize,
-        collective: &Collective,
-        footprint: &Footprint,
-        registers: &mut Registers,
-    ) -> Option<()> {
-        let tree = footprint.tree.as_ref()?;
-        let names: BTreeMap<String, u32> =
-            footprint.engines.iter().map(|&switch| (registers.name(switch).into_owned(), switch)).collect();
-        let tree = tree.node(&|switch| registers.name(switch).into_owned());
-        let orders = scan::orders(&tree).and_then(|orders| {
-            for (name, order) in orders {
-                let Some(&switch) = names.get(&name) else { continue };
-                let address = Registers::order_address(switch, collective.id as u16);
-                registers.store(address, order).map_err(|error| error.to_string())?;
-            }
-            Ok(())
-        });
-        if let Err(why) = orders {
-            let message = format!("collective \"{}\": {why}", collective.name);
-            self.problems.push(
-                Problem::at(format!("collective[{index}].participants"), message).expected(SCAN_ORDER),
-            );
-            return None;
-        }
-        Some(())
     }
 
     fn share(&mut self, (a, b, id): (usize, usize, u32), registers: &Registers, switch: u32, port: Option<u16>) {
@@ -991,8 +940,8 @@ impl<'a> Builder<'a> {
                     let mode = arith::Mode::rounding(collective.round);
                     model.convert(Conversion { pair, mode, narrows: !collective.result_stays_wide });
                 }
-                if collective.kind == CollectiveKind::Scan {
-                    model.scan(select(collective), collective.inclusive);
+                if let Some(end) = scan::end(collective, scenario.switch.ceng.stages as u8) {
+                    model.scan(end);
                 }
                 let mut next = [0; 2];
                 for (participant, &end) in collective.participants.iter().chain(&apart).enumerate() {

@@ -1,9 +1,52 @@
 //! Prefix scans: order registers that follow from a tree, and what every rank must get (requirement P-COL-2).
 
-use super::config::Collective;
+use super::config::{Collective, CollectiveKind};
+use super::problem::Problem;
+use std::collections::BTreeMap;
 use watershed_arith::{Flags, Mode};
 use watershed_oracle::{self as oracle, Node};
+use watershed_piuma::legality::Footprint;
+use watershed_piuma::ordered::Blocked;
 use watershed_piuma::scan::{MOST_PORTS, order};
+use watershed_piuma::{Registers, ScanEnd};
+
+/// What the ranks of a scan must be.
+const ORDER: &str = "ranks that are neighbours wherever they come together: another order, or another root";
+
+/// A core's end of a scan, if it is one.
+pub fn end(collective: &Collective, stages: u8) -> Option<ScanEnd> {
+    let Collective { inclusive, .. } = *collective;
+    let end = || ScanEnd { select: super::build::select(collective), inclusive, stages: stages.into() };
+    (collective.kind == CollectiveKind::Scan).then(end)
+}
+
+/// Two ranks that must meet and cannot.
+pub fn blocked(index: usize, collective: &Collective, Blocked { pair: (one, two), why }: &Blocked) -> Problem {
+    unordered(index, collective, &format!("ranks {one} and {two} stand in the way: {why}"))
+}
+
+/// A tree that does not keep the order of ranks.
+pub fn unordered(index: usize, collective: &Collective, why: &str) -> Problem {
+    let message = format!("collective \"{}\": {why}", collective.name);
+    Problem::at(format!("collective[{index}].participants"), message).expected(ORDER)
+}
+
+/// Writes the order registers of a scan.
+///
+/// # Errors
+/// Why the tree cannot keep the order of ranks.
+pub fn store(collective: &Collective, footprint: &Footprint, registers: &mut Registers) -> Result<(), String> {
+    let Some(tree) = footprint.tree.as_ref() else { return Ok(()) };
+    let names: BTreeMap<String, u32> =
+        footprint.engines.iter().map(|&switch| (registers.name(switch).into_owned(), switch)).collect();
+    let tree = tree.node(&|switch| registers.name(switch).into_owned());
+    for (name, order) in orders(&tree)? {
+        let Some(&switch) = names.get(&name) else { continue };
+        let address = Registers::order_address(switch, collective.id as u16);
+        registers.store(address, order).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
 
 /// The ranks that come together in a tree: the first, and how many.
 fn ranks(node: &Node) -> (usize, usize) {
@@ -16,10 +59,10 @@ fn ranks(node: &Node) -> (usize, usize) {
     }
 }
 
-fn last(node: &Node) -> usize {
+fn leaves(node: &Node, list: &mut Vec<usize>) {
     match node {
-        Node::Leaf(rank) => *rank,
-        Node::Reduce { inputs, .. } => inputs.iter().map(|(_, child)| last(child)).max().unwrap_or(0),
+        Node::Leaf(rank) => list.push(*rank),
+        Node::Reduce { inputs, .. } => inputs.iter().for_each(|(_, child)| leaves(child, list)),
     }
 }
 
@@ -35,13 +78,16 @@ pub fn orders(tree: &Node) -> Result<Vec<(String, u64)>, String> {
         let switch = name.clone();
         let mut sorted: Vec<(usize, u16)> = Vec::new();
         for (port, child) in inputs {
-            let (first, count) = ranks(child);
-            if last(child) - first + 1 != count {
+            let mut members = Vec::new();
+            leaves(child, &mut members);
+            members.sort_unstable();
+            if let Some(pair) = members.windows(2).find(|pair| pair[1] - pair[0] > 1) {
                 return Err(format!(
-                    "ranks {first} to {} come to {switch} by port {port}, but not all between them",
-                    last(child)
+                    "ranks {} and {} stand in the way: both come to {switch} by port {port}, and what is between them does not",
+                    pair[0], pair[1]
                 ));
             }
+            let first = members.first().copied().unwrap_or(0);
             if usize::from(*port) >= MOST_PORTS {
                 return Err(format!("an order register lists ports 0 to {}, not {port}", MOST_PORTS - 1));
             }

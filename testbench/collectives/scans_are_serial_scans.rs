@@ -2,7 +2,7 @@
 //! order, for all ranks, subsets, roots and shapes; an order that the tree cannot keep is refused.
 
 use crate::sets;
-use crate::support::{Draw, die, load, mesh, pass, refusal, run_with};
+use crate::support::{Draw, die, latency, load, mesh, pass, ready, refusal, run_with};
 use watershed::scenario::run::RunOptions;
 
 /// Runs scans of integers and compares every row with a serial scan of what was contributed.
@@ -116,7 +116,121 @@ fn the_order_of_evaluation_changes_nothing() {
 #[test]
 fn an_order_that_the_tree_cannot_keep_is_refused() {
     let message = refusal(&die(&scan("participants = [0, 4, 1, 5]\nroot = \"core0\"")), &[]);
-    assert!(message.contains("ranks 1 to 3 come to core0 by port 5, but not all between them"), "{message}");
+    assert!(message.contains("ranks 1 and 3 stand in the way: both come to core0 by port 5"), "{message}");
     let message = refusal(&die("[[collective]]\nkind = \"allreduce\"\ninclusive = true\n"), &[]);
     assert!(message.contains("only a scan is inclusive or exclusive"), "{message}");
+}
+
+/// A system of nodes.
+fn nodes(size: &[u32], sockets: u32, (tiles, positions): (u32, u32), rest: &str) -> String {
+    format!(
+        "family = \"piuma\"\n[topology]\nkind = \"nodes\"\nsize = {size:?}\nsockets = {sockets}\ntiles = {tiles}\n\
+         positions = {positions}\n{rest}"
+    )
+}
+
+#[test]
+fn on_every_shape_of_nodes_with_random_participants() {
+    // Sides, sockets, tiles and positions; H-SCAN-1.
+    let shapes: [(&[u32], u32, (u32, u32)); 14] = [
+        (&[1], 16, (4, 4)),
+        (&[2], 16, (4, 4)),
+        (&[3], 1, (4, 4)),
+        (&[5], 4, (4, 4)),
+        (&[40], 3, (2, 4)),
+        (&[2, 2], 3, (2, 2)),
+        (&[3, 3], 2, (4, 4)),
+        (&[4, 3], 5, (4, 4)),
+        (&[2, 2], 16, (4, 4)),
+        (&[3, 3, 3], 2, (4, 4)),
+        (&[2, 2, 2], 3, (2, 4)),
+        (&[2, 2, 2, 2], 2, (4, 4)),
+        (&[3, 3, 3, 3], 1, (2, 2)),
+        (&[2, 3, 2, 2], 3, (2, 4)),
+    ];
+    let mut draw = Draw(29);
+    for (round, (size, sockets, die)) in shapes.into_iter().enumerate() {
+        let cores = u64::from(size.iter().product::<u32>() * sockets * die.0.min(2) * die.1);
+        for half in 0..2 {
+            let mut subset = draw.subset(cores);
+            subset.sort_unstable();
+            let whom = if half == 0 { String::new() } else { format!("participants = {subset:?}\n") };
+            let elements = 1 + draw.below(7);
+            let inclusive = (round + half) % 2 == 0;
+            serial(&nodes(size, sockets, die, &scan(&format!("{whom}elements = {elements}\ninclusive = {inclusive}"))), &[]);
+        }
+    }
+}
+
+#[test]
+fn a_scan_on_nodes_takes_at_most_four_times_an_allreduce() {
+    for (size, sockets) in [
+        (&[1u32][..], 1u32),
+        (&[1], 16),
+        (&[2], 16),
+        (&[17], 1),
+        (&[40], 4),
+        (&[3, 3], 2),
+        (&[4, 4], 16),
+        (&[3, 3, 3], 2),
+        (&[2, 2, 2, 2], 2),
+        (&[3, 3, 3, 3], 2),
+        (&[2, 2, 2, 2], 4),
+    ] {
+        for inclusive in [false, true] {
+            let scan = format!("[[collective]]\nkind = \"scan\"\ninclusive = {inclusive}\n");
+            let time = |what: &str| latency(&nodes(size, sockets, (4, 4), what), &[]);
+            let (scan, all) = (time(&scan), time("[[collective]]\nkind = \"allreduce\"\n"));
+            assert!(scan <= 4 * all, "{size:?} x {sockets}: {scan} cycles, an all-reduce {all}");
+        }
+    }
+}
+
+#[test]
+fn other_orders_of_ranks_are_kept_or_refused_with_two_of_them() {
+    // 2 x 2 nodes of 2 sockets, 16 cores each: backwards; nodes down the columns first; the sockets of each node exchanged.
+    let all: Vec<u32> = (0..64).collect();
+    let backwards: Vec<u32> = all.iter().rev().copied().collect();
+    let columns: Vec<u32> = [0, 2, 1, 3].iter().flat_map(|node| node * 16..(node + 1) * 16).collect();
+    let exchanged: Vec<u32> = all.iter().map(|end| end ^ 8).collect();
+    // What of the first node is last, all others between.
+    let around: Vec<u32> = (8..64).chain(0..8).collect();
+    for order in [backwards, columns, exchanged, around] {
+        serial(&nodes(&[2, 2], 2, (4, 4), &scan(&format!("participants = {order:?}\nelements = 3"))), &[]);
+    }
+    // Cores of two nodes in turn: a node's total would hold ranks 0, 2, 4.
+    let order: Vec<u32> = (0..8).flat_map(|core| [core, core + 16]).collect();
+    let message = refusal(&nodes(&[2], 2, (4, 4), &scan(&format!("participants = {order:?}"))), &[]);
+    assert!(message.contains("ranks 0 and 2 stand in the way: both reach the root by way of node n0"), "{message}");
+}
+
+#[test]
+fn a_root_that_is_named_is_the_root() {
+    for root in ["n0_s0_core0", "n1_s2_sw5", "n2_s1_core7"] {
+        let text = nodes(&[3], 3, (4, 4), &scan(&format!("elements = 2\nroot = \"{root}\"")));
+        serial(&text, &[]);
+        let ready = ready(&text, &[]);
+        let at = ready.collectives[0].footprint().root.expect("a root");
+        assert_eq!(ready.system.node_name(at), root);
+    }
+}
+
+#[test]
+fn the_own_value_costs_its_read_its_unit_and_bandwidth() {
+    let time = |inclusive: bool, sets: &[String]| {
+        let text = die(&format!("[[collective]]\nkind = \"scan\"\ninclusive = {inclusive}\nelements = 1\n"));
+        latency(&text, sets)
+    };
+    for (stages, read) in [(1, 0u64), (3, 0), (3, 7), (6, 20)] {
+        let set = sets!["switch.ceng.stages={stages}"; "memory.read_latency_cycles={read}"; r#"memory.bandwidth_gbps="unlimited""#];
+        assert_eq!(time(true, &set) - time(false, &set), stages + read, "{stages} stages, {read} cycles to read");
+    }
+    // At 16 bits a cycle a core with both streams moves an element in 8 cycles in an exclusive scan, in 12 in an inclusive one.
+    let long = |inclusive: bool, elements: u64| {
+        let text = die(&format!(
+            "[[collective]]\nkind = \"scan\"\ninclusive = {inclusive}\nelements = {elements}\nparticipants = [0, 1]\n"
+        ));
+        latency(&text, &sets!["memory.bandwidth_gbps=16"])
+    };
+    assert_eq!([false, true].map(|inclusive| long(inclusive, 480) - long(inclusive, 240)), [240 * 8, 240 * 12]);
 }

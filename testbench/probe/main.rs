@@ -19,6 +19,7 @@ mod stage_registers_are_clocked;
 mod surfer_finds_its_files;
 mod triggers_capture;
 mod vcd_reads_back;
+mod vectors_are_registers;
 mod waves_differ;
 mod waves_end_with_the_run;
 mod writer_fails;

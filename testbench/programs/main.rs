@@ -11,3 +11,4 @@ mod multicasts_cross_nodes;
 mod multicasts_take_the_cycles_of_their_path;
 mod poll_and_wait_take_the_oldest;
 mod stores_are_checked;
+mod vectors_move_word_by_word;

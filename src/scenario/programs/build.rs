@@ -158,7 +158,8 @@ pub fn processors(
     }
     for (collective, built) in scenario.collectives.iter().zip(built).filter(|(collective, _)| collective.called) {
         for (participant, &end) in collective.participants.iter().enumerate() {
-            let role = role(collective, built, participant, layout.ends[end as usize]);
+            let stages = scenario.switch.ceng.stages as u8;
+            let role = role(collective, built, participant, (layout.ends[end as usize], stages));
             let (_, processor) = parts(ends, end);
             processor.set_role(collective.id as u16, role);
         }
@@ -197,7 +198,7 @@ fn attach(
 ) {
     let core = end_point.core.get_or_insert_with(|| Box::new(Core::new(Arc::clone(memory))));
     for collective in scenario.collectives.iter().filter(|collective| collective.called) {
-        core.wait_for(collective.id as u16);
+        core.wait_for(collective.id as u16, collective.kind == CollectiveKind::Scan && collective.inclusive);
     }
     let node = &layout.plan.nodes[layout.plan.nodes.len() - layout.ends.len() + end as usize];
     let mut name = node.name.trim_end_matches(".memory").to_owned();
@@ -219,7 +220,7 @@ fn parts(ends: &mut [End], end: u32) -> (&mut Core, &mut Processor) {
     }
 }
 
-fn role(collective: &Collective, built: &Built, participant: usize, place: EndPlace) -> Role {
+fn role(collective: &Collective, built: &Built, participant: usize, (place, stages): (EndPlace, u8)) -> Role {
     let lanes = |dtype: DType| u64::from(dtype.lanes());
     let sends = collective.kind != CollectiveKind::Broadcast || collective.source as usize == participant;
     let kind = JobKind {
@@ -237,8 +238,7 @@ fn role(collective: &Collective, built: &Built, participant: usize, place: EndPl
         kind,
         lanes: (lanes(collective.dtype), lanes(collective.network_dtype())),
         conversion,
-        scan: (collective.kind == CollectiveKind::Scan)
-            .then(|| (crate::build::select(collective), collective.inclusive)),
+        scan: crate::scan::end(collective, stages),
     }
 }
 

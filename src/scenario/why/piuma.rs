@@ -158,7 +158,17 @@ impl<'a> Reader<'a> {
             let taken = taken.filter_map(|vc| self.taken(port, (id, vc, seq), before));
             let taken = taken.filter(|(cycle, _)| *cycle <= lands).max();
             let (taken, word) = taken.ok_or("the last word never left its queue")?;
-            path.push(taken, until, Kind::Landing, self.place(port));
+            if let (Some(unit), Some(core)) = (job.combines(), &self.system.end(end).core) {
+                // The core's own value is read when the word is taken; both go through the unit, then to memory.
+                let (read, write) = core.latencies();
+                let (there, granted) = (taken + read, lands - write);
+                path.push(granted, until, Kind::Landing, self.place(port));
+                path.push(there + unit.stages, granted, Kind::MemoryWrite, self.place(port));
+                path.push(there, there + unit.stages, Kind::Reduce, self.place(port));
+                path.push(taken, there, Kind::MemoryRead, self.place(port));
+            } else {
+                path.push(taken, until, Kind::Landing, self.place(port));
+            }
             let (arrived, _) = self.entry(port, word, taken)?;
             // Before the core called it, the word waited for that and not for the memory.
             path.push(job.start().clamp(arrived, taken), taken, Kind::MemoryWrite, self.place(port));
@@ -292,8 +302,8 @@ impl<'a> Reader<'a> {
             let inputs: Vec<u16> = scan::ports(order).collect();
             let down = || self.stages + inputs.iter().position(|&port| port == scan::target(seq)).unwrap_or(0) as u64;
             if kind(vc) == RESPONSE && !self.registers.is_root(node, id) {
-                let ports =
-                    (0..self.plan.nodes[node as usize].ports).filter(|&port| port != self.registers.engine_port());
+                let leaves = self.registers.vector(node, id, REQUEST, self.registers.engine_port());
+                let ports = (0..self.registers.engine_port()).filter(|&port| leaves >> port & 1 == 1);
                 let above = ports.filter_map(|port| {
                     let queue = base + u32::from(port);
                     let (left, word) = self.taken(queue, (id, vc, element), before)?;
