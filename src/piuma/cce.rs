@@ -13,6 +13,8 @@
 //! | parameter | default | unit | range | effect |
 //! |---|---|---|---|---|
 //! | `core.mcast_queue_depth` | 8 | messages | from 1 | a full queue stops its sender and the network's requests for it |
+//! | `core.mcast_queue_ports` | 1 | operations | from 1 | a queue takes and gives as many messages in a cycle, from and to both sides together |
+//! | `core.cce_decoders` | 1 | operations | from 1 | decoded in a cycle; others wait in the order in which they came |
 //! | `core.xbar_cycles` | 1 | cycles | from 1 | from issue to the CCE, and back with the answer |
 //!
 //! There is a mcast thread with a queue of its own for each collective id. Slots hold messages on their way out and
@@ -31,7 +33,9 @@
 //!
 //! *Chosen*, where the patent is silent: a full queue takes nothing; a send then waits in the crossbar, and a request
 //! waits at the head of the channel, which stops all requests behind it until the credits run out upstream: nothing is
-//! lost. COUNT and events are about received messages only. The sender's id is 36 bits wide. All MSRs are 0 at reset.
+//! lost. When a message from the network and one of a thread want the port into a queue in one cycle, the
+//! network's goes first, and the thread's in the next; out of a queue a thread's goes first, and the one to the network next.
+//! Accesses to MSRs are operations like others: they act when they are decoded. COUNT and events are about received messages only. The sender's id is 36 bits wide. All MSRs are 0 at reset.
 
 use super::REQUEST;
 use std::collections::VecDeque;
@@ -86,6 +90,8 @@ pub const MAX_SENDER: u64 = (1 << 36) - 1;
 /// A mcast thread.
 #[derive(Clone, Debug, Default)]
 struct Queue {
+    /// What went in and came out in the cycle of the last operation.
+    ports: Ports,
     received: VecDeque<(Message, Cycle)>,
     outgoing: VecDeque<(Message, Cycle)>,
     push: bool,
@@ -95,6 +101,32 @@ struct Queue {
     /// For reports: messages received, events raised.
     arrived: u64,
     events: u64,
+}
+
+/// All ports of a queue are taken in this cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoPort;
+
+/// The ports of a queue.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ports {
+    /// The cycle that is counted, and what it had: messages in, and out.
+    cycle: Cycle,
+    pushed: u32,
+    popped: u32,
+    /// A thread's message found no port into the queue, or one to the network none out of it: it goes first next time.
+    send_waits_q: bool,
+    leave_waits_q: bool,
+}
+
+impl Ports {
+    /// Ports that are taken in a cycle: in, and out.
+    fn taken(&mut self, now: Cycle) -> (&mut u32, &mut u32) {
+        if self.cycle != now {
+            (self.cycle, self.pushed, self.popped) = (now, 0, 0);
+        }
+        (&mut self.pushed, &mut self.popped)
+    }
 }
 
 /// What a CCE counted.
@@ -114,6 +146,8 @@ pub struct Counted {
 #[derive(Clone, Debug)]
 pub struct Cce {
     depth: usize,
+    /// Ports of a queue in each direction.
+    ports: u32,
     queues: Vec<Queue>,
     /// Ids whose requests are multicasts.
     multicast: Vec<bool>,
@@ -122,10 +156,10 @@ pub struct Cce {
 }
 
 impl Cce {
-    /// A CCE with a queue of `depth` messages for each of `ids` ids.
-    pub fn new(ids: u16, depth: u32) -> Cce {
+    /// A CCE with a queue of `depth` messages for each of `ids` ids, and as many ports into each and out of it.
+    pub fn new(ids: u16, depth: u32, ports: u32) -> Cce {
         let queues = vec![Queue::default(); usize::from(ids)];
-        Cce { depth: depth as usize, multicast: vec![false; queues.len()], queues, next_q: 0, sent: 0 }
+        Cce { depth: depth as usize, ports, multicast: vec![false; queues.len()], queues, next_q: 0, sent: 0 }
     }
 
     /// Says that requests of an id are multicasts, not of a collective.
@@ -190,25 +224,41 @@ impl Cce {
         (self.serves(id) && !self.has_slot(id)).then(|| self.queues[usize::from(id)].received.len())
     }
 
-    fn has_slot(&self, id: u16) -> bool {
+    pub(super) fn has_slot(&self, id: u16) -> bool {
         let queue = &self.queues[usize::from(id)];
         queue.received.len() + queue.outgoing.len() < self.depth
     }
 
-    /// Takes a message to be sent; `false` if there is no slot.
+    /// Takes a message to be sent; `false` if there is no slot, or no port into the queue is left in this cycle.
     pub fn accept(&mut self, id: u16, message: Message, now: Cycle) -> bool {
-        let room = self.has_slot(id);
-        if room {
-            self.queues[usize::from(id)].outgoing.push_back((message, now));
+        if !self.has_slot(id) {
+            return false;
         }
-        room
+        let queue = &mut self.queues[usize::from(id)];
+        let pushed = *queue.ports.taken(now).0;
+        queue.ports.send_waits_q = pushed >= self.ports;
+        if queue.ports.send_waits_q {
+            return false;
+        }
+        *queue.ports.taken(now).0 += 1;
+        queue.outgoing.push_back((message, now));
+        true
     }
 
     /// Takes the oldest message that was received before this cycle.
-    pub fn take(&mut self, id: u16, now: Cycle) -> Option<Message> {
+    ///
+    /// # Errors
+    /// If it has to wait for a port out of the queue.
+    pub fn take(&mut self, id: u16, now: Cycle) -> Result<Option<Message>, NoPort> {
         let queue = &mut self.queues[usize::from(id)];
-        queue.received.front().filter(|(_, since)| *since < now)?;
-        queue.received.pop_front().map(|(message, _)| message)
+        if queue.received.front().is_none_or(|(_, since)| *since >= now) {
+            return Ok(None);
+        }
+        if *queue.ports.taken(now).1 + u32::from(queue.ports.leave_waits_q) >= self.ports {
+            return Err(NoPort);
+        }
+        *queue.ports.taken(now).1 += 1;
+        Ok(queue.received.pop_front().map(|(message, _)| message))
     }
 
     /// Whether a message could be taken, now or from the next cycle on.
@@ -240,6 +290,11 @@ impl Cce {
         if !self.serves(id) || !self.has_slot(id) {
             return None;
         }
+        let ports = &mut self.queues[usize::from(id)].ports;
+        if *ports.taken(io.now()).0 + u32::from(ports.send_waits_q) >= self.ports {
+            return None;
+        }
+        *ports.taken(io.now()).0 += 1;
         let flit = io.take(0, REQUEST);
         self.receive(id, Message { data: flit.word, sender: flit.tag.seq() }, io.now()).then_some(id)
     }
@@ -252,10 +307,14 @@ impl Cce {
         for i in 0..count {
             let at = (self.next_q + i) % count;
             let Some(&(message, since)) = self.queues[at].outgoing.front() else { continue };
-            if sent || since >= now || !io.can_send(0, REQUEST) {
+            let ports = &mut self.queues[at].ports;
+            let goes = !sent && since < now && io.can_send(0, REQUEST);
+            ports.leave_waits_q = goes && *ports.taken(now).1 >= self.ports;
+            if !goes || ports.leave_waits_q {
                 left = true;
                 continue;
             }
+            *ports.taken(now).1 += 1;
             self.queues[at].outgoing.pop_front();
             io.send(0, REQUEST, Flit::collective(at as u16, REQUEST, message.sender, message.data));
             left |= !self.queues[at].outgoing.is_empty();
@@ -327,16 +386,20 @@ mod tests {
             (&[Mode], &[]),
             (&[IntAll, IntEmptyToNonEmpty, IntNonFullToFull], &[]),
         ] {
-            let mut cce = Cce::new(4, 4);
+            let mut cce = Cce::new(4, 4, 1);
             set(&mut cce, on);
             assert_eq!(events(&mut cce, 4), expected, "{on:?}");
             assert!(!cce.has_slot(2), "the queue is full");
             // After one message was taken the queue becomes full again, but does not pass from empty.
-            assert_eq!(cce.take(2, 9), Some(message(0)));
+            assert_eq!(cce.take(2, 9), Ok(Some(message(0))));
             let full = on.contains(&Mode) && (on.contains(&IntAll) || on.contains(&IntNonFullToFull));
             assert_eq!(cce.receive(2, message(7), 9), full, "{on:?}");
             // Emptied, it passes from empty again.
-            while cce.take(2, 20).is_some() {}
+            let mut now = 20;
+            while cce.has_message(2) {
+                now += 1;
+                let _ = cce.take(2, now);
+            }
             let nonempty = on.contains(&Mode) && (on.contains(&IntAll) || on.contains(&IntEmptyToNonEmpty));
             assert_eq!(cce.receive(2, message(8), 20), nonempty, "{on:?}");
         }
@@ -344,32 +407,46 @@ mod tests {
 
     #[test]
     fn the_oldest_message_first_and_none_in_the_cycle_it_comes() {
-        let mut cce = Cce::new(3, 4);
-        assert_eq!(cce.take(2, 5), None);
+        let mut cce = Cce::new(3, 4, 1);
+        assert_eq!(cce.take(2, 5), Ok(None));
         cce.receive(2, message(1), 5);
         cce.receive(2, message(2), 6);
-        assert_eq!(cce.take(2, 5), None, "not in the cycle in which it arrived");
+        assert_eq!(cce.take(2, 5), Ok(None), "not in the cycle in which it arrived");
         assert_eq!(cce.load(2, Msr::Count), 2);
-        assert_eq!((cce.take(2, 6), cce.take(2, 6)), (Some(message(1)), None));
-        assert_eq!(cce.take(2, 7), Some(message(2)));
-        assert_eq!(cce.take(1, 7), None, "queues are apart");
+        assert_eq!(cce.take(2, 6), Ok(Some(message(1))));
+        assert_eq!(cce.take(2, 7), Ok(Some(message(2))));
+        assert_eq!(cce.take(1, 7), Ok(None), "queues are apart");
     }
 
     #[test]
     fn a_slot_is_a_slot_for_both_ways() {
-        let mut cce = Cce::new(3, 2);
+        let mut cce = Cce::new(3, 2, 1);
         assert!(cce.accept(2, message(1), 0));
         cce.receive(2, message(2), 0);
         assert!(!cce.accept(2, message(3), 0), "full");
         assert!(cce.accept(1, message(3), 0), "another queue is not");
-        cce.take(2, 1);
+        cce.take(2, 1).unwrap();
         assert!(cce.accept(2, message(3), 1));
         assert_eq!(cce.load(2, Msr::Count), 0, "COUNT is about received messages");
     }
 
     #[test]
+    fn a_queue_takes_and_gives_as_many_a_cycle_as_it_has_ports() {
+        for ports in [1, 2, 3] {
+            let mut cce = Cce::new(3, 8, ports);
+            let taken = (0..4).filter(|&n| cce.accept(2, message(n), 5)).count();
+            assert_eq!(taken, ports as usize);
+            assert!(cce.accept(2, message(9), 6), "the next cycle has its own");
+            assert!(cce.accept(1, message(9), 5), "so has another queue");
+            (0..4).for_each(|n| _ = cce.receive(1, message(n), 5));
+            let given = (0..4).filter(|_| cce.take(1, 7).is_ok()).count();
+            assert_eq!(given, ports as usize);
+        }
+    }
+
+    #[test]
     fn msrs_have_addresses_of_their_own_and_keep_what_they_are_given() {
-        let mut cce = Cce::new(5, 2);
+        let mut cce = Cce::new(5, 2, 1);
         let mut seen = std::collections::BTreeSet::new();
         for id in 0..5 {
             for msr in Msr::ALL {

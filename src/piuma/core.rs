@@ -111,6 +111,13 @@ impl Memory {
     }
 }
 
+/// The last word granted to collectives was a read: a write goes first next time.
+const READ_LAST: u8 = 1;
+/// A thread of the core waits for a word.
+const THREAD_WAITS: u8 = 2;
+/// The last word granted while a thread waited was the thread's.
+const THREAD_LAST: u8 = 4;
+
 /// What is written next.
 #[derive(Clone, Copy, Debug)]
 enum Writing {
@@ -132,12 +139,8 @@ pub struct Core {
     /// What most cores do not have.
     shared: Option<Box<Shared>>,
     next_job_q: u32,
-    /// Whether the last word granted was a read: the other side goes first next time.
-    read_last_q: bool,
-    /// A thread of the core waits for a word of memory.
-    thread_waits_q: bool,
-    /// Whether the last word granted while a thread waited was the thread's.
-    thread_last_q: bool,
+    /// Whose turn it is at the memory: [`READ_LAST`], [`THREAD_WAITS`], [`THREAD_LAST`].
+    turns_q: u8,
     /// The plane that goes first with its requests, and the one with its responses.
     next_plane_q: [u8; 2],
     /// One more than the highest plane of its jobs.
@@ -166,9 +169,7 @@ impl Core {
             jobs: OneOrMore::default(),
             shared: None,
             next_job_q: 0,
-            read_last_q: false,
-            thread_waits_q: false,
-            thread_last_q: false,
+            turns_q: 0,
             next_plane_q: [0; 2],
             planes: 1,
         }
@@ -193,27 +194,35 @@ impl Core {
         self.share().left.push(id);
     }
 
+    fn is(&self, turn: u8) -> bool {
+        self.turns_q & turn != 0
+    }
+
+    fn set(&mut self, turn: u8, on: bool) {
+        self.turns_q = if on { self.turns_q | turn } else { self.turns_q & !turn };
+    }
+
     /// Pays for a word of a collective, unless it is the turn of a thread that waits.
     fn grant(&mut self, now: Cycle) -> bool {
-        if self.thread_waits_q && !self.thread_last_q {
+        if self.is(THREAD_WAITS) && !self.is(THREAD_LAST) {
             return false;
         }
         let granted = self.memory.grant(now);
-        self.thread_last_q &= !granted;
+        self.set(THREAD_LAST, self.is(THREAD_LAST) && !granted);
         granted
     }
 
     /// Pays for a word of a thread; who is refused waits, and takes turns with collectives.
     pub(super) fn grant_thread(&mut self, now: Cycle) -> bool {
         let granted = self.memory.grant(now);
-        self.thread_waits_q |= !granted;
-        self.thread_last_q |= granted;
+        self.set(THREAD_WAITS, self.is(THREAD_WAITS) || !granted);
+        self.set(THREAD_LAST, self.is(THREAD_LAST) || granted);
         granted
     }
 
     /// Says that no thread waits for memory; those that do ask again in this cycle.
     pub(super) fn no_thread_waits(&mut self) {
-        self.thread_waits_q = false;
+        self.set(THREAD_WAITS, false);
     }
 
     /// The memory, for others who use it.
@@ -289,7 +298,7 @@ impl Core {
         let reading = if adding.is_some() { None } else { self.reading(now) };
 
         // Memory: up to one write and one read; the side that was served last yields when there is only enough for one.
-        let writes_first = self.read_last_q;
+        let writes_first = self.is(READ_LAST);
         for write in [writes_first, !writes_first] {
             let granted = match (write, writing, adding, reading) {
                 (true, Some(writing), ..) => self.write(io, writing, local.as_deref_mut()),
@@ -372,7 +381,7 @@ impl Core {
         job.fetch(if pays { now + self.memory.cfg.read_latency } else { now }, local);
         // Who reads a whole word gives the next one its turn.
         self.next_job_q = (at + usize::from(is_whole(job.read_q, job.words_read()))) as u32;
-        self.read_last_q |= pays;
+        self.set(READ_LAST, self.is(READ_LAST) || pays);
         true
     }
 
@@ -386,7 +395,7 @@ impl Core {
         let flit = io.take(0, vc);
         let job = &mut self.jobs.as_mut_slice()[at];
         job.combine(end, &flit, now + self.memory.cfg.read_latency, local);
-        self.read_last_q = true;
+        self.set(READ_LAST, true);
         self.next_plane_q[usize::from(RESPONSE)] = self.after(plane(vc));
         true
     }
@@ -409,7 +418,7 @@ impl Core {
         };
         let lands = if pays { now + self.memory.cfg.write_latency } else { now };
         self.jobs.as_mut_slice()[at].take(word, flags, lands, local);
-        self.read_last_q &= !pays;
+        self.set(READ_LAST, self.is(READ_LAST) && !pays);
         true
     }
 

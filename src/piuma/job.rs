@@ -227,7 +227,9 @@ impl Job {
     /// The core's own value of an element, read now.
     fn own(&self, number: u64, local: Option<&Vec<u64>>) -> u64 {
         match self.place() {
-            Some(place) => word_at(local, place.from + number as usize) & if number + 1 == place.words { place.last } else { !0 },
+            Some(place) => {
+                word_at(local, place.from + number as usize) & if number + 1 == place.words { place.last } else { !0 }
+            }
             None => self.task.input.get(self.offset + number as usize).copied().unwrap_or(0),
         }
     }

@@ -12,6 +12,7 @@
 //! | [`program`] | the instruction set of threads and its text form |
 //! | [`processor`] | pipelines, threads, local memory, interrupt controller; intrinsics |
 //! | [`host`] | reductions in software over point-to-point messages |
+//! | `thread`, `icu` | the registers of a thread; the interrupt controller unit |
 //! | [`cce`] | the core collective engine: multicast queues and machine specific registers |
 //! | [`scan`] | the scan unit beside the tree: prefixes in rank order |
 //! | [`embed`] | the built-in embedding: it writes registers, nothing else |
@@ -23,6 +24,7 @@ mod ceng;
 mod core;
 pub mod embed;
 pub mod host;
+mod icu;
 mod job;
 pub mod legality;
 pub mod ordered;
@@ -31,6 +33,7 @@ pub mod program;
 mod registers;
 pub mod scan;
 mod scan_stages;
+mod thread;
 
 pub use cce::Cce;
 pub use ceng::{Ceng, CengCfg, Tap};

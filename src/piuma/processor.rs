@@ -14,6 +14,8 @@
 //! | `core.mtps`, `core.mtp_threads` | 4, 16 | | 1 to 64 | threads a core can run |
 //! | `core.stps` | 2 | | 0 to 16 | single threads, and handlers of interrupts |
 //! | `core.xbar_cycles` | 1 | cycles | from 1 | to the CCE or a register, and back |
+//! | `core.xbar_ports` | 1 | requests | from 1 | that the crossbar takes in a cycle; others wait, pipelines in turn |
+//! | `core.outstanding_calls` | 64 | calls | from 1 | under way in a core; one more waits |
 //! | `core.interrupt_cycles` | 4 | cycles | from 1 | from an event to the handler's first instruction |
 //! | `core.local_memory_words`, `core.scratchpad_words` | 2^20, 2^13 | words | | |
 //!
@@ -23,7 +25,7 @@
 //! it was served. A blocking collective lets the thread go on in the cycle after its last word has landed.
 //!
 //! *Chosen*: a handler runs on the lowest STP that runs no handler, in a context of its own; the thread of that STP waits
-//! meanwhile. The ICU counts events, so each gets a run of the handler; those of one tree one after the other. A core's calls of one collective id run one after
+//! meanwhile. Handlers of one tree run one after the other; what the [ICU](super::icu) holds is a bit a tree. A core's calls of one collective id run one after
 //! the other. The vector of a call is read word by word, as memory
 //! grants them, and its result written likewise: what a program stores into the one, or loads out of the other, meanwhile, is
 //! what is there in that cycle. Stores to configuration
@@ -31,15 +33,17 @@
 //! the next one who uses a tree that was written must find it whole (both are checked by who drives the run). Programs see
 //! to it that collectives that meet at a switch do not run at once.
 
+use super::Registers;
 use super::cce::{Cce, Counted, MAX_SENDER, Message, Msr};
 use super::core::Core;
+use super::icu::Icu;
 use super::job::{Conversion, Job, JobKind, Place, ScanEnd};
 use super::program::{CONFIGURATION, Condition, Instruction, Intrinsic, MSR, Program, REGISTERS, SCRATCHPAD, Source};
-use super::Registers;
+use super::thread::{Doing, Pipeline, STATES, State, Thread};
 use std::sync::Arc;
 use watershed_fabric::Io;
 use watershed_kernel::{Cycle, Wake};
-use watershed_probe::{EnumTable, Scope};
+use watershed_probe::Scope;
 
 /// Parameters; see the module's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +56,16 @@ pub struct ProcessorCfg {
     pub stps: u32,
     /// Messages of a multicast queue.
     pub queue_depth: u32,
+    /// Operations that each queue takes, and gives, in a cycle.
+    pub queue_ports: u32,
     /// Cycles through the crossbar.
     pub xbar: u64,
+    /// Requests that the crossbar takes in a cycle.
+    pub xbar_ports: u32,
+    /// Operations that the CCE decodes in a cycle.
+    pub decoders: u32,
+    /// Calls of collectives under way.
+    pub calls: u32,
     /// Cycles from an event to the handler.
     pub interrupt: u64,
     /// Words of local memory.
@@ -133,94 +145,6 @@ pub struct Use {
     pub by: (u32, u32),
 }
 
-/// What a thread does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// It can issue.
-    Ready,
-    /// Computes, or waits for an answer, until a cycle.
-    Until(Cycle, Doing),
-    /// Waits for the memory to grant a word.
-    Memory,
-    /// An operation stands in the CCE since a cycle.
-    Engine(Cycle, Doing),
-    /// Waits for a call.
-    Collective(usize),
-    Halted,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing {
-    Compute,
-    Load,
-    Answer,
-    Send,
-    Poll,
-    Wait,
-}
-
-static STATES: EnumTable = EnumTable {
-    name: "thread",
-    names: &[
-        "READY",
-        "COMPUTE",
-        "MEMORY",
-        "CROSSBAR",
-        "SEND",
-        "POLL",
-        "WAIT",
-        "COLLECTIVE",
-        "HALTED",
-        "INTERRUPTED",
-        "LOAD",
-    ],
-};
-
-/// A thread, or a handler while it runs.
-#[derive(Clone, Debug)]
-struct Thread {
-    number: u32,
-    program: Arc<Program>,
-    pc: usize,
-    regs: [u64; REGISTERS],
-    state: State,
-    /// The tree whose event it handles.
-    handler: Option<u16>,
-}
-
-impl Thread {
-    /// The line of the instruction that it executes, or that it will issue next. A thread has gone on to the next
-    /// instruction when it waits for what the last one does; operations in the CCE and the memory keep theirs.
-    fn line(&self) -> u32 {
-        let waits = matches!(self.state, State::Collective(_) | State::Until(..));
-        let at = if waits { self.pc.saturating_sub(1) } else { self.pc };
-        self.program.code.get(at).map_or(0, |(_, line)| *line)
-    }
-
-    fn wave_state(&self) -> u64 {
-        match self.state {
-            State::Ready => 0,
-            State::Until(_, Doing::Compute) => 1,
-            State::Until(_, Doing::Load) => 10,
-            State::Memory => 2,
-            State::Until(..) => 3,
-            State::Engine(_, Doing::Send) => 4,
-            State::Engine(_, Doing::Poll) => 5,
-            State::Engine(..) => 6,
-            State::Collective(_) => 7,
-            State::Halted => 8,
-        }
-    }
-}
-
-/// The threads of a pipeline; a handler goes first.
-#[derive(Clone, Debug, Default)]
-struct Pipeline {
-    threads: Vec<Thread>,
-    handler: Option<Thread>,
-    next_q: usize,
-}
-
 /// The programmable part of a core.
 #[derive(Clone, Debug)]
 pub struct Processor {
@@ -233,10 +157,12 @@ pub struct Processor {
     cce: Cce,
     roles: Vec<Option<Role>>,
     handler: Option<Arc<Program>>,
-    /// Events that wait for a handler: when it may start, and the id.
-    pending: Vec<(Cycle, u16)>,
-    /// Operations in the CCE in the order in which they came: pipeline, thread (`None`: its handler).
-    operations: Vec<(usize, Option<usize>)>,
+    icu: Icu,
+    /// Operations in the CCE in the order in which they came: pipeline, thread (`None`: its handler), and whether it is decoded.
+    operations: Vec<((usize, Option<usize>), bool)>,
+    /// Ports of the crossbar that are left in this cycle, and the pipeline that goes first.
+    xbar_left: u32,
+    next_pipeline_q: usize,
     local: Vec<u64>,
     scratchpad: Vec<u64>,
     calls: Vec<Call>,
@@ -261,11 +187,13 @@ impl Processor {
             cores,
             name,
             pipelines: vec![Pipeline::default(); (cfg.mtps + cfg.stps) as usize],
-            cce: Cce::new(ids, cfg.queue_depth),
+            cce: Cce::new(ids, cfg.queue_depth, cfg.queue_ports),
             roles: vec![None; usize::from(ids)],
             handler: None,
-            pending: Vec::new(),
+            icu: Icu::default(),
             operations: Vec::new(),
+            xbar_left: 0,
+            next_pipeline_q: 0,
             local: Vec::new(),
             scratchpad: Vec::new(),
             calls: Vec::new(),
@@ -388,7 +316,7 @@ impl Processor {
     /// Whether all threads have ended, no handler runs or is to run, and nothing is on its way out.
     pub fn is_done(&self) -> bool {
         self.halted == self.started
-            && (self.pending.is_empty() || self.handler.is_none() || self.cfg.stps == 0)
+            && (self.icu.pending().is_empty() || self.handler.is_none() || self.cfg.stps == 0)
             && self.pipelines.iter().all(|pipeline| pipeline.handler.is_none())
             && self.calls.iter().all(|call| call.end.is_some())
             && !self.cce.is_sending()
@@ -425,9 +353,9 @@ impl Processor {
 
         // CCE: a request in, operations of threads in order, a message out.
         if let Some(id) = self.cce.receive_from(io) {
-            self.pending.push((now + self.cfg.interrupt, id));
+            self.icu.raise(id, now + self.cfg.interrupt);
         }
-        self.operate(now);
+        self.operate(io);
         if self.cce.send_to(io) {
             wake = Wake::Next;
         }
@@ -439,7 +367,9 @@ impl Processor {
 
         // Pipelines: one instruction each.
         core.no_thread_waits();
-        for at in 0..self.pipelines.len() {
+        let (count, first) = (self.pipelines.len(), self.next_pipeline_q);
+        self.xbar_left = self.cfg.xbar_ports;
+        for at in (first..count).chain(0..first) {
             self.issue(at, core, io, registers);
         }
         wake.or(self.next_wake(core, now))
@@ -453,26 +383,34 @@ impl Processor {
         }
     }
 
-    /// Operations in the CCE whose cycle has come; each thread has at most one.
-    fn operate(&mut self, now: Cycle) {
+    /// Operations in the CCE whose cycle has come, oldest first: as many are decoded as it has decoders; each thread has at most
+    /// one.
+    fn operate(&mut self, io: &mut Io<'_>) {
+        let (now, mut decoders) = (io.now(), self.cfg.decoders);
         let operations = std::mem::take(&mut self.operations);
-        for key in operations {
+        for (key, mut decoded) in operations {
             let thread = self.thread(key);
             let State::Engine(since, _) = thread.state else { continue };
             let (instruction, _) = thread.program.code[thread.pc];
-            if since > now || !self.serve(key, instruction, now) {
-                self.operations.push(key);
+            if !decoded && since <= now && decoders > 0 {
+                (decoded, decoders) = (true, decoders - 1);
+            }
+            if !decoded || !self.serve(key, instruction, io) {
+                self.operations.push((key, decoded));
                 continue;
             }
             let back = now + self.cfg.xbar;
             let thread = self.thread(key);
-            thread.pc += 1;
-            thread.state = State::Until(back, Doing::Answer);
+            if thread.state != State::Halted {
+                thread.pc += 1;
+                thread.state = State::Until(back, Doing::Answer);
+            }
         }
     }
 
     /// One operation of a thread in the CCE; `false` if it has to wait.
-    fn serve(&mut self, key: (usize, Option<usize>), instruction: Instruction, now: Cycle) -> bool {
+    fn serve(&mut self, key: (usize, Option<usize>), instruction: Instruction, io: &mut Io<'_>) -> bool {
+        let now = io.now();
         match instruction {
             Instruction::Send(tree, data, sender, size) => {
                 let (tree, data, sender) =
@@ -481,7 +419,7 @@ impl Processor {
             }
             Instruction::Poll(status, data, sender, tree) => {
                 let tree = self.value(key, tree, now);
-                let message = self.cce.take(tree as u16, now);
+                let Ok(message) = self.cce.take(tree as u16, now) else { return false };
                 let thread = self.thread(key);
                 thread.regs[usize::from(status)] = u64::from(message.is_some());
                 if let Some(message) = message {
@@ -492,10 +430,27 @@ impl Processor {
             }
             Instruction::Wait(data, sender, tree, size) => {
                 let tree = self.value(key, tree, now);
-                let Some(message) = self.cce.take(tree as u16, now) else { return false };
+                let Ok(Some(message)) = self.cce.take(tree as u16, now) else { return false };
                 let thread = self.thread(key);
                 thread.regs[usize::from(data)] = message.data & mask(size);
                 thread.regs[usize::from(sender)] = message.sender;
+                true
+            }
+            Instruction::Load(d, base, offset) => {
+                let address = self.value(key, base, now).wrapping_add(offset);
+                match Msr::at(address & (SCRATCHPAD - 1), self.cce.ids()) {
+                    Some((id, msr)) => self.thread(key).regs[usize::from(d)] = self.cce.load(id, msr),
+                    None => self.trap(key, io, &format!("load from {address:#x}: there is no MSR")),
+                }
+                true
+            }
+            Instruction::Store(base, offset, x) => {
+                let address = self.value(key, base, now).wrapping_add(offset);
+                let value = self.value(key, x, now);
+                let stored = Msr::at(address & (SCRATCHPAD - 1), self.cce.ids()).ok_or("there is no MSR");
+                if let Err(why) = stored.and_then(|(id, msr)| self.cce.store(id, msr, value)) {
+                    self.trap(key, io, &format!("store to {address:#x}: {why}"));
+                }
                 true
             }
             _ => true,
@@ -507,16 +462,15 @@ impl Processor {
         let Some(program) = self.handler.clone() else { return };
         let Some(entry) = program.handler else { return };
         let first = self.cfg.mtps as usize;
-        let mut at = 0;
-        while let Some(due) = self.pending.get(at).filter(|(since, _)| *since <= now).copied() {
+        let due: Vec<(Cycle, u16)> = self.icu.pending().iter().filter(|(since, _)| *since <= now).copied().collect();
+        for due in due {
             let stps = &mut self.pipelines[first..];
             let handles = |stp: &Pipeline| stp.handler.as_ref().is_some_and(|thread| thread.handler == Some(due.1));
             if stps.iter().any(handles) {
-                at += 1;
                 continue;
             }
             let Some(stp) = stps.iter_mut().find(|stp| stp.handler.is_none()) else { return };
-            self.pending.remove(at);
+            self.icu.clear(due.1);
             let mut regs = [0; REGISTERS];
             regs[0] = u64::from(due.1);
             let number = stp.threads.first().map_or(u32::MAX, |thread| thread.number);
@@ -536,33 +490,39 @@ impl Processor {
             });
             for thread in threads {
                 match thread.state {
-                    State::Ready => wake = Wake::Next,
+                    State::Ready | State::Crossbar => wake = Wake::Next,
+                    State::Calls if self.has_call_left() => wake = Wake::Next,
                     State::Until(at, _) => wake = wake.or(Wake::At(at.max(now + 1))),
                     State::Memory => memory = true,
                     State::Collective(call) if self.calls[call].end.is_some() => wake = Wake::Next,
-                    State::Engine(..) | State::Collective(_) | State::Halted => {}
+                    State::Engine(..) | State::Collective(_) | State::Calls | State::Halted => {}
                 }
             }
         }
         // Threads of interrupted pipelines may have operations in the CCE, too.
-        for &key in &self.operations.clone() {
-            if let State::Engine(since, doing) = self.thread(key).state {
-                if since > now {
-                    wake = wake.or(Wake::At(since));
-                } else if doing == Doing::Wait {
-                    let thread = self.thread(key);
-                    let (instruction, _) = thread.program.code[thread.pc];
-                    if let Instruction::Wait(_, _, tree, _) = instruction
-                        && let tree = self.value(key, tree, now)
-                        && self.cce.has_message(tree as u16)
-                    {
-                        wake = Wake::Next;
-                    }
+        for &(key, decoded) in &self.operations.clone() {
+            let State::Engine(since, doing) = self.thread(key).state else { continue };
+            let thread = self.thread(key);
+            let (instruction, _) = thread.program.code[thread.pc];
+            let served = match instruction {
+                Instruction::Wait(_, _, tree, _) if doing == Doing::Wait => {
+                    let tree = self.value(key, tree, now);
+                    self.cce.has_message(tree as u16)
                 }
+                Instruction::Send(tree, ..) if doing == Doing::Send => {
+                    let tree = self.value(key, tree, now);
+                    self.cce.has_slot(tree as u16)
+                }
+                _ => true,
+            };
+            if since > now {
+                wake = wake.or(Wake::At(since));
+            } else if !decoded || served {
+                wake = Wake::Next;
             }
         }
         let stps = &self.pipelines[self.cfg.mtps as usize..];
-        for &(at, id) in self.pending.iter().filter(|_| self.handler.is_some()) {
+        for &(at, id) in self.icu.pending().iter().filter(|_| self.handler.is_some()) {
             let busy = |stp: &Pipeline| stp.handler.as_ref().is_some_and(|thread| thread.handler == Some(id));
             if at > now {
                 wake = wake.or(Wake::At(at));
@@ -582,6 +542,34 @@ impl Processor {
             wake = wake.or(Wake::At(core.memory_mut().next_grant(now)));
         }
         wake
+    }
+
+    /// Whether the core may have one more call under way.
+    fn has_call_left(&self) -> bool {
+        self.calls.iter().filter(|call| call.end.is_none()).count() < self.cfg.calls as usize
+    }
+
+    /// Whether an instruction can go through the crossbar in this cycle, if it has to; what it waits for if not.
+    fn crosses(&mut self, key: (usize, Option<usize>), instruction: Instruction, now: Cycle) -> Option<State> {
+        use Instruction as I;
+        let remote = |address: u64| matches!(address & (0xf << 60), CONFIGURATION | MSR);
+        let crosses = match instruction {
+            I::Send(..) | I::Poll(..) | I::Wait(..) => true,
+            I::Call(..) if !self.has_call_left() => return Some(State::Calls),
+            I::Call(..) => true,
+            I::Load(_, base, offset) | I::Store(base, offset, _) => {
+                remote(self.value(key, base, now).wrapping_add(offset))
+            }
+            _ => false,
+        };
+        if crosses && self.xbar_left == 0 {
+            return Some(State::Crossbar);
+        }
+        if crosses {
+            self.xbar_left -= 1;
+            self.next_pipeline_q = (key.0 + 1) % self.pipelines.len();
+        }
+        None
     }
 
     // ------------------------------------------------------------------------------------------------- threads
@@ -608,7 +596,12 @@ impl Processor {
                 _ => {}
             }
         }
-        let can = |thread: &Thread| matches!(thread.state, State::Ready | State::Memory);
+        let calls = self.has_call_left();
+        let pipeline = &mut self.pipelines[at];
+        let can = |thread: &Thread| match thread.state {
+            State::Calls => calls,
+            state => matches!(state, State::Ready | State::Memory | State::Crossbar),
+        };
         let key = if let Some(handler) = &pipeline.handler {
             can(handler).then_some((at, None))
         } else {
@@ -633,8 +626,17 @@ impl Processor {
         let set = |this: &mut Self, register: u8, value: u64| {
             this.thread(key).regs[usize::from(register)] = value;
         };
+        if let Some(waits) = self.crosses(key, instruction, now) {
+            self.thread(key).state = waits;
+            return;
+        }
         let mut next = State::Ready;
         match instruction {
+            I::Load(_, base, offset) | I::Store(base, offset, _)
+                if self.value(key, base, now).wrapping_add(offset) & (0xf << 60) == MSR =>
+            {
+                return self.cross(key, Doing::Msr, now);
+            }
             I::Mov(d, x) => {
                 let value = self.value(key, x, now);
                 set(self, d, value);
@@ -794,9 +796,12 @@ impl Processor {
         if doing == Doing::Send {
             self.note_use(key, tree as u16, now);
         }
-        let at = now + self.cfg.xbar;
-        self.thread(key).state = State::Engine(at, doing);
-        self.operations.push(key);
+        self.cross(key, doing, now);
+    }
+
+    fn cross(&mut self, key: (usize, Option<usize>), doing: Doing, now: Cycle) {
+        self.thread(key).state = State::Engine(now + self.cfg.xbar, doing);
+        self.operations.push((key, false));
     }
 
     // -------------------------------------------------------------------------------------------------- memory
@@ -834,10 +839,6 @@ impl Processor {
                 Ok(Some((self.scratchpad.get(word).copied().unwrap_or(0), now + 1)))
             }
             CONFIGURATION => registers.load(rest).map(|value| Some((value, answer))).map_err(|error| error.to_string()),
-            MSR => {
-                let (id, msr) = Msr::at(rest, self.cce.ids()).ok_or("there is no MSR")?;
-                Ok(Some((self.cce.load(id, msr), answer)))
-            }
             _ => Err("nothing is there".into()),
         }
     }
@@ -876,11 +877,6 @@ impl Processor {
                 registers.load(rest).map_err(|error| error.to_string())?;
                 self.stores.push(Store { address: rest, value, cycle: now, by: String::new() });
                 io.complete();
-                Ok(Some(answer))
-            }
-            MSR => {
-                let (id, msr) = Msr::at(rest, self.cce.ids()).ok_or("there is no MSR")?;
-                self.cce.store(id, msr, value)?;
                 Ok(Some(answer))
             }
             _ => Err("nothing is there".into()),
@@ -990,6 +986,8 @@ impl Processor {
                     State::Engine(..) => "waits for a multicast message",
                     State::Collective(_) => "waits for a collective",
                     State::Memory => "waits for its memory",
+                    State::Crossbar => "waits for the crossbar",
+                    State::Calls => "waits for an earlier call",
                     State::Ready | State::Until(..) => "runs",
                 };
                 return Some(format!("{} {what}", this.describe(key)));
@@ -1029,7 +1027,8 @@ impl Processor {
             scope.bits("complete", 32, self.calls.iter().filter(|call| call.end.is_some()).count() as u64);
         });
         scope.scope("icu", |scope| {
-            scope.bits("pending", 16, self.pending.len() as u64);
+            scope.bits("pending", 16, self.icu.pending().len() as u64);
+            scope.bits("merged", 32, self.icu.merged());
             scope.bits("handled", 32, self.handled);
         });
     }

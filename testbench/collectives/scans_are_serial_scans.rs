@@ -157,7 +157,10 @@ fn on_every_shape_of_nodes_with_random_participants() {
             let whom = if half == 0 { String::new() } else { format!("participants = {subset:?}\n") };
             let elements = 1 + draw.below(7);
             let inclusive = (round + half) % 2 == 0;
-            serial(&nodes(size, sockets, die, &scan(&format!("{whom}elements = {elements}\ninclusive = {inclusive}"))), &[]);
+            serial(
+                &nodes(size, sockets, die, &scan(&format!("{whom}elements = {elements}\ninclusive = {inclusive}"))),
+                &[],
+            );
         }
     }
 }

@@ -11,7 +11,7 @@ fn the_handler_moves_every_message_to_local_memory() {
     for core in programs.cores.iter().filter(|core| core.core > 0) {
         assert_eq!((core.received, core.left), (20, 0));
         assert_eq!(core.reports[0].value, format!("{:#x}", 19 * 19));
-        assert!(core.events > 0 && core.events == core.handled, "{core:?}");
+        assert!(core.handled > 0 && core.handled <= core.events, "events of one tree merge while one waits: {core:?}");
         assert!(core.events < 20, "one handler run takes several messages");
     }
 }

@@ -10,5 +10,6 @@ mod interrupts_run_their_handler;
 mod multicasts_cross_nodes;
 mod multicasts_take_the_cycles_of_their_path;
 mod poll_and_wait_take_the_oldest;
+mod ports_are_bounded;
 mod stores_are_checked;
 mod vectors_move_word_by_word;

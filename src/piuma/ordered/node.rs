@@ -182,6 +182,10 @@ impl Draft<'_> {
         if streams.iter().any(|stream| ground.distance(stream.switch, at) > radius) {
             return None;
         }
+        // A switch has as many links into it as out of it: more streams cannot come.
+        if streams.iter().filter(|stream| stream.switch != at).count() > ground.edges[at as usize].len() {
+            return None;
+        }
         let first = ground.switches_of(ground.die(at)).start;
         let count = ground.nodes.die_switches() as usize;
         let local = |switch: u32| (switch - first) as usize;

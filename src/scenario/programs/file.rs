@@ -24,6 +24,18 @@ pub struct CoreFile {
     /// Messages that a multicast queue holds, those on their way out and those that were received.
     #[schemars(range(min = 1, max = 65_536))]
     pub mcast_queue_depth: u32,
+    /// Messages that a multicast queue takes in a cycle, from its threads and from the network together, and as many that it gives.
+    #[schemars(range(min = 1, max = 64))]
+    pub mcast_queue_ports: u32,
+    /// Operations that the CCE decodes in a cycle: sends, polls, waits and accesses to MSRs.
+    #[schemars(range(min = 1, max = 64))]
+    pub cce_decoders: u32,
+    /// Requests that the core's crossbar takes in a cycle: to the CCE, to registers, and calls of collectives.
+    #[schemars(range(min = 1, max = 64))]
+    pub xbar_ports: u32,
+    /// Calls of collectives that a core may have under way; one more waits until an earlier one is complete.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub outstanding_calls: u32,
     /// Cycles from a pipeline through the crossbar to the CCE or a register, and as many back.
     #[schemars(range(min = 1, max = 1024))]
     pub xbar_cycles: u64,
@@ -45,6 +57,10 @@ impl Default for CoreFile {
             mtp_threads: 16,
             stps: 2,
             mcast_queue_depth: 8,
+            mcast_queue_ports: 1,
+            cce_decoders: 1,
+            xbar_ports: 1,
+            outstanding_calls: 64,
             xbar_cycles: 1,
             interrupt_cycles: 4,
             local_memory_words: 1 << 20,

@@ -1,0 +1,105 @@
+//! The threads of a core's pipelines: their registers, and what each of them does.
+
+use super::program::{Program, REGISTERS};
+use std::sync::Arc;
+use watershed_kernel::Cycle;
+use watershed_probe::EnumTable;
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It can issue.
+    Ready,
+    /// Computes, or waits for an answer, until a cycle.
+    Until(Cycle, Doing),
+    /// Waits for the memory to grant a word.
+    Memory,
+    /// Waits for a port of the crossbar.
+    Crossbar,
+    /// Waits until the core may have one more call under way.
+    Calls,
+    /// An operation stands in the CCE since a cycle.
+    Engine(Cycle, Doing),
+    /// Waits for a call.
+    Collective(usize),
+    Halted,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    Compute,
+    Load,
+    Answer,
+    /// An access to an MSR.
+    Msr,
+    Send,
+    Poll,
+    Wait,
+}
+
+pub(super) static STATES: EnumTable = EnumTable {
+    name: "thread",
+    names: &[
+        "READY",
+        "COMPUTE",
+        "MEMORY",
+        "CROSSBAR",
+        "SEND",
+        "POLL",
+        "WAIT",
+        "COLLECTIVE",
+        "HALTED",
+        "INTERRUPTED",
+        "LOAD",
+        "CROSSBAR_PORT",
+        "CALLS",
+    ],
+};
+
+/// A thread, or a handler while it runs.
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    pub(super) number: u32,
+    pub(super) program: Arc<Program>,
+    pub(super) pc: usize,
+    pub(super) regs: [u64; REGISTERS],
+    pub(super) state: State,
+    /// The tree whose event it handles.
+    pub(super) handler: Option<u16>,
+}
+
+impl Thread {
+    /// The line of the instruction that it executes, or that it will issue next. A thread has gone on to the next
+    /// instruction when it waits for what the last one does; operations in the CCE and the memory keep theirs.
+    pub(super) fn line(&self) -> u32 {
+        let waits = matches!(self.state, State::Collective(_) | State::Until(..));
+        let at = if waits { self.pc.saturating_sub(1) } else { self.pc };
+        self.program.code.get(at).map_or(0, |(_, line)| *line)
+    }
+
+    pub(super) fn wave_state(&self) -> u64 {
+        match self.state {
+            State::Ready => 0,
+            State::Until(_, Doing::Compute) => 1,
+            State::Until(_, Doing::Load) => 10,
+            State::Memory => 2,
+            State::Crossbar => 11,
+            State::Calls => 12,
+            State::Engine(_, Doing::Msr) => 3,
+            State::Until(..) => 3,
+            State::Engine(_, Doing::Send) => 4,
+            State::Engine(_, Doing::Poll) => 5,
+            State::Engine(..) => 6,
+            State::Collective(_) => 7,
+            State::Halted => 8,
+        }
+    }
+}
+
+/// The threads of a pipeline; a handler goes first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pipeline {
+    pub(super) threads: Vec<Thread>,
+    pub(super) handler: Option<Thread>,
+    pub(super) next_q: usize,
+}
