@@ -19,9 +19,9 @@
 //! nobody and shares equally among inputs that want the same outputs, but inputs that want different ones move the
 //! cursor for each other, and then shares are not equal. Losing or being blocked changes no register.
 
-use super::network::Tables;
 use super::ports::{NONE, channel};
 use super::switch::{Cx, Fork};
+use super::tables::Tables;
 use super::waits::{Cause, Towards};
 use super::wires::{Phase, State};
 use super::{Flit, Join, PortSet};

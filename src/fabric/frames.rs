@@ -6,7 +6,7 @@
 //! buffer, every copy waits for the slowest, and copies that wait for each other across switches deadlock. So the
 //! system is refused (requirement K-PIPE-1). Frames of one flit need nothing of the kind: they move in lock step.
 
-use super::network::Tables;
+use super::tables::Tables;
 use super::wires::Depths;
 use super::{NodeKind, Plan};
 

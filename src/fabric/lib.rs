@@ -10,11 +10,13 @@
 //! | [`routing`] | point-to-point routes, and the proof that they arrive and cannot deadlock |
 //! | [`wires`](Wires) | the arenas: input queues, what is under way, and the rules it moves by |
 //! | `node` | what the clock asks of a node first: ports, flags, bits of its queues |
+//! | [`tables`](Tables) | what switches look up: outputs of multicasts, routes, classes |
 //! | [`ports`](LinkCount) | the sending side of a port: link, credits, owners, counters |
 //! | [`switch`](Pipeline) | a switch is only wiring between the next two |
 //! | `forward` | set-routed packets: lock step, wormhole, independent copies |
 //! | [`frames`](check_buffers) | frames that must fit: the check of buffers before cycle 0 |
 //! | `unicast` | point-to-point packets: route computation, channel and switch allocation |
+//! | `class` | whose turn it is to ask for a channel, where packets have classes |
 //! | [`arbiter`] | one file a policy |
 //! | [`join`](Join) | the two forms in which an engine joins |
 //! | `crc` | the check sum of frames |
@@ -31,6 +33,7 @@
 pub mod arbiter;
 mod arena;
 mod awake;
+mod class;
 mod crc;
 mod division;
 pub mod fault;
@@ -53,6 +56,7 @@ mod simulation;
 pub mod stage_waves;
 mod switch;
 mod switch_alloc;
+mod tables;
 pub mod topology;
 pub mod traffic;
 mod unicast;
@@ -69,12 +73,13 @@ pub use flit::{Flit, MAX_ENDS, MAX_IDS, Tag};
 pub use frames::{ShortBuffer, check_buffers};
 pub use join::{Block, Join, JoinCx, JoinOut, NoBump, NoJoin, Queued, pass_through};
 pub use journal::{Entry, Journal, Moved};
-pub use network::{At, Blocks, Evaluation, LinkLoad, Network, Route, Step, SwitchCfg, Tables};
+pub use network::{Blocks, Evaluation, LinkLoad, Network, Step, SwitchCfg};
 pub use plan::{MAX_NODES, NodeKind, Plan, PlanLink, PlanNode, Vcs};
 pub use ports::LinkCount;
 pub use portset::PortSet;
 pub use router::{RouterCfg, SwitchAllocator, VcAllocator};
 pub use simulation::Simulation;
 pub use switch::Pipeline;
+pub use tables::{At, Route, Tables};
 pub use waits::{Cause, HeadWaits, WaitCycles};
 pub use wires::{Depths, Io, Phase, Wires, credit_round_trip};

@@ -55,6 +55,9 @@ pub struct RouterCfg {
     pub wait_for_tail_credit: bool,
     /// Whether packets bid for the crossbar before they hold a channel.
     pub speculative: bool,
+    /// Packets in a row that may take a channel of an output past one of a lower class, where packets have classes; 0: any
+    /// number, so that the lowest class may wait for ever.
+    pub class_bound: u8,
 }
 
 impl Default for RouterCfg {
@@ -67,6 +70,7 @@ impl Default for RouterCfg {
             input_speedup: 1,
             wait_for_tail_credit: false,
             speculative: false,
+            class_bound: 16,
         }
     }
 }

@@ -25,9 +25,11 @@
 //! Limitations: one flit an output port in a cycle.
 
 use super::arbiter::{Bank, Policy};
-use super::network::{SwitchCfg, Tables};
+use super::class::Classes;
+use super::network::SwitchCfg;
 use super::ports::NONE;
 use super::router::{RouterCfg, SwitchAllocator, VcAllocator};
+use super::tables::Tables;
 use super::wires::Wires;
 use super::{Join, JoinCx, PortSet, Queued, Vcs, forward, unicast};
 use std::ops::Range;
@@ -112,6 +114,8 @@ pub(super) struct Arbiters<const W: usize> {
     pub va_grant_q: Vec<u16>,
     /// Per output channel: which input port goes first (separable with matrix arbiters).
     pub va_ports: Option<Bank<W>>,
+    /// Per output port: classes of those that ask for its channels; only if packets have classes.
+    pub class_q: Vec<Classes>,
     /// Per queue: the cycle in which the step it is in decides; only if a step takes several cycles.
     pub timer_q: Vec<u32>,
 }
@@ -136,6 +140,7 @@ impl<const W: usize> Arbiters<W> {
             va_cursor_q: some(ordered, ports),
             va_grant_q: some(!ordered, queues),
             va_ports: matrix.then(|| Bank::new(cfg.policy, queues, widest)),
+            class_q: Vec::new(),
             timer_q: vec![NO_TIMER; if cfg.pipeline.is_slow() { queues } else { 0 }],
         }
     }

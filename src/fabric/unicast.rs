@@ -18,16 +18,17 @@
 //! | unit | where |
 //! |---|---|
 //! | RC | [`Tables::unicast`]: one output port and the channels that may be used there |
-//! | VA | [`vc_alloc`] |
+//! | VA | [`vc_alloc`]; where packets have classes, `class` says first which of them it sees |
 //! | SA | [`switch_alloc`]; what set-routed packets took in this cycle is gone |
 
-use super::network::{At, SwitchCfg, Tables};
+use super::network::SwitchCfg;
 use super::node::Masks;
 use super::ports::{Carries, Gate, Port, stride_shift};
 use super::switch::{Arbiters, Cx, NO_TIMER, Scratch};
+use super::tables::{At, Tables};
 use super::waits::Cause;
 use super::wires::{AGAIN, CHECKED, Flow, Input, Slot, State, UNSEEN, WATCHED, Wires};
-use super::{Join, Pipeline, PortSet, RouterCfg, switch_alloc, vc_alloc};
+use super::{Join, Pipeline, PortSet, RouterCfg, class, switch_alloc, vc_alloc};
 use watershed_kernel::Wake;
 
 /// One switch as its point-to-point units see it: its own part of each arena, so that a queue is named by its number
@@ -207,7 +208,17 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
         any_routed = ripe(here, Step::Channel, pipeline.vc_alloc);
     }
     if any_routed != 0 {
+        if T::CLASSES {
+            let mut seen = std::mem::take(&mut here.scratch.routed);
+            class::keep_back::<T, W>(here, &mut seen);
+            here.scratch.routed = seen;
+        }
         vc_alloc::serve_words(here);
+        if T::CLASSES {
+            let seen = std::mem::take(&mut here.scratch.routed);
+            class::count::<T, W>(here, &seen);
+            here.scratch.routed = seen;
+        }
         if pipeline.vc_alloc == 0 {
             for w in 0..here.words() {
                 here.scratch.active[w] |= here.scratch.routed[w] & here.masks[w].active;
@@ -297,7 +308,15 @@ fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(here: &mut Here<'_, 
         }
     }
     if routed != 0 {
+        if T::CLASSES {
+            let mut seen = [routed];
+            class::keep_back::<T, W>(here, &mut seen);
+            [routed] = seen;
+        }
         vc_alloc::serve_word::<LOOK, W>(here, routed);
+        if T::CLASSES {
+            class::count::<T, W>(here, &[routed]);
+        }
         if here.pipeline.vc_alloc == 0 {
             active |= routed & here.masks[0].active;
         }

@@ -21,7 +21,8 @@
 //! happens (programs that store registers, collectives that wait for each other, measured windows) steps by cycles.
 
 use super::division::Division;
-use super::network::{Common, Network, Part, Step, Tables};
+use super::network::{Common, Network, Part, Step};
+use super::tables::Tables;
 use super::{Block, Join, Plan};
 use std::sync::Mutex;
 use watershed_kernel::Cycle;

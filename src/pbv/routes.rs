@@ -24,6 +24,11 @@ pub fn address_of(flit: &Flit) -> u32 {
     (flit.word >> 32) as u32
 }
 
+/// The traffic class in the first flit of a frame: DW 0, bits 23:21.
+pub fn class_of(head: &Flit) -> u8 {
+    (head.word >> (32 + 21)) as u8 & 7
+}
+
 /// No port.
 const NOWHERE: u16 = u16::MAX;
 
@@ -290,6 +295,11 @@ impl Directory {
 
 impl<const W: usize> Tables<W> for Directory {
     const ROUTE_FLITS: u16 = ROUTE_FLITS;
+    const CLASSES: bool = true;
+
+    fn class(head: &Flit) -> u8 {
+        class_of(head)
+    }
 
     fn outputs(&self, _: u32, _: u16, _: &Flit) -> PortSet<W> {
         PortSet::EMPTY

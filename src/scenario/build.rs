@@ -164,6 +164,7 @@ pub(super) fn pipeline(scenario: &Scenario) -> Pipeline {
 pub(super) fn router(scenario: &Scenario) -> RouterCfg {
     let knobs = &scenario.switch.router;
     RouterCfg {
+        class_bound: RouterCfg::default().class_bound,
         vc_allocator: match knobs.vc_allocator {
             file::VcAllocator::Ordered => VcAllocator::Ordered,
             file::VcAllocator::Separable => VcAllocator::Separable,

@@ -280,6 +280,7 @@ fn random_traffic_passes_whole_under_every_mix_of_knobs() {
             input_speedup: 1 + rng.below(4) as u8,
             wait_for_tail_credit: rng.below(2) == 1,
             speculative: rng.below(2) == 1,
+            ..RouterCfg::default()
         };
         let mut sent = vec![0u64; usize::from(ports)];
         for port in 0..ports {

@@ -29,6 +29,7 @@ fn switch(rng: &mut Rng, ports: u16, monitors: bool) -> SwitchCfg {
         input_speedup: (1 + rng.below(3) as u8).min((64 / ports) as u8),
         wait_for_tail_credit: rng.below(2) == 1,
         speculative: rng.below(4) == 0,
+        ..RouterCfg::default()
     };
     let pipeline = Pipeline::new(1 + rng.below(4) as u8);
     let pipeline = if rng.below(5) == 0 { Pipeline { route: 2, ..pipeline } } else { pipeline };

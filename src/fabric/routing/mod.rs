@@ -14,7 +14,7 @@ mod tests;
 pub use proof::{Flaw, Proof, Relation, prove, prove_within};
 pub use relation::{Choice, Router, Stand, Use, entropy};
 
-use super::network::{At, Route, Tables};
+use super::tables::{At, Route, Tables};
 use super::topology::{Die, EndPlace, GenericTree, Layout, Mesh, Neighbours, Nodes, Shape, die_port as port};
 use super::{Flit, PortSet};
 use std::sync::Arc;

@@ -19,7 +19,7 @@ use crate::{Loaded, Problems, Scenario, number};
 use watershed_arith::{Mode, pack_lanes};
 use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
 use watershed_fabric::topology::{Common, EndPlace, Layout};
-use watershed_fabric::{Plan, PlanLink, SwitchCfg, Vcs};
+use watershed_fabric::{Plan, PlanLink, RouterCfg, SwitchCfg, Vcs};
 use watershed_kernel::{Cycle, Rng};
 use watershed_pbv::ce::{CeCfg, Hazard};
 use watershed_pbv::engine::EngineCfg;
@@ -202,7 +202,7 @@ impl<'a> Builder<'a> {
             pipeline,
             policy: policy(scenario.switch.arbiter),
             monitors: scenario.checks.monitors && !self.options.no_checks,
-            router: router(scenario),
+            router: RouterCfg { class_bound: self.pbv.engine.priority_bound as u8, ..router(scenario) },
         };
         let record = scenario.checks.oracle && !self.options.no_checks;
         let wires = Wires { inner: self.pbv.engine.inner_cycles as u16, local: common.local, switch, depths: &depths };

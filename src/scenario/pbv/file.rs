@@ -67,8 +67,9 @@ pub struct EngineFile {
     /// What happens to messages for one context that follow each other in the tracking pipeline. Frames bring them four
     /// cycles apart or more, so that neither choice costs a cycle there.
     pub hazard: HazardFile,
-    /// Frames in a row that may go past an older one of a lower traffic class, in the inbox and in the output queue; then the
-    /// oldest goes. 0: any number, so that the lowest class may wait for ever.
+    /// Frames in a row that may go past an older one of a lower traffic class, in an engine's inbox and output queue; then the
+    /// oldest goes. At a port of a switch: frames in a row that may take the output past one of a lower class. 0: any number,
+    /// so that the lowest class may wait for ever.
     #[serde(skip_serializing_if = "is_usual_bound")]
     #[schemars(range(min = 0, max = 255))]
     pub priority_bound: u32,

@@ -1,0 +1,140 @@
+//! What a family's switches look up, and what they may look at to answer.
+
+use super::PortSet;
+use super::flit::Flit;
+use super::plan::Vcs;
+use super::ports::{Output, Port};
+
+/// What the switches of a family look up: configuration registers, multicast tables, routes.
+pub trait Tables<const W: usize> {
+    /// Flits of a point-to-point packet that its route is computed from: the last of them is what [`Tables::unicast`] looks at,
+    /// and a packet waits at the head of its queue until it is there. More than one where the address stands behind the head
+    /// flit; input buffers hold as many, and a packet is as long.
+    const ROUTE_FLITS: u16 = 1;
+
+    /// The outputs of a set-routed packet whose head flit came in by `port`; the internal engine port may be among
+    /// them. An empty set is a breach of the configuration and stops the run.
+    fn outputs(&self, switch: u32, port: u16, flit: &Flit) -> PortSet<W>;
+
+    /// Flits of the longest frame on set-routed channel `vc` that may have several outputs.
+    ///
+    /// Copies of a long frame are independent, and a flit leaves the buffer when every copy has read it, so a buffer
+    /// that cannot hold the frame whole would tie the copies to each other's pace (requirement K-PIPE-1).
+    /// [`check_buffers`] refuses such a system before cycle 0; a frame longer than what is
+    /// declared here stops the run. The default suits families whose multicasts are single flits.
+    fn longest_multicast(&self, vc: u8) -> u32 {
+        let _ = vc;
+        1
+    }
+
+    /// Route computation: where a point-to-point packet, which stands at the head of the queue that `at` names, goes on. `flit`
+    /// is its head flit, or the last one of [`Tables::ROUTE_FLITS`].
+    fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route;
+
+    /// Whether point-to-point packets have classes that channel allocation looks at: of those that ask for channels of one
+    /// output, the highest class goes first.
+    const CLASSES: bool = false;
+
+    /// The class of a point-to-point packet, by its head flit; a higher one goes first.
+    fn class(head: &Flit) -> u8 {
+        let _ = head;
+        0
+    }
+
+    /// What to tell the user when [`Tables::outputs`] is empty.
+    fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String;
+
+    /// Takes over what blocks have staged in the cycle that ended; blocks see it from the next one on.
+    fn commit(&mut self) {}
+
+    /// The number that users know a port of a switch by: its own, unless switches were built without ports they do not use.
+    fn port_number(&self, switch: u32, port: u16) -> u16 {
+        let _ = switch;
+        port
+    }
+}
+
+/// What route computation may look at: where the packet stands, and the state of the switch's own outputs.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    /// The switch.
+    pub switch: u32,
+    /// The input port.
+    pub port: u16,
+    /// The point-to-point channel the packet came in on, counted from the first such channel.
+    pub channel: u8,
+    /// The sending sides of the switch, so many records each as `stride` says.
+    sides: &'a [Port],
+    stride: u32,
+    set: u8,
+    /// The first point-to-point channel that is seen, and how many are.
+    first: u8,
+    count: u8,
+}
+
+impl<'a> At<'a> {
+    #[inline]
+    pub(super) fn new(sides: &'a [Port], (vcs, stride): (Vcs, u32), switch: u32, port: u16, vc: u8) -> Self {
+        At { switch, port, channel: vc - vcs.set, sides, stride, set: vcs.set, first: 0, count: vcs.unicast }
+    }
+
+    /// The view of a packet's own lane, where channels are divided into lanes of equal size that packets never leave:
+    /// the channels of the lane are counted from 0, and the answer must be moved back with [`Route::in_lane`].
+    #[inline]
+    #[must_use]
+    pub fn lane(self, lanes: u8) -> Self {
+        let each = self.count / lanes;
+        let lane = self.channel / each;
+        At { channel: self.channel - lane * each, first: self.first + lane * each, count: each, ..self }
+    }
+
+    /// How many point-to-point channels there are.
+    #[inline]
+    pub fn channels(&self) -> u8 {
+        self.count
+    }
+
+    /// Credits of a point-to-point channel of an output: free places in the buffer at the far end, as far as the switch
+    /// knows. What adaptive routing decides by.
+    #[inline]
+    pub fn credits(&self, out: u16, channel: u8) -> u16 {
+        self.out(out, channel).credits
+    }
+
+    /// Whether a packet holds a point-to-point channel of an output.
+    #[inline]
+    pub fn is_held(&self, out: u16, channel: u8) -> bool {
+        self.out(out, channel).owner != 0
+    }
+
+    #[inline]
+    fn out(&self, out: u16, channel: u8) -> &Output {
+        super::ports::channel(&self.sides[usize::from(out) << self.stride..], self.set + self.first + channel)
+    }
+}
+
+/// The answer of route computation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The output port.
+    pub port: u16,
+    /// The channels that may be used there: bit k is the k-th point-to-point channel.
+    pub vcs: u32,
+    /// Whether route computation is asked again in every cycle in which channel allocation gives the packet nothing:
+    /// what adaptive routing with an escape channel needs. Otherwise the answer stands.
+    pub again: bool,
+}
+
+impl Route {
+    /// Over this port, on any channel.
+    pub fn over(port: u16) -> Route {
+        Route { port, vcs: u32::MAX, again: false }
+    }
+
+    /// The answer for a packet that was seen through [`At::lane`]: the channels moved back to where they are.
+    #[inline]
+    #[must_use]
+    pub fn in_lane(self, at: &At<'_>) -> Route {
+        Route { vcs: (self.vcs & ((1 << at.count) - 1)) << at.first, ..self }
+    }
+}
