@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::campaign;
 use crate::support::{armed, engines, passed, reduction, round, shipped, text};
 use watershed::kernel::Rng;
 use watershed::scenario::armed::result::Outcomes;
@@ -75,33 +76,35 @@ fn faulty(seed: u64, sequence_check: bool) -> String {
 }
 
 /// Runs seeded faulty systems and returns how their rounds ended.
-fn campaign(seeds: std::ops::Range<u64>) -> Outcomes {
+fn hold(seeds: std::ops::Range<u64>) -> Outcomes {
     let mut outcomes = Outcomes::default();
-    for seed in seeds {
-        let document = text(&faulty(seed, true));
-        let armed = armed(&document);
-        for check in &document.checks {
-            // After a round that was given up, the rounds of its flow are not started, and the run says so.
-            let unended = check.name == "progress" && armed.outcomes.unstarted > 0;
-            assert!(check.passed || unended, "seed {seed}: {}: {}\n{}", check.name, check.detail, faulty(seed, true));
-        }
-        assert_eq!((armed.outcomes.silent, armed.outcomes.open), (0, 0), "seed {seed}\n{}", faulty(seed, true));
-        assert_eq!(armed.leaked, [""; 0], "seed {seed}");
-        for round in armed.reductions.iter().flat_map(|reduction| &reduction.rounds) {
-            // A round the root gave up has its missing ones in the report, unless their frames came too late.
-            assert!(
-                round.outcome != "incomplete" || !round.missing.is_empty() || round.end_cycle.is_some(),
-                "seed {seed}"
-            );
-        }
-        outcomes.add(&armed.outcomes);
+    for of in campaign::over(seeds, |seed| Ok(one(seed))) {
+        outcomes.add(&of);
     }
     outcomes
 }
 
+/// One seeded faulty system: nothing is silent, nothing leaks, who is missing has a name.
+fn one(seed: u64) -> Outcomes {
+    let document = text(&faulty(seed, true));
+    let armed = armed(&document);
+    for check in &document.checks {
+        // After a round that was given up, the rounds of its flow are not started, and the run says so.
+        let unended = check.name == "progress" && armed.outcomes.unstarted > 0;
+        assert!(check.passed || unended, "seed {seed}: {}: {}\n{}", check.name, check.detail, faulty(seed, true));
+    }
+    assert_eq!((armed.outcomes.silent, armed.outcomes.open), (0, 0), "seed {seed}\n{}", faulty(seed, true));
+    assert_eq!(armed.leaked, [""; 0], "seed {seed}");
+    for round in armed.reductions.iter().flat_map(|reduction| &reduction.rounds) {
+        // A round the root gave up has its missing ones in the report, unless their frames came too late.
+        assert!(round.outcome != "incomplete" || !round.missing.is_empty() || round.end_cycle.is_some(), "seed {seed}");
+    }
+    armed.outcomes.clone()
+}
+
 #[test]
 fn two_hundred_faulty_runs_are_right_or_reported() {
-    let outcomes = campaign(0..200);
+    let outcomes = hold(0..200);
     println!("rounds of 200 faulty runs: {}", outcomes.words());
     assert!(outcomes.complete > 100 && outcomes.after_retry > 50 && outcomes.incomplete > 20, "{}", outcomes.words());
 }
@@ -109,7 +112,7 @@ fn two_hundred_faulty_runs_are_right_or_reported() {
 #[test]
 #[ignore = "minutes: part of make soak"]
 fn ten_thousand_faulty_runs_are_right_or_reported() {
-    let outcomes = campaign(1000..11_000);
+    let outcomes = hold(campaign::asked(1000..11_000));
     println!("rounds of 10,000 faulty runs: {}", outcomes.words());
     assert!(outcomes.after_retry > 1000 && outcomes.incomplete > 1000, "{}", outcomes.words());
 }
@@ -156,6 +159,30 @@ fn a_damaged_frame_is_dropped_or_sent_again_by_the_link() {
     passed(&document);
     assert_eq!((round(&document, 0).outcome.as_str(), engines(&document, "damaged")), ("complete", 0));
     assert!(armed(&document).faults.as_ref().unwrap()["replayed"].as_u64() > Some(0));
+}
+
+#[test]
+fn an_engine_arms_from_no_damaged_frame() {
+    // The first frame down, on its way into the lower engine. That counts it and stays free, and so do the leaves behind it; only
+    // the second attempt arms.
+    for layer in ["", "[armed.link_layer]\nsequence_check = false\n"] {
+        let document = text(&format!(
+            "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching = [2, 4]\n{layer}[[armed.reduction]]\nop = \"int-sum\"\n\
+             [[armed.fault]]\neffect = \"corrupt\"\nway = \"down\"\nat = \"s1\"\nnth = 0\n"
+        ));
+        passed(&document);
+        let end_points = armed(&document).end_points["damaged"].as_u64();
+        assert_eq!(
+            (engines(&document, "damaged"), end_points),
+            (1, Some(4)),
+            "one engine, and the four leaves below it"
+        );
+        let clean = text(
+            "family = \"armed\"\n[topology]\nkind = \"tree\"\nbranching = [2, 4]\n[[armed.reduction]]\nop = \"int-sum\"\n",
+        );
+        // Of the three engines, the two that the first attempt reached arm once more than without the fault.
+        assert_eq!(engines(&document, "armed"), engines(&clean, "armed") + 2);
+    }
 }
 
 #[test]
