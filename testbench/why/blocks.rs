@@ -3,7 +3,7 @@
 use watershed::fabric::NodeKind;
 use watershed::scenario::config::Scenario;
 use watershed::scenario::file::CollectiveKind;
-use watershed::scenario::why::{Ask, Kind, Part, Phase};
+use watershed::scenario::why::{Ask, Kind, LastOperand, Part, Phase};
 
 use crate::fabric::Hop;
 use crate::network::{Network, Sent};
@@ -114,11 +114,19 @@ pub fn host(net: &Network<'_>, steps: &Steps<'_>) {
         let node = net.node(name).unwrap_or_else(|| steps.fail(&format!("no node {name}")));
         (node, net.registers.get(&format!("{}.host{number}.{what}", net.path(node))))
     };
-    let class = landed.first().map_or(0, |(hop, _)| hop.sent.id);
     const IDLE: u64 = 0;
     const OVERHEAD: u64 = 1;
     const EXCHANGE: u64 = 2;
     const MERGE: u64 = 3;
+    const DONE: u64 = 4;
+    let class = landed.first().map_or(0, |(hop, _)| hop.sent.id);
+    messages(net, steps, &landed);
+    let done = |node: u32| {
+        let state = net.registers.find(&format!("{}.host{number}.state", net.path(node)))?;
+        (state.value(steps.why.end_cycle) != DONE && state.value(steps.why.end_cycle + 1) == DONE).then_some(node)
+    };
+    let first = (0..net.plan.nodes.len() as u32).find_map(done).map(|node| net.name(node));
+    steps.demand(first == Some(&steps.why.landed_at), || format!("the first that is done last is {first:?}"));
     let mut at = 0;
     while at < steps.parts.len() {
         let part = &steps.parts[at];
@@ -141,9 +149,13 @@ pub fn host(net: &Network<'_>, steps: &Steps<'_>) {
             }
             (Phase::Inject, Kind::Software) => {
                 let (_, state) = register(&part.place, "state");
-                // Where it has everything and sends nothing, it merges at once.
-                let goes_on = [EXCHANGE, MERGE].contains(&state.value(part.to + 1));
-                steps.demand(state.value(part.from) != OVERHEAD && goes_on, || {
+                let (_, round) = register(&part.place, "round");
+                // Where it has everything and sends nothing, it merges at once; where it has nothing to merge either, or sends
+                // its flag in that very cycle, it goes on to its next round.
+                let next = |cycle: u64| round.value(cycle + 1) != round.value(cycle);
+                let goes_on = [EXCHANGE, MERGE, DONE].contains(&state.value(part.to + 1)) || next(part.to);
+                let begins = state.value(part.from) != OVERHEAD || next(part.from);
+                steps.demand(begins && goes_on, || {
                     format!("the overhead of {} is not from {} to {}", part.place, part.from, part.to)
                 });
                 for cycle in part.from + 1..=part.to {
@@ -160,6 +172,10 @@ pub fn host(net: &Network<'_>, steps: &Steps<'_>) {
                 });
                 steps.demand(state.value(to) == MERGE && state.value(to + 1) != MERGE, || {
                     format!("{} does not end its merging in cycle {to}", part.place)
+                });
+                let round = register(&part.place, "round").1.value(to) + 1;
+                steps.demand(part.place.ends_with(&format!(", round {round}")), || {
+                    format!("it is round {round} that is merged in cycle {to}")
                 });
                 let short = (from + 1..to).filter(|&cycle| merged.steps(cycle) == 0).count() as u64;
                 turn(steps, &turns, [(Kind::MemoryRead, short), (Kind::CreditWait, 0)], Kind::Reduce);
@@ -190,6 +206,32 @@ pub fn host(net: &Network<'_>, steps: &Steps<'_>) {
             }
             _ => {}
         }
+    }
+}
+
+/// What a message ended: its round at the rank that waited for it, who sent it, and how much earlier that rank had sent its own.
+fn messages(net: &Network<'_>, steps: &Steps<'_>, landed: &[(Hop, u64)]) {
+    let hops = net.hops(steps);
+    steps.demand(steps.why.engines.len() == landed.len(), || {
+        format!("{} messages ended an exchange: {:?}", landed.len(), steps.why.engines)
+    });
+    for (hop, taken) in landed {
+        let (name, round) = (net.name(hop.to.0), hop.sent.seq >> 20);
+        let came_from = hops.iter().rev().skip_while(|other| other.came > hop.came);
+        let sender = came_from.map(|hop| hop.from.0).find(|&node| net.kind(node) == NodeKind::End);
+        let sender = sender.unwrap_or_else(|| steps.fail("a message came from nobody"));
+        let own = net.sent((hop.to.0, 0));
+        let own = own
+            .iter()
+            .rev()
+            .find(|own| !net.is_set(own.vc) && own.id == hop.sent.id && own.seq >> 20 == round && own.cycle <= *taken);
+        let others: Vec<(String, u64)> =
+            own.map(|own| ("own sending".to_owned(), taken - own.cycle)).into_iter().collect();
+        let expected = (format!("{name}, round {}", round + 1), net.name(sender).to_owned(), *taken, others);
+        let told = |of: &LastOperand| (of.switch.clone(), of.from.clone(), of.cycle, of.others.clone()) == expected;
+        steps.demand(steps.why.engines.iter().any(told), || {
+            format!("{expected:?} is not among {:?}", steps.why.engines)
+        });
     }
 }
 
@@ -419,6 +461,20 @@ fn ends(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
                     steps.all(cycle..cycle + 1, Kind::LateStart, &part.place);
                 }
             }
+            Kind::SetUp => {
+                // The one with a client is the root, which asks all the time.
+                const ASKING: u64 = 1;
+                let mut clients = (0..net.plan.nodes.len() as u32)
+                    .filter_map(|node| net.registers.find(&format!("{}.client0.state", net.path(node))));
+                let (Some(client), None) = (clients.next(), clients.next()) else { steps.fail("one root asks") };
+                for cycle in cycles {
+                    steps.demand(client.value(cycle + 1) == ASKING, || format!("nobody asks in cycle {cycle}"));
+                    steps.all(cycle..cycle + 1, Kind::SetUp, &part.place);
+                }
+                steps.demand(client.value(part.from) != ASKING && client.value(part.to + 1) != ASKING, || {
+                    format!("it asks in other cycles than {} to {}", part.from, part.to)
+                });
+            }
             Kind::TimeOut => {
                 let attempts: Vec<_> = (0..).map_while(|at| register(&format!("root{at}.attempts"))).collect();
                 steps.demand(attempts.iter().any(|of| of.steps(part.to) > 0), || {
@@ -509,7 +565,10 @@ const SCAN: u64 = 2 * 32;
 /// A run of the PBV family.
 pub fn pbv(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
     let damaged = text.contains("[[pbv.fault]]");
-    let alone = text.matches("[[pbv.collective]]").count() == 1 && !text.contains("order = \"pbv\"");
+    let stages = text.lines().find_map(|line| line.strip_prefix("stages = ")).expect("the scenario says it");
+    let last_stage = format!("ce.tree.level0.stage{stages}");
+    // Contexts are numbered as the scenario lists them.
+    let context: u64 = steps.why.collective.trim_start_matches('c').parse().expect("collectives are named c0, c1 ...");
     let timeout = if text.contains("timeout_cycles = 600") { 600 } else { 0 };
     let faulty = |hop: &Hop| net.name(hop.to.0).ends_with("fault");
     let mut way: Vec<(Hop, Option<Hop>)> = Vec::new();
@@ -557,13 +616,13 @@ pub fn pbv(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
                 format!("{name} tracks nothing from cycle {took} on")
             });
             steps.all(took..took + 2, Kind::Engine, name);
-            let unit = register("ce.in_unit");
-            let answers = if alone {
-                let busy = |cycle: &u64| unit.value(*cycle + 1) > 0;
-                (took + 2..net.registers.last).find(|cycle| !busy(cycle)).unwrap()
-            } else {
-                (took + 2..head).find(|&cycle| steps.part(cycle).kind != Kind::Reduce).unwrap_or(head)
+            // Its last word leaves the unit, whose last stage says whose words it has; others' may be among them.
+            let [valid, cc_id, run] = ["valid", "cc_id", "run"].map(|what| register(&format!("{last_stage}.{what}")));
+            let is_ours = |&cycle: &u64| {
+                let holds = [valid, cc_id, run].map(|of| of.value(cycle));
+                holds == [1, context, steps.why.number]
             };
+            let answers = (took + 2..=head).rev().find(is_ours).unwrap_or(took + 2);
             steps.all(took + 2..answers, Kind::Reduce, name);
             answers
         } else {

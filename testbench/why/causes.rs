@@ -29,9 +29,13 @@ type Seen = BTreeMap<Kind, u64>;
 pub fn observed(loaded: &Loaded, ask: Option<Ask<'_>>) -> Option<(RunResult, Registers)> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wave.vcd");
+    let mut signals = vec!["**".to_owned()];
+    if loaded.scenario.family == Family::Pbv {
+        signals.extend(["valid", "cc_id", "run"].map(|of| format!("**.ce.tree.level0.stage*.{of}")));
+    }
     let wave = WaveOptions {
         path: path.clone(),
-        signals: vec!["**".into()],
+        signals,
         depth: None,
         from_cycle: 0,
         to_cycle: None,
@@ -295,6 +299,27 @@ fn armed_rounds_wait_for_what_the_registers_show() {
 }
 
 #[test]
+fn rounds_of_trees_that_are_asked_for_wait_for_what_the_registers_show() {
+    for (stream, ask) in [(12, any as fn(&mut Random) -> Ask<'static>), (14, early)] {
+        let (accounts, seen) = campaign(seeds(0..25), stream, ask, Random::asking);
+        assert!(accounts >= 15, "{accounts}");
+        expect(&seen, &[Kind::LateStart, Kind::Compute, Kind::Frame]);
+        if stream == 14 {
+            expect(&seen, &[Kind::SetUp]);
+        }
+    }
+}
+
+#[test]
+fn rounds_that_a_time_out_ends_wait_for_what_the_registers_show() {
+    let (accounts, seen) = campaign(seeds(0..25), 13, any, Random::miscounted);
+    assert!(accounts >= 20, "{accounts}");
+    // Nearly all that these engines do is wait.
+    assert!(seen[&Kind::TimeOut] > 10 * 1000, "{seen:?}");
+    expect(&seen, &[Kind::Engine, Kind::Reduce]);
+}
+
+#[test]
 fn rounds_of_several_trees_wait_for_what_the_registers_show() {
     let (accounts, seen) = campaign(seeds(0..40), 7, any, Random::crossing);
     assert!(accounts >= 40, "{accounts}");
@@ -527,7 +552,7 @@ fn a_run_may_end_while_flits_come() {
 fn thousands_wait_for_what_the_registers_show() {
     type Make = fn(&mut Random) -> String;
     type Asking = fn(&mut Random) -> Ask<'static>;
-    let all: [(u64, u64, Asking, Make); 11] = [
+    let all: [(u64, u64, Asking, Make); 14] = [
         (1, 700, any, Random::piuma),
         (2, 350, any, Random::programs),
         (3, 150, any, Random::hosts),
@@ -539,6 +564,9 @@ fn thousands_wait_for_what_the_registers_show() {
         (9, 200, early, Random::piuma),
         (10, 200, early, Random::armed),
         (11, 100, early, Random::pbv),
+        (12, 150, any, Random::asking),
+        (13, 200, any, Random::miscounted),
+        (14, 150, early, Random::asking),
     ];
     let mut wrong = Vec::new();
     for (stream, many, ask, make) in all {

@@ -258,6 +258,67 @@ impl Random {
         text + &faults
     }
 
+    /// Reductions whose trees the agent makes, from a late cycle on; where it has no room for them, they are in software.
+    pub fn asking(&mut self) -> String {
+        let mut text = self.common("armed");
+        let _ = write!(
+            text,
+            "[armed]\ntable_entries = {}\n[armed.engine]\nstages = 3\n[armed.agent]\nend_point = 3\norder_timeout_cycles = 1000\n\
+             answer_timeout_cycles = 12000\n",
+            self.pick(&["0", "0", "8"])
+        );
+        let _ = write!(
+            text,
+            "[[armed.reduction]]\nname = \"a\"\nop = \"int-sum\"\nrounds = {}\nconfigured_by = \"agent\"\nstart_cycle = {}\n\
+             opening_barrier = {}\ncompute_cycles = {}\nsend_overhead_cycles = {}\nreceive_overhead_cycles = {}\nmerge_cycles = {}\n",
+            self.pick(&["1", "3"]),
+            self.pick(&["0", "300", "1111"]),
+            self.pick(&["true", "false"]),
+            self.pick(&["30", "100", "{ random_max = 200 }"]),
+            self.pick(&["0", "0", "40"]),
+            self.pick(&["0", "0", "25"]),
+            self.pick(&["0", "9"]),
+        );
+        if self.0.below(3) == 0 {
+            text += "late = [{ end_point = 1, round = 0, cycles = 700 }]\n";
+        }
+        text
+    }
+
+    /// Rounds that counting takes for whole, because a link lost one contribution and repeated another: an engine waits for the
+    /// one until its time is up, and what it sends then is the last.
+    pub fn miscounted(&mut self) -> String {
+        let mut text = self.common("armed");
+        let start = text.find("[topology]").expect("it has one");
+        let end = text.find("[link]").expect("it has links");
+        text.replace_range(start..end, "[topology]\nkind = \"tree\"\nbranching = [2, 4]\n");
+        let _ = write!(
+            text,
+            "[armed.link_layer]\nsequence_check = false\n[armed.engine]\nstages = {}\ndescriptors = 8\nmemory_ports = {}\n\
+             timeouts_1024_cycles = [{}, 4, 4, 4]\n",
+            self.pick(&["1", "3", "6"]),
+            self.pick(&["1", "2"]),
+            self.pick(&["1", "2"]),
+        );
+        // Several of them, so that others' frames need the memory of descriptors when a time is up.
+        let send = self.pick(&["0", "0", "40"]);
+        for number in 0..=self.0.below(3) {
+            let _ = write!(
+                text,
+                "[[armed.reduction]]\nname = \"{}\"\nop = \"int-sum\"\nrounds = {}\ncompute_cycles = {}\n\
+                 send_overhead_cycles = {send}\n",
+                ["a", "b", "c"][number as usize],
+                self.pick(&["1", "2", "9"]),
+                self.pick(&["0", "30", "{ random_max = 50 }"]),
+            );
+        }
+        let (lost, twice) = (4 + self.0.below(4), self.0.below(4));
+        for (effect, leaf) in [("drop", lost), ("duplicate", twice)] {
+            let _ = write!(text, "[[armed.fault]]\neffect = \"{effect}\"\nat = \"leaf{leaf}\"\nnth = 1\n");
+        }
+        text
+    }
+
     /// Reductions of the armed family that meet in switches: two to three of them, with roots and participants of their own.
     pub fn crossing(&mut self) -> String {
         let mut text = self.common("armed");

@@ -128,7 +128,7 @@ fn turns(path: &mut Path, list: &[(u64, Doing)], from: u64, work: Kind, place: &
             Doing::NoCredit => 1,
             Doing::Work => 2,
         };
-        sums[slot] += until.saturating_sub((*cycle).max(from));
+        sums[slot] += until.saturating_sub(*cycle);
     }
     // Before the first of them the block turned to it: that is work as well.
     let held = sums[0] + sums[1];
