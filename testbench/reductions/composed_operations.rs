@@ -6,6 +6,8 @@ use watershed::fabric::Step;
 use watershed::scenario::armed::build::{BuildOptions, Ready, build};
 use watershed::scenario::load_text;
 use watershed::scenario::result::Document;
+use watershed::scenario::run::{RunOptions, run};
+use watershed::scenario::why::Ask;
 
 use crate::order_of_evaluation_changes_nothing::every_way;
 use crate::support::{armed, passed, reduction, refused, root, text};
@@ -84,7 +86,7 @@ fn deterministic_sums_are_what_the_definition_says_at_every_node() {
         passed(&document);
         let of = reduction(&document, "sum");
         let data = of.outcomes.complete - of.opening_rounds;
-        assert_eq!((data, of.bit_exact), (24, Some(true)), "two rounds for each sum");
+        assert_eq!((data, of.bit_exact), (12, Some(true)), "two rounds on the wire are one sum");
         let ready = ran(&text);
         assert_eq!(held(&ready, 2, deterministic), 12 * nodes, "{rest}");
     }
@@ -199,7 +201,7 @@ fn a_maximum_that_failed_makes_the_sum_fail_with_it() {
     // The leaf is wrong in the maximum only: an int-sum is what the others send in the second round.
     assert_eq!(
         (of.outcomes.incomplete, of.outcomes.silent, of.outcomes.complete),
-        (6, 0, 1),
+        (3, 0, 1),
         "{}",
         of.outcomes.words()
     );
@@ -233,6 +235,49 @@ fn a_deterministic_sum_takes_the_time_of_two_rounds() {
     };
     let (one, two) = (time("flt-sum-near"), time("flt-sum-deterministic"));
     assert!(two >= 2 * one - one / 20 && two <= 2 * one + one / 20, "{one} {two}");
+}
+
+#[test]
+fn latencies_of_a_deterministic_sum_are_those_of_both_its_rounds() {
+    // With one sum, and nobody who computes anything, all of the job is its latency, and `why` explains it whole.
+    let rest = "opening_barrier = false\ncompute_cycles = { random_max = 80 }\n";
+    let text = scenario(TREE, "flt-sum-deterministic", rest);
+    let loaded = load_text("test.toml", &text, root(), "test", &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let options = RunOptions { why: Some(Ask::default()), ..RunOptions::default() };
+    let result = run(&loaded, &options).unwrap_or_else(|error| panic!("{error}"));
+    let of = reduction(&result.document, "sum");
+    let [maximum, sum] = &of.rounds[..] else { panic!("two rounds on the wire: {:?}", of.rounds) };
+    let latency = of.latency_max_cycles.unwrap();
+    assert!(latency >= maximum.latency_cycles.unwrap() + sum.latency_cycles.unwrap(), "{latency} {:?}", of.rounds);
+    let why = &result.why[0];
+    assert_eq!((why.number, why.since_last_contribution()), (0, Some(latency)), "{:?}", result.notes);
+    assert_eq!(why.start_cycle, maximum.armed_cycle);
+    assert_eq!(why.parts.iter().map(|part| part.to - part.from).sum::<u64>(), why.latency_cycles);
+    // The last operands are those of whom it waits for first, by the nodes' own words.
+    let ready = ran(&text);
+    let entered = |data: u32| {
+        let leaves = ready.system.ends().iter().flat_map(|end| end.leaves().iter().flat_map(|leaf| leaf.results()));
+        leaves.filter(|of| of.round.data == Some(data)).map(|of| (of.entered, of.got)).max().unwrap()
+    };
+    let own = ready.system.ends().iter().flat_map(|end| end.roots()).map(|root| root.rounds()[0].own_ready).max();
+    let last = entered(0).0.max(own.unwrap());
+    let got = ready.system.ends().iter().flat_map(|end| end.leaves().iter().flat_map(|leaf| leaf.results()));
+    assert_eq!(got.map(|of| of.got).max().unwrap() - last, latency);
+}
+
+#[test]
+fn a_sum_whose_maximum_was_lost_is_one_incomplete_round() {
+    let rest = "rounds = 4\nopening_barrier = false\nmax_retries = 0\nretry_after_cycles = 3000\n\
+                [[armed.fault]]\neffect = \"drop\"\nat = \"leaf4\"\nnth = 2\n";
+    let document = text(&scenario(TREE, "flt-sum-deterministic", rest));
+    let of = reduction(&document, "sum");
+    // The third frame of the leaf is that of the second maximum; after it, nothing of its flow is started.
+    assert_eq!(
+        (of.outcomes.complete, of.outcomes.incomplete, of.outcomes.unstarted),
+        (1, 1, 2),
+        "{}",
+        of.outcomes.words()
+    );
 }
 
 #[test]

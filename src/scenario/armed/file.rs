@@ -475,7 +475,8 @@ pub struct StrangerFile {
     #[schemars(schema_with = "op_names")]
     pub op: Option<String>,
     /// tree: name of the other reduction whose address its frames have. If that is made at run time, it sends from when its end
-    /// point knows that address, and another one of the job it disturbs.
+    /// point knows that address, and those of the job it disturbs, of a redundant one both: a frame to one of these would lack
+    /// nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub tree: Option<String>,

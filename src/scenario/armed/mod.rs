@@ -6,10 +6,12 @@
 //! | [`config`] | the same after checking: what a system is built from |
 //! | [`build`] | trees, engines, faults, end points |
 //! | [`run`](mod@run) | the run and its report |
+//! | `asked` | rounds that were asked for, from rounds on the wire |
 //! | [`golden`] | the golden check: who merged what in which order, walked by the oracle |
 //! | [`result`] | what a run says, for programs and for people |
 //! | [`ladder`] | who sent what to whom when |
 
+mod asked;
 pub mod build;
 pub mod config;
 pub mod file;

@@ -97,7 +97,7 @@ pub struct ReductionResult {
     pub configured: Option<Configured>,
     /// Participants.
     pub participants: u64,
-    /// How its rounds ended, opening barriers included.
+    /// How its rounds ended, opening barriers included; two rounds on the wire for one deterministic sum are one.
     pub outcomes: Outcomes,
     /// How many of them were opening barriers.
     #[serde(default)]
@@ -111,7 +111,8 @@ pub struct ReductionResult {
     pub first_contribution_cycle: Option<u64>,
     /// Cycle in which the last participant had the last result.
     pub end_cycle: Option<u64>,
-    /// From the last contribution being ready to the last participant having the result, over complete data rounds: least.
+    /// From the last contribution being ready to the last participant having the result, over complete data rounds: least. Of a
+    /// deterministic sum: from the last contribution to its maximum to the last participant having the sum.
     pub latency_min_cycles: Option<u64>,
     /// The same: mean.
     pub latency_mean_cycles: Option<f64>,
@@ -170,7 +171,7 @@ pub struct Distinct {
 /// What came of one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoundResult {
-    /// Data round; null is the opening barrier.
+    /// Data round on the wire, of which a deterministic sum has two; null is the opening barrier.
     pub round: Option<u32>,
     /// Reduction id.
     pub reduction_id: u8,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
 
+use super::asked::{Asked, Ended};
 use super::build::{BuildOptions, Ready, build};
 use super::config::{Armed, Reduction};
 use super::golden::{MergedAt, Reader, engines};
@@ -185,7 +186,7 @@ impl<'a> Run<'a> {
             more_rounds: 0,
             bit_exact: None,
         };
-        let mut latencies: Vec<u64> = Vec::new();
+        let mut asked = Asked::of(reduction.composed());
         let mut merged: BTreeMap<MergedAt, u64> = BTreeMap::new();
         let mut values: BTreeMap<([u64; 4], i8), (u64, Vec<ResultCode>)> = BTreeMap::new();
         let (mut checked, mut unchecked) = (0u64, 0u64);
@@ -228,31 +229,27 @@ impl<'a> Run<'a> {
                         .collect();
                 }
                 let everybody = told.got.get(&key).copied().unwrap_or(0) == u64::from(reduction.participants - 1);
-                let outcomes = &mut result.outcomes;
                 if let Some(wrong) = told.wrong.get(&key) {
                     fault.get_or_insert_with(|| wrong.clone());
                 }
-                let (slot, outcome) = match round.state {
+                let ended = match round.state {
                     // Whatever the root knows of the round: somebody holds bits that look like a result.
-                    _ if told.wrong.contains_key(&key) => (&mut outcomes.silent, "silent"),
-                    RoundEnd::Open => (&mut outcomes.open, "open"),
-                    RoundEnd::Incomplete => (&mut outcomes.incomplete, "incomplete"),
-                    _ if fault.is_some() => (&mut outcomes.silent, "silent"),
+                    _ if told.wrong.contains_key(&key) => Ended::Silent,
+                    RoundEnd::Open => Ended::Open,
+                    RoundEnd::Incomplete => Ended::Incomplete,
+                    _ if fault.is_some() => Ended::Silent,
                     // Somebody has no result and waits or has given up: it knows that it has none.
-                    _ if !everybody => (&mut outcomes.incomplete, "incomplete"),
-                    RoundEnd::Complete => (&mut outcomes.complete, "complete"),
-                    RoundEnd::AfterRetry => (&mut outcomes.after_retry, "after-retry"),
+                    _ if !everybody => Ended::Incomplete,
+                    RoundEnd::Complete => Ended::Complete,
+                    RoundEnd::AfterRetry => Ended::AfterRetry,
                 };
-                *slot += 1;
                 if let Some(fault) = &fault {
                     let what = round.round.data.map_or_else(|| "opening".into(), |data| format!("round {data}"));
                     first_wrong.get_or_insert_with(|| format!("{what}: {fault}"));
                 }
                 let entered = told.entered.get(&key).copied().unwrap_or(0).max(round.own_ready);
-                let latency = told.last_got.get(&key).filter(|_| everybody).map(|got| got.saturating_sub(entered));
-                if let (Some(latency), Some(_)) = (latency, round.round.data) {
-                    latencies.push(latency);
-                }
+                let got = told.last_got.get(&key).copied().filter(|_| everybody);
+                asked.take(key, ended, entered, got);
                 let its_own = round.round.data.is_some_and(|data| !reduction.composed().prepares(data));
                 if complete && its_own && reduction.same_every_round {
                     let value = values.entry((round.quad.lanes, round.quad.m)).or_default();
@@ -261,7 +258,7 @@ impl<'a> Run<'a> {
                         value.1.push(round.quad.code);
                     }
                 }
-                let plain = outcome == "complete" && round.frames.len() <= 1;
+                let plain = ended == Ended::Complete && round.frames.len() <= 1;
                 if result.rounds.len() >= MOST_LISTED || (plain && result.rounds.len() >= LISTED) {
                     result.more_rounds += 1;
                     continue;
@@ -273,16 +270,18 @@ impl<'a> Run<'a> {
                     attempts: round.attempts,
                     armed_cycle: round.armed,
                     end_cycle: round.end,
-                    latency_cycles: latency,
+                    latency_cycles: got.map(|got| got.saturating_sub(entered)),
                     counts: round.frames.clone(),
                     result: round.token.map_or_else(Vec::new, |_| hex(&round.quad)),
                     code: round.quad.code.name().into(),
-                    outcome: outcome.into(),
+                    outcome: ended.name().into(),
                     missing,
                     fault,
                 });
             }
         }
+        result.outcomes = asked.outcomes();
+        let latencies = asked.latencies();
         if !latencies.is_empty() {
             result.latency_min_cycles = latencies.iter().copied().min();
             result.latency_max_cycles = latencies.iter().copied().max();
@@ -389,7 +388,10 @@ impl<'a> Run<'a> {
             format!(" ({} is dead since cycle {cycle})", self.end_name(reduction.root))
         });
         let text = (!parts.is_empty()).then(|| format!("{}: {}{dead}", reduction.name, parts.join(", ")));
-        (text, unstarted.len() as u64)
+        // A round that was asked for has begun with its first one on the wire.
+        let each = reduction.composed().rounds_each();
+        let unstarted = unstarted.iter().filter(|data| data.is_none_or(|data| data.is_multiple_of(each)));
+        (text, unstarted.count() as u64)
     }
 
     /// The results of a reduction as an array: a row a data round that has one, four lanes each.

@@ -101,14 +101,22 @@ fn reduction(ready: &Ready, name: &str, root: u32, job: &Job, ask: Ask<'_>) -> R
     let mut best: Option<(u64, usize, usize, Told)> = None;
     for (at, (flow, rounds)) in flows.iter().enumerate() {
         for (index, round) in rounds.iter().enumerate() {
-            let Some(data) = round.round.data else { continue };
-            if round.token.is_none() || ask.packet.is_some_and(|asked| asked != u64::from(data)) {
+            let Some(data) = round.round.data.filter(|&data| !job.composed.prepares(data)) else { continue };
+            let number = data / job.composed.rounds_each();
+            if round.token.is_none() || ask.packet.is_some_and(|asked| asked != u64::from(number)) {
                 continue;
             }
-            let Some(told) = told(system, job, *flow, data).filter(|told| told.leaves == job.leaves()) else {
+            let Some(mut told) = told(system, job, *flow, data).filter(|told| told.leaves == job.leaves()) else {
                 continue;
             };
-            let latency = told.got.saturating_sub(told.entered.max(round.own_ready));
+            let Some(first) = first_of(job, rounds, index) else { continue };
+            if first < index {
+                // It waits for operands in its first round on the wire only.
+                let entered = rounds[first].round.data.and_then(|data| self::told(system, job, *flow, data));
+                told.entered = entered.map_or(0, |first| first.entered);
+            }
+            told.entered = told.entered.max(rounds[first].own_ready);
+            let latency = told.got.saturating_sub(told.entered);
             if best.as_ref().is_none_or(|(most, ..)| latency > *most) {
                 best = Some((latency, at, index, told));
             }
@@ -140,8 +148,9 @@ fn reduction(ready: &Ready, name: &str, root: u32, job: &Job, ask: Ask<'_>) -> R
         rounds,
     };
     // The first data round of a tree that was made at run time begins with the request for it.
-    let first = rounds[..index].iter().all(|before| before.round.data.is_none());
-    let start = set_up(end, job).filter(|_| first).map_or(round.armed, |(asked, _)| asked);
+    let begins = first_of(job, rounds, index).ok_or("its first round on the wire is missing")?;
+    let first = rounds[..begins].iter().all(|before| before.round.data.is_none());
+    let start = set_up(end, job).filter(|_| first).map_or(rounds[begins].armed, |(asked, _)| asked);
     let mut path = Path::new(start, told.got, Phase::Eject);
     let node = first_end + told.end;
     if told.end == root {
@@ -150,9 +159,17 @@ fn reduction(ready: &Ready, name: &str, root: u32, job: &Job, ask: Ask<'_>) -> R
     } else {
         reader.receive(node, told.token, &mut path)?;
     }
-    let last = told.entered.max(round.own_ready);
-    let data = u64::from(round.round.data.unwrap_or(0));
-    path.finish((name, "round", data), reader.hops.name(node).to_owned(), told.got, Some(last))
+    let number = round.round.data.unwrap_or(0) / job.composed.rounds_each();
+    let landed = reader.hops.name(node).to_owned();
+    path.finish((name, "round", u64::from(number)), landed, told.got, Some(told.entered))
+}
+
+/// Where the rounds on the wire begin of a round that was asked for, of which this is the last.
+fn first_of(job: &Job, rounds: &[RootRound], last: usize) -> Option<usize> {
+    let before = job.composed.rounds_each() - 1;
+    let first = last.checked_sub(before as usize)?;
+    let number = rounds[last].round.data?.checked_sub(before);
+    (rounds[first].round.data == number).then_some(first)
 }
 
 /// When the root of a job asked the agent for its tree, and when it had it.
@@ -368,14 +385,14 @@ impl<'a> Reader<'a> {
         if path.is_done() {
             return Ok(());
         }
-        // It began when the frame came that armed it or brought the result before.
+        // It began in the cycle in which the frame came that armed it or brought the result before.
         let began = self.last(node, path.at, |entry| {
             entry.what == Happening::Delivered
+                && entry.cycle == path.at
                 && leaf.trees().contains(&entry.frame.address.multicast_id)
                 && entry.frame.address.reduction_id == self.flow
         });
         let began = began.ok_or("a leaf began with nothing")?;
-        path.back(began.cycle, Kind::LateStart, name);
         path.phase = Phase::Command;
         self.receive(node, began.token, path)
     }
@@ -528,19 +545,14 @@ impl<'a> Reader<'a> {
         if path.is_done() {
             return Ok(());
         }
-        // It began when it had the result before.
+        // It began in the cycle in which it had the result before.
         let before = self.end(node).softs().iter().flat_map(watershed_armed::Soft::results);
-        let before = before.filter(|result| result.got <= path.at).max_by_key(|result| result.got);
-        let Some(before) = before else {
+        let Some(before) = before.into_iter().find(|result| result.got == path.at) else {
             // It had to be told that there is no tree.
             self.job.run_time.ok_or("a rank began with nothing")?;
             path.back(path.start, Kind::LateStart, name);
             return Ok(());
         };
-        path.back(before.got, Kind::LateStart, name);
-        if path.is_done() {
-            return Ok(());
-        }
         if node == self.first_end + self.root {
             let round = self.rounds.iter().position(|round| round.round.data == Some(before.round));
             return self.complete(round.ok_or("a result of no round")?, path);

@@ -1,0 +1,121 @@
+//! Rounds that a reduction was asked for, from its rounds on the wire: a deterministic sum has two of these for one of those.
+//!
+//! | of a round that was asked for | from its rounds on the wire |
+//! |---|---|
+//! | outcome | the worst one; open if they went well as far as they were started |
+//! | latency | from the last contribution to the first to the last participant's having the result of the last |
+
+use std::collections::BTreeMap;
+
+use super::result::Outcomes;
+use watershed_armed::composed::Composed;
+use watershed_kernel::Cycle;
+
+/// How a round on the wire ended, from the best to the worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Ended {
+    Complete,
+    AfterRetry,
+    Incomplete,
+    Open,
+    Silent,
+}
+
+impl Ended {
+    /// Its name in documents.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Ended::Complete => "complete",
+            Ended::AfterRetry => "after-retry",
+            Ended::Incomplete => "incomplete",
+            Ended::Open => "open",
+            Ended::Silent => "silent",
+        }
+    }
+}
+
+/// A round that was asked for.
+#[derive(Clone, Copy, Debug)]
+struct One {
+    worst: Ended,
+    started: u32,
+    /// When its last operands were there.
+    entered: Cycle,
+    /// When the last participant had the last result that there is.
+    got: Option<Cycle>,
+}
+
+/// Rounds that were asked for, by flow and number; opening barriers have no number.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    composed: Composed,
+    of: BTreeMap<(u8, Option<u32>), One>,
+}
+
+impl Asked {
+    pub(super) fn of(composed: Composed) -> Asked {
+        Asked { composed, of: BTreeMap::new() }
+    }
+
+    /// Takes a round on the wire: how it ended, when the last contribution was ready and, if everybody has its result, since when.
+    /// Rounds of a flow come in order.
+    pub(super) fn take(&mut self, (flow, data): (u8, Option<u32>), ended: Ended, entered: Cycle, got: Option<Cycle>) {
+        let number = data.map(|data| data / self.composed.rounds_each());
+        let one = self.of.entry((flow, number)).or_insert(One { worst: ended, started: 0, entered, got });
+        (one.worst, one.started, one.got) = (one.worst.max(ended), one.started + 1, got);
+    }
+
+    /// How they ended.
+    pub(super) fn outcomes(&self) -> Outcomes {
+        let mut outcomes = Outcomes::default();
+        for ((_, number), one) in &self.of {
+            let whole = one.started == number.map_or(1, |_| self.composed.rounds_each());
+            let slot = match one.worst {
+                Ended::Complete | Ended::AfterRetry if !whole => &mut outcomes.open,
+                Ended::Complete => &mut outcomes.complete,
+                Ended::AfterRetry => &mut outcomes.after_retry,
+                Ended::Incomplete => &mut outcomes.incomplete,
+                Ended::Open => &mut outcomes.open,
+                Ended::Silent => &mut outcomes.silent,
+            };
+            *slot += 1;
+        }
+        outcomes
+    }
+
+    /// Latencies of those with operands that everybody has the result of.
+    pub(super) fn latencies(&self) -> Vec<u64> {
+        let data = self.of.iter().filter(|((_, number), _)| number.is_some()).map(|(_, one)| one);
+        let whole = data.filter(|one| one.started == self.composed.rounds_each());
+        whole.filter_map(|one| Some(one.got?.saturating_sub(one.entered))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_rounds_on_the_wire_are_one_that_was_asked_for() {
+        let mut asked = Asked::of(Composed::Deterministic);
+        asked.take((0, None), Ended::Complete, 5, Some(9));
+        asked.take((0, Some(0)), Ended::AfterRetry, 10, Some(100));
+        asked.take((0, Some(1)), Ended::Complete, 101, Some(150));
+        asked.take((1, Some(2)), Ended::Complete, 10, Some(60));
+        asked.take((1, Some(3)), Ended::Silent, 61, Some(90));
+        asked.take((0, Some(4)), Ended::Complete, 200, Some(210));
+        let outcomes = asked.outcomes();
+        assert_eq!((outcomes.complete, outcomes.after_retry, outcomes.silent, outcomes.open), (1, 1, 1, 1));
+        assert_eq!(asked.latencies(), [140, 80], "from the operands of the first to the result of the second");
+    }
+
+    #[test]
+    fn a_plain_round_is_itself() {
+        let mut asked = Asked::of(Composed::Plain);
+        asked.take((0, None), Ended::Complete, 5, Some(9));
+        asked.take((0, Some(0)), Ended::Incomplete, 10, None);
+        asked.take((0, Some(1)), Ended::Complete, 20, Some(33));
+        assert_eq!((asked.outcomes().complete, asked.outcomes().incomplete), (2, 1));
+        assert_eq!(asked.latencies(), [13]);
+    }
+}
