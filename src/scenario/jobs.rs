@@ -225,7 +225,28 @@ impl Translator {
         }
     }
 
+    /// Refuses operations that end points compose of others, for an engine whose end points do not.
+    fn nothing_composed(&mut self, entries: &mut Entries<'_>, why: &str) {
+        let Some(node) = entries.left.get("op") else { return };
+        let Some((op, engines)) = text(node).and_then(|op| {
+            let engines = if op == "mean" { "\"armed\" or \"pbv\"" } else { "\"armed\"" };
+            composed(op).map(|_| (op.to_owned(), engines))
+        }) else {
+            return;
+        };
+        let node = entries.left.remove("op").expect("it was there");
+        self.problems.push(
+            Problem::in_text(node.span, format!("there is no {op} here: {why}"))
+                .expected(format!("\"sum\", or the engine {engines}, whose end points do that")),
+        );
+    }
+
     fn piuma(&mut self, entries: &mut Entries<'_>) {
+        // The paper's end points compose nothing: the sum in memory is what a collective ends with, and a quotient is a program's.
+        self.nothing_composed(
+            entries,
+            "what lands at a PIUMA end point is written to memory, and nothing computes with it",
+        );
         self.once(entries, "a collective over registers");
         if !entries.left.contains_key("kind") {
             entries.put("kind", Value::String("allreduce".into()), None);
@@ -233,6 +254,7 @@ impl Translator {
     }
 
     fn software(&mut self, entries: &mut Entries<'_>) {
+        self.nothing_composed(entries, "ranks exchange and merge, and compute nothing with the result");
         self.once(entries, "software");
         let kind = entries.left.remove("kind");
         let name = kind.as_ref().and_then(text).unwrap_or("allreduce").to_owned();

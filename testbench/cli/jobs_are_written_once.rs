@@ -153,6 +153,22 @@ fn what_is_wrong_with_a_job_is_said_at_its_place() {
         ("[[job]]\nengine = \"piuma\"\nrepeat = 2\n", ":4:10", "a collective over registers does a job once"),
         ("[[job]]\nengine = \"software\"\nkind = \"scan\"\n", ":4:8", "software has no scan"),
         ("[[job]]\nengine = \"software\"\nsoftware.algorithm = \"x\"\n", ":4:22", "`job[0].algorithm` cannot be \"x\""),
+        (
+            "[[job]]\nengine = \"piuma\"\nop = \"mean\"\n",
+            ":4:6",
+            "there is no mean here: what lands at a PIUMA end point",
+        ),
+        (
+            "[[job]]\nengine = \"piuma\"\nop = \"mean\"\n",
+            ":4:6",
+            "the engine \"armed\" or \"pbv\", whose end points do that",
+        ),
+        ("[[job]]\nengine = \"software\"\nop = \"mean\"\n", ":4:6", "there is no mean here: ranks exchange and merge"),
+        (
+            "[[job]]\nengine = \"software\"\nop = \"sum-deterministic\"\n",
+            ":4:6",
+            "there is no sum-deterministic here: ranks exchange and merge",
+        ),
         ("[[job]]\nengine = \"armed\"\nkind = \"scan\"\n", ":4:8", "armed engines have no scan"),
         ("[[job]]\nengine = \"armed\"\nop = \"sum\"\ndtype = \"f32\"\n", ":4:6", "armed engines have no sum of f32"),
         ("[[job]]\nengine = \"armed\"\nop = \"sum\"\ndtype = \"f32\"\n", ":4:6", "`dtype` is \"i64\" or \"f64\""),
