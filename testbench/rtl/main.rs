@@ -21,6 +21,7 @@ mod player;
 mod random;
 mod registers;
 mod switch;
+mod synth;
 mod tracker;
 mod tree;
 mod verilator;

@@ -150,8 +150,11 @@ fn index(part: &str, word: &str) -> Option<usize> {
 /// Bits of a flit's tag that waves show, in the RTL's vector.
 fn tag_bits(field: &str) -> Option<&'static str> {
     match field {
-        "id" => Some("[27:16]"),
+        // A packet engine's reduction unit has a context's name and run, and the number of a word.
+        "id" | "cc_id" => Some("[27:16]"),
         "seq" => Some("[63:28]"),
+        "run" => Some("[59:28]"),
+        "word" => Some("[15:0]"),
         _ => None,
     }
 }

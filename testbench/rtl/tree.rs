@@ -4,10 +4,15 @@
 use watershed::arith::stages::{TreeStages, units_of};
 use watershed::arith::{DType, Flags, Op, Operands, TreeCfg, TreeIn, TreeOut};
 use watershed::kernel::Rng;
+use watershed::probe::wave_in::WaveFile;
+use watershed::scenario::load_file;
+use watershed::scenario::run::{RunOptions, WaveOptions, run};
 
 use crate::bench::{Bench, Cosim, Difference};
+use crate::player::Player;
 use crate::random::{self, seed};
-use crate::registers::{TAG_BITS, flags_bits, look_at_tree, mode_bits, tree_values, units_literal};
+use crate::registers::{TAG_BITS, flags_bits, look_at_tree, mode_bits, tree_values, units_literal, wave_of_tree};
+use crate::verilator::{self, root};
 
 /// A tree and what it is used for.
 pub struct Used {
@@ -34,8 +39,15 @@ impl Used {
         format!(".Radix({radix}), .UnitStages({unit_stages}), .Units({units}), .TagWidth({TAG_BITS})")
     }
 
-    /// A tree on the bench.
+    /// A tree on the bench, with all of its registers.
     pub fn bench(&self) -> Bench {
+        let mut bench = self.shell();
+        look_at_tree(&mut bench, "tree", "u_dut", &self.model());
+        bench
+    }
+
+    /// A tree on the bench: its ports.
+    fn shell(&self) -> Bench {
         let radix = self.cfg.radix;
         let mut bench = Bench::default();
         for (name, width) in [("valid", 1), ("op", 4), ("dtype", 4), ("mode", 5), ("flags", 7), ("tag", TAG_BITS)] {
@@ -57,7 +69,6 @@ impl Used {
         for (name, width) in [("valid", 1), ("value", 64), ("flags", 7), ("tag", 64)] {
             bench.look(format!("out.{name}"), format!("left_{name}"), width);
         }
-        look_at_tree(&mut bench, "tree", "u_dut", &self.model());
         bench
     }
 
@@ -151,4 +162,87 @@ fn a_tree_of_three_ports_holds_what_the_model_holds() {
 fn trees_hold_what_the_model_holds_for_long() {
     trees_hold_what_the_model_holds(&of_a_switch(), SOAK, "tree-10");
     trees_hold_what_the_model_holds(&of_three_ports(), SOAK, "tree-3");
+}
+
+/// The tree in a scope of a waveform beside the RTL's; how many cycles were compared, and how many waves of operands it took.
+fn beside(player: &mut Player, scope: &str, used: &Used) -> Option<(u64, u64)> {
+    let (radix, below) = (used.cfg.radix, format!("{scope}."));
+    let mut bench = used.shell();
+    let names = player.names.iter().filter_map(|name| name.strip_prefix(&below));
+    let registers =
+        names.filter_map(|name| Some((name.to_owned(), wave_of_tree(name, "u_dut", used.cfg.unit_stages)?)));
+    let registers: Vec<(String, String)> = registers.collect();
+    for (name, place) in &registers {
+        // As wide as anything in a register is; what lies above is zero on both sides.
+        bench.look(name.clone(), place.clone(), 112);
+    }
+    let mut cosim = bench.build("tree-waves")?;
+    let places: Vec<usize> = registers.iter().map(|(name, _)| player.number(&format!("{below}{name}"))).collect();
+    let (mut cycle, mut taken) = (0, 0);
+    let mut before: Option<Vec<Option<u128>>> = None;
+    loop {
+        let more = player.go_to(cycle);
+        let get = |name: &str| player.get(&format!("{scope}.operands.{name}"));
+        let mode = get("signal_ieee") << 4 | get("nan_propagate") << 3 | get("flush_to_zero") << 2 | get("round");
+        let tag = get("run") << 28 | get("cc_id") << 16 | get("word");
+        // What stands there now was taken at the edge before.
+        let mut given = vec![get("valid"), get("op"), get("dtype"), mode, get("flags"), tag, get("present")];
+        given.extend((0..radix).map(|port| get(&format!("port{port}.word"))));
+        let expected = before.take();
+        taken += u64::from(expected.is_some() && get("valid") == 1);
+        let reset = expected.is_none();
+        let expected = expected.unwrap_or_else(|| vec![None; 4 + places.len()]);
+        cosim.cycle(reset, &given, expected).unwrap_or_else(|difference| panic!("{scope}: {difference}"));
+        before = Some([None; 4].into_iter().chain(places.iter().map(|&at| Some(player.values[at]))).collect());
+        if !more {
+            break;
+        }
+        cycle += 1;
+    }
+    cosim.flush().unwrap_or_else(|difference| panic!("{scope}: {difference}"));
+    Some((cosim.cycles, taken))
+}
+
+/// The reduction units of the packet engines of a shipped scenario, which are trees of two ports with all datapaths.
+#[test]
+#[ignore = "takes a minute: make soak"]
+fn trees_of_packet_engines_hold_what_the_model_holds() {
+    if verilator::find().is_none() {
+        return;
+    }
+    let path = root().join("testbench/pbv/tree-many-types.toml");
+    let loaded =
+        load_file(&path, &["clock.frequency_mhz=1000".to_owned()]).unwrap_or_else(|problems| panic!("{problems}"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trees.vcd");
+    let wave = WaveOptions {
+        path: path.clone(),
+        signals: vec!["**.ce.tree.**".into()],
+        depth: None,
+        from_cycle: 0,
+        to_cycle: None,
+        clock: false,
+        trigger: None,
+        only_failed: false,
+    };
+    run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
+    let mut player = Player::new(WaveFile::open(&path).unwrap());
+    let scopes: Vec<String> =
+        player.scopes(".operands.present").into_iter().filter(|scope| scope.ends_with("ce.tree")).collect();
+    assert!(!scopes.is_empty());
+    let stage = |at: u8| player.names.iter().any(|name| name.starts_with(&format!("{}.level0.stage{at}.", scopes[0])));
+    let stages = (1..=6).filter(|&at| stage(at)).count() as u8;
+    let all: Vec<Op> = Op::ALL.iter().copied().filter(|op| !op.is_wide()).collect();
+    let used = Used::new(2, stages, &all, DType::ALL);
+    let (mut cycles, mut taken) = (0, 0);
+    for scope in &scopes {
+        let Some(compared) = beside(&mut player, scope, &used) else { return };
+        (cycles, taken) = (cycles + compared.0, taken + compared.1);
+        player = Player::new(WaveFile::open(&path).unwrap());
+    }
+    assert!(taken > 0, "nothing was reduced");
+    println!(
+        "rtl: ws_reduce_tree beside {} packet engines of tree-many-types: {cycles} cycles, {taken} words, 0 differences",
+        scopes.len()
+    );
 }
