@@ -19,7 +19,8 @@ module ws_fp_keys
 
   localparam int unsigned PadBits = pad_bits(Dtype);
   localparam int unsigned Width = exponent_bits(Dtype) + fraction_bits(Dtype);
-  localparam logic [63:0] Kept = ~64'((65'd1 << PadBits) - 65'd1);
+  // The lane without its pad.
+  localparam logic [63:0] Kept = 64'({(Width+1){1'b1}}) << PadBits;
 
   unpacked_t   a, b;
   logic [62:0] nan;

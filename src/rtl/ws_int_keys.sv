@@ -27,8 +27,12 @@ module ws_int_keys
     keys_o = '0;
     keys_o.a_key = key(a_i);
     keys_o.b_key = key(b_i);
-    keys_o.a = a_i;
-    keys_o.b = b_i;
+    keys_o.a = 64'(a_i[LaneBits-1:0]);
+    keys_o.b = 64'(b_i[LaneBits-1:0]);
   end
+
+  logic unused;
+
+  assign unused = ^{a_i, b_i};
 
 endmodule
