@@ -48,7 +48,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 }
 
 fn text(name: &str, cost: &Cost) -> String {
-    let mut rows: Vec<[String; 6]> = Vec::new();
+    let mut rows: Vec<[String; 7]> = Vec::new();
     let row = |block: &str, count: Option<u64>, sum: Sum, detail: &str| {
         let number = |number: u64| if number == 0 { String::new() } else { number.to_string() };
         [
@@ -57,6 +57,7 @@ fn text(name: &str, cost: &Cost) -> String {
             number(sum.storage_bits),
             number(sum.adders),
             number(sum.gates),
+            number(sum.wires),
             detail.to_owned(),
         ]
     };
@@ -65,16 +66,16 @@ fn text(name: &str, cost: &Cost) -> String {
     }
     rows.push(row("a switch", Some(cost.switches), cost.per_switch, "mean, with its engines and buffers"));
     rows.push(row("all", None, cost.total, ""));
-    let head = ["each", "count", "bits", "adders", "gates", "made of"];
+    let head = ["each", "count", "bits", "adders", "gates", "wires", "made of"];
     let width = |column: usize| rows.iter().map(|row| row[column].len()).chain([head[column].len()]).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..6).map(width).collect();
+    let widths: Vec<usize> = (0..7).map(width).collect();
     let mut out = format!("{name}: {} switches\n", cost.switches);
     for row in std::iter::once(head.map(str::to_owned)).chain(rows) {
         let _ = write!(out, "{:w$}", row[0], w = widths[0]);
-        for column in 1..5 {
+        for column in 1..6 {
             let _ = write!(out, "  {:>w$}", row[column], w = widths[column]);
         }
-        let _ = writeln!(out, "  {}", row[5]);
+        let _ = writeln!(out, "  {}", row[6]);
     }
     out.lines().map(str::trim_end).collect::<Vec<_>>().join("\n") + "\n"
 }

@@ -12,7 +12,7 @@
 //! | a one-flit packet moves only when *all* its outputs are free and have a credit | lock step (P-SW-6) |
 //! | a longer multicast makes a copy per output, each at its own pace; a flit leaves the buffer when every copy has read it | lock step over many flits can deadlock; the buffer must hold a whole frame (K-PIPE-1) |
 //! | an input port feeds the crossbar one flit a cycle; the copies of one frame count once each *chosen* | the buffer has a read port per copy |
-//! | every link takes one flit a cycle, or one in several; a packet of one flit that waits only until links of its outputs are free has all of them next | links that are free at different times would never be free at once (H-WIDTH-1) |
+//! | every link takes one flit a cycle, or one in several; while a packet of one flit waits only until links of its outputs are free, no point-to-point flit starts that would occupy one beyond that | links that are free at different times would never be free at once (H-WIDTH-1) |
 //!
 //! Who goes first among inputs that want the same output is the arbiter's choice; there is one arbiter a channel and
 //! switch, because a packet may want many outputs. A matrix shares each output equally. A round-robin cursor starves
@@ -77,6 +77,7 @@ pub(super) fn serve<T: Tables<W>, J: Join<Tables = T>, const W: usize>(cx: &mut 
         }
         cx.changed |= moved;
     }
+    cx.taken_out = cx.taken_out | cx.reserved;
 }
 
 fn try_move<T: Tables<W>, J: Join<Tables = T>, const W: usize>(
@@ -282,8 +283,12 @@ fn lock_step<T, J: Join<Tables = T>, const W: usize>(
         leave(cx, port, vc, &targets);
         return Ok(());
     };
-    // Links that are free now are kept for it: what goes after it would occupy one while it waits for another, for ever.
-    cx.taken_out = cx.taken_out | targets;
+    // A packet of lower priority must not occupy one of its links beyond that, or it would wait for one after the other, for ever.
+    for out in &targets {
+        if !cx.is_engine(out) && !cx.wires.flow.is_free_by(cx.base + u32::from(out), cycle) {
+            cx.reserved.insert(out);
+        }
+    }
     Err(Blocked::Until(cycle))
 }
 

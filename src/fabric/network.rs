@@ -945,6 +945,7 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
                 router: common.cfg.router,
                 taken_in: PortSet::EMPTY,
                 taken_out: PortSet::EMPTY,
+                reserved: PortSet::EMPTY,
                 changed: false,
                 wake: Wake::OnInput,
             })

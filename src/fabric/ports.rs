@@ -77,7 +77,7 @@ pub struct LinkCount {
     /// several cycles a flit, or another output or a full engine that a multicast of one flit goes to as well. Set-routed flits
     /// count from when they have passed the stages before allocation; point-to-point packets walk through those stages at the
     /// head of the queue, and the cycles of that count. What an end point or an engine in the wire sends counts nothing, nor
-    /// do the copies of a multicast of several flits.
+    /// do the copies of a multicast of several flits. [`Network::link_waits`](crate::Network::link_waits) splits them by cause.
     pub waited: u64,
     /// Packets: head flits of all channels.
     pub packets: u64,

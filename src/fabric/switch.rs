@@ -368,6 +368,8 @@ pub(super) struct Cx<'a, T, J, const W: usize> {
     pub router: RouterCfg,
     pub taken_in: PortSet<W>,
     pub taken_out: PortSet<W>,
+    /// Outputs that set-routed packets are about to take, so that point-to-point ones do not.
+    pub reserved: PortSet<W>,
     /// Whether any register changed.
     pub changed: bool,
     pub wake: Wake,

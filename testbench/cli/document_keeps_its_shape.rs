@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 use watershed::scenario::result::{
-    Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, SCHEMA_VERSION, TrafficResult, hex,
+    Check, CollectiveResult, Difference, Document, LinkLevel, LinkResult, SCHEMA_VERSION, TrafficResult, Waits, hex,
 };
 use watershed::scenario::units::Rounding;
 use watershed::scenario::{load_file, summary};
@@ -48,6 +48,11 @@ fn full() -> (watershed::scenario::Loaded, Document) {
         utilisation_mean: 0.1,
         utilisation_max: 0.391,
     });
+    document.links.waits = Some(Waits {
+        links: [("no_credit".to_owned(), 3)].into(),
+        engines: [("operands_missing".to_owned(), 5)].into(),
+        blocks: [("memory".to_owned(), 7)].into(),
+    });
     document.links.busiest.push(link.clone());
     document.links.all = Some(vec![LinkResult { packets: Some(1024), ..link }]);
     document.traffic.push(TrafficResult {
@@ -92,13 +97,60 @@ fn shape(value: &Json, path: &str, out: &mut Vec<String>) {
     }
 }
 
+/// What is said of links, or all the rest.
+fn lines(document: &Document, links: bool) -> String {
+    let mut lines = Vec::new();
+    shape(&serde_json::to_value(document).unwrap(), "", &mut lines);
+    lines.retain(|line| line.starts_with("links") == links);
+    lines.join("\n")
+}
+
+#[test]
+fn keys_and_types_of_links_are_those_of_the_version() {
+    let (_, document) = full();
+    insta::assert_snapshot!(lines(&document, true), @"
+    links: object
+    links.levels: array
+    links.levels[]: object
+    links.levels[].level: string
+    links.levels[].links: integer
+    links.levels[].flits: integer
+    links.levels[].utilisation_mean: number
+    links.levels[].utilisation_max: number
+    links.waits: object
+    links.waits.links: object
+    links.waits.links.no_credit: integer
+    links.waits.engines: object
+    links.waits.engines.operands_missing: integer
+    links.waits.blocks: object
+    links.waits.blocks.memory: integer
+    links.busiest: array
+    links.busiest[]: object
+    links.busiest[].name: string
+    links.busiest[].level: string
+    links.busiest[].flits: integer
+    links.busiest[].head_wait_cycles: integer
+    links.busiest[].waits: object
+    links.busiest[].waits.no_credit: integer
+    links.busiest[].utilisation: number
+    links.all: array
+    links.all[]: object
+    links.all[].name: string
+    links.all[].level: string
+    links.all[].flits: integer
+    links.all[].head_wait_cycles: integer
+    links.all[].waits: object
+    links.all[].waits.no_credit: integer
+    links.all[].utilisation: number
+    links.all[].packets: integer
+    ");
+}
+
 #[test]
 fn keys_and_types_are_those_of_the_version() {
     let (_, document) = full();
     assert_eq!(document.schema_version, SCHEMA_VERSION);
-    let mut lines = Vec::new();
-    shape(&serde_json::to_value(&document).unwrap(), "", &mut lines);
-    insta::assert_snapshot!(lines.join("\n"), @"
+    insta::assert_snapshot!(lines(&document, false), @"
     : object
     schema_version: integer
     stamp: object
@@ -145,29 +197,6 @@ fn keys_and_types_are_those_of_the_version() {
     collectives[].first_difference.expected: string
     collectives[].first_difference.ulps: integer
     collectives[].first_difference.node: string
-    links: object
-    links.levels: array
-    links.levels[]: object
-    links.levels[].level: string
-    links.levels[].links: integer
-    links.levels[].flits: integer
-    links.levels[].utilisation_mean: number
-    links.levels[].utilisation_max: number
-    links.busiest: array
-    links.busiest[]: object
-    links.busiest[].name: string
-    links.busiest[].level: string
-    links.busiest[].flits: integer
-    links.busiest[].head_wait_cycles: integer
-    links.busiest[].utilisation: number
-    links.all: array
-    links.all[]: object
-    links.all[].name: string
-    links.all[].level: string
-    links.all[].flits: integer
-    links.all[].head_wait_cycles: integer
-    links.all[].utilisation: number
-    links.all[].packets: integer
     traffic: array
     traffic[]: object
     traffic[].name: string

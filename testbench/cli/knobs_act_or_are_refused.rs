@@ -296,7 +296,7 @@ fn a_flit_is_a_word_where_words_are_reduced() {
             let error = of(bits).unwrap_err();
             let found = error.contains(&format!("a flit of the {family} family carries a word of 64 bits, not {bits}"))
                 && error.contains("expected: 64")
-                && error.contains("link.cycles_per_flit");
+                && error.contains("link.width_bits");
             assert!(found, "{error}");
         }
         assert!(of(64).is_ok());

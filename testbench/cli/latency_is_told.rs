@@ -126,7 +126,7 @@ fn cost_follows_the_parameters() {
     assert_eq!(before["total"]["adders"], 144);
     let more = cost(&["allreduce-die", "--set", "switch.ceng.operand_slots=4"]);
     let bits = |cost: &serde_json::Value| cost["total"]["storage_bits"].as_u64().unwrap();
-    assert_eq!(bits(&more) - bits(&before), 16 * 10 * 2 * 88);
+    assert_eq!(bits(&more) - bits(&before), 16 * 10 * 2 * 124);
     let text = watershed(["cost", "fig2-tree"]).stdout;
     assert!(text.contains("engine descriptors") && text.contains("8 of 72 bytes"), "{text}");
     assert_eq!(watershed(["cost", "nothing"]).status, 2);

@@ -9,7 +9,7 @@ use crate::support::{files, root, watershed};
 
 /// Words of summaries that need no explanation beyond a dictionary's.
 const PLAIN: &str = "
-    account after answer arrived average branching busiest contribution contributions cores cycle each element elements
+    account after answer arrived average before branching busiest contribution contributions cores cycle each element elements
     end endpoint engine entries every file first free full group groups handled last least lost more most multicast
     network nodes none nothing once ones others over participants points programs received refused reported result results
     rounds same seconds sent shape software switches table tell them these time torus tile tiles trees tree values

@@ -164,11 +164,11 @@ const LONGEST: u64 = 2 * (1 + 1 + 2);
 #[test]
 fn a_narrow_link_adds_at_most_the_rest_of_a_flit() {
     // A flit on the wire is not interrupted (H-WIDTH-1): at worst a background flit has just begun at every link.
-    for (width, s) in [(64, 1), (32, 2), (22, 3), (13, 5), (8, 8)] {
+    for (width, s) in [(64, 1), (32, 2), (13, 5)] {
         let narrow = sets!["link.width_bits={width}"; "link.local_width_bits={width}"];
         let quiet = one(0.0, &narrow).0;
         let mut most = 0;
-        for start in [4000, 4003, 4010, 4017, 4031] {
+        for start in [4000, 4003, 4017] {
             for (rate, packet) in [(0.5, 1), (0.95, 1), (1.0, 11)] {
                 let mut set = narrow.clone();
                 set.extend(sets!["collective[0].start_cycle={start}"; "traffic[0].packet_flits={packet}"]);

@@ -22,7 +22,7 @@ const WIDTHS: [u64; 12] = [8, 9, 13, 16, 22, 31, 32, 33, 63, 64, 65, 512];
 const LINKS_OF_THE_DIE: u64 = 2 * (1 + 1 + 3);
 
 fn cycles(bits: u64, width: u64) -> u64 {
-    (0..).find(|cycles| cycles * width >= bits).expect("there is one")
+    (1..=bits).find(|cycles| cycles * width >= bits).expect("a bit a cycle is enough")
 }
 
 /// The same width for all links.
@@ -148,7 +148,7 @@ fn gates_wires_and_throughput_say_the_same() {
         let wide = cost_of(&[]);
         let cost = cost_of(&set);
         assert_eq!(block(&cost, "link wires").1, between * (width + beside) + local * (64 + beside), "{width} wires");
-        let bits_of_a_counter = (0..).find(|&bits| 1 << bits >= s).unwrap_or(0);
+        let bits_of_a_counter = (0..64).find(|&bits| 1 << bits >= s).unwrap_or(0);
         let serial = if s == 1 { 0 } else { between * 2 * (WORD + bits_of_a_counter) };
         assert_eq!(block(&cost, "serialisers").0, serial, "{width} wires");
         assert_eq!(cost.total.gates != wide.total.gates, s > 1, "{width} wires: gates and time change together");

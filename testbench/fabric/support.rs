@@ -274,6 +274,13 @@ impl Join for Engine {
         self.slot.get(&port).is_none_or(|slot| slot.len() < self.slots)
     }
 
+    fn lacks(&self, _: &Map, _: u32, _: (u16, u8), visible: Cycle) -> bool {
+        match &self.role {
+            Role::Gather { ports } => ports.iter().any(|&port| self.visible(port, visible).is_none()),
+            _ => false,
+        }
+    }
+
     fn put(&mut self, port: u16, _: u8, flit: Flit, visible: Cycle) {
         assert!(self.room(port, flit.tag.vc()), "room() was asked first");
         self.slot.entry(port).or_default().push_back((visible, flit));

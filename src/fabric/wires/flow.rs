@@ -275,6 +275,11 @@ impl Flow {
         (if self.monitored { CHECKED } else { UNSEEN }) | if self.divided { DIVIDED } else { 0 }
     }
 
+    /// Whether a port's link would be free in cycle `cycle`, if it took a flit now.
+    pub fn is_free_by(&self, port: u32, cycle: Cycle) -> bool {
+        self.busy.get(port as usize).is_none_or(|busy| self.now + u64::from(busy.cycles_per_flit) <= cycle)
+    }
+
     /// Whether a port's link was busy at the start of this cycle, whatever has been sent in it.
     pub fn was_busy(&self, port: u32) -> bool {
         self.busy

@@ -534,7 +534,7 @@ impl Family for Run<'_> {
             Some((from, to)) => to.head_waits.zip(from.head_waits).map(|(to, from)| to.since(&from)),
             None => system.head_waits(),
         };
-        link_report(system, loads, (all_waits, &waits), there, cycles, all)
+        link_report(system, loads, (all_waits.as_ref(), &waits), there, cycles, all)
     }
 
     fn why(&self, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {

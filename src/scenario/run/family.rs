@@ -144,8 +144,8 @@ pub(crate) trait Family {
     /// What the links did.
     fn links(&self, cycles: u64, all: bool) -> Links {
         let system = self.system();
-        let waits = (system.head_waits(), &(|at| system.link_waits(at)) as &dyn Fn(usize) -> _);
-        link_report(system, system.link_counts(), waits, None, cycles, all)
+        let (all_waits, waits) = (system.head_waits(), |at| system.link_waits(at));
+        link_report(system, system.link_counts(), (all_waits.as_ref(), &waits), None, cycles, all)
     }
 
     /// Where the cycles of the jobs went.

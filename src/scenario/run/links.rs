@@ -45,7 +45,7 @@ fn by_cause(waits: &WaitCycles) -> BTreeMap<String, u64> {
 }
 
 /// What all flits waited for.
-fn head_waits(of: HeadWaits) -> Waits {
+fn head_waits(of: &HeadWaits) -> Waits {
     Waits { links: by_cause(&of.links), engines: by_cause(&of.engines), blocks: by_cause(&of.blocks) }
 }
 
@@ -53,7 +53,7 @@ fn head_waits(of: HeadWaits) -> Waits {
 pub(crate) fn link_report(
     system: &dyn Simulation,
     loads: impl Iterator<Item = (u8, LinkCount, u16)>,
-    waits: (Option<HeadWaits>, &dyn Fn(usize) -> WaitCycles),
+    waits: (Option<&HeadWaits>, &dyn Fn(usize) -> WaitCycles),
     there: Option<&[u64]>,
     cycles: u64,
     all: bool,
