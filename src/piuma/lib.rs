@@ -13,6 +13,7 @@
 //! | [`processor`] | pipelines, threads, local memory, interrupt controller; intrinsics |
 //! | [`host`] | reductions in software over point-to-point messages |
 //! | `thread`, `icu` | the registers of a thread; the interrupt controller unit |
+//! | [`reach`] | how far configuration registers are from a core |
 //! | [`cce`] | the core collective engine: multicast queues and machine specific registers |
 //! | [`scan`] | the scan unit beside the tree: prefixes in rank order |
 //! | [`embed`] | the built-in embedding: it writes registers, nothing else |
@@ -30,10 +31,12 @@ pub mod legality;
 pub mod ordered;
 pub mod processor;
 pub mod program;
+pub mod reach;
 mod registers;
 pub mod scan;
 mod scan_stages;
 mod thread;
+mod word_hasher;
 
 pub use cce::Cce;
 pub use ceng::{Ceng, CengCfg, Tap};

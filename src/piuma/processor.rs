@@ -29,16 +29,19 @@
 //! the other. The vector of a call is read word by word, as memory
 //! grants them, and its result written likewise: what a program stores into the one, or loads out of the other, meanwhile, is
 //! what is there in that cycle. Stores to configuration
-//! registers take effect in the cycle after they reach them; a register of a tree that is in use is not to be written, and
+//! registers take effect in the cycle after they reach them: a register of the own switch is one crossbar and one link away, one of
+//! another switch as many cycles more as a packet takes that meets nobody. Such accesses are out of band: they use no channel; a register of a tree that is in use is not to be written, and
 //! the next one who uses a tree that was written must find it whole (both are checked by who drives the run). Programs see
 //! to it that collectives that meet at a switch do not run at once.
 
 use super::Registers;
-use super::cce::{Cce, Counted, MAX_SENDER, Message, Msr};
+mod crossbar;
+
+use super::cce::{Cce, Counted, MAX_SENDER};
 use super::core::Core;
 use super::icu::Icu;
 use super::job::{Conversion, Job, JobKind, Place, ScanEnd};
-use super::program::{CONFIGURATION, Condition, Instruction, Intrinsic, MSR, Program, REGISTERS, SCRATCHPAD, Source};
+use super::program::{Condition, Instruction, Intrinsic, Program, REGISTERS, SCRATCHPAD, Source};
 use super::thread::{Doing, Pipeline, STATES, State, Thread};
 use std::sync::Arc;
 use watershed_fabric::Io;
@@ -149,8 +152,10 @@ pub struct Use {
 #[derive(Clone, Debug)]
 pub struct Processor {
     cfg: ProcessorCfg,
-    core: u32,
-    cores: u32,
+    /// Its number, and how many cores there are.
+    ranks: (u32, u32),
+    /// The switch it is at.
+    switch: u32,
     name: String,
     /// MTPs, then STPs.
     pipelines: Vec<Pipeline>,
@@ -158,11 +163,7 @@ pub struct Processor {
     roles: Vec<Option<Role>>,
     handler: Option<Arc<Program>>,
     icu: Icu,
-    /// Operations in the CCE in the order in which they came: pipeline, thread (`None`: its handler), and whether it is decoded.
-    operations: Vec<((usize, Option<usize>), bool)>,
-    /// Ports of the crossbar that are left in this cycle, and the pipeline that goes first.
-    xbar_left: u32,
-    next_pipeline_q: usize,
+    crossbar: crossbar::Crossbar,
     local: Vec<u64>,
     scratchpad: Vec<u64>,
     calls: Vec<Call>,
@@ -180,20 +181,18 @@ pub struct Processor {
 
 impl Processor {
     /// A core without threads. `ids` is the number of collective ids.
-    pub fn new(cfg: ProcessorCfg, core: u32, cores: u32, name: String, ids: u16) -> Processor {
+    pub fn new(cfg: ProcessorCfg, ranks: (u32, u32), switch: u32, name: String, ids: u16) -> Processor {
         Processor {
             cfg,
-            core,
-            cores,
+            ranks,
+            switch,
             name,
             pipelines: vec![Pipeline::default(); (cfg.mtps + cfg.stps) as usize],
             cce: Cce::new(ids, cfg.queue_depth, cfg.queue_ports),
             roles: vec![None; usize::from(ids)],
             handler: None,
             icu: Icu::default(),
-            operations: Vec::new(),
-            xbar_left: 0,
-            next_pipeline_q: 0,
+            crossbar: crossbar::Crossbar::default(),
             local: Vec::new(),
             scratchpad: Vec::new(),
             calls: Vec::new(),
@@ -356,6 +355,7 @@ impl Processor {
             self.icu.raise(id, now + self.cfg.interrupt);
         }
         self.operate(io);
+        self.access(registers, io);
         if self.cce.send_to(io) {
             wake = Wake::Next;
         }
@@ -367,8 +367,8 @@ impl Processor {
 
         // Pipelines: one instruction each.
         core.no_thread_waits();
-        let (count, first) = (self.pipelines.len(), self.next_pipeline_q);
-        self.xbar_left = self.cfg.xbar_ports;
+        let (count, first) = (self.pipelines.len(), self.crossbar.next_q);
+        self.crossbar.left = self.cfg.xbar_ports;
         for at in (first..count).chain(0..first) {
             self.issue(at, core, io, registers);
         }
@@ -380,80 +380,6 @@ impl Processor {
         match thread {
             Some(thread) => &mut pipeline.threads[thread],
             None => pipeline.handler.as_mut().expect("an operation of a handler that runs"),
-        }
-    }
-
-    /// Operations in the CCE whose cycle has come, oldest first: as many are decoded as it has decoders; each thread has at most
-    /// one.
-    fn operate(&mut self, io: &mut Io<'_>) {
-        let (now, mut decoders) = (io.now(), self.cfg.decoders);
-        let operations = std::mem::take(&mut self.operations);
-        for (key, mut decoded) in operations {
-            let thread = self.thread(key);
-            let State::Engine(since, _) = thread.state else { continue };
-            let (instruction, _) = thread.program.code[thread.pc];
-            if !decoded && since <= now && decoders > 0 {
-                (decoded, decoders) = (true, decoders - 1);
-            }
-            if !decoded || !self.serve(key, instruction, io) {
-                self.operations.push((key, decoded));
-                continue;
-            }
-            let back = now + self.cfg.xbar;
-            let thread = self.thread(key);
-            if thread.state != State::Halted {
-                thread.pc += 1;
-                thread.state = State::Until(back, Doing::Answer);
-            }
-        }
-    }
-
-    /// One operation of a thread in the CCE; `false` if it has to wait.
-    fn serve(&mut self, key: (usize, Option<usize>), instruction: Instruction, io: &mut Io<'_>) -> bool {
-        let now = io.now();
-        match instruction {
-            Instruction::Send(tree, data, sender, size) => {
-                let (tree, data, sender) =
-                    (self.value(key, tree, now), self.value(key, data, now), self.value(key, sender, now));
-                self.cce.accept(tree as u16, Message { data: data & mask(size), sender }, now)
-            }
-            Instruction::Poll(status, data, sender, tree) => {
-                let tree = self.value(key, tree, now);
-                let Ok(message) = self.cce.take(tree as u16, now) else { return false };
-                let thread = self.thread(key);
-                thread.regs[usize::from(status)] = u64::from(message.is_some());
-                if let Some(message) = message {
-                    thread.regs[usize::from(data)] = message.data;
-                    thread.regs[usize::from(sender)] = message.sender;
-                }
-                true
-            }
-            Instruction::Wait(data, sender, tree, size) => {
-                let tree = self.value(key, tree, now);
-                let Ok(Some(message)) = self.cce.take(tree as u16, now) else { return false };
-                let thread = self.thread(key);
-                thread.regs[usize::from(data)] = message.data & mask(size);
-                thread.regs[usize::from(sender)] = message.sender;
-                true
-            }
-            Instruction::Load(d, base, offset) => {
-                let address = self.value(key, base, now).wrapping_add(offset);
-                match Msr::at(address & (SCRATCHPAD - 1), self.cce.ids()) {
-                    Some((id, msr)) => self.thread(key).regs[usize::from(d)] = self.cce.load(id, msr),
-                    None => self.trap(key, io, &format!("load from {address:#x}: there is no MSR")),
-                }
-                true
-            }
-            Instruction::Store(base, offset, x) => {
-                let address = self.value(key, base, now).wrapping_add(offset);
-                let value = self.value(key, x, now);
-                let stored = Msr::at(address & (SCRATCHPAD - 1), self.cce.ids()).ok_or("there is no MSR");
-                if let Err(why) = stored.and_then(|(id, msr)| self.cce.store(id, msr, value)) {
-                    self.trap(key, io, &format!("store to {address:#x}: {why}"));
-                }
-                true
-            }
-            _ => true,
         }
     }
 
@@ -495,12 +421,12 @@ impl Processor {
                     State::Until(at, _) => wake = wake.or(Wake::At(at.max(now + 1))),
                     State::Memory => memory = true,
                     State::Collective(call) if self.calls[call].end.is_some() => wake = Wake::Next,
-                    State::Engine(..) | State::Collective(_) | State::Calls | State::Halted => {}
+                    State::Engine(..) | State::Register(_) | State::Collective(_) | State::Calls | State::Halted => {}
                 }
             }
         }
         // Threads of interrupted pipelines may have operations in the CCE, too.
-        for &(key, decoded) in &self.operations.clone() {
+        for &(key, decoded) in &self.crossbar.operations.clone() {
             let State::Engine(since, doing) = self.thread(key).state else { continue };
             let thread = self.thread(key);
             let (instruction, _) = thread.program.code[thread.pc];
@@ -519,6 +445,11 @@ impl Processor {
                 wake = wake.or(Wake::At(since));
             } else if !decoded || served {
                 wake = Wake::Next;
+            }
+        }
+        for &key in &self.crossbar.accesses.clone() {
+            if let State::Register(at) = self.thread(key).state {
+                wake = wake.or(Wake::At(at.max(now + 1)));
             }
         }
         let stps = &self.pipelines[self.cfg.mtps as usize..];
@@ -544,42 +475,14 @@ impl Processor {
         wake
     }
 
-    /// Whether the core may have one more call under way.
-    fn has_call_left(&self) -> bool {
-        self.calls.iter().filter(|call| call.end.is_none()).count() < self.cfg.calls as usize
-    }
-
-    /// Whether an instruction can go through the crossbar in this cycle, if it has to; what it waits for if not.
-    fn crosses(&mut self, key: (usize, Option<usize>), instruction: Instruction, now: Cycle) -> Option<State> {
-        use Instruction as I;
-        let remote = |address: u64| matches!(address & (0xf << 60), CONFIGURATION | MSR);
-        let crosses = match instruction {
-            I::Send(..) | I::Poll(..) | I::Wait(..) => true,
-            I::Call(..) if !self.has_call_left() => return Some(State::Calls),
-            I::Call(..) => true,
-            I::Load(_, base, offset) | I::Store(base, offset, _) => {
-                remote(self.value(key, base, now).wrapping_add(offset))
-            }
-            _ => false,
-        };
-        if crosses && self.xbar_left == 0 {
-            return Some(State::Crossbar);
-        }
-        if crosses {
-            self.xbar_left -= 1;
-            self.next_pipeline_q = (key.0 + 1) % self.pipelines.len();
-        }
-        None
-    }
-
     // ------------------------------------------------------------------------------------------------- threads
 
     fn value(&mut self, key: (usize, Option<usize>), source: Source, now: Cycle) -> u64 {
         match source {
             Source::Reg(register) => self.thread(key).regs[usize::from(register)],
             Source::Number(number) => number,
-            Source::Core => u64::from(self.core),
-            Source::Cores => u64::from(self.cores),
+            Source::Core => u64::from(self.ranks.0),
+            Source::Cores => u64::from(self.ranks.1),
             Source::Thread => u64::from(self.thread(key).number),
             Source::Cycle => now,
         }
@@ -626,17 +529,11 @@ impl Processor {
         let set = |this: &mut Self, register: u8, value: u64| {
             this.thread(key).regs[usize::from(register)] = value;
         };
-        if let Some(waits) = self.crosses(key, instruction, now) {
-            self.thread(key).state = waits;
+        if self.departs(key, instruction, registers, io) {
             return;
         }
         let mut next = State::Ready;
         match instruction {
-            I::Load(_, base, offset) | I::Store(base, offset, _)
-                if self.value(key, base, now).wrapping_add(offset) & (0xf << 60) == MSR =>
-            {
-                return self.cross(key, Doing::Msr, now);
-            }
             I::Mov(d, x) => {
                 let value = self.value(key, x, now);
                 set(self, d, value);
@@ -667,7 +564,7 @@ impl Processor {
             }
             I::Load(d, base, offset) => {
                 let address = self.value(key, base, now).wrapping_add(offset);
-                match self.load(address, core, registers, now) {
+                match self.load(address, core, now) {
                     Ok(Some((value, at))) => {
                         set(self, d, value);
                         next = State::Until(at, Doing::Load);
@@ -682,14 +579,8 @@ impl Processor {
             I::Store(base, offset, x) => {
                 let address = self.value(key, base, now).wrapping_add(offset);
                 let value = self.value(key, x, now);
-                match self.store(address, value, core, io, registers) {
-                    Ok(Some(at)) => {
-                        if self.stores.last().is_some_and(|store| store.by.is_empty()) {
-                            let by = self.describe(key);
-                            self.stores.last_mut().expect("it was just made").by = by;
-                        }
-                        next = State::Until(at, Doing::Load);
-                    }
+                match self.store(address, value, core, now) {
+                    Ok(Some(at)) => next = State::Until(at, Doing::Load),
                     Ok(None) => {
                         self.thread(key).state = State::Memory;
                         return;
@@ -799,11 +690,6 @@ impl Processor {
         self.cross(key, doing, now);
     }
 
-    fn cross(&mut self, key: (usize, Option<usize>), doing: Doing, now: Cycle) {
-        self.thread(key).state = State::Engine(now + self.cfg.xbar, doing);
-        self.operations.push((key, false));
-    }
-
     // -------------------------------------------------------------------------------------------------- memory
 
     fn word(&self, address: u64) -> Result<usize, String> {
@@ -818,15 +704,7 @@ impl Processor {
     }
 
     /// The word at an address and the cycle in which the thread has it; `None` if the memory has no bandwidth left now.
-    fn load(
-        &mut self,
-        address: u64,
-        core: &mut Core,
-        registers: &Registers,
-        now: Cycle,
-    ) -> Result<Option<(u64, Cycle)>, String> {
-        let answer = now + 2 * self.cfg.xbar;
-        let rest = address & (SCRATCHPAD - 1);
+    fn load(&mut self, address: u64, core: &mut Core, now: Cycle) -> Result<Option<(u64, Cycle)>, String> {
         match address & (0xf << 60) {
             0 => {
                 let word = self.word(address)?;
@@ -838,23 +716,12 @@ impl Processor {
                 let word = self.word(address)?;
                 Ok(Some((self.scratchpad.get(word).copied().unwrap_or(0), now + 1)))
             }
-            CONFIGURATION => registers.load(rest).map(|value| Some((value, answer))).map_err(|error| error.to_string()),
             _ => Err("nothing is there".into()),
         }
     }
 
     /// Stores a word; the cycle from which the thread goes on, `None` if the memory has no bandwidth left now.
-    fn store(
-        &mut self,
-        address: u64,
-        value: u64,
-        core: &mut Core,
-        io: &mut Io<'_>,
-        registers: &Registers,
-    ) -> Result<Option<Cycle>, String> {
-        let now = io.now();
-        let answer = now + 2 * self.cfg.xbar;
-        let rest = address & (SCRATCHPAD - 1);
+    fn store(&mut self, address: u64, value: u64, core: &mut Core, now: Cycle) -> Result<Option<Cycle>, String> {
         match address & (0xf << 60) {
             0 => {
                 let word = self.word(address)?;
@@ -872,12 +739,6 @@ impl Processor {
                 }
                 self.scratchpad[word] = value;
                 Ok(Some(now + 1))
-            }
-            CONFIGURATION => {
-                registers.load(rest).map_err(|error| error.to_string())?;
-                self.stores.push(Store { address: rest, value, cycle: now, by: String::new() });
-                io.complete();
-                Ok(Some(answer))
             }
             _ => Err("nothing is there".into()),
         }
@@ -986,6 +847,7 @@ impl Processor {
                     State::Engine(..) => "waits for a multicast message",
                     State::Collective(_) => "waits for a collective",
                     State::Memory => "waits for its memory",
+                    State::Register(_) => "waits for a register",
                     State::Crossbar => "waits for the crossbar",
                     State::Calls => "waits for an earlier call",
                     State::Ready | State::Until(..) => "runs",

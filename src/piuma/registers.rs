@@ -23,10 +23,13 @@
 //! give no map*. An engine whose request register (of the engine port) is empty while its response register is not is the
 //! root of its id: the result turns into a response there.
 
+use super::reach::Reach;
+use super::word_hasher::WordHasher;
 use super::{CHANNELS, REQUEST, RESPONSE, kind};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
+use std::sync::Arc;
 use watershed_arith::{DType, Mode, Op, Round};
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::Names;
@@ -139,6 +142,8 @@ pub struct Registers {
     pub routes: Routes,
     /// Programs may store to the registers while they run.
     pub rewritable: bool,
+    /// How far they are from the programs' cores.
+    pub reach: Option<Arc<Reach>>,
     /// Lanes of equal size that the point-to-point channels are divided into; a packet never leaves its lane.
     pub lanes: u8,
 }
@@ -203,6 +208,7 @@ impl Registers {
             built: Built::default(),
             routes,
             rewritable: false,
+            reach: None,
             lanes: 1,
             cfg,
         };
@@ -624,34 +630,6 @@ impl Tables<1> for Registers {
             self.name(switch),
             flit.tag.id()
         )
-    }
-}
-
-/// Hashes registers word by word. The standard hasher withstands keys that somebody chose to collide; here it would take a
-/// third of the time in which a million switches get their registers.
-#[derive(Clone, Copy, Debug, Default)]
-struct WordHasher(u64);
-
-impl Hasher for WordHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for word in bytes.chunks(8) {
-            let mut padded = [0; 8];
-            padded[..word.len()].copy_from_slice(word);
-            self.write_u64(u64::from_le_bytes(padded));
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn write_usize(&mut self, word: usize) {
-        self.write_u64(word as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        // The lower bits of a product know nothing of the higher ones of its factors.
-        self.0.rotate_left(26)
     }
 }
 

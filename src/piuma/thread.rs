@@ -14,6 +14,8 @@ pub(super) enum State {
     Until(Cycle, Doing),
     /// Waits for the memory to grant a word.
     Memory,
+    /// An access is on its way to a configuration register, until a cycle.
+    Register(Cycle),
     /// Waits for a port of the crossbar.
     Crossbar,
     /// Waits until the core may have one more call under way.
@@ -86,7 +88,7 @@ impl Thread {
             State::Crossbar => 11,
             State::Calls => 12,
             State::Engine(_, Doing::Msr) => 3,
-            State::Until(..) => 3,
+            State::Until(..) | State::Register(_) => 3,
             State::Engine(_, Doing::Send) => 4,
             State::Engine(_, Doing::Poll) => 5,
             State::Engine(..) => 6,

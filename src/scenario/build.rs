@@ -320,7 +320,7 @@ impl<'a> Builder<'a> {
         };
         let mut registers = Registers::new(cfg, names, routes);
         registers.lanes = self.lanes;
-        registers.rewritable = scenario.programs.is_some();
+        programs::make_writable(&mut registers, scenario, (&layout, &common, &neighbours));
         let collectives = self.collectives(&layout, &neighbours, &mut registers)?;
         let multicasts = self.multicasts(&layout, &neighbours, &mut registers)?;
         if !self.problems.is_empty() {

@@ -11,5 +11,6 @@ mod multicasts_cross_nodes;
 mod multicasts_take_the_cycles_of_their_path;
 mod poll_and_wait_take_the_oldest;
 mod ports_are_bounded;
+mod registers_are_far;
 mod stores_are_checked;
 mod vectors_move_word_by_word;

@@ -1,21 +1,22 @@
 //! Multicast trees as register values, and processors at the end points.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::config::{Multicast, Programs};
-use super::file::{ParallelLinks, PipelineKind};
+use super::file::{CoreFile, ParallelLinks, PipelineKind};
 use crate::Problem;
 use crate::build::Built;
 use crate::config::{Collective, CollectiveKind, Scenario};
 use crate::names::{Layout as Bits, layout};
 use crate::random::Stream;
 use watershed_arith::{self as arith, DType};
-use watershed_fabric::topology::{EndPlace, Layout, Neighbours, die_port as port};
+use watershed_fabric::topology::{Common, EndPlace, Layout, Neighbours, Shape, die_port as port};
 use watershed_piuma::embed::{self, Ground, Vectors};
 use watershed_piuma::legality::{self, Claim, Footprint, Illegal};
 use watershed_piuma::processor::Role;
 use watershed_piuma::program::{CONFIGURATION, Fill, Instruction, Intrinsic, Source};
+use watershed_piuma::reach::Reach;
 use watershed_piuma::{Beside, Core, End, JobKind, MemoryCfg, Processor, ProcessorCfg, Registers};
 
 /// Register values of a tree: the built-in shortest paths, over the links that the scenario chose.
@@ -65,18 +66,9 @@ fn intrinsic(kind: CollectiveKind) -> Intrinsic {
     }
 }
 
-/// Puts processors where programs run or messages arrive, and gives them their threads and their parts in collectives.
-pub fn processors(
-    scenario: &Scenario,
-    programs: &Programs,
-    layout: &Layout,
-    built: &[Built],
-    memory: &Arc<MemoryCfg>,
-    ends: &mut [End],
-) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    let core = &programs.core;
-    let cfg = ProcessorCfg {
+/// The parameters of cores.
+fn cfg(core: &CoreFile) -> ProcessorCfg {
+    ProcessorCfg {
         mtps: core.mtps,
         mtp_threads: core.mtp_threads,
         stps: core.stps,
@@ -89,7 +81,21 @@ pub fn processors(
         interrupt: core.interrupt_cycles,
         local_words: core.local_memory_words,
         scratchpad_words: core.scratchpad_words,
-    };
+    }
+}
+
+/// Puts processors where programs run or messages arrive, and gives them their threads and their parts in collectives.
+pub fn processors(
+    scenario: &Scenario,
+    programs: &Programs,
+    layout: &Layout,
+    built: &[Built],
+    memory: &Arc<MemoryCfg>,
+    ends: &mut [End],
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let core = &programs.core;
+    let cfg = cfg(core);
     for end in participating(scenario, programs) {
         attach(&mut ends[end as usize], end, scenario, cfg, memory, layout);
     }
@@ -179,6 +185,38 @@ pub fn participating(scenario: &Scenario, programs: &Programs) -> BTreeSet<u32> 
     trees.chain(programs.programs.iter().flat_map(|text| &text.cores)).chain(called).copied().collect()
 }
 
+/// Says that programs may write configuration registers, and how far these are from cores: the cycles of a packet that meets
+/// nobody.
+pub fn make_writable(
+    registers: &mut Registers,
+    scenario: &Scenario,
+    (layout, common, neighbours): (&Layout, &Common, &Neighbours),
+) {
+    if scenario.programs.is_none() {
+        return;
+    }
+    registers.rewritable = true;
+    let pipeline = crate::build::pipeline(scenario);
+    let cycles = |latency: u16, flit: u16| u64::from(latency) + u64::from(flit) - 1;
+    let switch = u64::from(pipeline.front()) + u64::from(pipeline.post()) + 1;
+    let mut links = HashMap::new();
+    for link in &layout.plan.links {
+        for end in [link.a, link.b] {
+            links.insert(end, cycles(link.latency, link.cycles_per_flit));
+        }
+    }
+    let size = (scenario.topology.switches(), layout.external_ports);
+    let of = |switch: u32, port: u16| match &layout.shape {
+        Shape::Nodes(nodes) => nodes.link(switch, port).map_or(0, |link| {
+            let params = nodes.params(common, &link);
+            cycles(params.latency, params.cycles_per_flit)
+        }),
+        _ => links.get(&(switch, port)).copied().unwrap_or(0),
+    };
+    let local = cycles(common.local.latency, common.local.cycles_per_flit);
+    registers.reach = Some(Arc::new(Reach::new((local, switch), size, neighbours, of)));
+}
+
 /// Whether programs may write configuration registers, as far as their text says: then nobody knows which links they use.
 pub fn may_write_registers(programs: &Programs) -> bool {
     let code = programs.programs.iter().flat_map(|text| &text.program.code);
@@ -212,7 +250,8 @@ fn attach(
     }
     let ids = scenario.switch.collective_ids as u16;
     let beside = end_point.beside.get_or_insert_default();
-    beside.processor = Some(Processor::new(cfg, end, layout.cores as u32, name, ids));
+    beside.processor =
+        Some(Processor::new(cfg, (end, layout.cores as u32), layout.ends[end as usize].switch, name, ids));
 }
 
 /// Core and processor of an end point that has both.

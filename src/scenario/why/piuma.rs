@@ -158,17 +158,7 @@ impl<'a> Reader<'a> {
             let taken = taken.filter_map(|vc| self.taken(port, (id, vc, seq), before));
             let taken = taken.filter(|(cycle, _)| *cycle <= lands).max();
             let (taken, word) = taken.ok_or("the last word never left its queue")?;
-            if let (Some(unit), Some(core)) = (job.combines(), &self.system.end(end).core) {
-                // The core's own value is read when the word is taken; both go through the unit, then to memory.
-                let (read, write) = core.latencies();
-                let (there, granted) = (taken + read, lands - write);
-                path.push(granted, until, Kind::Landing, self.place(port));
-                path.push(there + unit.stages, granted, Kind::MemoryWrite, self.place(port));
-                path.push(there, there + unit.stages, Kind::Reduce, self.place(port));
-                path.push(taken, there, Kind::MemoryRead, self.place(port));
-            } else {
-                path.push(taken, until, Kind::Landing, self.place(port));
-            }
+            path.push(taken, until, Kind::Landing, self.place(port));
             let (arrived, _) = self.entry(port, word, taken)?;
             // Before the core called it, the word waited for that and not for the memory.
             path.push(job.start().clamp(arrived, taken), taken, Kind::MemoryWrite, self.place(port));

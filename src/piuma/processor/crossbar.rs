@@ -1,0 +1,189 @@
+//! What crosses a core's crossbar: operations in the CCE, accesses to its MSRs and to configuration registers.
+
+use super::super::cce::{Message, Msr};
+use super::super::program::{CONFIGURATION, Instruction, MSR, SCRATCHPAD};
+use super::super::thread::{Doing, State};
+use super::{Processor, Store, mask};
+use crate::Registers;
+use watershed_fabric::Io;
+use watershed_kernel::Cycle;
+
+/// What is in the crossbar and behind it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Crossbar {
+    /// Operations in the CCE in the order in which they came: pipeline, thread (`None`: its handler), and whether it is decoded.
+    pub(super) operations: Vec<((usize, Option<usize>), bool)>,
+    /// Accesses to configuration registers under way.
+    pub(super) accesses: Vec<(usize, Option<usize>)>,
+    /// Ports that are left in this cycle.
+    pub(super) left: u32,
+    /// The pipeline that goes first.
+    pub(super) next_q: usize,
+}
+
+impl Processor {
+    /// Operations in the CCE whose cycle has come, oldest first: as many are decoded as it has decoders; each thread has at most
+    /// one.
+    pub(super) fn operate(&mut self, io: &mut Io<'_>) {
+        let (now, mut decoders) = (io.now(), self.cfg.decoders);
+        let operations = std::mem::take(&mut self.crossbar.operations);
+        for (key, mut decoded) in operations {
+            let thread = self.thread(key);
+            let State::Engine(since, _) = thread.state else { continue };
+            let (instruction, _) = thread.program.code[thread.pc];
+            if !decoded && since <= now && decoders > 0 {
+                (decoded, decoders) = (true, decoders - 1);
+            }
+            if !decoded || !self.serve(key, instruction, io) {
+                self.crossbar.operations.push((key, decoded));
+                continue;
+            }
+            let back = now + self.cfg.xbar;
+            let thread = self.thread(key);
+            if thread.state != State::Halted {
+                thread.pc += 1;
+                thread.state = State::Until(back, Doing::Answer);
+            }
+        }
+    }
+
+    /// One operation of a thread in the CCE; `false` if it has to wait.
+    fn serve(&mut self, key: (usize, Option<usize>), instruction: Instruction, io: &mut Io<'_>) -> bool {
+        let now = io.now();
+        match instruction {
+            Instruction::Send(tree, data, sender, size) => {
+                let (tree, data, sender) =
+                    (self.value(key, tree, now), self.value(key, data, now), self.value(key, sender, now));
+                self.cce.accept(tree as u16, Message { data: data & mask(size), sender }, now)
+            }
+            Instruction::Poll(status, data, sender, tree) => {
+                let tree = self.value(key, tree, now);
+                let Ok(message) = self.cce.take(tree as u16, now) else { return false };
+                let thread = self.thread(key);
+                thread.regs[usize::from(status)] = u64::from(message.is_some());
+                if let Some(message) = message {
+                    thread.regs[usize::from(data)] = message.data;
+                    thread.regs[usize::from(sender)] = message.sender;
+                }
+                true
+            }
+            Instruction::Wait(data, sender, tree, size) => {
+                let tree = self.value(key, tree, now);
+                let Ok(Some(message)) = self.cce.take(tree as u16, now) else { return false };
+                let thread = self.thread(key);
+                thread.regs[usize::from(data)] = message.data & mask(size);
+                thread.regs[usize::from(sender)] = message.sender;
+                true
+            }
+            Instruction::Load(d, base, offset) => {
+                let address = self.value(key, base, now).wrapping_add(offset);
+                match Msr::at(address & (SCRATCHPAD - 1), self.cce.ids()) {
+                    Some((id, msr)) => self.thread(key).regs[usize::from(d)] = self.cce.load(id, msr),
+                    None => self.trap(key, io, &format!("load from {address:#x}: there is no MSR")),
+                }
+                true
+            }
+            Instruction::Store(base, offset, x) => {
+                let address = self.value(key, base, now).wrapping_add(offset);
+                let value = self.value(key, x, now);
+                let stored = Msr::at(address & (SCRATCHPAD - 1), self.cce.ids()).ok_or("there is no MSR");
+                if let Err(why) = stored.and_then(|(id, msr)| self.cce.store(id, msr, value)) {
+                    self.trap(key, io, &format!("store to {address:#x}: {why}"));
+                }
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether the core may have one more call under way.
+    pub(super) fn has_call_left(&self) -> bool {
+        self.calls.iter().filter(|call| call.end.is_none()).count() < self.cfg.calls as usize
+    }
+
+    /// Whether an instruction leaves the pipeline through the crossbar for another unit than the CCE's queues, or waits for that:
+    /// then nothing else is to be done in this cycle.
+    pub(super) fn departs(
+        &mut self,
+        key: (usize, Option<usize>),
+        instruction: Instruction,
+        registers: &Registers,
+        io: &mut Io<'_>,
+    ) -> bool {
+        use Instruction as I;
+        let now = io.now();
+        let address = match instruction {
+            I::Load(_, base, offset) | I::Store(base, offset, _) => self.value(key, base, now).wrapping_add(offset),
+            _ => 0,
+        };
+        let space = address & (0xf << 60);
+        let crosses = match instruction {
+            I::Call(..) if !self.has_call_left() => {
+                self.thread(key).state = State::Calls;
+                return true;
+            }
+            I::Send(..) | I::Poll(..) | I::Wait(..) | I::Call(..) => true,
+            _ => space == CONFIGURATION || space == MSR,
+        };
+        if crosses && self.crossbar.left == 0 {
+            self.thread(key).state = State::Crossbar;
+            return true;
+        }
+        if crosses {
+            self.crossbar.left -= 1;
+            self.crossbar.next_q = (key.0 + 1) % self.pipelines.len();
+        }
+        if space == MSR {
+            self.cross(key, Doing::Msr, now);
+        }
+        if space == CONFIGURATION {
+            let rest = address & (SCRATCHPAD - 1);
+            let what = if matches!(instruction, I::Load(..)) { "load from" } else { "store to" };
+            match registers.load(rest) {
+                Err(error) => self.trap(key, io, &format!("{what} {address:#x}: {error}")),
+                Ok(_) => {
+                    let at = now + self.cfg.xbar + registers.reach(self.switch, registers.switch_of(rest));
+                    self.thread(key).state = State::Register(at);
+                    self.crossbar.accesses.push(key);
+                }
+            }
+        }
+        space == MSR || space == CONFIGURATION
+    }
+
+    /// Accesses that have come to their register.
+    pub(super) fn access(&mut self, registers: &Registers, io: &mut Io<'_>) {
+        let now = io.now();
+        let here = |this: &mut Self, key| matches!(this.thread(key).state, State::Register(at) if at <= now);
+        let accesses = std::mem::take(&mut self.crossbar.accesses);
+        for key in accesses {
+            if !here(self, key) {
+                self.crossbar.accesses.push(key);
+                continue;
+            }
+            let thread = self.thread(key);
+            let (instruction, _) = thread.program.code[thread.pc];
+            let mut back = self.cfg.xbar;
+            if let Instruction::Load(_, base, offset) | Instruction::Store(base, offset, _) = instruction {
+                let address = self.value(key, base, now).wrapping_add(offset) & (SCRATCHPAD - 1);
+                back += registers.reach(self.switch, registers.switch_of(address));
+                if let Instruction::Load(d, ..) = instruction {
+                    self.thread(key).regs[usize::from(d)] = registers.load(address).unwrap_or_default();
+                }
+                if let Instruction::Store(.., x) = instruction {
+                    let (value, by) = (self.value(key, x, now), self.describe(key));
+                    self.stores.push(Store { address, value, cycle: now, by });
+                    io.complete();
+                }
+            }
+            let thread = self.thread(key);
+            thread.pc += 1;
+            thread.state = State::Until(now + back, Doing::Answer);
+        }
+    }
+
+    pub(super) fn cross(&mut self, key: (usize, Option<usize>), doing: Doing, now: Cycle) {
+        self.thread(key).state = State::Engine(now + self.cfg.xbar, doing);
+        self.crossbar.operations.push((key, false));
+    }
+}

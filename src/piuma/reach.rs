@@ -1,0 +1,61 @@
+//! How far a configuration register is from a core: what an access that meets nobody takes, one way (requirement H-CFG-1).
+//!
+//! *Chosen* short-cut: accesses travel out of band. They take the cycles of a packet on the point-to-point ways between the two
+//! switches, but no channel, so they neither wait for traffic nor delay it.
+
+use super::Registers;
+use watershed_fabric::routing::Routing;
+use watershed_fabric::topology::Neighbours;
+
+/// Cycles of links and switches.
+#[derive(Clone, Debug, Default)]
+pub struct Reach {
+    /// From a core to its switch.
+    pub local: u64,
+    /// Through a switch.
+    pub switch: u64,
+    /// Far end and cycles of the link at each port, by switch.
+    links: Vec<Vec<Option<(u32, u64)>>>,
+}
+
+impl Reach {
+    /// The distances of a system whose links take so many cycles, by switch and port.
+    pub fn new(
+        (local, switch): (u64, u64),
+        (switches, ports): (u32, u16),
+        neighbours: &Neighbours,
+        cycles: impl Fn(u32, u16) -> u64,
+    ) -> Reach {
+        let link = |at: u32, port: u16| {
+            let (far, _) = neighbours.of(at, port).filter(|(far, _)| *far < switches)?;
+            Some((far, cycles(at, port)))
+        };
+        let links = (0..switches).map(|at| (0..ports).map(|port| link(at, port)).collect()).collect();
+        Reach { local, switch, links }
+    }
+
+    /// Cycles from a core at a switch to a register of another one.
+    pub fn cycles(&self, routing: &Routing, from: u32, to: u32) -> u64 {
+        let (mut at, mut cycles) = (from, self.local);
+        for _ in 0..self.links.len() {
+            let Some((far, link)) = routing.hop(at, to).and_then(|port| self.links[at as usize][usize::from(port)])
+            else {
+                break;
+            };
+            (at, cycles) = (far, cycles + self.switch + link);
+        }
+        cycles
+    }
+}
+
+impl Registers {
+    /// Cycles from a core at a switch to a register of another switch.
+    pub fn reach(&self, from: u32, to: u32) -> u64 {
+        self.reach.as_ref().map_or(1, |reach| reach.cycles(&self.routes.routing, from, to))
+    }
+
+    /// The switch of an address.
+    pub fn switch_of(&self, address: u64) -> u32 {
+        self.named(address).map_or(0, |named| named.switch)
+    }
+}
