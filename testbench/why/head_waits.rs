@@ -209,30 +209,27 @@ fn check(text: &str, seen: &mut Counts) -> bool {
         return false;
     }
     let stages = number(text, "pipeline_stages", 1);
-    match loaded.scenario.family {
-        Family::Pbv => {
-            use watershed::scenario::pbv::build::{BuildOptions, build};
-            let Ok(ready) = build(&loaded, BuildOptions::default()) else { return false };
-            let length = |_: bool, list: &[Sent]| {
-                let words: Vec<u64> = list.iter().map(|sent| sent.word).collect();
-                let whole = |&flits: &usize| Packet::from_flits(&words[..flits]).is_ok();
-                (1..=words.len()).find(whole).unwrap_or(words.len())
-            };
-            let net = Network::new(&registers, ready.system.plan(), stages, length);
-            Waits { net: &net, engines: None, slots: 0, stages }.compare(&result.document, text, seen)
-        }
-        _ => {
-            use watershed::scenario::build::{BuildOptions, build};
-            let options = BuildOptions { whole: true, ..BuildOptions::default() };
-            let Ok(ready) = build(&loaded, options) else { return false };
-            let plan: &Plan = ready.system.plan();
-            let net = Network::new(&registers, plan, stages, |set, list| if set { 1 } else { run_of(list) });
-            let ceng = ready.system.joins().first().map(watershed::piuma::Ceng::cfg);
-            let slots = ceng.map_or(0, |cfg| cfg.operand_slots as usize);
-            let piuma = Piuma::new(&net, Limits::default(), BTreeSet::new());
-            let engines = (loaded.scenario.family == Family::Piuma).then_some(&piuma);
-            Waits { net: &net, engines, slots, stages }.compare(&result.document, text, seen)
-        }
+    if loaded.scenario.family == Family::Pbv {
+        use watershed::scenario::pbv::build::{BuildOptions, build};
+        let Ok(ready) = build(&loaded, BuildOptions::default()) else { return false };
+        let length = |_: bool, list: &[Sent]| {
+            let words: Vec<u64> = list.iter().map(|sent| sent.word).collect();
+            let whole = |&flits: &usize| Packet::from_flits(&words[..flits]).is_ok();
+            (1..=words.len()).find(whole).unwrap_or(words.len())
+        };
+        let net = Network::new(&registers, ready.system.plan(), stages, length);
+        Waits { net: &net, engines: None, slots: 0, stages }.compare(&result.document, text, seen)
+    } else {
+        use watershed::scenario::build::{BuildOptions, build};
+        let options = BuildOptions { whole: true, ..BuildOptions::default() };
+        let Ok(ready) = build(&loaded, options) else { return false };
+        let plan: &Plan = ready.system.plan();
+        let net = Network::new(&registers, plan, stages, |set, list| if set { 1 } else { run_of(list) });
+        let ceng = ready.system.joins().first().map(watershed::piuma::Ceng::cfg);
+        let slots = ceng.map_or(0, |cfg| cfg.operand_slots as usize);
+        let piuma = Piuma::new(&net, Limits::default(), BTreeSet::new());
+        let engines = (loaded.scenario.family == Family::Piuma).then_some(&piuma);
+        Waits { net: &net, engines, slots, stages }.compare(&result.document, text, seen)
     }
 }
 
