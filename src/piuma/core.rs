@@ -516,7 +516,7 @@ impl Core {
         for (number, job) in self.jobs().iter().take(fixed).enumerate() {
             scope.indexed("job", number, |scope| Job::probe(Some(job), job.combines().is_some(), scope));
         }
-        for shared in self.shared.iter() {
+        if let Some(shared) = &self.shared {
             for &id in &shared.called {
                 // Calls of an id run one after the other.
                 let job = self.jobs().iter().rev().find(|job| job.id() == id);

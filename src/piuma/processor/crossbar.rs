@@ -139,13 +139,12 @@ impl Processor {
         if space == CONFIGURATION {
             let rest = address & (SCRATCHPAD - 1);
             let what = if matches!(instruction, I::Load(..)) { "load from" } else { "store to" };
-            match registers.load(rest) {
-                Err(error) => self.trap(key, io, &format!("{what} {address:#x}: {error}")),
-                Ok(_) => {
-                    let at = now + self.cfg.xbar + registers.reach(self.switch, registers.switch_of(rest));
-                    self.thread(key).state = State::Register(at);
-                    self.crossbar.accesses.push(key);
-                }
+            if let Err(error) = registers.load(rest) {
+                self.trap(key, io, &format!("{what} {address:#x}: {error}"));
+            } else {
+                let at = now + self.cfg.xbar + registers.reach(self.switch, registers.switch_of(rest));
+                self.thread(key).state = State::Register(at);
+                self.crossbar.accesses.push(key);
             }
         }
         space == MSR || space == CONFIGURATION
