@@ -8,6 +8,7 @@ use watershed::scenario::why::{Ask, Kind, LastOperand, Part, Phase};
 use crate::fabric::Hop;
 use crate::network::{Network, Sent};
 use crate::piuma::Piuma;
+use crate::registers::Register;
 use crate::steps::Steps;
 
 /// A word of a collective in the network.
@@ -98,6 +99,39 @@ fn leaves(net: &Network<'_>, steps: &Steps<'_>, hop: &Hop, blocked: Kind) -> u64
     left
 }
 
+/// States of a rank.
+const IDLE: u64 = 0;
+const OVERHEAD: u64 = 1;
+const EXCHANGE: u64 = 2;
+const MERGE: u64 = 3;
+const DONE: u64 = 4;
+
+/// The overhead of a round. Where the rank has everything and sends nothing, it merges at once; where it has nothing to merge
+/// either, or sends its flag in that very cycle, it goes on to its next round.
+fn overhead(steps: &Steps<'_>, part: &Part, state: &Register, round: &Register) {
+    let next = |cycle: u64| round.value(cycle + 1) != round.value(cycle);
+    let goes_on = [EXCHANGE, MERGE, DONE].contains(&state.value(part.to + 1)) || next(part.to);
+    let begins = state.value(part.from) != OVERHEAD || next(part.from);
+    steps.demand(begins && goes_on, || {
+        format!("the overhead of {} is not from {} to {}", part.place, part.from, part.to)
+    });
+    for cycle in part.from + 1..=part.to {
+        steps.demand(state.value(cycle) == OVERHEAD, || format!("no overhead in cycle {cycle}"));
+    }
+    steps.all(part.from..part.to, Kind::Software, &part.place);
+}
+
+/// The account is that of the rank that was done last; of several, of the first.
+fn last_rank(net: &Network<'_>, steps: &Steps<'_>, host: usize) {
+    let end = steps.why.end_cycle;
+    let done = |node: u32| {
+        let state = net.registers.find(&format!("{}.host{host}.state", net.path(node)))?;
+        (state.value(end) != DONE && state.value(end + 1) == DONE).then_some(node)
+    };
+    let first = (0..net.plan.nodes.len() as u32).find_map(done).map(|node| net.name(node));
+    steps.demand(first == Some(&steps.why.landed_at), || format!("the first that is done last is {first:?}"));
+}
+
 /// Rounds of a collective in software.
 pub fn host(net: &Network<'_>, steps: &Steps<'_>) {
     let number: usize = steps.why.collective.trim_start_matches('h').parse().expect("hosts are named h0, h1 ...");
@@ -114,19 +148,9 @@ pub fn host(net: &Network<'_>, steps: &Steps<'_>) {
         let node = net.node(name).unwrap_or_else(|| steps.fail(&format!("no node {name}")));
         (node, net.registers.get(&format!("{}.host{number}.{what}", net.path(node))))
     };
-    const IDLE: u64 = 0;
-    const OVERHEAD: u64 = 1;
-    const EXCHANGE: u64 = 2;
-    const MERGE: u64 = 3;
-    const DONE: u64 = 4;
     let class = landed.first().map_or(0, |(hop, _)| hop.sent.id);
     messages(net, steps, &landed);
-    let done = |node: u32| {
-        let state = net.registers.find(&format!("{}.host{number}.state", net.path(node)))?;
-        (state.value(steps.why.end_cycle) != DONE && state.value(steps.why.end_cycle + 1) == DONE).then_some(node)
-    };
-    let first = (0..net.plan.nodes.len() as u32).find_map(done).map(|node| net.name(node));
-    steps.demand(first == Some(&steps.why.landed_at), || format!("the first that is done last is {first:?}"));
+    last_rank(net, steps, number);
     let mut at = 0;
     while at < steps.parts.len() {
         let part = &steps.parts[at];
@@ -148,20 +172,8 @@ pub fn host(net: &Network<'_>, steps: &Steps<'_>) {
                 steps.demand(state.value(part.to + 1) != IDLE, || format!("{} does not begin", part.place));
             }
             (Phase::Inject, Kind::Software) => {
-                let (_, state) = register(&part.place, "state");
-                let (_, round) = register(&part.place, "round");
-                // Where it has everything and sends nothing, it merges at once; where it has nothing to merge either, or sends
-                // its flag in that very cycle, it goes on to its next round.
-                let next = |cycle: u64| round.value(cycle + 1) != round.value(cycle);
-                let goes_on = [EXCHANGE, MERGE, DONE].contains(&state.value(part.to + 1)) || next(part.to);
-                let begins = state.value(part.from) != OVERHEAD || next(part.from);
-                steps.demand(begins && goes_on, || {
-                    format!("the overhead of {} is not from {} to {}", part.place, part.from, part.to)
-                });
-                for cycle in part.from + 1..=part.to {
-                    steps.demand(state.value(cycle) == OVERHEAD, || format!("no overhead in cycle {cycle}"));
-                }
-                steps.all(part.from..part.to, Kind::Software, &part.place);
+                let [state, round] = ["state", "round"].map(|what| register(&part.place, what).1);
+                overhead(steps, part, state, round);
             }
             (Phase::Reduce, _) => {
                 // Turns are added up: words that were merged, and cycles in which the memory let none through.
@@ -276,7 +288,7 @@ struct ArmedEngine<'a> {
 }
 
 impl ArmedEngine<'_> {
-    fn counter(&self, what: &str) -> &crate::registers::Register {
+    fn counter(&self, what: &str) -> &Register {
         self.net.registers.get(&format!("{}.engine.{what}", self.net.path(self.node)))
     }
 
@@ -408,6 +420,21 @@ fn delivered(net: &Network<'_>, steps: &Steps<'_>, node: u32, tail: u64) -> u64 
     steps.fail("a frame stayed in the inbox")
 }
 
+/// The agent makes a tree: the one end point with a client, which is the root, asks all the time, and at no other.
+fn set_up(net: &Network<'_>, steps: &Steps<'_>, part: &Part) {
+    const ASKING: u64 = 1;
+    let mut clients = (0..net.plan.nodes.len() as u32)
+        .filter_map(|node| net.registers.find(&format!("{}.client0.state", net.path(node))));
+    let (Some(client), None) = (clients.next(), clients.next()) else { steps.fail("one root asks") };
+    for cycle in part.from..part.to {
+        steps.demand(client.value(cycle + 1) == ASKING, || format!("nobody asks in cycle {cycle}"));
+    }
+    steps.all(part.from..part.to, Kind::SetUp, &part.place);
+    steps.demand(client.value(part.from) != ASKING && client.value(part.to + 1) != ASKING, || {
+        format!("it asks in other cycles than {} to {}", part.from, part.to)
+    });
+}
+
 /// What end points of the armed family did between frames.
 fn ends(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
     let value = |key: &str| {
@@ -461,20 +488,7 @@ fn ends(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
                     steps.all(cycle..cycle + 1, Kind::LateStart, &part.place);
                 }
             }
-            Kind::SetUp => {
-                // The one with a client is the root, which asks all the time.
-                const ASKING: u64 = 1;
-                let mut clients = (0..net.plan.nodes.len() as u32)
-                    .filter_map(|node| net.registers.find(&format!("{}.client0.state", net.path(node))));
-                let (Some(client), None) = (clients.next(), clients.next()) else { steps.fail("one root asks") };
-                for cycle in cycles {
-                    steps.demand(client.value(cycle + 1) == ASKING, || format!("nobody asks in cycle {cycle}"));
-                    steps.all(cycle..cycle + 1, Kind::SetUp, &part.place);
-                }
-                steps.demand(client.value(part.from) != ASKING && client.value(part.to + 1) != ASKING, || {
-                    format!("it asks in other cycles than {} to {}", part.from, part.to)
-                });
-            }
+            Kind::SetUp => set_up(net, steps, part),
             Kind::TimeOut => {
                 let attempts: Vec<_> = (0..).map_while(|at| register(&format!("root{at}.attempts"))).collect();
                 steps.demand(attempts.iter().any(|of| of.steps(part.to) > 0), || {
@@ -499,8 +513,7 @@ fn ends(net: &Network<'_>, steps: &Steps<'_>, text: &str) {
             Kind::Software => {
                 let overheads = send + value("receive_overhead_cycles") + value("merge_cycles");
                 steps.demand(overheads > 0, || format!("{} takes no time for software", part.place));
-                let queue = register("nic.queue").unwrap();
-                let inbox = register("nic.inbox").unwrap();
+                let [queue, inbox] = ["nic.queue", "nic.inbox"].map(|what| register(what).unwrap());
                 let sends = after.is_some_and(|after| matches!(after.kind, Kind::Frame | Kind::Queue | Kind::Inject));
                 let receives = before.is_some_and(|before| matches!(before.kind, Kind::Link | Kind::Behind));
                 for cycle in cycles {
