@@ -99,7 +99,7 @@ fn one(seed: u64) -> Outcomes {
         // A round the root gave up has its missing ones in the report, unless their frames came too late.
         assert!(round.outcome != "incomplete" || !round.missing.is_empty() || round.end_cycle.is_some(), "seed {seed}");
     }
-    armed.outcomes.clone()
+    armed.outcomes
 }
 
 #[test]
