@@ -8,7 +8,8 @@
 //! | [`registers`] | stage registers: what the model calls them, and where the RTL has them |
 //! | the others | tests, a file a module |
 //!
-//! Without Verilator the tests say so and pass. `WATERSHED_SEED` sets another seed of random stimuli.
+//! Without Verilator the tests say so and pass. `WATERSHED_SEED` sets another seed of random stimuli;
+//! `WATERSHED_ONLY=name,name` compares the switches of these shipped scenarios only (`make soak` compares those of all).
 
 mod arith;
 mod bench;

@@ -558,6 +558,10 @@ fn switches_of_every_shipped_scenario_hold_what_the_model_holds() {
         .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     stems.sort();
+    if let Ok(only) = std::env::var("WATERSHED_ONLY") {
+        stems.retain(|stem| only.split(',').any(|name| name == stem));
+        assert!(!stems.is_empty(), "WATERSHED_ONLY={only} names no scenario of testbench/piuma");
+    }
     let scenarios =
         stems.iter().map(|stem| hold_what_the_model_holds(&shipped(stem), 16, 100_000, &format!("switch-{stem}")));
     let mut wrong: Vec<String> = scenarios.filter_map(Result::err).collect();
