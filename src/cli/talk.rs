@@ -175,6 +175,9 @@ mod tests {
         let text = "error: x\nchecks         5 passed\n               bit-exact: NO (3 of 4)\nCHECK FAILED   y\nrest\n";
         let painted = painted(text);
         assert_eq!(anstream::adapter::strip_str(&painted).to_string(), text);
-        assert_eq!(painted.matches('\u{1b}').count(), 8);
+        for (line, plain) in painted.lines().zip(text.lines()) {
+            assert_eq!(line != plain, plain != "rest", "{line:?}");
+            assert!(line == plain || line.contains("\u{1b}[0m"), "{line:?}: a colour ends where its word does");
+        }
     }
 }

@@ -20,9 +20,7 @@ use watershed_arith::{self as arith, Op, TreeCfg};
 use watershed_fabric::arbiter::Policy;
 use watershed_fabric::replay::Reliability;
 use watershed_fabric::routing::{Routes, Unroutable};
-use watershed_fabric::topology::{
-    Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Nodes, Shape, Torus,
-};
+use watershed_fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Shape, Torus};
 use watershed_fabric::traffic::{Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic};
 use watershed_fabric::{
     Blocks, Network, NoBump, Parts, Pipeline, PlanLink, RouterCfg, SwitchAllocator, SwitchCfg, VcAllocator, Vcs,
@@ -374,8 +372,7 @@ impl<'a> Builder<'a> {
         let stages = u64::from(pipeline.post()) + u64::from(pipeline.front()) + 1;
         let ideal = hosts::result::ideal(self.loaded, &layout, &common, *memory, stages);
         let ideal = ideal.unwrap_or_else(|index| {
-            let message = "no way leads from one rank to another";
-            self.problems.push(Problem::at(format!("host[{index}].participants"), message));
+            self.problems.push(Problem::at(format!("host[{index}]"), "no way leads from one rank to another"));
             Vec::new()
         });
         if !self.problems.is_empty() {
@@ -395,7 +392,9 @@ impl<'a> Builder<'a> {
         };
         let mut trips = vec![("link", common.link), ("local_link", common.local)];
         if let Shape::Nodes(nodes) = &layout.shape {
-            trips.extend(links_of_nodes(nodes));
+            let params = |latency, cycles_per_flit| LinkParams { latency, cycles_per_flit };
+            trips.push(("socket_link", params(nodes.socket_latency, nodes.socket_width)));
+            trips.push(("node_link", params(nodes.node_latency, nodes.node_width)));
         }
         for (key, params) in trips {
             let trip = credit_round_trip(params.latency, params.cycles_per_flit, pipeline.post(), pipeline.front())
@@ -1048,15 +1047,6 @@ pub fn operation(collective: &Collective) -> Op {
 /// The tree of a segment as its registers have it; `None` where one contribution goes to all.
 pub fn oracle_tree(segment: &Segment) -> Option<&EngineList> {
     segment.footprint.tree.as_ref()
-}
-
-/// Links that leave the dies of nodes.
-fn links_of_nodes(nodes: &Nodes) -> [(&'static str, LinkParams); 2] {
-    let params = |latency, cycles_per_flit| LinkParams { latency, cycles_per_flit };
-    [
-        ("socket_link", params(nodes.socket_latency, nodes.socket_width)),
-        ("node_link", params(nodes.node_latency, nodes.node_width)),
-    ]
 }
 
 /// Link-layer replay of a link with so many cycles from end to end, and for a flit; `frame`: flits of the longest frame.

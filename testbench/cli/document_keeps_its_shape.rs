@@ -251,6 +251,8 @@ fn the_summary_says_it_in_a_dozen_lines() {
                    first difference: element 7 at end point 3: 3ff0000000000001 instead of 3ff0000000000000, 1 ulp apart; they part at sw4
     traffic others offered 0.950, accepted 0.949 flits a cycle, 9500 packets, latency 12.5 cycles on average, 40 at most
     busiest link   core0.P5 -> sw0.P6 (inter-tile): 1024 flits, busy 39.1 % of the time, 3 head-wait cycles
+    head waits     3 cycles before links: 100.0 % no credit
+                   5 cycles before engines: 100.0 % operands missing
     rounded        link.latency_ns = 5 ns is rounded up to 5 cycles = 5.882 ns
     checks         1 passed: credits
     CHECK FAILED   oracle: sum differs
