@@ -20,7 +20,7 @@ pub trait Tables<const W: usize> {
     ///
     /// Copies of a long frame are independent, and a flit leaves the buffer when every copy has read it, so a buffer
     /// that cannot hold the frame whole would tie the copies to each other's pace (requirement K-PIPE-1).
-    /// [`check_buffers`] refuses such a system before cycle 0; a frame longer than what is
+    /// `check_buffers` refuses such a system before cycle 0; a frame longer than what is
     /// declared here stops the run. The default suits families whose multicasts are single flits.
     fn longest_multicast(&self, vc: u8) -> u32 {
         let _ = vc;

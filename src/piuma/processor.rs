@@ -25,7 +25,7 @@
 //! it was served. A blocking collective lets the thread go on in the cycle after its last word has landed.
 //!
 //! *Chosen*: a handler runs on the lowest STP that runs no handler, in a context of its own; the thread of that STP waits
-//! meanwhile. Handlers of one tree run one after the other; what the [ICU](super::icu) holds is a bit a tree. A core's calls of one collective id run one after
+//! meanwhile. Handlers of one tree run one after the other; what the ICU holds is a bit a tree. A core's calls of one collective id run one after
 //! the other. The vector of a call is read word by word, as memory
 //! grants them, and its result written likewise: what a program stores into the one, or loads out of the other, meanwhile, is
 //! what is there in that cycle. Stores to configuration

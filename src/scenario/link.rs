@@ -10,7 +10,7 @@
 //! | `socket_width_bits`, `node_width_bits` | between sockets of a node, between nodes | F |
 //!
 //! Older files give cycles instead of bits: `cycles_per_flit` for all links, and the same of sockets and nodes. They still mean
-//! what they meant, and [`notes`] names the widths that take as long.
+//! what they meant, and a note names the widths that take as long.
 
 use serde::Serialize;
 

@@ -81,10 +81,9 @@ pub fn orders(tree: &Node) -> Result<Vec<(String, u64)>, String> {
             let mut members = Vec::new();
             leaves(child, &mut members);
             members.sort_unstable();
-            if let Some(pair) = members.windows(2).find(|pair| pair[1] - pair[0] > 1) {
+            if let Some((one, next)) = members.iter().zip(members.iter().skip(1)).find(|(one, next)| *next - *one > 1) {
                 return Err(format!(
-                    "ranks {} and {} stand in the way: both come to {switch} by port {port}, and what is between them does not",
-                    pair[0], pair[1]
+                    "ranks {one} and {next} stand in the way: both come to {switch} by port {port}, and what is between them does not"
                 ));
             }
             let first = members.first().copied().unwrap_or(0);

@@ -414,6 +414,19 @@ impl<'a> Piuma<'a> {
         (0..).map_while(|job| Some((job, counter(job)?))).find(|(_, of)| of.steps(cycle) > 0).map(|(job, _)| job)
     }
 
+    /// The job that takes a word from the network in a cycle, and how many it had taken before: what it has written, and in an
+    /// inclusive scan what its unit holds until then.
+    fn taker(&self, node: u32, cycle: u64) -> Option<(usize, u64)> {
+        let path = self.net.path(node);
+        let taken = |job: usize, cycle: u64| {
+            let received = self.net.registers.find(&format!("{path}.job{job}.received"))?.value(cycle);
+            let held = self.net.registers.find(&format!("{path}.job{job}.combine.held"));
+            Some(received + held.map_or(0, |held| held.value(cycle)))
+        };
+        let both = |job: usize| Some((job, taken(job, cycle)?, taken(job, cycle + 1)?));
+        (0..).map_while(both).find(|(_, before, after)| after > before).map(|(job, before, _)| (job, before))
+    }
+
     /// Late starts of a core end in cycles in which its program calls a collective.
     fn called(&self, steps: &Steps<'_>, node: u32) {
         let name = self.net.name(node);
@@ -505,7 +518,7 @@ impl<'a> Piuma<'a> {
         let name = self.net.name(node);
         let queue = self.net.queue(hop.to, hop.sent.vc);
         let taken = queue.left[hop.index];
-        let Some(job) = self.job(node, "received", taken) else {
+        let Some((job, before)) = self.taker(node, taken) else {
             // A program's call has no registers of its own.
             self.called(steps, node);
             let mut before = 0;
@@ -520,7 +533,7 @@ impl<'a> Piuma<'a> {
             return;
         };
         let [received, landed, read] = ["received", "landed", "read"].map(|what| self.job_register(node, job, what));
-        steps.demand(received.value(taken) == number, || format!("{name} takes another word"));
+        steps.demand(before == number, || format!("{name} takes another word"));
         let first = Self::reaches(read, 0);
         for cycle in hop.came..taken {
             let late = first.is_some_and(|first| cycle < first)

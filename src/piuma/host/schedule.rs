@@ -154,7 +154,7 @@ impl Schedule {
         let level_of = |rank: u32| (rank + 1).ilog2();
         let whole = |peer| Some(Transfer { peer, words: 0..self.words });
         let mut round = Round { send: None, receive: None, merge: if climbs { Merge::Right } else { Merge::Copy } };
-        if level_of(rank) == level && !rank.is_multiple_of(2) == left {
+        if level_of(rank) == level && rank.is_multiple_of(2) != left {
             let parent = (rank - 1) / 2;
             *(if climbs { &mut round.send } else { &mut round.receive }) = whole(parent);
         } else if level_of(rank) + 1 == level {
