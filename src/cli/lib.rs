@@ -263,10 +263,14 @@ fn unknown(what: &str, name: &str, known: &[impl AsRef<str>]) -> String {
     format!("error: {what} \"{name}\"{list}{}", near.unwrap_or_default())
 }
 
-/// Prints an error.
+/// Prints an error or, unless only errors are wanted, a note.
 fn complain(text: &impl std::fmt::Display) {
+    let text = text.to_string();
+    if talk::is_quiet() && text.starts_with("note:") {
+        return;
+    }
     let mut err = anstream::AutoStream::auto(io::stderr()).lock();
-    let _ = writeln!(err, "{}", talk::painted(&text.to_string()));
+    let _ = writeln!(err, "{}", talk::painted(&text));
 }
 
 /// Whether somebody watches the standard error and wants to see progress.

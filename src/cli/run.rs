@@ -183,8 +183,8 @@ pub(super) fn note_older(loaded: &Loaded) {
         let name = loaded.source.name();
         note(&format_args!("{name} names tables of engines: `watershed migrate` writes them as [[job]]"));
     }
-    for note in &loaded.notes {
-        complain(&format_args!("note: {note}"));
+    for text in &loaded.notes {
+        note(text);
     }
 }
 

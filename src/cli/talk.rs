@@ -87,9 +87,7 @@ pub(super) fn is_verbose() -> bool {
 
 /// Says what a caller should know beside the result.
 pub(super) fn note(text: &impl Display) {
-    if !is_quiet() {
-        super::complain(&format_args!("note: {text}"));
-    }
+    super::complain(&format_args!("note: {text}"));
 }
 
 /// With `--verbose`, says what is done, and when since the start.
