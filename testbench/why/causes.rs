@@ -127,6 +127,7 @@ fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
             for why in &result.why {
                 let steps = Steps::new(why, text);
                 if let Some(asked) = ask.packet.filter(|_| ask.source.is_none() && why.what == "word") {
+                    let asked = asked - words_before(&result, &why.collective);
                     steps.demand(why.number == asked, || format!("why explains word {} for {asked}", why.number));
                 }
                 match why.what.as_str() {
@@ -139,6 +140,29 @@ fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
         }
     }
     Some(result.why.len())
+}
+
+/// Words of the vector that come before those of a segment: a word is asked for by its number in the vector, and told by that
+/// in its segment.
+fn words_before(result: &RunResult, name: &str) -> u64 {
+    let Some((vector, segment)) = name.split_once('.') else { return 0 };
+    let of = result.document.collectives.iter().find(|of| of.name == vector).expect("the vector of a segment");
+    let bits: u64 = of.dtype.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse().expect("f64, i32, ...");
+    of.segments[segment.parse::<usize>().expect("NAME.N")].first_element / (64 / bits)
+}
+
+/// A vector of two words in two segments: word 1 is word 0 of the second one.
+#[test]
+fn a_word_of_a_vector_is_found_in_its_segment() {
+    for (dtype, elements, word) in [("f64", 2, 1), ("f64", 7, 5), ("f32", 7, 3), ("bf16", 13, 2)] {
+        let text = format!(
+            "family = \"piuma\"\n[clock]\nfrequency_mhz = 1000\n[topology]\nkind = \"nodes\"\nsize = [2]\nsockets = 1\n\
+             tiles = 2\npositions = 1\n[memory]\nbandwidth_gbps = 51.2\n[[collective]]\nkind = \"allreduce\"\nid = 0\n\
+             elements = {elements}\ndtype = \"{dtype}\"\nsegments = 2\n"
+        );
+        let mut seen = Seen::new();
+        assert_eq!(check(&text, Ask { packet: Some(word), ..ANY }, &mut seen), Some(1), "{text}");
+    }
 }
 
 /// The account of a round or run that nobody asked for by number is that of the slowest: the document says how long that took.
