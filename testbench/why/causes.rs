@@ -147,7 +147,8 @@ fn check(text: &str, ask: Ask<'_>, seen: &mut Seen) -> Option<usize> {
 fn words_before(result: &RunResult, name: &str) -> u64 {
     let Some((vector, segment)) = name.split_once('.') else { return 0 };
     let of = result.document.collectives.iter().find(|of| of.name == vector).expect("the vector of a segment");
-    let bits: u64 = of.dtype.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse().expect("f64, i32, ...");
+    let bits: u64 =
+        of.dtype.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse().expect("f64, i32, ...");
     of.segments[segment.parse::<usize>().expect("NAME.N")].first_element / (64 / bits)
 }
 
@@ -533,7 +534,9 @@ fn each_copy_of_a_multicast_goes_at_its_own_pace() {
 /// Words of a message come faster than a rank's memory takes them.
 #[test]
 fn messages_wait_for_the_memory_of_the_rank_that_takes_them() {
-    for (algorithm, words) in [("recursive-doubling", 8), ("ring", 8), ("send-loop", 3), ("rabenseifner", 8)] {
+    for (algorithm, words) in
+        [("recursive-doubling", 8), ("ring", 8), ("send-loop", 3), ("binary-tree", 8), ("rabenseifner", 8)]
+    {
         for bandwidth in ["8", "20"] {
             let text = format!(
                 "family = \"piuma\"\n[clock]\nfrequency_mhz = 1000\n[topology]\nkind = \"mesh\"\nsize = [5]\n\

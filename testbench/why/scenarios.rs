@@ -142,7 +142,7 @@ impl Random {
                 text,
                 "[[host]]\nname = \"h{number}\"\nalgorithm = \"{}\"\nelements = {}\noverhead_cycles = {}\npacket_words = {}\n\
                  delay_cycles = {}\n",
-                self.pick(&["recursive-doubling", "ring", "rabenseifner", "send-loop"]),
+                self.pick(&["recursive-doubling", "ring", "rabenseifner", "binary-tree", "send-loop"]),
                 self.pick(&["1", "3", "17", "40"]),
                 self.pick(&["0", "0", "1", "25"]),
                 self.pick(&["1", "3", "8"]),
