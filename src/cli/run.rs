@@ -95,7 +95,7 @@ pub(super) struct Arguments {
     /// Evaluate every block in every cycle, which must not change anything either
     #[arg(long)]
     no_skip: bool,
-    /// Let so many threads evaluate a large system, which must not change anything but the time; a waveform needs one
+    /// Let so many threads evaluate a large system of any family, which must not change anything but the time; a waveform needs one
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=64))]
     threads: usize,
     /// Leave out link monitors and the golden evaluation

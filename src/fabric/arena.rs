@@ -10,6 +10,8 @@
 //! array. Numbers keep their meaning in all of them; a number of another part is a bug and panics. A system that is not
 //! divided has one arena that begins at 0.
 
+use super::division::{Division, Place};
+use super::span::Span;
 use std::ops::{Index, IndexMut, Range};
 
 /// The stretch.
@@ -87,23 +89,18 @@ impl<T> IndexMut<usize> for Arena<T> {
     }
 }
 
-/// Something of every node of a part: of its switches (and engines in the wire), and of its end points, two stretches of
-/// the nodes of the system.
+/// Something of every node of a part.
 #[derive(Clone, Debug)]
 pub(super) struct NodeArena<T> {
     items: Vec<T>,
-    /// The first end point of the part.
-    first_end: usize,
-    /// What is taken from the number of a node before that, and of another one, to find it.
-    from: [usize; 2],
+    span: Span,
 }
 
 impl<T: Clone> NodeArena<T> {
-    /// The nodes `inner` and `ends` of a list of all nodes.
-    pub fn of(all: &[T], inner: Range<u32>, ends: Range<u32>) -> NodeArena<T> {
-        let [inner, ends] = [inner, ends].map(|range| range.start as usize..range.end as usize);
-        let from = [inner.start, ends.start - inner.len()];
-        NodeArena { first_end: ends.start, from, items: [&all[inner], &all[ends]].concat() }
+    /// The nodes of a part of a list of all nodes.
+    pub fn of(all: &[T], division: &Division, part: usize) -> NodeArena<T> {
+        let items = division.nodes(part).map(|node| all[node as usize].clone()).collect();
+        NodeArena { items, span: Span::new(division, part) }
     }
 
     /// All of them.
@@ -126,13 +123,9 @@ impl<T> NodeArena<T> {
     }
 
     /// Where the item of a node stands: at its number, if the system is whole.
-    #[inline]
+    #[inline(always)]
     pub fn place(&self, number: usize) -> usize {
-        let [inner, ends] = self.from;
-        let before = number < self.first_end;
-        let place = number.wrapping_sub(std::hint::select_unpredictable(before, inner, ends));
-        debug_assert_eq!(before, place < self.first_end - ends, "node {number} is one of another part");
-        place
+        self.span.inside(number as u32) as usize
     }
 }
 
@@ -199,6 +192,50 @@ impl<T> Index<usize> for Across<'_, T> {
     /// If there is none with this number.
     fn index(&self, number: usize) -> &T {
         self.get(number).unwrap_or_else(|| panic!("there is no block {number} among {}", self.len()))
+    }
+}
+
+/// All engines in the wire of a system, whatever parts it has: one by one, or in the order of their numbers.
+#[derive(Debug)]
+pub struct Bumps<'a, T> {
+    parts: Vec<&'a [T]>,
+    /// Where each is, if there are several parts.
+    places: &'a [Place],
+}
+
+impl<'a, T> Bumps<'a, T> {
+    pub(super) fn new(parts: impl Iterator<Item = &'a [T]>, places: &'a [Place]) -> Bumps<'a, T> {
+        Bumps { parts: parts.collect(), places }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.parts.iter().map(|part| part.len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The one with this number.
+    pub fn get(&self, number: usize) -> Option<&'a T> {
+        if self.parts.len() == 1 {
+            return self.parts[0].get(number);
+        }
+        let place = self.places.get(number)?;
+        self.parts[place.part as usize].get(place.at as usize)
+    }
+
+    /// All of them, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = &'a T> + use<'a, T> {
+        Bumps { parts: self.parts.clone(), places: self.places }.all()
+    }
+
+    fn all(self) -> impl Iterator<Item = &'a T> {
+        let Bumps { parts, places } = self;
+        let whole: &[T] = if let [whole] = parts[..] { whole } else { &[] };
+        whole.iter().chain(places.iter().map(move |place| &parts[place.part as usize][place.at as usize]))
     }
 }
 

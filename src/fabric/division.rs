@@ -10,11 +10,13 @@
 //! at once; what crosses from one part into another is handed over between two cycles, and every link takes at least one.
 //! The division therefore changes nothing but time.
 //!
-//! Parts are stretches of switches in the order of their numbers, with the end points that hang on them; ports are numbered
-//! part by part, so that each part's share of an array is one stretch of it ([`Arena`](super::arena::Arena)).
+//! Parts are stretches of switches in the order of their numbers, with stretches of the end points; ports are numbered
+//! part by part, so that each part's share of an array is one stretch of it ([`Arena`](super::arena::Arena)). An engine in the
+//! wire belongs to the switch that its port 0 leads to, and those of a part are numbered in no row: a [`Place`] says where each is.
 
 use super::{NodeKind, Plan};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How a system is divided; the default is one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,49 +38,71 @@ impl Default for Parts {
     }
 }
 
-/// Switches and end points of each part.
+impl Parts {
+    /// A part for each thread; with 0 or 1 the system is whole.
+    pub fn by_threads(threads: usize) -> Parts {
+        Parts { count: threads, threads, ..Parts::default() }
+    }
+}
+
+/// Switches, end points and engines in the wire of each part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Division {
     parts: Vec<(Range<u32>, Range<u32>)>,
+    /// How many switches the system has.
+    switches: u32,
     /// Nodes before the first end point.
     others: u32,
+    /// Of a divided system, where each engine in the wire is.
+    places: Arc<[Place]>,
+    /// The same by part: the nodes that are its engines in the wire, in the order of their numbers.
+    bumps: Vec<Vec<u32>>,
+}
+
+/// Where an engine in the wire of a divided system is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The part.
+    pub part: u32,
+    /// Its number among those of the part.
+    pub at: u32,
 }
 
 impl Division {
-    /// At most so many parts of about equally many grains of switches. A system with engines in the wire, or whose end points are
-    /// not numbered in the order of their switches, stays whole.
+    /// At most so many parts of about equally many grains of switches, with the engines in the wire and, as far as they are
+    /// numbered in the order of their switches, the end points that hang on them.
     pub fn new(plan: &Plan, parts: Parts) -> Division {
         let Parts { count: parts, grain, .. } = parts;
         let switches = plan.count(NodeKind::Switch) as u32;
         let ends = plan.count(NodeKind::End) as u32;
         let others = plan.nodes.len() as u32 - ends;
-        let whole = Division { parts: vec![(0..switches, 0..ends)], others };
+        let none = || Arc::from(Vec::new());
+        let whole =
+            Division { parts: vec![(0..switches, 0..ends)], switches, others, places: none(), bumps: Vec::new() };
         let grains = switches.div_ceil(grain.max(1));
         let parts = parts.min(grains as usize).max(1) as u64;
-        if parts == 1 || others != switches {
+        if parts == 1 {
             return whole;
         }
-        let mut place = vec![u32::MAX; ends as usize];
-        for link in &plan.links {
-            for (end, switch) in [(link.a.0, link.b.0), (link.b.0, link.a.0)] {
-                if end >= others {
-                    place[(end - others) as usize] = switch;
-                }
-            }
-        }
-        // An end point without a link goes with the one before it.
-        let mut before = 0;
-        for switch in &mut place {
-            *switch = if *switch == u32::MAX { before } else { *switch };
-            before = *switch;
-        }
-        if place.iter().any(|&switch| switch >= switches) || !place.is_sorted() {
-            return whole;
+        let Some(mut place) = plan.hosts() else { return whole };
+        let bumps = place.split_off(ends as usize);
+        // Parts have end points in a row. One that is numbered behind those of a later switch goes with them, and its link crosses.
+        for end in 1..place.len() {
+            place[end] = place[end].max(place[end - 1]);
         }
         let cut = |part: u64| ((part * u64::from(grains) / parts) as u32 * grain.max(1)).min(switches);
         let end = |part: u64| place.partition_point(|&switch| switch < cut(part)) as u32;
         let parts = (0..parts).map(|part| (cut(part)..cut(part + 1), end(part)..end(part + 1))).collect();
-        Division { parts, others }
+        let mut divided = Division { parts, bumps: Vec::new(), ..whole };
+        let mut lists = vec![Vec::new(); divided.len()];
+        let place = |(bump, switch): (usize, &u32)| {
+            let part = divided.part_of(*switch);
+            lists[part].push(switches + bump as u32);
+            Place { part: part as u32, at: lists[part].len() as u32 - 1 }
+        };
+        let places: Vec<Place> = bumps.iter().enumerate().map(place).collect();
+        (divided.places, divided.bumps) = (places.into(), lists);
+        divided
     }
 
     /// How many parts there are.
@@ -96,9 +120,25 @@ impl Division {
         self.parts[part].1.clone()
     }
 
-    /// The nodes of a part that are no end points: its switches, and the engines in the wire of a whole system.
+    /// The nodes of a part that are no end points and numbered in a row: its switches, and the engines in the wire of a whole
+    /// system.
     pub fn inner(&self, part: usize) -> Range<u32> {
         if self.parts.len() == 1 { 0..self.others } else { self.switches(part) }
+    }
+
+    /// The nodes of a part of a divided system that are engines in the wire.
+    pub fn bumps(&self, part: usize) -> &[u32] {
+        self.bumps.get(part).map_or(&[], Vec::as_slice)
+    }
+
+    /// Where each engine in the wire of a divided system is.
+    pub fn places(&self) -> &Arc<[Place]> {
+        &self.places
+    }
+
+    /// The first node that is an engine in the wire, if there are any.
+    pub fn first_bump(&self) -> u32 {
+        self.switches
     }
 
     /// The nodes of a part that are end points.
@@ -108,8 +148,8 @@ impl Division {
     }
 
     /// The nodes of a part: switches, engines in the wire, end points.
-    pub fn nodes(&self, part: usize) -> impl Iterator<Item = u32> + use<> {
-        self.inner(part).chain(self.end_nodes(part))
+    pub fn nodes(&self, part: usize) -> impl Iterator<Item = u32> {
+        self.inner(part).chain(self.bumps(part).iter().copied()).chain(self.end_nodes(part))
     }
 
     /// The part to which a node belongs.
@@ -130,9 +170,10 @@ impl Division {
             }
             part
         };
-        match node.checked_sub(self.others) {
-            Some(end) => find(end, &|part| self.ends(part)),
-            None => find(node, &|part| self.switches(part)),
+        match (node.checked_sub(self.others), node.checked_sub(self.switches)) {
+            (Some(end), _) => find(end, &|part| self.ends(part)),
+            (None, Some(bump)) => self.places[bump as usize].part as usize,
+            (None, None) => find(node, &|part| self.switches(part)),
         }
     }
 

@@ -53,6 +53,7 @@ pub mod replay;
 mod router;
 pub mod routing;
 mod simulation;
+mod span;
 pub mod stage_waves;
 mod switch;
 mod switch_alloc;
@@ -66,7 +67,7 @@ mod waves;
 mod windows;
 mod wires;
 
-pub use arena::Across;
+pub use arena::{Across, Bumps};
 pub use crc::crc32;
 pub use division::Parts;
 pub use flit::{Flit, MAX_ENDS, MAX_IDS, Tag};

@@ -10,7 +10,7 @@
 //! evaluated in every cycle. The results and the waveform are the same byte for byte, and so they are in any order of
 //! evaluation (K-CLK-1, K-CLK-2; [`Evaluation`]).
 
-use super::arena::{Across, Arena};
+use super::arena::{Across, Arena, Bumps};
 use super::class::Classes;
 use super::division::{Division, Parts};
 use super::frames::check_buffers;
@@ -88,6 +88,7 @@ pub struct Network<T, J, B, E, const W: usize> {
     /// The family's tables; constant while a cycle runs, see [`Tables::commit`].
     pub tables: T,
     pub(super) switches: u32,
+    pub(super) all_bumps: u32,
     pub(super) waves: Option<Box<Waves>>,
     vc_names: Vec<String>,
     pub(super) alive_until: Cycle,
@@ -111,7 +112,9 @@ pub(super) struct Part<J, B, E, const W: usize> {
     scratch: Scratch<W>,
     pub(super) joins: Arena<J>,
     idle_join: J,
+    /// Its engines in the wire, in the order of their numbers, and where the first of them stands among its nodes.
     pub(super) bumps: Vec<B>,
+    first_bump: usize,
     pub(super) ends: Arena<E>,
     pub(super) awake: Vec<u32>,
     /// The next cycle in which something happens here; kept between windows.
@@ -125,6 +128,8 @@ pub(super) struct Common<'a, T> {
     pub tables: &'a T,
     pub cfg: SwitchCfg,
     pub switches: u32,
+    /// The first end point.
+    pub first_end: u32,
 }
 
 /// As many items as are left behind the first `at`.
@@ -132,6 +137,18 @@ fn tail<X>(items: &mut Vec<X>, at: usize) -> Vec<X> {
     let mut tail = if at == 0 { std::mem::take(items) } else { items.split_off(at) };
     tail.shrink_to_fit();
     tail
+}
+
+/// Engines in the wire by the parts they belong to.
+fn by_part<B>(bumps: Vec<B>, division: &Division) -> Vec<Vec<B>> {
+    let mut parts: Vec<Vec<B>> = (0..division.len()).map(|_| Vec::new()).collect();
+    if division.len() == 1 {
+        return vec![bumps];
+    }
+    for (bump, place) in bumps.into_iter().zip(&**division.places()) {
+        parts[place.part as usize].push(bump);
+    }
+    parts
 }
 
 /// The blocks of a system that are not switches.
@@ -171,8 +188,7 @@ where
         Self::in_parts(Parts::default(), plan, tables, blocks, cfg, depths, vc_names)
     }
 
-    /// As [`Network::new`], divided into parts; the results are the same. A system with engines in the wire stays whole,
-    /// and one that is divided cannot be recorded.
+    /// As [`Network::new`], divided into parts; the results are the same. A system that is divided cannot be recorded.
     ///
     /// # Panics
     /// As [`Network::new`].
@@ -200,7 +216,9 @@ where
         // Arbiters of point-to-point channels are numbered through the whole system.
         let all = plan.nodes.iter().map(|node| usize::from(node.ports)).sum();
         let ports = if plan.vcs.unicast == 0 { 0 } else { all };
-        let (mut joins, mut bumps, mut ends) = (blocks.joins, blocks.bumps, blocks.ends);
+        let (mut joins, mut ends) = (blocks.joins, blocks.ends);
+        let all_bumps = blocks.bumps.len() as u32;
+        let mut bumps = by_part(blocks.bumps, &division);
         let threads = parts.threads;
         let mut parts = Vec::with_capacity(division.len());
         // From the last part on, so that each takes the end of what is left.
@@ -221,7 +239,8 @@ where
                 ),
                 joins: Arena::new(from, tail(&mut joins, from)),
                 idle_join: blocks.no_join.clone(),
-                bumps: std::mem::take(&mut bumps),
+                bumps: std::mem::take(&mut bumps[part]),
+                first_bump: division.switches(part).len(),
                 ends: Arena::new(first_end, tail(&mut ends, first_end)),
                 awake: Vec::new(),
                 due: 0,
@@ -237,6 +256,7 @@ where
             order: None,
             tables,
             switches: switches as u32,
+            all_bumps,
             waves: None,
             vc_names,
             alive_until: 0,
@@ -248,7 +268,8 @@ where
         };
         // Every block but the switches is asked once at the start; switches wait for their first flit.
         for part in 0..network.division.len() {
-            for node in network.division.nodes(part).filter(|node| *node >= switches as u32) {
+            let blocks = network.division.nodes(part).filter(|node| *node >= switches as u32);
+            for node in blocks.collect::<Vec<u32>>() {
                 network.part_mut(part).wires.wake.insert(node);
             }
         }
@@ -379,7 +400,7 @@ where
     }
 
     fn end_node(&self, end: usize) -> u32 {
-        self.switches + self.first.bumps.len() as u32 + end as u32
+        self.switches + self.all_bumps + end as u32
     }
 
     /// One end point.
@@ -410,8 +431,8 @@ where
     }
 
     /// The engines in the wire.
-    pub fn bumps(&self) -> &[B] {
-        &self.first.bumps
+    pub fn bumps(&self) -> Bumps<'_, B> {
+        Bumps::new(self.each_part().map(|part| &part.bumps[..]), self.division.places())
     }
 
     /// The engines behind internal ports.
@@ -521,7 +542,8 @@ where
             rng.shuffle(&mut self.first.awake);
         }
         self.sample();
-        let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches };
+        let first_end = self.switches + self.all_bumps;
+        let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches, first_end };
         let awake = std::mem::take(&mut self.first.awake);
         self.first.clock(&common, &awake);
         self.first.awake = awake;
@@ -562,7 +584,8 @@ where
             ]
         };
         let before = pulse(self);
-        let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches };
+        let first_end = self.switches + self.all_bumps;
+        let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches, first_end };
         let (first, others) = (&mut self.first, &mut self.others);
         // How much there was to do a cycle ago says how much there is now.
         if others.iter().map(|part| part.awake.len()).sum::<usize>() < WORTH_A_THREAD {
@@ -587,6 +610,7 @@ where
             }
             self.part_mut(from).wires.flow.crossings = crossings;
         }
+        self.tables.commit();
         self.each_part_mut().for_each(|part| part.wires.flow.now += 1);
         let any_awake = self.each_part().any(|part| !part.awake.is_empty());
         let alive =
@@ -820,9 +844,10 @@ where
         let info = wires.nodes[node as usize];
         let name = self.node_name(node);
         let block = (node - self.switches) as usize;
-        let open = match block.checked_sub(self.first.bumps.len()) {
-            None => self.first.bumps[block].open(),
-            Some(end) => self.ends()[end].open(),
+        let (bump, end) = (self.bumps().get(block), block.checked_sub(self.all_bumps as usize));
+        let open = match (bump, end) {
+            (Some(bump), _) => bump.open(),
+            (None, end) => end.and_then(|end| self.end(end).open()),
         };
         for port in 0..info.ports {
             for vc in 0..self.plan.vcs.total() {
@@ -836,11 +861,10 @@ where
                         let whom = self.far_queue_name(node, 1 - port, vc);
                         waits.push(WaitFor { who, whom, why: "no credit on the other side".into() });
                     } else {
-                        let head =
-                            wires.head(q).and_then(|(flit, _)| match block.checked_sub(self.first.bumps.len()) {
-                                None => self.first.bumps[block].refuses(&flit),
-                                Some(end) => self.ends()[end].refuses(&flit),
-                            });
+                        let head = wires.head(q).and_then(|(flit, _)| match (bump, end) {
+                            (Some(bump), _) => bump.refuses(&flit),
+                            (None, end) => end.and_then(|end| self.end(end).refuses(&flit)),
+                        });
                         let why = head.or_else(|| open.clone()).unwrap_or_else(|| "it takes nothing more".into());
                         waits.push(WaitFor { who, whom: name.clone().into_owned(), why });
                     }
@@ -950,12 +974,12 @@ impl<J, B, E, const W: usize> Part<J, B, E, W> {
                 wake: Wake::OnInput,
             })
         } else {
-            let block = (node - common.switches) as usize;
-            let mut io = Io::new(&mut self.wires, node, block < self.bumps.len());
-            if block < self.bumps.len() {
-                self.bumps[block].tick(&mut io, common.tables)
-            } else {
-                self.ends[block - self.bumps.len()].tick(&mut io, common.tables)
+            let end = node.checked_sub(common.first_end);
+            let bump = self.wires.nodes.place(node).wrapping_sub(self.first_bump);
+            let mut io = Io::new(&mut self.wires, node, end.is_none());
+            match end {
+                None => self.bumps[bump].tick(&mut io, common.tables),
+                Some(end) => self.ends[end as usize].tick(&mut io, common.tables),
             }
         }
     }

@@ -119,7 +119,7 @@ pub(super) fn number(nodes: &mut [NodeInfo], division: &Division, vc_shift: u32)
 impl Nodes {
     /// Those of a part, out of a list of all, whose wide words are `from` to `to`.
     pub fn new(all: &[NodeInfo], division: &Division, part: usize, (from, to): (usize, usize), vc_shift: u32) -> Nodes {
-        let records = NodeArena::of(all, division.inner(part), division.end_nodes(part));
+        let records = NodeArena::of(all, division, part);
         Nodes { records, wide: Arena::new(from, vec![Masks::default(); to - from]), vc_shift }
     }
 

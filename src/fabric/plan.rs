@@ -90,20 +90,41 @@ impl Plan {
         self.nodes.iter().filter(|node| node.kind == kind).count()
     }
 
-    /// The switch of every end point; `None` for one that hangs on none.
-    pub fn end_switches(&self) -> Vec<Option<u32>> {
+    /// The switch that each end point hangs on, and behind them that of each engine in the wire, which is the one that its port 0
+    /// leads to, past other engines, or else its port 1. An end point without a link goes with the one before it. `None` if one
+    /// of them leads to no switch.
+    pub(super) fn hosts(&self) -> Option<Vec<u32>> {
         let switches = self.count(NodeKind::Switch) as u32;
-        let ends = self.count(NodeKind::End);
-        let first = (self.nodes.len() - ends) as u32;
-        let mut list = vec![None; ends];
+        let others = (self.nodes.len() - self.count(NodeKind::End)) as u32;
+        // What is on the other side of both ports of engines in the wire, and of the port of each end point.
+        let mut far = vec![[None; 2]; self.nodes.len() - switches as usize];
         for link in &self.links {
-            for (end, far) in [(link.a.0, link.b.0), (link.b.0, link.a.0)] {
-                if end >= first {
-                    list[(end - first) as usize] = Some(far).filter(|&far| far < switches);
+            for ((node, port), peer) in [(link.a, link.b), (link.b, link.a)] {
+                if let Some(at) = node.checked_sub(switches) {
+                    far[at as usize][usize::from(port)] = Some(peer);
                 }
             }
         }
-        list
+        // Out by this port, and straight on through engines.
+        let leads = |mut node: u32, mut port: u16| loop {
+            let (next, side) = far[(node - switches) as usize][usize::from(port)]?;
+            match next {
+                _ if next < switches => return Some(next),
+                _ if next >= others => return None,
+                _ => (node, port) = (next, 1 - side),
+            }
+        };
+        let mut before = 0;
+        let mut hosts = Vec::with_capacity(far.len());
+        for end in others..self.nodes.len() as u32 {
+            let linked = far[(end - switches) as usize][0].is_some();
+            before = if linked { leads(end, 0)? } else { before };
+            hosts.push(before);
+        }
+        for bump in switches..others {
+            hosts.push(leads(bump, 0).or_else(|| leads(bump, 1))?);
+        }
+        Some(hosts)
     }
 
     /// What is wrong with the plan, if anything: a bug of a topology, not of a user.

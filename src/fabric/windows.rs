@@ -59,7 +59,8 @@ where
             return Step::End;
         }
         let until = from.saturating_add(window).min(end);
-        let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches };
+        let first_end = self.switches + self.all_bumps;
+        let common = Common { tables: &self.tables, cfg: self.cfg, switches: self.switches, first_end };
         let (first, others) = (&mut self.first, &mut self.others);
         if self.threads > 1 {
             // Whoever is free takes the next parts; which thread runs a part changes nothing.

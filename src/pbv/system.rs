@@ -25,8 +25,8 @@ use watershed_fabric::arbiter::Policy;
 use watershed_fabric::fault::FaultyLink;
 use watershed_fabric::topology::LinkParams;
 use watershed_fabric::{
-    Block, Blocks, Io, Network, NoJoin, NodeKind, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step, SwitchCfg, Vcs,
-    credit_round_trip,
+    Block, Blocks, Io, Network, NoJoin, NodeKind, Parts, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step,
+    SwitchCfg, Vcs, credit_round_trip,
 };
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
@@ -256,7 +256,11 @@ impl Spec {
         let depths = |link: &PlanLink, _: u8| self.buffer.unwrap_or_else(|| credit_loop(link, pipeline) as u16);
         let switch =
             SwitchCfg { pipeline, policy: Policy::RoundRobin, monitors: self.monitors, router: RouterCfg::default() };
-        ground.build(&Wires { inner: self.inner, local: self.local, switch, depths: &depths }, self.log, false)
+        ground.build(
+            &Wires { inner: self.inner, local: self.local, switch, depths: &depths, threads: 1 },
+            self.log,
+            false,
+        )
     }
 }
 
@@ -304,6 +308,8 @@ pub struct Wires<'a> {
     pub switch: SwitchCfg,
     /// Input buffers by link and channel.
     pub depths: &'a (dyn Fn(&PlanLink, u8) -> u16 + Sync),
+    /// Threads that the system is divided between; 0 and 1: it is whole.
+    pub threads: usize,
 }
 
 impl Ground {
@@ -375,7 +381,8 @@ impl Ground {
         let unicast = plan.vcs.unicast;
         let blocks = Blocks { joins: Vec::new(), no_join: NoJoin::default(), bumps, ends };
         let names = (0..unicast).map(|vc| format!("p2p{vc}")).collect();
-        Network::new(plan, directory, blocks, wires.switch, wires.depths, names)
+        let parts = Parts::by_threads(wires.threads);
+        Network::in_parts(parts, plan, directory, blocks, wires.switch, wires.depths, names)
     }
 }
 

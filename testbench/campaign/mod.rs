@@ -31,6 +31,10 @@ pub fn over<R: Send>(seeds: Range<u64>, one: impl Fn(u64) -> Result<R, String> +
                 let text = panic.downcast_ref::<String>().cloned();
                 Err(text.unwrap_or_else(|| format!("seed {seed} panics")))
             });
+            // Said at once: whoever looks into it need not wait for the other seeds.
+            if let Err(what) = &came {
+                println!("seed {seed} is wrong: {}", what.lines().next().unwrap_or_default());
+            }
             let mut all = all.lock().expect("nobody panics with it");
             all.push((seed, came));
             if all.len().is_multiple_of(500) {

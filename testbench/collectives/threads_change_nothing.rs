@@ -1,8 +1,9 @@
 //! A system that is divided among threads gives the same result document, byte for byte (K-DET-1).
 
+use std::path::Path;
 use watershed::scenario::build::{BuildOptions, build};
 use watershed::scenario::result::Outcome;
-use watershed::scenario::run::RunOptions;
+use watershed::scenario::run::{RunOptions, run};
 
 use crate::sets;
 use crate::support::{BACKGROUND, FLAGSHIP, MESH, TWO_IDS, load, run_with};
@@ -24,8 +25,7 @@ fn parts(threads: usize, text: &str) -> usize {
 fn same(text: &str, sets: &[String]) {
     let one = on(1, text, sets);
     for threads in [2, 3, 7] {
-        // Background traffic of the die enters at end points that are numbered behind all cores: it stays whole.
-        assert_eq!(parts(threads, text) > 1, text != BACKGROUND, "it is divided\n{text}");
+        assert!(parts(threads, text) > 1, "it is divided\n{text}");
         let many = on(threads, text, sets);
         assert!(one == many, "another document on {threads} threads\n{text}\n{sets:?}");
     }
@@ -133,9 +133,53 @@ fn a_system_that_cannot_be_divided_says_why() {
         result.notes.into_iter().find(|note| note.starts_with("one thread evaluates all"))
     };
     assert_eq!(note(FLAGSHIP, RunOptions::default()), None, "a die is divided");
-    // Flows attach end points to free ports; those come after all cores.
-    let flows = note(BACKGROUND, RunOptions::default()).expect("its end points are not in the order of its switches");
-    assert!(flows.contains("not numbered in the order of their switches"), "{flows}");
+    let alone = "family = \"piuma\"\n[topology]\nkind = \"mesh\"\nsize = [1]\n[[collective]]\nkind = \"barrier\"\n";
+    let alone = note(alone, RunOptions::default()).expect("there is one switch");
+    assert!(alone.contains("nothing to divide"), "{alone}");
     let watched = note(FLAGSHIP, RunOptions { no_skip: true, ..RunOptions::default() }).expect("it is in one piece");
     assert!(watched.contains("idle cycles that are not skipped"), "{watched}");
+}
+
+/// Every shipped scenario with engines in the wire: faults, strangers, agents, several contexts, links that send again.
+#[test]
+fn with_engines_in_the_wire() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testbench");
+    for family in ["armed", "pbv"] {
+        let mut paths: Vec<_> =
+            std::fs::read_dir(root.join(family)).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+        paths.sort();
+        for path in &paths {
+            let loaded = watershed::scenario::load_file(path, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+            let on = |threads: usize| {
+                let options = RunOptions { threads, all_links: true, ..RunOptions::default() };
+                let result = run(&loaded, &options).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                let whole = result.notes.iter().any(|note| note.starts_with("one thread evaluates all"));
+                (serde_json::to_string_pretty(&result.document).unwrap(), whole)
+            };
+            let (one, _) = on(1);
+            for threads in [2, 3, 7] {
+                let (many, whole) = on(threads);
+                assert!(one == many, "{}: another document on {threads} threads", path.display());
+                assert_eq!(whole, loaded.scenario.topology.switches() == 1, "{} is divided", path.display());
+            }
+        }
+    }
+}
+
+/// Enough awake in a part that threads really evaluate them, on a network that is cut in the middle of its trees.
+#[test]
+fn with_more_engines_awake_than_a_thread_is_worth() {
+    for (family, job) in [
+        ("armed", "op = \"sum\"\ndtype = \"f64\"\nelements = 24\n"),
+        ("pbv", "op = \"sum\"\ndtype = \"f32\"\nelements = 64\n"),
+    ] {
+        let text = format!(
+            "family = \"{family}\"\n[topology]\nkind = \"tree\"\nbranching = [4, 8, 16]\n[[job]]\nname = \"a\"\n{job}"
+        );
+        let one = on(1, &text, &[]);
+        for threads in [2, 5] {
+            assert!(one == on(threads, &text, &[]), "another document on {threads} threads\n{text}");
+        }
+    }
 }

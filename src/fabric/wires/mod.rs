@@ -23,10 +23,11 @@ use flow::{Busy, channel_mask};
 use queue::{append, shuffle_apart};
 
 use super::arena::Arena;
-use super::awake::{Awake, NodeAlarms, Span};
+use super::awake::{Awake, NodeAlarms};
 use super::division::Division;
 use super::node::{Flags, NodeInfo, Nodes, number};
 use super::ports::{Link, NONE, Output, Ports, channel, channel_mut};
+use super::span::Span;
 use super::unicast::each;
 use super::{Flit, NodeKind, Plan, PortSet, monitor};
 use watershed_kernel::ahead::ask;
@@ -198,7 +199,7 @@ impl Wires {
                 flow,
                 first_bits: channel_mask(vc_shift),
                 unicast_bits: channel_mask(vc_shift).wrapping_mul(unicast << plan.vcs.set),
-                alarms: NodeAlarms::new(span),
+                alarms: NodeAlarms::new(span.clone()),
                 wake: Awake::new(span),
                 served: [0; 2],
                 completions: 0,

@@ -25,7 +25,7 @@ use watershed_armed::{
 };
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, EndPlace, Layout};
-use watershed_fabric::{Blocks, Network, NodeKind, Plan, PlanLink, SwitchCfg, Vcs, credit_round_trip};
+use watershed_fabric::{Blocks, Network, NodeKind, Parts, Plan, PlanLink, SwitchCfg, Vcs, credit_round_trip};
 use watershed_kernel::{Cycle, Rng};
 
 /// One reduction, laid out.
@@ -84,6 +84,8 @@ pub struct BuildOptions {
     pub record: bool,
     /// What engines do in a hazard.
     pub ignore_hazards: bool,
+    /// As of [the other families](crate::build::BuildOptions::threads).
+    pub threads: usize,
 }
 
 /// Builds the system of a scenario.
@@ -250,7 +252,8 @@ impl Builder<'_> {
         for (which, units) in engine.timeouts.iter().enumerate() {
             self.derived.push((format!("timeout{which}_cycles"), u64::from(*units) * 1024));
         }
-        let system = Network::new(plan, tables, blocks, switch, &depths, vc_names);
+        let parts = Parts::by_threads(self.options.threads);
+        let system = Network::in_parts(parts, plan, tables, blocks, switch, &depths, vc_names);
         Ok(Ready { system, reductions, engines, derived: self.derived })
     }
 

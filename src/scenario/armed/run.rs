@@ -57,6 +57,7 @@ impl<'a> Run<'a> {
                 log: options.ladder || why,
                 record: why,
                 ignore_hazards: false,
+                threads: options.divided(),
             },
         )?;
         let armed = loaded.scenario.armed.as_ref().expect("the armed family has its table");

@@ -58,6 +58,8 @@ pub struct BuildOptions {
     pub no_checks: bool,
     /// Logs frames for a ladder.
     pub log: bool,
+    /// As of [the other families](crate::build::BuildOptions::threads).
+    pub threads: usize,
 }
 
 /// Builds the system of a scenario.
@@ -205,7 +207,8 @@ impl<'a> Builder<'a> {
             router: RouterCfg { class_bound: self.pbv.engine.priority_bound as u8, ..router(scenario) },
         };
         let record = scenario.checks.oracle && !self.options.no_checks;
-        let wires = Wires { inner: self.pbv.engine.inner_cycles as u16, local: common.local, switch, depths: &depths };
+        let (inner, threads) = (self.pbv.engine.inner_cycles as u16, self.options.threads);
+        let wires = Wires { inner, local: common.local, switch, depths: &depths, threads };
         ground.build(&wires, self.options.log, record)
     }
 

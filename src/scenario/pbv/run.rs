@@ -53,7 +53,8 @@ impl<'a> Run<'a> {
     /// What is wrong with the configuration, at its place.
     pub(crate) fn build(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<Run<'a>, RunError> {
         let log = options.ladder || options.why.is_some();
-        let ready = build(loaded, BuildOptions { no_checks: options.no_checks, log })?;
+        let (no_checks, threads) = (options.no_checks, options.divided());
+        let ready = build(loaded, BuildOptions { no_checks, log, threads })?;
         let pbv = loaded.scenario.pbv.as_ref().expect("the PBV family has its table");
         let dead = |device: &&u16| {
             let switch = (u32::from(**device) / pbv.device_stride * pbv.device_stride) as u16;

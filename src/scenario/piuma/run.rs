@@ -49,8 +49,6 @@ pub(crate) struct Run<'a> {
     pub(super) feed: Feed,
     /// Where a bit was to be flipped: switch, collective id, word.
     pub(super) flip: Option<(String, u16, u64)>,
-    /// The system is divided into no parts, because something looks at every cycle of the whole of it.
-    watched: bool,
     /// Steps since what end points have measured was collected.
     steps: u32,
 }
@@ -70,16 +68,13 @@ impl<'a> Run<'a> {
     /// # Errors
     /// What is wrong with the configuration, at its place.
     pub(crate) fn build(loaded: &'a Loaded, options: &RunOptions<'_>, windows: bool) -> Result<Run<'a>, RunError> {
-        let journal = options.why.is_some() || options.ladder || options.record.is_some();
         // Where cycles went is told from those parts that something uses: of the largest systems no others could be kept.
         let whole = options.wave.is_some() || options.all_links || options.ladder || options.record.is_some();
-        // What looks at every cycle of the whole system, or walks its blocks in another order, has it in one piece.
-        let watched = options.wave.is_some() || journal || options.no_skip || options.order_seed.is_some();
-        let threads = if watched { 1 } else { options.threads };
+        let (watched, threads) = (options.watches(), options.divided());
         // Who looks at the system between two cycles needs it to stand in one cycle then.
         let windows = windows && !watched && !options.timeline;
         let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads, windows })?;
-        Ok(Run { watched, ..Run::new(loaded, ready)? })
+        Run::new(loaded, ready)
     }
 
     pub(super) fn new(loaded: &'a Loaded, mut ready: Ready) -> Result<Run<'a>, RunError> {
@@ -125,7 +120,6 @@ impl<'a> Run<'a> {
             window,
             feed,
             flip: None,
-            watched: false,
             steps: 0,
         })
     }
@@ -304,19 +298,6 @@ impl Family for Run<'_> {
         engine.set_tap(Tap { id, seq: word, flip: mask, seen: None });
         self.flip = Some((switch.to_owned(), id, word));
         Ok(())
-    }
-
-    fn undivided(&self) -> &'static str {
-        if self.watched {
-            return "a waveform, a journal, a shuffled order or idle cycles that are not skipped need the system in one piece";
-        }
-        let at = self.ready.system.plan().end_switches();
-        if at.is_sorted() && at.iter().all(Option::is_some) {
-            "there is nothing to divide between them"
-        } else {
-            "end points are not numbered in the order of their switches (flows attach some to free ports), so that the system \
-             cannot be cut"
-        }
     }
 
     fn journal(&self, options: &RunOptions<'_>) -> Option<bool> {

@@ -63,11 +63,6 @@ pub(crate) trait Family {
     /// The family has no such place, or faults of its own in the scenario.
     fn flip(&mut self, flip: Flip<'_>) -> Result<(), RunError>;
 
-    /// Why one thread evaluates the whole system although more were asked for.
-    fn undivided(&self) -> &'static str {
-        "engines in the wire keep the system in one piece"
-    }
-
     /// Whether a journal is needed for what was asked, and if so whether of all packets.
     fn journal(&self, options: &RunOptions<'_>) -> Option<bool> {
         (options.why.is_some() || options.record.is_some()).then_some(true)

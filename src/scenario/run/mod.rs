@@ -131,12 +131,25 @@ pub struct RunOptions<'a> {
     /// Look now and then at what is in the network.
     pub timeline: bool,
     /// Threads that evaluate the system, each a part of it; 0 is one. Results do not change. With a waveform, `why`, a
-    /// shuffled order or idle cycles not skipped, one thread does all, and so in the armed and pbv families.
+    /// ladder, a record, a shuffled order or idle cycles not skipped, one thread does all.
     pub threads: usize,
     /// End in this cycle as if the caller had stopped the run there: what an interrupted run came to comes out again.
     pub stop_cycle: Option<u64>,
     /// Called now and then, about ten times a second of real time.
     pub hook: Option<&'a dyn Fn(Progress) -> Control>,
+}
+
+impl RunOptions<'_> {
+    /// Whether something looks at every cycle of the whole system, or walks its blocks in another order.
+    pub(crate) fn watches(&self) -> bool {
+        let journal = self.why.is_some() || self.ladder || self.record.is_some();
+        journal || self.wave.is_some() || self.no_skip || self.order_seed.is_some()
+    }
+
+    /// Threads that a system may be divided between.
+    pub(crate) fn divided(&self) -> usize {
+        if self.watches() { 1 } else { self.threads }
+    }
 }
 
 impl std::fmt::Debug for RunOptions<'_> {

@@ -59,7 +59,7 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
             system.record(open_wave(self.loaded, wave)?).map_err(|error| trace_error(wave, error))?;
         }
         if options.threads > 1 && self.family.system().parts() == 1 {
-            self.notes.push(format!("one thread evaluates all: {}", self.family.undivided()));
+            self.notes.push(format!("one thread evaluates all: {}", undivided(options)));
         }
         Ok(())
     }
@@ -228,4 +228,12 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
         checks.extend(report.last);
         self.document.checks = checks;
     }
+}
+
+/// Why a system is whole although more threads than one were asked for.
+fn undivided(options: &RunOptions<'_>) -> &'static str {
+    if options.watches() {
+        return "a waveform, a journal, a shuffled order or idle cycles that are not skipped need the system in one piece";
+    }
+    "there is nothing to divide between them"
 }
