@@ -387,6 +387,14 @@ fn a_run_that_is_answered_twice_is_told_as_the_nodes_hold_it() {
     }
 }
 
+/// A barrier that everybody met is begun anew when its answers are under way, and answered again without those who do not know of
+/// it: all of its answers agree in their words, for there are none.
+#[test]
+fn a_barrier_that_is_answered_twice_is_judged_by_the_answer_that_came() {
+    let (whole, not) = one(5600, BuildOf::Usual).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((whole, not), (1, 1));
+}
+
 #[test]
 fn thirty_runs_with_the_least_room_are_right_and_end() {
     hold(50..80, BuildOf::Small);

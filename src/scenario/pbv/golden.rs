@@ -23,6 +23,8 @@ pub struct Value {
     pub flags: Flags,
     /// Participants that entered, as often as they did.
     pub entered: Vec<u16>,
+    /// When the master answered so, if it did.
+    pub answered: Option<Cycle>,
 }
 
 /// Reads what engines wrote down.
@@ -72,7 +74,8 @@ impl<'a> Reader<'a> {
     pub fn values(&self, run: u32) -> Vec<Value> {
         let answers = self.answered.get(&self.key(&self.collective.tree, run));
         let cycles = answers.into_iter().flatten().rev().map(|&(_, cycle)| cycle);
-        let mut values: Vec<Value> = cycles.map(|cycle| self.at(&self.collective.tree, run, cycle)).collect();
+        let of = |cycle| Value { answered: Some(cycle), ..self.at(&self.collective.tree, run, cycle) };
+        let mut values: Vec<Value> = cycles.map(of).collect();
         if values.is_empty() {
             values.push(self.at(&self.collective.tree, run, Cycle::MAX));
         }
@@ -133,7 +136,7 @@ impl<'a> Reader<'a> {
                 Some(sum) => sum.iter().zip(&next).map(|(&a, &b)| self.pair(a, b, &mut flags)).collect(),
             });
         }
-        Value { words, flags, entered: all }
+        Value { words, flags, entered: all, answered: None }
     }
 
     fn pair(&self, a: u64, b: u64, flags: &mut Flags) -> u64 {
@@ -148,7 +151,12 @@ impl<'a> Reader<'a> {
         let length = usize::from(self.collective.words);
         let rounds = all.len().checked_div(length).unwrap_or(0).max(1);
         let at = (run.saturating_sub(1)) as usize % rounds * length;
-        Value { words: all.get(at..at + length).map(<[u64]>::to_vec), flags: Flags::NONE, entered: vec![device] }
+        Value {
+            words: all.get(at..at + length).map(<[u64]>::to_vec),
+            flags: Flags::NONE,
+            entered: vec![device],
+            answered: None,
+        }
     }
 
     /// What is wrong with who entered a run, if anything: nobody enters twice, and into a complete one everybody does.

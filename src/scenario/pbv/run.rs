@@ -365,7 +365,11 @@ impl<'a> Run<'a> {
             };
             let lone = marked.iter().copied().find(|&answer| !values.iter().any(|value| agree(value, &[answer])));
             let leading = if taken.is_empty() { &marked[..marked.len().min(1)] } else { &taken[..] };
-            let held = values.iter().position(|value| agree(value, leading));
+            // Without words, as of a barrier, all agree: those who were there count when the answer that came was given.
+            let came = leading.iter().map(|answer| answer.cycle).min();
+            let before = |value: &Value| value.answered.zip(came).is_none_or(|(answered, came)| answered <= came);
+            let held = values.iter().position(|value| before(value) && agree(value, leading));
+            let held = held.or_else(|| values.iter().position(|value| agree(value, leading)));
             let value = if values.is_empty() { None } else { Some(values.swap_remove(held.unwrap_or(0))) };
             let mut fault = None;
             if let (Some(value), Some(reader)) = (&value, &reader)
@@ -612,7 +616,7 @@ fn elements(of: &Collective, words: &[u64]) -> Vec<u64> {
 /// What a multicast brings.
 fn cast_value(row: &[u64], words: usize, run: u32) -> Value {
     let at = run.saturating_sub(1) as usize * words % row.len().max(1);
-    Value { words: Some(row[at..at + words].to_vec()), flags: Flags::NONE, entered: Vec::new() }
+    Value { words: Some(row[at..at + words].to_vec()), flags: Flags::NONE, entered: Vec::new(), answered: None }
 }
 
 /// In what an answer is not the oracle's.
