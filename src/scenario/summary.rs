@@ -219,7 +219,7 @@ fn describe_traffic(out: &mut String, document: &Document, traffic: &TrafficResu
     let network = latency.network_mean.map_or_else(String::new, |mean| format!(", {mean:.2} of them in the network"));
     line(out, "", &format!("latency {:.2} cycles{sure}{network}", latency.mean));
     let text = format!(
-        "half within {}, 90 % {}, 99 % {}, 99.9 % {}, all {}",
+        "p50 {}, p90 {}, p99 {}, p99.9 {}, max {}",
         latency.p50, latency.p90, latency.p99, latency.p999, latency.max
     );
     line(out, "", &text);
