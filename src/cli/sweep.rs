@@ -1,5 +1,7 @@
 //! `watershed sweep`: runs scenarios over many values of their parameters.
 
+mod best;
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +9,7 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::{Exit, complain, output, print, progress};
-use watershed_scenario::expr::Value;
+use watershed_study::sweep::best::Ask;
 use watershed_study::sweep::file::{number, sweep_schema};
 use watershed_study::sweep::{self, Changes, Merged, Options, Report, Row, Store, Sweep, SweepError};
 
@@ -22,19 +24,20 @@ sample, Latin hypercube), repetitions, filters, metrics, objectives, and searche
 testbench/sweeps, and `watershed sweep --schema`.
 
 DIR holds sweep.jsonl, with every point by the hash of its resolved configuration, and points.csv, which is the same
-bytes however often the sweep was interrupted and however many threads ran it.
+bytes however often the sweep was interrupted and however many threads ran it, and columns.csv, with the unit of each column.
 
 Examples:
   watershed sweep testbench/sweeps/stages.toml --out out/stages -j 2
   watershed sweep testbench/sweeps/stages.toml --out out/stages --resume
   watershed sweep testbench/sweeps/stages.toml --out part1 --shard 1/2
   watershed sweep merge --out all part1 part2
+  watershed sweep best out/stages --min gates --where 'latency_ns<200'
   watershed sweep export out/stages --parquet stages.parquet
 
 Exit status:
   0  the sweep is complete; points that failed are in the table
   1  it was stopped before its end (Ctrl-C, SIGTERM, SIGHUP; --resume goes on), merged shards are not all of it, no point could be run,
-     or an objective has no value
+     an objective has no value, or with --strict a point failed or was refused
   2  the command line, the sweep file or a scenario is wrong, or another process writes into DIR"
 )]
 pub(super) struct Arguments {
@@ -55,6 +58,9 @@ pub(super) struct Arguments {
     /// Run part I of N of the points only, for several machines; `sweep merge` joins the folders
     #[arg(long, value_name = "I/N", value_parser = shard)]
     shard: Option<(u64, u64)>,
+    /// End with status 1 if any point failed or was refused
+    #[arg(long)]
+    strict: bool,
     /// Print the JSON Schema of sweep files
     #[arg(long)]
     schema: bool,
@@ -64,6 +70,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Best(best::Arguments),
     Merge(MergeArguments),
     Export(ExportArguments),
 }
@@ -129,6 +136,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             complain(&still_missing(missing, &merge.out));
             false
         }),
+        Some(Command::Best(best)) => best::main(best),
         Some(Command::Export(export)) => claim(&[("--parquet", export.parquet.clone())], &Store::files(&export.folder))
             .and_then(|_claims| parquet(&export.folder, &export.parquet))
             .map(|points| {
@@ -236,7 +244,8 @@ fn execute(arguments: &Arguments) -> Result<bool, SweepError> {
     }
     let rows = Store::open(folder)?.rows();
     print(&summary(&read, &report, &rows, &folder.join("points.csv").display().to_string()));
-    Ok(useful(&read, &rows) && !report.interrupted)
+    let strict = !arguments.strict || rows.iter().all(|row| row.status == "ok");
+    Ok(useful(&read, &rows) && !report.interrupted && strict)
 }
 
 /// What a changed sweep file made of the points of the last run.
@@ -267,19 +276,27 @@ fn useful(sweep: &Sweep, rows: &[Row]) -> bool {
         ran.iter().all(|row| value(row).is_none())
     };
     let objectives = sweep.objectives.iter().map(|(name, _)| name);
+    let near = |name: &str| {
+        let expr = sweep.metrics.iter().find(|(metric, _)| metric == name).map(|(_, expr)| expr.clone());
+        let ask = Ask { constraints: expr.into_iter().collect(), ..Ask::default() };
+        let found = ask.unknown(sweep, rows).into_iter().find_map(|(name, near)| Some((name, near?)));
+        found.map_or_else(String::new, |(name, near)| format!("\n  `{name}`: did you mean `{near}`?"))
+    };
     let metrics =
         sweep.metrics.iter().map(|(name, _)| name).filter(|name| objectives.clone().all(|other| other != *name));
     for name in metrics.filter(|name| absent(name)) {
         complain(&format_args!(
-            "note: metric `{name}` has a value at none of {} points: no result has what it reads",
-            ran.len()
+            "note: metric `{name}` has a value at none of {} points: no result has what it reads{}",
+            ran.len(),
+            near(name)
         ));
     }
     let mut fine = true;
     for name in objectives.clone().filter(|name| absent(name)) {
         complain(&format_args!(
-            "error: objective `{name}` has a value at none of {} points: no result has what it reads",
-            ran.len()
+            "error: objective `{name}` has a value at none of {} points: no result has what it reads{}",
+            ran.len(),
+            near(name)
         ));
         fine = false;
     }
@@ -315,38 +332,10 @@ fn summary(sweep: &Sweep, report: &Report, rows: &[Row], table: &str) -> String 
     if !report.brackets.is_empty() {
         saturation(sweep, report, &mut out);
     }
-    let front = sweep::pareto(sweep, rows);
-    if !front.is_empty() {
-        let axes = sweep.axis_names();
-        let head: Vec<String> = sweep
-            .objectives
-            .iter()
-            .map(|(name, _)| name.clone())
-            .chain(["scenario".into()])
-            .chain(axes.iter().cloned())
-            .collect();
-        let mut lines = vec![head];
-        for row in front.iter().take(FRONT) {
-            let value = |name: &str| match row.facts.as_ref().and_then(|facts| facts.column(sweep, name)) {
-                Some(Value::Number(value)) => number(value),
-                _ => String::new(),
-            };
-            let objectives = sweep.objectives.iter().map(|(name, _)| value(name));
-            let values = axes.iter().map(|name| row.axes.get(name).cloned().unwrap_or_default());
-            lines.push(objectives.chain([row.scenario.clone()]).chain(values).collect());
-        }
-        let _ = writeln!(out, "Pareto front, {} of {} points:", front.len(), rows.len());
-        columns(&lines, &mut out);
-        if front.len() > FRONT {
-            let _ = writeln!(out, "  … and {} more", front.len() - FRONT);
-        }
-    }
+    best::told(sweep, rows, &mut out);
     let _ = writeln!(out, "table          {table}");
     out
 }
-
-/// Points of a front that are printed.
-const FRONT: usize = 20;
 
 fn saturation(sweep: &Sweep, report: &Report, out: &mut String) {
     let load = sweep.file.search.as_ref().and_then(|search| search.axis.clone()).unwrap_or_default();
@@ -370,7 +359,7 @@ fn saturation(sweep: &Sweep, report: &Report, out: &mut String) {
 }
 
 /// Lines of words in columns.
-fn columns(lines: &[Vec<String>], out: &mut String) {
+pub(super) fn columns(lines: &[Vec<String>], out: &mut String) {
     let count = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width =
         |at: usize| lines.iter().filter_map(|line| line.get(at)).map(|word| word.chars().count()).max().unwrap_or(0);

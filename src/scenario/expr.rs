@@ -121,6 +121,12 @@ impl Expr {
         }
     }
 
+    /// The expression that is this name, whatever letters are in it.
+    #[must_use]
+    pub fn name(name: &str) -> Self {
+        Self { text: name.to_owned(), node: Node::Name(name.to_owned()) }
+    }
+
     /// Its value, with names looked up in `name`.
     pub fn eval(&self, name: &dyn Fn(&str) -> Option<Value>) -> Option<Value> {
         eval(&self.node, name)

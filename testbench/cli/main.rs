@@ -34,6 +34,7 @@ mod studies_compare_at_many_lengths;
 mod support;
 mod sweeps_are_checked_first;
 mod sweeps_are_exported;
+mod sweeps_name_their_best;
 mod sweeps_survive;
 mod terms_are_explained;
 mod topologies_are_shown;

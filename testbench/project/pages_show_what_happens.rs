@@ -253,7 +253,7 @@ pages! {
     scenarios "scenarios.md" 14 2
     waves "waves.md" 13 3
     latency "latency.md" 6 4
-    sweeps "sweeps.md" 6 1
+    sweeps "sweeps.md" 10 2
     compare "compare.md" 2 1
     snapshots "snapshots.md" 4 1
     verify_rtl "verify-rtl.md" 6 4

@@ -4,220 +4,15 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::Value as Json;
 
+pub use super::form::{
+    AxisFile, Goal, MetricFile, ObjectiveFile, RangeFile, Sample, ScenarioEntry, SearchFile, SearchKind, SweepFile,
+};
 use watershed_scenario::expr::Expr;
 use watershed_scenario::kind::{self, Kind};
 use watershed_scenario::source::{Node, Value};
 use watershed_scenario::{Problem, Problems, Source, file, inherit, schema, written};
-
-/// A sweep file as it is written.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(title = "watershed sweep")]
-pub struct SweepFile {
-    /// What it is about, in one sentence.
-    #[serde(default)]
-    pub about: String,
-    /// Seed of samples and searches; scenarios have seeds of their own.
-    #[serde(default = "one")]
-    #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_i64))]
-    pub seed: u64,
-    /// How values of different axes are combined.
-    #[serde(default)]
-    pub sample: Sample,
-    /// Points of a random sample or a Latin hypercube, of each scenario.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub points: Option<u64>,
-    /// How often each point is run: with the scenario's seed, with that plus one, and so on.
-    #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 10_000))]
-    pub repetitions: u64,
-    /// Conditions on axis names: a point for which one of them does not hold is left out.
-    #[serde(default)]
-    pub filter: Vec<String>,
-    /// The scenarios that are swept.
-    #[schemars(length(min = 1))]
-    pub scenario: Vec<ScenarioEntry>,
-    /// Axes of all scenarios.
-    #[serde(default)]
-    pub axis: Vec<AxisFile>,
-    /// More columns of points.csv.
-    #[serde(default)]
-    pub metric: Vec<MetricFile>,
-    /// What is wanted: columns with a goal.
-    #[serde(default)]
-    #[schemars(length(max = 3))]
-    pub objective: Vec<ObjectiveFile>,
-    /// A search that chooses its points by what came of others.
-    #[serde(default)]
-    pub search: Option<SearchFile>,
-}
-
-fn one() -> u64 {
-    1
-}
-
-/// How values of different axes are combined.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sample {
-    /// Every value of an axis with every one of all others.
-    #[default]
-    Grid,
-    /// Each value by chance.
-    Random,
-    /// By chance, but every axis is covered evenly.
-    LatinHypercube,
-}
-
-/// A scenario of a sweep.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(inline)]
-pub struct ScenarioEntry {
-    /// A scenario file, relative to the sweep file, or the name of a shipped scenario.
-    #[schemars(length(min = 1))]
-    pub file: String,
-    /// Its name in the results. Default: the file's name.
-    #[serde(default)]
-    #[schemars(length(min = 1))]
-    pub name: Option<String>,
-    /// Values that are set for all points, as `--set` takes them: "link.latency_ns=5".
-    #[serde(default)]
-    pub set: Vec<String>,
-    /// Axes of this scenario only.
-    #[serde(default)]
-    pub axis: Vec<AxisFile>,
-}
-
-/// One axis: what is varied.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(inline)]
-pub struct AxisFile {
-    /// Its name in the results. Default: the last part of the key.
-    #[schemars(length(min = 1))]
-    pub name: Option<String>,
-    /// The value of the scenario that is varied, as `--set` names it: "switch.ceng.stages".
-    #[schemars(length(min = 1))]
-    pub key: Option<String>,
-    /// Several values that are varied together; each of `values` is then an array with one for each of them.
-    #[schemars(length(min = 1))]
-    pub keys: Option<Vec<String>>,
-    /// The values, one by one.
-    #[schemars(length(min = 1), with = "Option<Vec<Json>>")]
-    pub values: Option<Vec<toml::Value>>,
-    /// Evenly spaced numbers. Without `step` and `count`: any number between, for samples and searches.
-    pub range: Option<RangeFile>,
-    /// The same, evenly spaced on a logarithmic scale.
-    pub log_range: Option<RangeFile>,
-    /// Numbers of a range are rounded to whole ones.
-    pub integer: bool,
-}
-
-/// Numbers from one to another.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(inline)]
-pub struct RangeFile {
-    /// The first.
-    pub from: f64,
-    /// The last.
-    pub to: f64,
-    /// From one to the next; of a `log_range` a factor.
-    #[serde(default)]
-    #[schemars(range(min = 1e-9))]
-    pub step: Option<f64>,
-    /// How many.
-    #[serde(default)]
-    #[schemars(range(min = 2, max = 100_000))]
-    pub count: Option<u64>,
-}
-
-/// A column of points.csv.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(inline)]
-pub struct MetricFile {
-    /// Its name.
-    #[schemars(length(min = 1))]
-    pub name: String,
-    /// An expression over the result document and the built-in columns, for example "links.busiest.0.head_wait_cycles / cycles".
-    #[schemars(length(min = 1))]
-    pub value: String,
-}
-
-/// What is wanted.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(inline)]
-pub struct ObjectiveFile {
-    /// Its name: that of a column, unless `value` says what it is.
-    #[schemars(length(min = 1))]
-    pub name: String,
-    /// An expression, as for a metric. Default: the column of this name.
-    #[serde(default)]
-    #[schemars(length(min = 1))]
-    pub value: Option<String>,
-    /// Whether less or more is better.
-    #[serde(default)]
-    pub goal: Goal,
-}
-
-/// The direction of an objective.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Goal {
-    /// Less is better.
-    #[default]
-    Minimise,
-    /// More is better.
-    Maximise,
-}
-
-/// A search.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(inline)]
-pub struct SearchFile {
-    /// What is searched for.
-    pub kind: SearchKind,
-    /// saturation: the axis of the load, a `range` without `step` and `count`.
-    #[serde(default)]
-    #[schemars(length(min = 1))]
-    pub axis: Option<String>,
-    /// saturation: how narrow the bracket gets. Default: a hundredth of the range.
-    #[serde(default)]
-    #[schemars(range(min = 1e-6))]
-    pub tolerance: Option<f64>,
-    /// saturation: `packet_latency` in multiples of that at the lowest load of the range beyond which a load is saturated,
-    /// more than 1. Default: 3.
-    #[serde(default)]
-    #[schemars(range(min = 1.0))]
-    pub latency_limit: Option<f64>,
-    /// pareto: points that are run at most, repetitions not counted.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub budget: Option<u64>,
-    /// pareto: points of the sample it starts with. Default: a quarter of the budget.
-    #[serde(default)]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub initial: Option<u64>,
-}
-
-/// What is searched for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum SearchKind {
-    /// The greatest load that a network carries, by halving, for every combination of the other axes.
-    Saturation,
-    /// The points of which none is better in one objective without being worse in another.
-    Pareto,
-}
 
 /// A sweep that has been read and checked.
 #[derive(Debug, Clone)]
@@ -230,8 +25,10 @@ pub struct Sweep {
     pub base: PathBuf,
     /// Scenarios with their axes.
     pub scenarios: Vec<Entry>,
-    /// Conditions.
+    /// Conditions on axes: what they do not let through is not run.
     pub filters: Vec<Expr>,
+    /// Conditions on results: what does not meet them is neither on a front nor best.
+    pub constraints: Vec<Expr>,
     /// Columns beside the built-in ones: name and value.
     pub metrics: Vec<(String, Expr)>,
     /// Objectives: name of the column, and whether less is better.
@@ -261,6 +58,10 @@ pub struct Axis {
     pub path: String,
     /// What it sets.
     pub keys: Vec<String>,
+    /// The column of each key.
+    pub columns: Vec<String>,
+    /// Its unit, if the file says so.
+    pub unit: Option<String>,
     /// Its values.
     pub levels: Levels,
 }
@@ -318,6 +119,16 @@ impl Levels {
                 number(if *integer { value.round() } else { value })
             }
         }
+    }
+}
+
+impl Levels {
+    /// The place from 0 to 1 of a number on a continuous axis.
+    pub fn place(&self, value: &str) -> Option<f64> {
+        let Self::Between { from, to, log, .. } = self else { return None };
+        let value: f64 = value.parse().ok()?;
+        let place = if *log { (value / from).ln() / (to / from).ln() } else { (value - from) / (to - from) };
+        Some(if place.is_finite() { place } else { 0.0 })
     }
 }
 
@@ -379,12 +190,13 @@ impl Sweep {
         &self.source
     }
 
-    /// Names of all axes, in the order of columns.
+    /// Columns of all axes, in their order: one for each key.
     pub fn axis_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        for axis in self.scenarios.iter().flat_map(|entry| &entry.axes) {
-            if !names.contains(&axis.name) {
-                names.push(axis.name.clone());
+        let axes = self.scenarios.iter().flat_map(|entry| &entry.axes);
+        for name in axes.flat_map(|axis| &axis.columns) {
+            if !names.contains(name) {
+                names.push(name.clone());
             }
         }
         names
@@ -452,17 +264,23 @@ impl Reader<'_> {
             }
             scenarios.push(Entry { name, file, set: entry.set.clone(), axes });
         }
+        let named = |axis: &Axis| std::iter::once(axis.name.clone()).chain(axis.columns.clone()).collect::<Vec<_>>();
         let axis_names: BTreeSet<String> =
-            scenarios.iter().flat_map(|entry: &Entry| &entry.axes).map(|axis| axis.name.clone()).collect();
+            scenarios.iter().flat_map(|entry: &Entry| &entry.axes).flat_map(named).collect();
         let mut filters = Vec::new();
         for (index, text) in file.filter.iter().enumerate() {
             let path = format!("filter[{index}]");
             let Some(expr) = self.expression(text, &path) else { continue };
             for name in expr.names() {
                 if name != "scenario" && !axis_names.contains(name) {
-                    self.report(
-                        Problem::at(&path, format!("`{name}` is not the name of an axis")).nearest(name, &axis_names),
-                    );
+                    let problem = Problem::at(&path, format!("`{name}` is not the name of an axis"));
+                    let result =
+                        super::table::BUILT_IN.contains(&name) || file.metric.iter().any(|metric| metric.name == name);
+                    self.report(if result {
+                        problem.help("it is known when a point has been run: `constraint` takes it")
+                    } else {
+                        problem.nearest(name, &axis_names)
+                    });
                 }
             }
             filters.push(expr);
@@ -473,6 +291,32 @@ impl Reader<'_> {
                 metrics.push((metric.name.clone(), expr));
             }
         }
+        let objectives = self.objectives(&file, &mut metrics);
+        let mut constraints = Vec::new();
+        for (index, text) in file.constraint.iter().enumerate() {
+            let path = format!("constraint[{index}]");
+            let Some(expr) = self.expression(text, &path) else { continue };
+            let known = |name: &&str| {
+                let metric = metrics.iter().any(|(metric, _)| metric == name);
+                metric || axis_names.contains(*name) || super::table::is_known(name)
+            };
+            for name in expr.names().into_iter().filter(|name| !known(name)) {
+                let columns = super::table::BUILT_IN.iter().copied().chain(axis_names.iter().map(String::as_str));
+                let columns = columns.chain(metrics.iter().map(|(name, _)| name.as_str()));
+                let problem = Problem::at(&path, format!("there is neither an axis nor a column `{name}`"));
+                self.report(problem.nearest(name, columns.collect::<Vec<_>>()));
+            }
+            constraints.push(expr);
+        }
+        self.columns(&file, &scenarios);
+        self.rules(&file, &scenarios);
+        let (text, base) = (text.to_owned(), base.to_owned());
+        let source = Arc::clone(self.source);
+        Sweep { file, text, base, scenarios, filters, constraints, metrics, objectives, source }
+    }
+
+    /// What is wanted; what has a value of its own is one more metric.
+    fn objectives(&mut self, file: &SweepFile, metrics: &mut Vec<(String, Expr)>) -> Vec<(String, Goal)> {
         let mut objectives = Vec::new();
         for (index, objective) in file.objective.iter().enumerate() {
             let path = format!("objective[{index}]");
@@ -480,7 +324,7 @@ impl Reader<'_> {
                 if let Some(expr) = self.expression(value, &format!("{path}.value")) {
                     metrics.push((objective.name.clone(), expr));
                 }
-            } else if !super::table::BUILT_IN.contains(&objective.name.as_str())
+            } else if !super::table::is_known(&objective.name)
                 && !metrics.iter().any(|(name, _)| *name == objective.name)
             {
                 let columns =
@@ -488,15 +332,17 @@ impl Reader<'_> {
                 self.report(
                     Problem::at(format!("{path}.name"), format!("there is no column `{}`", objective.name))
                         .nearest(&objective.name, columns.collect::<Vec<_>>())
-                        .expected("the name of a column, or a `value` of its own"),
+                        .expected("the name of a column, the path of a value of the result, or a `value` of its own"),
                 );
+            } else if objective.name.contains('.')
+                && let Some(expr) = self.expression(&objective.name, &format!("{path}.name"))
+                && !metrics.iter().any(|(name, _)| *name == objective.name)
+            {
+                metrics.push((objective.name.clone(), expr));
             }
             objectives.push((objective.name.clone(), objective.goal));
         }
-        self.columns(&file, &scenarios);
-        self.rules(&file, &scenarios);
-        let (text, base) = (text.to_owned(), base.to_owned());
-        Sweep { file, text, base, scenarios, filters, metrics, objectives, source: Arc::clone(self.source) }
+        objectives
     }
 
     /// Where an axis has its name: from `name`, or from its key.
@@ -512,17 +358,33 @@ impl Reader<'_> {
     fn columns(&mut self, file: &SweepFile, scenarios: &[Entry]) {
         let own: BTreeSet<&str> = super::table::FIXED.iter().chain(&super::table::BUILT_IN).copied().collect();
         let mut taken: BTreeSet<&str> = BTreeSet::new();
-        for axis in scenarios.iter().flat_map(|entry| &entry.axes) {
-            taken.insert(&axis.name);
-            if own.contains(axis.name.as_str()) {
-                let place = self.place_of_name(&axis.path);
-                let message =
-                    format!("`{}` is a column that every points.csv has; an axis needs another name", axis.name);
-                let last = axis.keys[0].rsplit(['.', ']']).next().unwrap_or_default();
-                let example = if last == axis.name { format!("{last}_set") } else { last.to_owned() };
-                self.report(
-                    Problem::at(place, message).help(format!("name = \"{example}\" under [[axis]], for example")),
-                );
+        for entry in scenarios {
+            let mut mine: BTreeSet<&str> = BTreeSet::new();
+            for (axis, (key, column)) in
+                entry.axes.iter().flat_map(|axis| axis.keys.iter().zip(&axis.columns).map(move |pair| (axis, pair)))
+            {
+                taken.insert(column);
+                let linked = axis.keys.len() > 1;
+                if own.contains(column.as_str()) {
+                    let place = self.place_of_name(&axis.path);
+                    let message =
+                        format!("`{column}` is a column that every points.csv has; an axis needs another name");
+                    let last = key.rsplit(['.', ']']).next().unwrap_or_default();
+                    let example = if last == column { format!("{last}_set") } else { last.to_owned() };
+                    let help = if linked {
+                        "`columns` under [[axis]] names the columns of linked keys".to_owned()
+                    } else {
+                        format!("name = \"{example}\" under [[axis]], for example")
+                    };
+                    self.report(Problem::at(place, message).help(help));
+                }
+                if !mine.insert(column) && linked {
+                    let message = format!("two axes have a column `{column}`");
+                    self.report(
+                        Problem::at(self.place_of_name(&axis.path), message)
+                            .help("`columns` under [[axis]] names the columns of linked keys"),
+                    );
+                }
             }
         }
         let metrics = file.metric.iter().enumerate().map(|(at, metric)| (format!("metric[{at}].name"), &metric.name));
@@ -624,8 +486,9 @@ impl Reader<'_> {
                     continue;
                 }
             };
-            let last = keys[0].rsplit(['.', ']']).next().unwrap_or(&keys[0]);
-            let name = file.name.clone().unwrap_or_else(|| last.to_owned());
+            let last = |key: &String| key.rsplit(['.', ']']).next().unwrap_or(key).to_owned();
+            let name = file.name.clone().unwrap_or_else(|| last(&keys[0]));
+            let Some(columns) = self.columns_of(file, &keys, &name, &path) else { continue };
             let given = [file.values.is_some(), file.range.is_some(), file.log_range.is_some()];
             if given.into_iter().filter(|given| *given).count() != 1 {
                 self.report(Problem::at(&path, "an axis has one of `values`, `range` and `log_range`"));
@@ -646,10 +509,35 @@ impl Reader<'_> {
                 self.range(range, log, file.integer, &format!("{path}.{}", if log { "log_range" } else { "range" }))
             };
             if let Some(levels) = levels {
-                axes.push(Axis { name, path, keys, levels });
+                axes.push(Axis { name, path, keys, columns, unit: file.unit.clone(), levels });
             }
         }
         axes
+    }
+
+    /// The column of each key of an axis.
+    fn columns_of(&mut self, file: &AxisFile, keys: &[String], name: &str, path: &str) -> Option<Vec<String>> {
+        if keys.len() == 1 && file.keys.is_none() {
+            if file.columns.is_some() {
+                self.report(Problem::at_key(
+                    format!("{path}.columns"),
+                    "`columns` is for linked keys; `name` names this one",
+                ));
+                return None;
+            }
+            return Some(vec![name.to_owned()]);
+        }
+        if let Some(columns) = &file.columns {
+            if columns.len() != keys.len() {
+                let problem = Problem::at(format!("{path}.columns"), "this does not fit the linked keys");
+                self.report(problem.expected(format!("{} names, one for each of `keys`", keys.len())));
+                return None;
+            }
+            return Some(columns.clone());
+        }
+        let last = |key: &String| key.rsplit(['.', ']']).next().unwrap_or(key).to_owned();
+        let alone = |key: &String| keys.iter().filter(|other| last(other) == last(key)).count() == 1;
+        Some(keys.iter().map(|key| if alone(key) { last(key) } else { key.clone() }).collect())
     }
 
     fn values(&mut self, node: &Node, keys: &[String], path: &str) -> Option<Levels> {

@@ -2,12 +2,17 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | [`form`] | the keys of a sweep file and what they mean |
 //! | [`file`](mod@file) | the sweep file: scenarios, axes, samples, filters, metrics, objectives, searches |
 //! | [`keys`] | whether the scenarios have what the axes set |
 //! | [`changes`] | what is different from the last time, and what of that is still known |
+//! | [`points`] | points: grids, samples, filters |
 //! | [`plan`] | which points are run, in which order |
+//! | `pareto` | the search for a front |
+//! | [`front`](mod@front) | fronts, and their hypervolume |
 //! | [`store`] | what came of them, in a journal that survives the end of the process at any instant |
-//! | [`table`] | the columns of `points.csv` |
+//! | [`table`] | the columns of `points.csv`, and their units |
+//! | [`best`] | the best points: one objective or several, under constraints |
 //!
 //! A point is known by the hash of its resolved configuration: two ways to write one configuration are computed once, and a
 //! point that is in the store is never computed again. What is written does not depend on the number of threads nor on how
@@ -19,15 +24,21 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};
 
+pub mod best;
 pub mod changes;
 #[cfg(feature = "parquet")]
 pub mod export;
 pub mod file;
+pub mod form;
+pub mod front;
 pub mod keys;
+mod pareto;
 pub mod plan;
+pub mod points;
 pub mod store;
 pub mod table;
 
+pub use best::pareto;
 pub use changes::Changes;
 pub use file::Sweep;
 pub use plan::{Plan, Point};
@@ -243,7 +254,7 @@ fn claim(folder: &Path) -> Result<Option<Claim>, SweepError> {
     claimed.map_err(|error| SweepError::Write { path, error })
 }
 
-/// Writes `points.csv` of what the store holds.
+/// Writes `points.csv` of what the store holds, and beside it `columns.csv` with the units.
 ///
 /// # Errors
 /// The store or the file.
@@ -252,6 +263,8 @@ pub fn write_table(sweep: &Sweep, store: &Store, folder: &Path) -> Result<Vec<Ro
     let path = folder.join("points.csv");
     let text = table::csv(sweep, &rows);
     files::write(&path, text).map_err(|error| SweepError::Write { path, error })?;
+    let path = folder.join("columns.csv");
+    files::write(&path, table::units_csv(sweep)).map_err(|error| SweepError::Write { path, error })?;
     Ok(rows)
 }
 
@@ -386,7 +399,8 @@ fn compute(
     let sets = point.sets(sweep);
     let given = sets.iter().rev().find_map(|set| set.strip_prefix("seed=")?.trim().parse::<u64>().ok());
     let seed = given.unwrap_or(seeds[point.scenario]).wrapping_add(point.repetition);
-    let axes = entry.axes.iter().map(|axis| (axis.name.clone(), point.shown(sweep, &axis.name))).collect();
+    let columns = entry.axes.iter().flat_map(|axis| &axis.columns);
+    let axes = columns.map(|name| (name.clone(), point.shown(sweep, name))).collect();
     let row = |key: String| Row {
         number,
         key,
@@ -449,28 +463,4 @@ fn failure(document: &Document) -> Option<String> {
     let failed = document.checks.iter().find(|check| !check.passed);
     let words = failed.map(|check| format!("{}: {}", check.name, check.detail.lines().next().unwrap_or_default()));
     words.or_else(|| (document.outcome != Outcome::Finished).then(|| "the run did not finish".to_owned()))
-}
-
-/// The front of a sweep with two or three objectives: rows of which none is better in one without being worse in
-/// another; with repetitions, the mean decides and the first row of a point stands for it.
-pub fn pareto<'a>(sweep: &Sweep, rows: &'a [Row]) -> Vec<&'a Row> {
-    if sweep.objectives.len() < 2 {
-        return Vec::new();
-    }
-    let mut points: BTreeMap<(&str, String), Vec<&Row>> = BTreeMap::new();
-    for row in rows {
-        points.entry((&row.scenario, row.sets.join("\n"))).or_default().push(row);
-    }
-    let groups: Vec<Vec<&Row>> = points.into_values().collect();
-    let values: Vec<Option<Vec<f64>>> = groups
-        .iter()
-        .map(|rows| {
-            let facts: Vec<Option<Facts>> =
-                rows.iter().map(|row| row.facts.clone().filter(|_| row.status == "ok")).collect();
-            plan::mean_objectives(sweep, &facts)
-        })
-        .collect();
-    let mut front: Vec<&Row> = plan::front(&values).into_iter().map(|at| groups[at][0]).collect();
-    front.sort_by_key(|row| row.number);
-    front
 }

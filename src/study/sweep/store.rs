@@ -134,9 +134,9 @@ impl Store {
         folder.join(SWEEP_STORES[0])
     }
 
-    /// All files of a sweep in a folder: the store and the table.
+    /// All files of a sweep in a folder: the store, the table, and the units of its columns.
     pub fn files(folder: &Path) -> Vec<PathBuf> {
-        vec![Self::file(folder), folder.join("points.csv")]
+        vec![Self::file(folder), folder.join("points.csv"), folder.join("columns.csv")]
     }
 
     /// Whether a folder has a store, be it one that this version cannot read.

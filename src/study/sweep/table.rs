@@ -15,25 +15,108 @@ use watershed_scenario::result::{Document, upgraded};
 /// Columns in front of those of the axes and behind those of the metrics.
 pub const FIXED: [&str; 7] = ["point", "key", "scenario", "repetition", "seed", "status", "error"];
 
-/// Columns that every sweep has; a run fills in those that it has a number for.
-pub const BUILT_IN: [&str; 15] = [
-    "cycles",
-    "latency_cycles",
-    "latency_ns",
-    "job_ns",
-    "elements_per_cycle",
-    "offered",
-    "accepted",
-    "packet_latency",
-    "packet_latency_p99",
-    "saturated",
-    "flits",
-    "busiest_link",
-    "storage_bits",
-    "adders",
-    "gates",
+/// Columns that every sweep has, with their units; a run fills in those that it has a number for. Cycles are those of the
+/// network's clock, whose frequency stands in `network_clock_mhz`.
+const MEASURED: [(&str, &str); 22] = [
+    ("network_clock_mhz", "MHz"),
+    ("cycles", "cycles of the network clock"),
+    ("time_ns", "ns"),
+    ("latency_cycles", "cycles of the network clock"),
+    ("latency_ns", "ns"),
+    ("job_cycles", "cycles of the network clock"),
+    ("job_ns", "ns"),
+    ("elements_per_cycle", "elements a cycle of the network clock"),
+    ("offered", "flits a node and cycle of the network clock"),
+    ("accepted", "flits a node and cycle of the network clock"),
+    ("packet_latency_cycles", "cycles of the network clock"),
+    ("packet_latency_ns", "ns"),
+    ("packet_latency_p99_cycles", "cycles of the network clock"),
+    ("packet_latency_p99_ns", "ns"),
+    ("saturated", "1 or 0"),
+    ("flits", "flits"),
+    ("busiest_link", "share of time"),
+    ("head_wait_cycles", "cycles of the network clock"),
+    ("engine_head_wait_cycles", "cycles of the network clock"),
+    ("storage_bits", "bits"),
+    ("adders", "adders"),
+    ("gates", "NAND2"),
 ];
 
+/// Names of the columns that every sweep has.
+pub const BUILT_IN: [&str; MEASURED.len()] = {
+    let mut names = [""; MEASURED.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = MEASURED[at].0;
+        at += 1;
+    }
+    names
+};
+
+/// Names that columns had before they said their unit, and those they have now.
+const EARLIER: [(&str, &str); 2] =
+    [("packet_latency", "packet_latency_cycles"), ("packet_latency_p99", "packet_latency_p99_cycles")];
+
+/// Ends of names that say a unit.
+const UNITS: [(&str, &str); 14] = [
+    ("_ns", "ns"),
+    ("_us", "us"),
+    ("_ms", "ms"),
+    ("_mhz", "MHz"),
+    ("_ghz", "GHz"),
+    ("_hz", "Hz"),
+    ("_cycles", "cycles of the network clock"),
+    ("_gbps", "GB/s"),
+    ("_bytes", "bytes"),
+    ("_bits", "bits"),
+    ("_flits", "flits"),
+    ("_words", "words"),
+    ("_mm", "mm"),
+    ("_percent", "%"),
+];
+
+/// Whether an expression may read this name: a column, or the path of a value of the result document.
+pub fn is_known(name: &str) -> bool {
+    BUILT_IN.contains(&name)
+        || EARLIER.iter().any(|(earlier, _)| *earlier == name)
+        || matches!(name, "scenario" | "seed" | "repetition")
+        || name.contains('.')
+}
+
+/// The unit that the end of a name says.
+fn unit_of_name(name: &str) -> Option<&'static str> {
+    UNITS.iter().find(|(end, _)| name.ends_with(end)).map(|(_, unit)| *unit)
+}
+
+/// The unit of a column; empty where it has none.
+pub fn unit(sweep: &Sweep, name: &str) -> String {
+    if let Some((_, unit)) = MEASURED.iter().find(|(column, _)| *column == name) {
+        return (*unit).to_owned();
+    }
+    let metrics = sweep.file.metric.iter().map(|metric| (&metric.name, &metric.unit));
+    let objectives = sweep.file.objective.iter().map(|objective| (&objective.name, &objective.unit));
+    if let Some(unit) = metrics.chain(objectives).find_map(|(metric, unit)| (metric == name).then_some(unit.as_ref()?))
+    {
+        return unit.clone();
+    }
+    let axes = || sweep.scenarios.iter().flat_map(|entry| &entry.axes);
+    if let Some(unit) = axes().find_map(|axis| if axis.columns == [name] { axis.unit.clone() } else { None }) {
+        return unit;
+    }
+    let key = axes().find_map(|axis| axis.columns.iter().position(|column| column == name).map(|at| &axis.keys[at]));
+    unit_of_name(name).or_else(|| unit_of_name(key?)).unwrap_or_default().to_owned()
+}
+
+/// A column with its unit, where its name does not say it.
+pub fn titled(sweep: &Sweep, name: &str) -> String {
+    let unit = unit(sweep, name);
+    let unit = unit.trim_end_matches(" of the network clock");
+    if unit.is_empty() || unit_of_name(name).is_some() || unit == name || unit == "cycles" && name == "cycles" {
+        name.to_owned()
+    } else {
+        format!("{name} ({unit})")
+    }
+}
 /// What is kept of a point: the result document without what is large, and its cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -102,29 +185,43 @@ impl Facts {
                 .or_else(|| most(self.numbers("pbv.collectives", "latency_mean_cycles")))
                 .or_else(|| most(self.numbers("hosts", "latency_cycles")))
         };
+        let packets = || most(self.numbers("traffic", "mean_latency_cycles"));
+        let slow_packets = || {
+            let items = self.value("traffic").and_then(Json::as_array);
+            most(items.into_iter().flatten().filter_map(|item| item.get("latency")?.get("p99")?.as_f64()).collect())
+        };
+        let waits = |path: &str| {
+            let causes = self.value(path).and_then(Json::as_object)?;
+            Some(causes.values().filter_map(Json::as_f64).sum())
+        };
+        let hertz = loaded.scenario.clock.frequency_hz as f64;
+        let ns = |cycles: Option<f64>| cycles.map(|cycles| cycles * 1e9 / hertz);
+        let job = |unit: &str| {
+            let lists = ["collectives", "armed.reductions", "pbv.collectives", "hosts"];
+            most(lists.into_iter().flat_map(|list| self.numbers(list, unit)).collect())
+        };
         match name {
+            "network_clock_mhz" => Some(hertz / 1e6),
             "cycles" => number("cycles"),
+            "time_ns" => ns(number("cycles")),
             "latency_cycles" => latency(),
-            "latency_ns" => latency().map(|cycles| cycles * 1e9 / loaded.scenario.clock.frequency_hz as f64),
-            "job_ns" => most(
-                ["collectives", "armed.reductions", "pbv.collectives", "hosts"]
-                    .into_iter()
-                    .flat_map(|list| self.numbers(list, "job_ns"))
-                    .collect(),
-            ),
+            "latency_ns" => ns(latency()),
+            "job_cycles" => job("job_ns").map(|ns| (ns * hertz / 1e9).round()),
+            "job_ns" => job("job_ns"),
             "elements_per_cycle" => self.numbers("collectives", "elements_per_cycle").into_iter().reduce(f64::min),
             "offered" => number("measure.offered"),
             "accepted" => number("measure.accepted_mean"),
-            "packet_latency" => most(self.numbers("traffic", "mean_latency_cycles")),
-            "packet_latency_p99" => {
-                let items = self.value("traffic").and_then(Json::as_array);
-                most(items.into_iter().flatten().filter_map(|item| item.get("latency")?.get("p99")?.as_f64()).collect())
-            }
+            "packet_latency_cycles" => packets(),
+            "packet_latency_ns" => ns(packets()),
+            "packet_latency_p99_cycles" => slow_packets(),
+            "packet_latency_p99_ns" => ns(slow_packets()),
             "saturated" => {
                 self.value("measure.saturated").and_then(Json::as_bool).map(|truth| f64::from(u8::from(truth)))
             }
             "flits" => Some(self.numbers("links.levels", "flits").into_iter().sum()),
             "busiest_link" => most(self.numbers("links.levels", "utilisation_max")),
+            "head_wait_cycles" => waits("links.waits.links"),
+            "engine_head_wait_cycles" => waits("links.waits.engines"),
             "storage_bits" | "adders" | "gates" => number(&format!("cost.{name}")),
             _ => None,
         }
@@ -132,7 +229,7 @@ impl Facts {
 
     /// Mean latency of packets in cycles, of the traffic that waits longest.
     pub fn packet_latency(&self) -> Option<f64> {
-        self.value("columns.packet_latency").and_then(Json::as_f64)
+        self.built_in("packet_latency_cycles").and_then(Json::as_f64)
     }
 
     /// Whether the network could not carry what was offered.
@@ -140,15 +237,46 @@ impl Facts {
         self.value("measure.saturated").and_then(Json::as_bool).unwrap_or(false)
     }
 
+    /// The value of a column that every sweep has, also under the name it once had, in what it is asked by and in what was kept.
+    fn built_in(&self, name: &str) -> Option<&Json> {
+        let columns = self.value("columns")?;
+        let others = EARLIER.iter().filter_map(|&(earlier, now)| match name {
+            _ if name == earlier => Some(now),
+            _ if name == now => Some(earlier),
+            _ => None,
+        });
+        std::iter::once(name).chain(others).find_map(|name| columns.get(name))
+    }
+
     /// The value of a column: a built-in one, or a metric of the sweep.
     pub fn column(&self, sweep: &Sweep, name: &str) -> Option<Value> {
         if let Some((_, expr)) = sweep.metrics.iter().find(|(metric, _)| metric == name) {
-            return expr.eval(&|path| {
-                let built_in = self.value("columns").and_then(|columns| columns.get(path));
-                built_in.or_else(|| self.value(path)).and_then(Value::of_json)
-            });
+            return expr.eval(&|path| self.named(path));
         }
-        self.value("columns")?.get(name).and_then(Value::of_json)
+        self.built_in(name).and_then(Value::of_json)
+    }
+
+    /// What an expression sees under a name: a built-in column, or a value of the result document by its path.
+    pub fn named(&self, path: &str) -> Option<Value> {
+        self.built_in(path).or_else(|| self.value(path)).and_then(Value::of_json)
+    }
+
+    /// Paths of all numbers and truths of the result document.
+    pub fn paths(&self) -> Vec<String> {
+        fn visit(json: &Json, path: &str, out: &mut Vec<String>) {
+            let below = |step: &str| if path.is_empty() { step.to_owned() } else { format!("{path}.{step}") };
+            match json {
+                Json::Object(table) => table.iter().for_each(|(name, json)| visit(json, &below(name), out)),
+                Json::Array(items) => {
+                    items.iter().enumerate().for_each(|(at, json)| visit(json, &below(&at.to_string()), out));
+                }
+                Json::Number(_) | Json::Bool(_) => out.push(path.to_owned()),
+                Json::Null | Json::String(_) => {}
+            }
+        }
+        let mut out = Vec::new();
+        visit(&self.0, "", &mut out);
+        out
     }
 }
 
@@ -160,6 +288,20 @@ pub fn columns(sweep: &Sweep) -> Vec<String> {
     front.into_iter().chain(axes).chain(["status".into()]).chain(metrics).chain(["error".into()]).collect()
 }
 
+/// What column `name` of an axis has in a row. Earlier versions kept linked values as one; what was set has them one by one.
+pub fn axis(sweep: &Sweep, row: &Row, name: &str) -> Option<String> {
+    if let Some(value) = row.axes.get(name) {
+        return Some(value.clone());
+    }
+    let entry = sweep.scenarios.iter().find(|entry| entry.name == row.scenario)?;
+    let key = entry.axes.iter().find_map(|axis| {
+        let at = axis.columns.iter().position(|column| column == name)?;
+        axis.keys.get(at)
+    })?;
+    let value = row.sets.iter().rev().find_map(|set| set.strip_prefix(key.as_str())?.strip_prefix('='))?;
+    Some(value.trim_matches('"').to_owned())
+}
+
 /// One cell, as text; empty where there is no value.
 pub fn cells(sweep: &Sweep, row: &Row) -> Vec<String> {
     let mut cells = vec![
@@ -169,7 +311,7 @@ pub fn cells(sweep: &Sweep, row: &Row) -> Vec<String> {
         row.repetition.to_string(),
         row.seed.to_string(),
     ];
-    cells.extend(sweep.axis_names().iter().map(|name| row.axes.get(name).cloned().unwrap_or_default()));
+    cells.extend(sweep.axis_names().iter().map(|name| axis(sweep, row, name).unwrap_or_default()));
     cells.push(row.status.clone());
     let metrics = BUILT_IN.iter().copied().chain(sweep.metrics.iter().map(|(name, _)| name.as_str()));
     for name in metrics {
@@ -199,6 +341,15 @@ pub fn csv(sweep: &Sweep, rows: &[Row]) -> String {
     for row in rows {
         let cells: Vec<String> = cells(sweep, row).iter().map(|cell| field(cell)).collect();
         let _ = writeln!(out, "{}", cells.join(","));
+    }
+    out
+}
+
+/// The units of all columns as CSV.
+pub fn units_csv(sweep: &Sweep) -> String {
+    let mut out = String::from("column,unit\n");
+    for name in columns(sweep) {
+        let _ = writeln!(out, "{},{}", field(&name), field(&unit(sweep, &name)));
     }
     out
 }
