@@ -116,6 +116,7 @@ fn subject(source: &Path) -> Result<Subject, String> {
         layout: build::layout(&recorded.loaded).ok(),
         why: result.why,
         timeline: result.timeline,
+        link_names: result.link_names,
         notes,
     })))
 }

@@ -1,6 +1,7 @@
 //! What is in the network, and what moves, over the time of a run.
 
 use super::run::Sample;
+use watershed_fabric::{LinkCount, Simulation};
 
 /// Looks at the network, at most so many times: when they are more, every second one goes and the pace halves.
 #[derive(Debug, Default)]
@@ -13,12 +14,21 @@ pub(super) struct Timeline {
 impl Timeline {
     const MOST: usize = 512;
 
+    /// Links whose load is looked at, at most: more of them cannot be drawn.
+    const COUNTED: usize = 4096;
+
     /// Takes a sample if it is time for one: flits in the network, and those that have left a queue since cycle 0.
-    pub fn look(&mut self, now: u64, live: impl FnOnce() -> usize, moved: u64) {
+    pub fn look(&mut self, system: &dyn Simulation) {
+        let now = system.now();
         if now < self.next {
             return;
         }
-        self.samples.push(Sample { cycle: now, live: live() as u64, moved });
+        let busy = |(_, count, cycles_per_flit): (u8, LinkCount, u16)| {
+            (count.set + count.unicast) * u64::from(cycles_per_flit)
+        };
+        let counted = system.plan().links.len() <= Self::COUNTED;
+        let busy = if counted { system.link_counts().map(busy).collect() } else { Vec::new() };
+        self.samples.push(Sample { cycle: now, live: system.live_flits() as u64, moved: system.moves(), busy });
         self.pace = self.pace.max(1);
         if self.samples.len() > Self::MOST {
             let mut keep = false;
@@ -31,8 +41,13 @@ impl Timeline {
         self.next = now + self.pace;
     }
 
-    /// What was seen.
-    pub fn samples(self) -> Vec<Sample> {
-        self.samples
+    /// What was seen, and the names of the links that were looked at.
+    pub fn samples(self, system: &dyn Simulation) -> (Vec<Sample>, Vec<String>) {
+        let links = self.samples.first().map_or(0, |sample| sample.busy.len());
+        let name = |at: usize| {
+            let (from, to) = system.link_ends(at);
+            format!("{from} -> {to}")
+        };
+        (self.samples, (0..links).map(name).collect())
     }
 }

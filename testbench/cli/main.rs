@@ -24,6 +24,7 @@ mod long_runs_can_be_stopped;
 mod overrides_reach_every_value;
 #[cfg(unix)]
 mod progress_is_shown;
+mod reports_are_clicked_through;
 mod reports_are_readable;
 mod results_are_replayed;
 mod results_are_stamped;
@@ -40,4 +41,5 @@ mod terms_are_explained;
 mod topologies_are_shown;
 mod usage_and_exit_statuses;
 mod waves_are_compared_and_shown;
+mod webdriver;
 mod wrong_files_are_named;

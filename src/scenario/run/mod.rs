@@ -187,10 +187,12 @@ pub struct RunResult {
     pub progress: Progress,
     /// What was in the network when, if asked for.
     pub timeline: Vec<Sample>,
+    /// Names of the links that the timeline counts, if it does.
+    pub link_names: Vec<String>,
 }
 
 /// A look at the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// When.
     pub cycle: u64,
@@ -198,6 +200,8 @@ pub struct Sample {
     pub live: u64,
     /// Flits that have left a queue since cycle 0.
     pub moved: u64,
+    /// Cycles in which each direction of a link was busy since cycle 0; empty in systems of very many links.
+    pub busy: Vec<u64>,
 }
 
 /// Why there is no result at all. A run that fails a check has a result.

@@ -97,7 +97,7 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
             }
             let system = self.family.system();
             if let Some(timeline) = self.timeline.as_mut().filter(|_| step == Step::Ran) {
-                timeline.look(now, || system.live_flits(), system.moves());
+                timeline.look(system);
             }
             match self.family.after(step) {
                 After::On => {}
@@ -175,9 +175,22 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
         let progress = self.family.progress();
         let system = self.family.system();
         let recording = recording(self.loaded, system.plan(), system.journal(), options);
-        let timeline = self.timeline.map_or_else(Vec::new, Timeline::samples);
+        let system = self.family.system();
+        let (timeline, link_names) = self.timeline.map_or_else(Default::default, |timeline| timeline.samples(system));
         let (document, notes, wave) = (self.document, self.notes, self.wave);
-        RunResult { document, data, notes, ladder, why, recording, wave, wave_error: None, progress, timeline }
+        RunResult {
+            document,
+            data,
+            notes,
+            ladder,
+            why,
+            recording,
+            wave,
+            wave_error: None,
+            progress,
+            timeline,
+            link_names,
+        }
     }
 
     /// Whether everything ended that was started.

@@ -260,8 +260,20 @@ impl Chart {
                 }
             }
         }
-        out.push_str("</svg></figure>\n");
+        let _ = writeln!(out, "</svg>{}</figure>", self.embedded());
         out
+    }
+
+    /// The series as JSON, from which scripts draw the diagram anew so that it zooms.
+    fn embedded(&self) -> String {
+        let series = self.series.iter().map(|series| {
+            let points: Vec<(f64, f64)> = self.points(series).map(|(_, point)| point).collect();
+            serde_json::json!({ "name": series.name, "marks": series.marks_only, "points": points })
+        });
+        let json = serde_json::json!({
+            "x": self.x, "y": self.y, "log": self.log_y, "levels": self.levels, "series": series.collect::<Vec<_>>(),
+        });
+        format!("<script type=\"application/json\" class=\"series\">{}</script>", super::explore::embedded(&json))
     }
 }
 

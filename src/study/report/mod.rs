@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 pub mod chart;
+mod explore;
 mod families;
 
 use self::chart::{Chart, Series, bars, short, stack};
@@ -44,6 +45,8 @@ pub struct RunSubject {
     pub why: Vec<Why>,
     /// What was in the network when.
     pub timeline: Vec<Sample>,
+    /// Names of the links that the timeline has the load of.
+    pub link_names: Vec<String>,
     /// What is missing and why.
     pub notes: Vec<String>,
 }
@@ -60,6 +63,12 @@ pub struct SweepSubject {
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
+const CHARTS: &str = include_str!("charts.js");
+const EXPLORE: &str = include_str!("explore.js");
+/// The plotting library that pages carry, and its licence.
+const UPLOT: &str = include_str!("uplot/uPlot.iife.min.js");
+const UPLOT_STYLE: &str = include_str!("uplot/uPlot.min.css");
+const UPLOT_LICENCE: &str = include_str!("uplot/LICENSE");
 
 /// The page.
 pub fn page(subjects: &[Subject]) -> String {
@@ -103,10 +112,13 @@ fn titled(subjects: &[Subject]) -> String {
 
 /// A page around its parts: it loads nothing from anywhere.
 pub fn frame(title: &str, body: &str) -> String {
+    // The first line of the library is a comment with its address, which is no address that a page loads from.
+    let library = UPLOT.split_once('\n').map_or(UPLOT, |(_, rest)| rest);
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\"><title>watershed: {title}</title>\n<style>\n{STYLE}</style></head>\n<body>\n\
-         <header><h1>{title}</h1><p>watershed {} ({})</p></header>\n<main>\n{body}</main>\n<script>\n{SCRIPT}</script>\n</body></html>\n",
+         <meta name=\"color-scheme\" content=\"light dark\"><title>watershed: {title}</title>\n<style>\n{UPLOT_STYLE}\n{STYLE}</style></head>\n<body>\n\
+         <header><h1>{title}</h1><p>watershed {} ({})</p></header>\n<main>\n{body}</main>\n\
+         <script>\n/* uPlot 1.6.32\n{UPLOT_LICENCE}*/\n{library}\n</script>\n<script>\n{SCRIPT}{CHARTS}{EXPLORE}</script>\n</body></html>\n",
         env!("CARGO_PKG_VERSION"),
         watershed_scenario::result::commit(),
         title = escape(title),
@@ -187,7 +199,7 @@ fn run_section(number: usize, run: &RunSubject, out: &mut String) {
     traffic(document, out);
     breakdown(run, out);
     if let Some(layout) = &run.layout {
-        heat_map(layout, document, out);
+        heat_map(layout, run, out);
     }
     head_waits(document, out);
     timeline(run, out);
@@ -276,7 +288,8 @@ fn breakdown(run: &RunSubject, out: &mut String) {
 }
 
 /// Switches where the topology has them, and beside each link how busy each direction was.
-fn heat_map(layout: &Layout, document: &Document, out: &mut String) {
+fn heat_map(layout: &Layout, run: &RunSubject, out: &mut String) {
+    let document = &run.document;
     const PITCH: f64 = 92.0;
     const MARGIN: f64 = 52.0;
     let switches = layout.switches();
@@ -311,6 +324,7 @@ fn heat_map(layout: &Layout, document: &Document, out: &mut String) {
         if node < switches { format!("{name}.P{port}") } else { name.clone() }
     };
     let mut lines: Vec<(f64, String)> = Vec::new();
+    let mut drawn: Vec<String> = Vec::new();
     let mut parallel: HashMap<(u32, u32), u32> = HashMap::new();
     for link in layout.plan.links.iter().filter(|link| link.a.0.max(link.b.0) < switches as u32) {
         let pair = (link.a.0.min(link.b.0), link.a.0.max(link.b.0));
@@ -326,7 +340,8 @@ fn heat_map(layout: &Layout, document: &Document, out: &mut String) {
             let bend = 3.0 + if length > 1.6 * PITCH { 0.1 * length } else { 0.0 } + 7.0 * f64::from(copy);
             let share = if most > 0.0 { load / most } else { 0.0 };
             let line = format!(
-                "<path class=\"load\" d=\"M{:.1} {:.1} Q{:.1} {:.1} {:.1} {:.1}\" stroke-width=\"{:.1}\" stroke-opacity=\"{:.2}\"><title>{}: {:.1} %, {flits} flits</title></path>",
+                "<path class=\"load\" data-link=\"{}\" d=\"M{:.1} {:.1} Q{:.1} {:.1} {:.1} {:.1}\" stroke-width=\"{:.1}\" stroke-opacity=\"{:.2}\"><title>{}: {:.1} %, {flits} flits</title></path>",
+                drawn.len(),
                 x1 + 3.0 * nx,
                 y1 + 3.0 * ny,
                 f64::midpoint(x1, x2) + 2.0 * bend * nx,
@@ -338,6 +353,7 @@ fn heat_map(layout: &Layout, document: &Document, out: &mut String) {
                 escape(&label),
                 load * 100.0
             );
+            drawn.push(name(from));
             lines.push((load, line));
         }
     }
@@ -360,7 +376,43 @@ fn heat_map(layout: &Layout, document: &Document, out: &mut String) {
             escape(name)
         );
     }
-    out.push_str("</svg></div></figure>\n");
+    out.push_str("</svg></div>");
+    out.push_str(&over_time(run, &drawn));
+    out.push_str("</figure>\n");
+}
+
+/// Steps of the slider over the load of the links.
+const STEPS: usize = 96;
+
+/// A slider over the time of the run, with the load of each drawn link in each step; nothing where it was not sampled.
+fn over_time(run: &RunSubject, drawn: &[String]) -> String {
+    let there = run.timeline.partition_point(|sample| sample.cycle <= run.document.cycles);
+    let samples = &run.timeline[..there];
+    let numbers: HashMap<&str, usize> =
+        run.link_names.iter().enumerate().map(|(at, name)| (name.split(" -> ").next().unwrap_or(name), at)).collect();
+    let links: Vec<Option<usize>> = drawn.iter().map(|name| numbers.get(name.as_str()).copied()).collect();
+    let picked: Vec<&Sample> = samples.iter().step_by(samples.len().div_ceil(STEPS).max(1)).collect();
+    if picked.len() < 3 || links.iter().all(Option::is_none) {
+        return String::new();
+    }
+    let busy = |sample: &Sample, link: Option<usize>| link.and_then(|at| sample.busy.get(at)).copied().unwrap_or(0);
+    let loads = picked.windows(2).map(|pair| {
+        let cycles = (pair[1].cycle - pair[0].cycle).max(1) as f64;
+        let load = |link: &Option<usize>| {
+            let share = busy(pair[1], *link).saturating_sub(busy(pair[0], *link)) as f64 / cycles;
+            serde_json::json!((share.min(1.0) * 1e4).round() / 1e4)
+        };
+        links.iter().map(load).collect::<Vec<_>>()
+    });
+    let json = serde_json::json!({
+        "cycles": picked.iter().map(|sample| sample.cycle).collect::<Vec<_>>(),
+        "loads": loads.collect::<Vec<_>>(),
+    });
+    format!(
+        "<label class=\"time\">time <input type=\"range\" min=\"0\" max=\"{}\" value=\"0\"> <output></output></label>\n<script type=\"application/json\" class=\"loads\">{}</script>",
+        picked.len() - 1,
+        explore::embedded(&json)
+    )
 }
 
 fn head_waits(document: &Document, out: &mut String) {
@@ -452,6 +504,7 @@ fn sweep_section(number: usize, subject: &SweepSubject, out: &mut String) {
                 .map(ToString::to_string),
         );
     }
+    explore::tool(sweep, rows, out);
     front(sweep, rows, &good, out);
     out.push_str("<h3>Curves</h3><p>The mean over all other axes.</p><div class=\"grid2\">\n");
     for metric in &wanted {
