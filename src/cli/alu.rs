@@ -10,6 +10,7 @@ use watershed_arith::{DType, Flags, Function, Mode, NanPolicy, Op, Quad, QuadUni
 use watershed_oracle::exact::{Meaning, read};
 use watershed_oracle::soft::{self, Predicate};
 use watershed_oracle::{lane_difference, lane_pair, lane_predicate, quad_pair};
+use watershed_scenario::{names, number};
 
 /// Put bit patterns through one arithmetic unit.
 #[derive(Debug, Args)]
@@ -20,6 +21,7 @@ Examples:
   watershed alu --op sum --type f32 --round up 0x3f800001 0x33800000
   watershed alu --op sum --type f32 --stages 0x3f800001 0x33800000
   watershed alu --op minnum --type f64 --signal ieee 0x3ff0000000000000 0x7ff0000000000001
+  watershed alu --op sum --type bf16 1.5 -0.3
   watershed alu --op repsum --type f64 0x3ff0000000000000 0x0000000000000001
 
 Exit status:
@@ -49,21 +51,36 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "6",
           value_parser = clap::value_parser!(u8).range(1..=6))]
     stages: Option<u8>,
-    /// Operands: bit patterns in hexadecimal
-    #[arg(value_name = "OPERAND", required = true, num_args = 2..)]
+    /// Operands: bit patterns in hexadecimal, or decimal numbers with a point or a sign (1.5, +3, -1e-3, inf)
+    #[arg(value_name = "OPERAND", required = true, num_args = 2.., allow_negative_numbers = true)]
     operands: Vec<String>,
 }
 
-/// A right-justified lane written in hexadecimal, with or without `0x`.
+/// A right-justified lane: a bit pattern in hexadecimal, with or without `0x`, or a decimal number with a sign or a point, which is
+/// rounded to the type once.
 pub(super) fn lane(dtype: DType, text: &str) -> Result<u64, String> {
+    if is_decimal(text) {
+        let layout = names::layout(dtype);
+        return number::parse(text, layout).map_err(|why| format!("{text} is no {dtype}: {why}"));
+    }
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text).replace('_', "");
     let valid = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     let value = valid.then(|| u64::from_str_radix(&digits, 16).ok()).flatten();
     match value {
         Some(value) if value <= dtype.lane_mask() => Ok(value),
         Some(_) => Err(format!("`{text}` does not fit the {} bits of {dtype}", dtype.bits())),
-        None => Err(format!("`{text}` is not a bit pattern in hexadecimal, such as {}", pattern(dtype, 1))),
+        None => Err(format!(
+            "`{text}` is neither a bit pattern in hexadecimal, such as {}, nor a number with a point or a sign, such as 1.5 or +3",
+            pattern(dtype, 1)
+        )),
     }
+}
+
+/// Whether a word is a number and not a pattern: hexadecimal digits have neither sign nor point.
+fn is_decimal(text: &str) -> bool {
+    let rest = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let named = matches!(rest.to_ascii_lowercase().as_str(), "inf" | "infinity" | "nan");
+    named || (rest.len() < text.len() || rest.contains('.')) && !rest.starts_with("0x") && !rest.starts_with("0X")
 }
 
 /// A lane as a bit pattern of the type's width.

@@ -28,7 +28,7 @@ that is lower. Between the last load that is not saturated and the first that is
 
 Examples:
   watershed curve mesh-uniform --svg curve.svg
-  watershed curve mesh-transpose --rates 0.1..0.6:0.1 --csv curve.csv
+  watershed curve mesh-transpose --rates 0.1..0.6:0.1 --csv curve.csv --svg curve.svg --out out
   watershed curve mesh-uniform --saturation --tolerance 0.001
   watershed curve mesh-uniform --latency-limit inf
 
@@ -66,6 +66,9 @@ pub(super) struct Arguments {
     /// Write the points as CSV into this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Write every file that is named without a folder into this one
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Print the curves as JSON
     #[arg(long)]
     json: bool,
@@ -119,8 +122,10 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
 }
 
 fn execute(arguments: &Arguments) -> Result<(), String> {
-    let svg = arguments.svg.iter().map(|path| ("--svg", path.clone()));
-    let outputs: Vec<_> = arguments.csv.iter().map(|path| ("--csv", path.clone())).chain(svg).collect();
+    let place = |path: &PathBuf| output::place(arguments.out.as_deref(), path);
+    let (drawing, points) = (arguments.svg.as_ref().map(place), arguments.csv.as_ref().map(place));
+    let svg = drawing.iter().map(|path| ("--svg", path.clone()));
+    let outputs: Vec<_> = points.iter().map(|path| ("--csv", path.clone())).chain(svg).collect();
     let scenario = std::iter::once(arguments.scenario.file());
     let read = arguments.add.iter().chain(&arguments.points).map(PathBuf::as_path).chain(scenario);
     let _claims = output::claim(&outputs, &read.map(PathBuf::from).collect::<Vec<_>>())?;
@@ -130,10 +135,10 @@ fn execute(arguments: &Arguments) -> Result<(), String> {
     for path in arguments.add.iter().take_while(|_| !progress::stopped()) {
         curves.push(measure(arguments, &arguments.scenario.with(path.clone()))?);
     }
-    if let Some(path) = &arguments.csv {
+    if let Some(path) = &points {
         output::write(path, csv(&curves))?;
     }
-    if let Some(path) = &arguments.svg {
+    if let Some(path) = &drawing {
         output::write(path, plot(&curves, peers).svg())?;
     }
     if arguments.json {

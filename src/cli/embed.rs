@@ -16,6 +16,7 @@ use watershed_scenario::{Loaded, build, drawing, embedding};
 Examples:
   watershed embed allreduce-die
   watershed embed fig3-node --registers
+  watershed embed allreduce-die --svg tree.svg --out out
   watershed embed fig3-node --save tree.toml      edit it; `piuma.embedding = \"tree.toml\"` in a [[job]] loads it
 
 Exit status:
@@ -39,6 +40,9 @@ pub(super) struct Arguments {
     /// Write a picture of one collective's tree to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Write every file that is named without a folder into this one
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
@@ -59,8 +63,11 @@ fn shown(arguments: &Arguments) -> Result<String, String> {
     if loaded.scenario.family != Family::Piuma {
         return Err("error: only the piuma family is configured by registers".into());
     }
-    let svg = arguments.svg.iter().map(|path| ("--svg", path.clone()));
-    let outputs: Vec<_> = arguments.save.iter().map(|path| ("--save", path.clone())).chain(svg).collect();
+    let place = |path: &PathBuf| super::output::place(arguments.out.as_deref(), path);
+    let (save, svg) = (arguments.save.as_ref().map(place), arguments.svg.as_ref().map(place));
+    let outputs =
+        save.iter().map(|path| ("--save", path.clone())).chain(svg.iter().map(|path| ("--svg", path.clone())));
+    let outputs: Vec<_> = outputs.collect();
     let _claims = super::output::claim(&outputs, &loaded.inputs())?;
     let mut all = embedding::all(&loaded).map_err(|problems| problems.to_string())?;
     if let Some(name) = &arguments.collective {
@@ -76,10 +83,10 @@ fn shown(arguments: &Arguments) -> Result<String, String> {
         _ => Err(format!("error: there are {} collectives: name one with --collective", all.len())),
     };
     let write = |path: &PathBuf, text: &str| super::output::write(path, text);
-    if let Some(path) = &arguments.save {
+    if let Some(path) = &save {
         write(path, &one()?.toml())?;
     }
-    if let Some(path) = &arguments.svg {
+    if let Some(path) = &svg {
         write(path, &picture(&loaded, one()?)?)?;
     }
     if arguments.json {

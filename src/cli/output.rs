@@ -32,6 +32,15 @@ pub(super) fn possible(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Where a file goes: one whose name has no folder stands in that of `--out`.
+pub(super) fn place(out: Option<&Path>, file: &Path) -> PathBuf {
+    let bare = file.parent().is_none_or(|folder| folder.as_os_str().is_empty());
+    match out {
+        Some(folder) if bare => folder.join(file),
+        _ => file.to_owned(),
+    }
+}
+
 /// Files that a command will write and nobody else does, until this is dropped.
 #[must_use]
 pub(super) struct Claims(#[expect(dead_code, reason = "held, not looked at")] Vec<Claim>);

@@ -13,7 +13,7 @@ use watershed_scenario::{build, drawing};
 #[command(after_help = "\
 Examples:
   watershed topology allreduce-die
-  watershed topology torus-uniform --set 'topology.size=[4, 4, 4]' --svg torus.svg
+  watershed topology torus-uniform --set 'topology.size=[4, 4, 4]' --svg torus.svg --out out
 
 Exit status:
   0  the topology is fine
@@ -27,6 +27,9 @@ pub(super) struct Arguments {
     /// Write a picture to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Write every file that is named without a folder into this one
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
 pub(super) fn main(arguments: &Arguments) -> Exit {
@@ -37,7 +40,8 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             return Exit::Bad;
         }
     };
-    let outputs: Vec<_> = arguments.svg.iter().map(|path| ("--svg", path.clone())).collect();
+    let svg = arguments.svg.as_ref().map(|path| super::output::place(arguments.out.as_deref(), path));
+    let outputs: Vec<_> = svg.iter().map(|path| ("--svg", path.clone())).collect();
     let _claims = match super::output::claim(&outputs, &loaded.inputs()) {
         Ok(claims) => claims,
         Err(error) => {
@@ -61,7 +65,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
             return Exit::Bad;
         }
     };
-    if let Some(file) = &arguments.svg {
+    if let Some(file) = &svg {
         let Some(picture) = drawing::svg(&layout, &loaded.scenario.name) else {
             let (most, there) = (drawing::DRAWN, layout.switches());
             complain(&format_args!("error: a picture has room for {most} switches, there are {there}"));

@@ -65,6 +65,54 @@ fn out_governs_every_file() {
     assert!(status == 0 && elsewhere.is_file(), "{said}");
 }
 
+/// The same for what curves, drawings and embeddings write.
+#[test]
+fn out_governs_the_files_of_curve_topology_and_embed() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("new/folder");
+    let go = |arguments: &[&str]| {
+        let (status, shown, said) = ran(program().current_dir(folder.path()).args(arguments).arg("--out").arg(&out));
+        assert_eq!(status, 0, "{arguments:?}: {shown}{said}");
+    };
+    go(&["curve", "mesh-uniform", "--rates", "0.05", "--tolerance", "1", "--csv", "c.csv", "--svg", "c.svg"]);
+    go(&["topology", "allreduce-die", "--svg", "t.svg"]);
+    go(&["embed", "allreduce-die", "--svg", "e.svg", "--save", "e.toml"]);
+    for name in ["c.csv", "c.svg", "t.svg", "e.svg", "e.toml"] {
+        assert!(out.join(name).is_file(), "{name}");
+        assert!(!folder.path().join(name).exists(), "{name}");
+    }
+    let elsewhere = folder.path().join("else.svg");
+    go(&["topology", "allreduce-die", "--svg", elsewhere.to_str().unwrap()]);
+    assert!(elsewhere.is_file() && !out.join("else.svg").exists());
+}
+
+#[test]
+fn units_take_decimal_numbers() {
+    let told = |arguments: &[&str]| {
+        let (status, shown, said) = ran(program().args(arguments));
+        assert_eq!(status, 0, "{arguments:?}: {said}");
+        shown
+    };
+    let alu = |dtype: &str, a: &str, b: &str| told(&["alu", "--op", "sum", "--type", dtype, a, b]);
+    assert_eq!(alu("f32", "1.5", "-0.25"), alu("f32", "3fc00000", "be800000"));
+    assert_eq!(alu("bf16", "0.1", "+3"), alu("bf16", "3dcd", "4040"));
+    assert_eq!(alu("i32", "+10", "-3"), alu("i32", "a", "fffffffd"));
+    assert_eq!(alu("f64", "1.0e3", "inf"), alu("f64", "408f400000000000", "7ff0000000000000"));
+    // Digits alone stay a pattern.
+    assert_eq!(alu("i32", "10", "1"), alu("i32", "0x10", "0x1"));
+    let reduce = |operands: [&str; 3]| told(&[&["reduce", "--op", "sum", "--type", "f16"], &operands[..]].concat());
+    assert_eq!(reduce(["1.5", "-0.25", "+3"]), reduce(["3e00", "b400", "4200"]));
+    for (dtype, wrong, words) in [
+        ("i32", "1.5", "1.5 is no i32"),
+        ("u32", "-1", "-1 is no u32"),
+        ("f32", "one", "nor a number with a point or a sign, such as 1.5"),
+        ("f32", "1.5.2", "1.5.2 is no f32"),
+    ] {
+        let (status, _, said) = ran(program().args(["alu", "--op", "sum", "--type", dtype, wrong, "1"]));
+        assert!(status == 2 && said.contains(words), "{wrong}: {said}");
+    }
+}
+
 /// What a run took is beside the document, which has the same bytes whatever it took.
 #[test]
 fn wall_time_and_memory_are_beside_the_document() {

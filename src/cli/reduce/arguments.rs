@@ -10,8 +10,9 @@ use watershed_scenario::names::{self, Named};
 /// Reduce many operands to one and compare with the exact value.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Operands are bit patterns in hexadecimal: on the command line, or in a file as JSON ([\"3f800000\", 0.1, …] or
-{\"operands\": […]}; a JSON number is rounded to the type) or as text with one or more in a line and comments after a #.
+Operands are bit patterns in hexadecimal or decimal numbers with a point or a sign (1.5, +3, -1e-3, inf), which are rounded to the
+type: on the command line, or in a file as JSON ([\"3f800000\", 0.1, …] or {\"operands\": […]}) or as text with one or more in a
+line and comments after a #.
 
 Without --family the bare arithmetic is used: `tree` joins operands level by level as the ports of reduction trees do, a
 list or `arrival` takes them one after another. With --family piuma the collective engine's own clock is driven: `tree` has
@@ -26,6 +27,7 @@ engine, back to back, and the flags of the result make the result code.
 
 Examples:
   watershed reduce --op sum --type f32 3f800000 33800000 33800000
+  watershed reduce --op sum --type f16 1.5 -0.25 +3
   watershed reduce --op sum --type f32 --order 2,1,0 3f800000 33800000 33800000
   watershed reduce --op sum --type f64 --order arrival --all-orders 1000 --input operands.hex
   watershed reduce --op repsum --type f64 --input operands.json
@@ -76,8 +78,8 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
-    /// Operands: bit patterns in hexadecimal
-    #[arg(value_name = "OPERAND")]
+    /// Operands: bit patterns in hexadecimal, or decimal numbers with a point or a sign
+    #[arg(value_name = "OPERAND", allow_negative_numbers = true)]
     pub(super) operands: Vec<String>,
 }
 
