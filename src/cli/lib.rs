@@ -40,6 +40,7 @@ mod replay;
 mod report;
 mod run;
 mod schema;
+mod shown;
 mod study;
 mod sweep;
 mod table;

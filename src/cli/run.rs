@@ -9,8 +9,9 @@ use clap::Args;
 
 use super::progress::Meter;
 use super::talk::{self, Took, note, step};
-use super::{Exit, complain, output, print, print_painted};
+use super::{Exit, complain, output, print, print_painted, shown};
 use watershed_files::{self as files, Draft};
+use watershed_probe::ladder::{COLUMNS, Ladder};
 use watershed_scenario::expr::Expr;
 use watershed_scenario::result::Document;
 use watershed_scenario::run::{RunError, RunOptions, TriggerOptions, WaveOptions};
@@ -71,9 +72,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "CYCLES", requires = "wave", num_args = 0..=1, default_missing_value = "4000",
           value_parser = clap::value_parser!(u64).range(10..))]
     estimate_wave: Option<u64>,
-    /// Write a message ladder: who sent what to whom when, as text or, for a name in .svg, as a picture
-    #[arg(long, value_name = "FILE")]
-    ladder: Option<PathBuf>,
+    #[command(flatten)]
+    ladder: LadderArguments,
     /// Write the inputs and outputs of a block, named as in waves, cycle by cycle: $readmemh files and CSV, in the folder of --out
     #[arg(long, value_name = "BLOCK")]
     record: Option<String>,
@@ -108,14 +108,35 @@ pub(super) struct Arguments {
     _every: talk::Every,
 }
 
+/// A message ladder, and how much of the run it shows.
+#[derive(Debug, Args)]
+struct LadderArguments {
+    /// Write a message ladder: who sent what to whom when, as text or, for a name in .svg, as a picture
+    #[arg(id = "ladder", long = "ladder", value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Put only what happened in cycles A to B into the ladder, both included; either may be left out
+    #[arg(id = "ladder_window", long = "ladder-window", value_name = "A..B", requires = "ladder", value_parser = window)]
+    window: Option<Window>,
+    /// Give the ladder at most so many columns: end points beyond that share columns with their neighbours
+    #[arg(id = "ladder_columns", long = "ladder-columns", value_name = "N", requires = "ladder", default_value_t = COLUMNS as u32,
+          value_parser = clap::value_parser!(u32).range(2..))]
+    columns: u32,
+}
+
+impl LadderArguments {
+    /// The ladder as the file of this name has it.
+    fn drawn(&self, path: &Path, ladder: &Ladder) -> String {
+        let svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+        let Window { from, to } = self.window.unwrap_or_default();
+        let ladder = ladder.clone().between(from, to).folded(self.columns as usize);
+        if svg { ladder.svg() } else { ladder.text() }
+    }
+}
+
 impl Arguments {
     /// Where a file goes: one whose name has no folder stands in that of `--out`.
     fn place(&self, file: &Path) -> PathBuf {
-        let bare = file.parent().is_none_or(|folder| folder.as_os_str().is_empty());
-        match &self.out {
-            Some(folder) if bare => folder.join(file),
-            _ => file.to_owned(),
-        }
+        output::place(self.out.as_deref(), file)
     }
 }
 
@@ -224,7 +245,7 @@ impl ScenarioArguments {
 }
 
 /// First and last cycle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Window {
     pub from: Option<u64>,
     pub to: Option<u64>,
@@ -324,7 +345,7 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
             word: fault.word,
             mask: fault.mask,
         }),
-        ladder: arguments.ladder.is_some(),
+        ladder: arguments.ladder.file.is_some(),
         record: arguments.record.as_deref(),
         why: None,
         timeline: false,
@@ -357,12 +378,10 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
         let before = replaced(path);
         done.take("histogram", path.clone(), before, files::write(path, histogram(document)));
     }
-    let path = arguments.ladder.as_ref().map(|file| arguments.place(file));
+    let path = arguments.ladder.file.as_ref().map(|file| arguments.place(file));
     if let (Some(path), Some(ladder)) = (&path, &result.ladder) {
-        let svg = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
-        let text = if svg { ladder.svg() } else { ladder.text() };
         let before = replaced(path);
-        done.take("ladder", path.clone(), before, files::write(path, text));
+        done.take("ladder", path.clone(), before, files::write(path, arguments.ladder.drawn(path, ladder)));
     }
     if let Some(recording) = &result.recording {
         let mut write = |path: PathBuf, body: &dyn Fn(&mut BufWriter<Draft>) -> std::io::Result<()>| {
@@ -395,6 +414,8 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
     for error in &lost {
         complain(error);
     }
+    let wave = wave.as_ref().filter(|_| result.wave.is_some()).map(|wave| wave.path.as_path());
+    shown::tell(&loaded, document, wave);
     Ok(match document.passed() {
         false => Exit::Failed,
         true if lost.is_empty() => Exit::Fine,
@@ -413,7 +434,7 @@ fn outputs(arguments: &Arguments, loaded: &Loaded, wave: Option<&WaveOptions>) -
         outputs
             .extend([path.clone(), path.with_extension("gtkw"), path.with_extension("sucl")].map(|at| ("--wave", at)));
     }
-    outputs.extend(arguments.ladder.iter().map(|path| ("--ladder", arguments.place(path))));
+    outputs.extend(arguments.ladder.file.iter().map(|path| ("--ladder", arguments.place(path))));
     if let Some(block) = &arguments.record {
         outputs.extend(record_paths(arguments, block).map(|path| ("--record", path)));
     }

@@ -21,7 +21,8 @@ use watershed_scenario::units::femtoseconds;
 #[command(after_help = "\
 Examples:
   watershed wave show die.vcd --signals '**.ceng.*'
-  watershed wave diff a.vcd b.vcd")]
+  watershed wave diff a.vcd b.vcd
+  watershed wave open die.fst")]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -49,6 +50,25 @@ Exit status:
         /// Pass over signals whose hierarchical name matches; can be given several times
         #[arg(long, value_name = "GLOB")]
         ignore: Vec<String>,
+    },
+    /// Open a waveform in the viewer that is installed, GTKWave or Surfer
+    #[command(after_help = "\
+The viewer opens on the signals and at the moment that stand in the files beside the waveform (NAME.gtkw, NAME.sucl).
+
+Examples:
+  watershed wave open die.vcd
+  watershed wave open die.fst --viewer surfer
+
+Exit status:
+  0  the viewer was started
+  1  no viewer is installed, or it could not be started
+  2  the command line or the file is wrong")]
+    Open {
+        /// The waveform
+        file: PathBuf,
+        /// Take this viewer
+        #[arg(long, value_name = "NAME")]
+        viewer: Option<Viewer>,
     },
     /// Show signals over time as text
     #[command(after_help = "\
@@ -94,6 +114,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                 }
             }
         }
+        Command::Open { file, viewer } => open(file, *viewer),
         Command::Show { file, signals, window, at, depth, width, period_ns } => {
             match show(file, signals, (*window, at.as_ref()), *depth, *width, *period_ns) {
                 Ok(picture) => {
@@ -105,6 +126,75 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
                     Exit::Bad
                 }
             }
+        }
+    }
+}
+
+/// A program that shows waveforms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Viewer {
+    Gtkwave,
+    Surfer,
+}
+
+impl Viewer {
+    fn program(self) -> &'static str {
+        match self {
+            Self::Gtkwave => "gtkwave",
+            Self::Surfer => "surfer",
+        }
+    }
+
+    /// Where it is installed.
+    fn installed(self) -> Option<PathBuf> {
+        let folders = std::env::var_os("PATH")?;
+        let names = [self.program().to_owned(), format!("{}.exe", self.program())];
+        let there = |folder: PathBuf| names.iter().map(|name| folder.join(name)).find(|path| path.is_file());
+        std::env::split_paths(&folders).find_map(there)
+    }
+}
+
+/// Starts a viewer and leaves it alone.
+fn open(file: &Path, wanted: Option<Viewer>) -> Exit {
+    if let Err(error) = WaveFile::open(file) {
+        let error = format!("error: {}: {error}", file.display());
+        complain(&no_wave(&[&file.to_owned()]).unwrap_or(error));
+        return Exit::Bad;
+    }
+    let all = [Viewer::Gtkwave, Viewer::Surfer];
+    let mut viewers = all.into_iter().filter(|viewer| wanted.is_none_or(|wanted| wanted == *viewer));
+    let Some((viewer, program)) = viewers.find_map(|viewer| Some((viewer, viewer.installed()?))) else {
+        let what = wanted.map_or("neither gtkwave nor surfer".to_owned(), |viewer| format!("no {}", viewer.program()));
+        complain(&format_args!(
+            "error: there is {what} in PATH: install GTKWave (`apt-get install gtkwave`, `brew install gtkwave`) or Surfer (surfer-project.org); `watershed wave show {}` draws here",
+            file.display()
+        ));
+        return Exit::Failed;
+    };
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = file.file_name().unwrap_or_default();
+    let beside = |end: &str| Some(Path::new(name).with_extension(end)).filter(|name| folder.join(name).exists());
+    let mut command = std::process::Command::new(&program);
+    // Both look for what stands beside a waveform in the folder they are started in.
+    command.current_dir(folder);
+    match viewer {
+        Viewer::Gtkwave => command.arg(name).args(beside("gtkw")),
+        Viewer::Surfer => {
+            if let Some(commands) = beside("sucl") {
+                command.arg("-c").arg(commands);
+            }
+            command.arg(name)
+        }
+    };
+    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
+    match command.spawn() {
+        Ok(_) => {
+            print(&format!("viewer         {}", program.display()));
+            Exit::Fine
+        }
+        Err(error) => {
+            complain(&format_args!("error: cannot start {}: {error}", program.display()));
+            Exit::Failed
         }
     }
 }

@@ -1,14 +1,14 @@
 //! `watershed why`: where the cycles of a collective, a round or a packet went.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::progress::Meter;
 use super::replay::Recorded;
 use super::run::{Window, window};
-use super::{Exit, complain, print};
+use super::{Exit, complain, print, shown};
 use watershed_scenario::config::Family;
 use watershed_scenario::programs::result::call_name;
 use watershed_scenario::run::{self, RunOptions};
@@ -37,6 +37,7 @@ Examples:
   watershed why out/allreduce-die.json --collective sum --packet 0 --json
   watershed run fig4-late-leaf --json > late.json
   watershed why late.json --cycles 100..300
+  watershed why out/allreduce-die.json --wave out/die.vcd
   watershed run mesh-transpose --json > mesh.json
   watershed why mesh.json --packet 5:17
 
@@ -57,6 +58,9 @@ pub(super) struct Arguments {
     /// Only what happened from cycle A to cycle B, both included; either may be left out
     #[arg(long, value_name = "A..B", value_parser = window)]
     cycles: Option<Window>,
+    /// Print after each step the `wave show` line that shows it in this waveform of the run
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    wave: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -173,13 +177,17 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     if arguments.json {
         print(&serde_json::to_string_pretty(&result.why).unwrap_or_default());
     } else {
-        let texts: Vec<String> = result.why.iter().map(|why| text(why, arguments.cycles)).collect();
+        let texts: Vec<String> =
+            result.why.iter().map(|why| text(why, arguments.cycles, arguments.wave.as_deref())).collect();
         print(&texts.join("\n"));
+        if arguments.wave.is_none() && super::talk::is_watched() {
+            super::talk::note(&"`--wave FILE` names for each step the `wave show` line that shows it");
+        }
     }
     Ok(true)
 }
 
-fn text(why: &Why, window: Option<Window>) -> String {
+fn text(why: &Why, window: Option<Window>, wave: Option<&Path>) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -189,12 +197,12 @@ fn text(why: &Why, window: Option<Window>) -> String {
     if let (Some(last), Some(cycles)) = (why.last_contribution, why.since_last_contribution()) {
         let _ = writeln!(out, "the last contribution was ready in cycle {last}: {cycles} cycles before the end");
     }
-    let shown = |from: u64, to: u64| {
+    let within = |from: u64, to: u64| {
         window.is_none_or(|window| to > window.from.unwrap_or(0) && window.to.is_none_or(|last| from <= last))
     };
     let _ = writeln!(out, "\n  from    to  cycles  phase      what          where");
     for part in &why.parts {
-        if shown(part.from, part.to) {
+        if within(part.from, part.to) {
             let _ = writeln!(
                 out,
                 "{:6}{:6}{:8}  {:9}  {:12}  {}",
@@ -205,10 +213,13 @@ fn text(why: &Why, window: Option<Window>) -> String {
                 part.kind.name(),
                 part.place
             );
+            if let Some(wave) = wave {
+                let _ = writeln!(out, "          {}", shown::line(wave, &[&part.place], part.from, part.to));
+            }
         }
     }
     for engine in &why.engines {
-        if !shown(engine.cycle, engine.cycle + 1) {
+        if !within(engine.cycle, engine.cycle + 1) {
             continue;
         }
         let others: Vec<String> = engine
@@ -225,6 +236,9 @@ fn text(why: &Why, window: Option<Window>) -> String {
             engine.from,
             engine.cycle
         );
+        if let Some(wave) = wave {
+            let _ = writeln!(out, "          {}", shown::line(wave, &[&engine.switch], engine.cycle, engine.cycle));
+        }
     }
     let sums = |list: Vec<(&str, u64)>| {
         let words: Vec<String> =

@@ -194,11 +194,17 @@ impl Sink for FstSink {
 
     fn dump(&mut self, time_ps: u64, values: Values<'_>) -> io::Result<()> {
         self.time(time_ps)?;
+        if let Some(save) = &mut self.save {
+            save.begin(values);
+        }
         (0..values.len()).try_for_each(|signal| self.change(signal as SignalId, values))
     }
 
     fn step(&mut self, time_ps: u64, changed: &[SignalId], values: Values<'_>) -> io::Result<()> {
         self.time(time_ps)?;
+        if let Some(save) = &mut self.save {
+            save.step(time_ps, changed, values);
+        }
         changed.iter().try_for_each(|&signal| self.change(signal, values))
     }
 
@@ -210,7 +216,7 @@ impl Sink for FstSink {
         let file = Arc::into_inner(file).ok_or_else(|| io::Error::other("the file is still being written"))?;
         let file = file.into_inner().unwrap_or_else(PoisonError::into_inner);
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        let files = keep(file, &self.path, self.save.as_ref())?;
+        let files = keep(file, &self.path, self.save.as_ref(), time_ps)?;
         let bytes = std::fs::metadata(&self.path)?.len();
         Ok(SinkSummary { files, bytes, fired_ps: None })
     }

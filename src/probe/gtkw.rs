@@ -21,8 +21,10 @@
 //! **Paths** are bare file names: GTKWave looks for them where the save file is, because the save file names itself in
 //! `[savefile]`. The files can be moved together.
 //!
-//! **Limits.** The first [`MAX_TRACES`] signals are listed; all others can be added from GTKWave's tree. A state of one
-//! bit is shown as a line, as GTKWave does with every single bit.
+//! **Signals.** Up to thirty are listed, around the first event of interest ([`Curator`]): both viewers open there. All others
+//! can be added from their trees.
+//!
+//! **Limits.** A state of one bit is shown as a line, as GTKWave does with every single bit.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -31,12 +33,17 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::curate::Curator;
+use super::sink::Values;
 use super::vcd_out::word;
-use super::{Declarations, EnumTable, SignalId};
+use super::{Declarations, EnumTable, Period, SignalId};
 use watershed_files::Draft;
 
-/// Signals listed; a longer list makes GTKWave slow to open and helps nobody.
-pub(super) const MAX_TRACES: usize = 2000;
+/// Cycles that GTKWave shows before the first event of interest.
+const LEAD: u64 = 6;
+
+/// Cycles that Surfer shows, about.
+const WINDOW: u64 = 48;
 
 /// Heading of the signals that are shown [first](super::Scope::first).
 const FIRST: &str = "stage registers";
@@ -45,13 +52,13 @@ const FIRST: &str = "stage registers";
 const MAPPINGS: &str = ".surfer/mappings";
 
 /// Gives a waveform its name, and what stands beside it: all of it is on the disk before the first file is replaced.
-pub(super) fn keep(mut wave: Draft, path: &Path, beside: Option<&SaveFile>) -> io::Result<Vec<PathBuf>> {
+pub(super) fn keep(mut wave: Draft, path: &Path, beside: Option<&SaveFile>, end_ps: u64) -> io::Result<Vec<PathBuf>> {
     let mut files = vec![path.to_owned()];
     let mut drafts = Vec::new();
     wave.sync()?;
-    for (name, text) in beside.iter().flat_map(|save| &save.files) {
+    for (name, text) in beside.map(|save| save.files(end_ps)).unwrap_or_default() {
         let file = path.with_file_name(name);
-        drafts.extend(begin(&file, text)?);
+        drafts.extend(begin(&file, &text)?);
         files.push(file);
     }
     wave.keep()?;
@@ -86,53 +93,74 @@ fn begin(path: &Path, text: &str) -> io::Result<Option<Draft>> {
     }
 }
 
-/// Names and contents of the files that stand beside a waveform.
+/// What stands beside a waveform: made from the curated signals when the recording ends.
 pub(super) struct SaveFile {
-    /// The save file first, then the translation files.
-    pub(super) files: Vec<(String, String)>,
+    waveform: PathBuf,
+    roots: Vec<String>,
+    signals: usize,
+    period: Option<Period>,
+    curator: Curator,
 }
 
 impl SaveFile {
     pub(super) fn new(waveform: &Path, declarations: &Declarations) -> SaveFile {
+        let root = |&root: &u32| declarations.scopes[root as usize].name.clone();
+        SaveFile {
+            waveform: waveform.to_owned(),
+            roots: declarations.roots.iter().map(root).collect(),
+            signals: declarations.signals.len(),
+            period: declarations.period,
+            curator: Curator::new(declarations),
+        }
+    }
+
+    /// Takes notice of values at the first moment.
+    pub(super) fn begin(&mut self, values: Values<'_>) {
+        self.curator.begin(values);
+    }
+
+    /// Takes notice of changes.
+    #[inline]
+    pub(super) fn step(&mut self, time_ps: u64, changed: &[SignalId], values: Values<'_>) {
+        self.curator.step(time_ps, changed, values);
+    }
+
+    /// Names and contents: the save file first, then that for Surfer, then the translation files.
+    fn files(&self, end_ps: u64) -> Vec<(String, String)> {
         let text = |part: Option<&OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
-        let stem = text(waveform.file_stem());
+        let stem = text(self.waveform.file_stem());
         let save_name = format!("{stem}.gtkw");
         let mut tables = Tables::default();
+        let curated = self.curator.curated();
+        let lead = self.period.map_or(0, |period| period.start_ps(LEAD));
+        let event = curated.event_ps.unwrap_or(0);
         let mut save = format!(
-            "[*]\n[*] watershed\n[*]\n[dumpfile] \"{}\"\n[savefile] \"{save_name}\"\n[timestart] 0\n",
-            text(waveform.file_name())
+            "[*]\n[*] watershed\n[*]\n[dumpfile] \"{}\"\n[savefile] \"{save_name}\"\n[timestart] {}\n",
+            text(self.waveform.file_name()),
+            event.saturating_sub(lead)
         );
-        if let Some(period) = declarations.period {
+        if let Some(period) = self.period {
             // A zoom of -z shows 2^z ps in 200 pixels; this one gives a cycle 67 to 133 pixels, room for a name.
-            let _ = writeln!(save, "*-{}.0 -1", period.start_ps(3).ilog2());
+            let marker = curated.event_ps.map_or_else(|| "-1".to_owned(), |event| event.to_string());
+            let _ = writeln!(save, "*-{}.0 {marker}", period.start_ps(3).ilog2());
         }
-        for &root in &declarations.roots {
-            let _ = writeln!(save, "[treeopen] {}.", declarations.scopes[root as usize].name);
+        for root in &self.roots {
+            let _ = writeln!(save, "[treeopen] {root}.");
         }
-        let mut listed = 0;
         let mut commands = String::from("# watershed\n");
-        let group = declarations.signals.iter().any(|signal| signal.first);
-        if group {
-            let _ = writeln!(save, "@800200\n-{FIRST}");
-            let _ = writeln!(commands, "divider_add {FIRST}");
-        }
-        // The group first, then all others.
-        let scopes = declarations.scopes.iter().enumerate();
-        let passes = scopes.clone().map(|all| (true, all)).chain(scopes.map(|all| (false, all)));
-        let mut open = group;
-        for (first, (scope, decl)) in passes {
-            if !first && std::mem::take(&mut open) {
+        let mut open = false;
+        for group in &curated.groups {
+            if group.first && !open {
+                let _ = writeln!(save, "@800200\n-{FIRST}");
+                let _ = writeln!(commands, "divider_add {FIRST}");
+            } else if !group.first && open {
                 let _ = writeln!(save, "@1000200\n-{FIRST}");
             }
-            let here = |&&signal: &&SignalId| declarations.signals[signal as usize].first == first;
-            if listed >= MAX_TRACES || !decl.signals.iter().any(|signal| here(&signal)) {
-                continue;
-            }
-            let path = declarations.scope_path(scope as u32);
+            open = group.first;
+            let path = &group.path;
             let _ = writeln!(save, "@200\n-{path}");
             let _ = writeln!(commands, "divider_add {path}");
-            for &signal in decl.signals.iter().filter(here).take(MAX_TRACES - listed) {
-                let signal = &declarations.signals[signal as usize];
+            for signal in &group.signals {
                 let range = match signal.width {
                     1 => String::new(),
                     width => format!("[{}:0]", width - 1),
@@ -147,16 +175,28 @@ impl SaveFile {
                 };
                 let _ = writeln!(save, "{display}\n{path}.{}{range}", signal.name);
                 let _ = writeln!(commands, "variable_add {path}.{}", signal.name);
-                listed += 1;
             }
         }
-        if listed < declarations.signals.len() {
-            let _ = writeln!(save, "@200\n-{} more signals in the tree", declarations.signals.len() - listed);
+        if open {
+            let _ = writeln!(save, "@1000200\n-{FIRST}");
+        }
+        let listed: usize = curated.groups.iter().map(|group| group.signals.len()).sum();
+        if listed < self.signals {
+            let _ = writeln!(save, "@200\n-{} more signals in the tree", self.signals - listed);
         }
         commands.push_str("zoom_fit\n");
+        if let (Some(event), Some(period)) = (curated.event_ps, self.period) {
+            // Each step shows half of what the last one did.
+            let mut shown = end_ps;
+            while shown > period.start_ps(WINDOW) {
+                shown /= 2;
+                commands.push_str("zoom_in\n");
+            }
+            let _ = writeln!(commands, "cursor_set {event}\ngoto_cursor");
+        }
         let mut files = vec![(save_name, save), (format!("{stem}.sucl"), commands)];
         files.extend(tables.files);
-        SaveFile { files }
+        files
     }
 }
 

@@ -8,8 +8,10 @@
 //!
 //! A ladder knows nothing of families: it has actors, which become columns, and messages between them. Time runs downwards;
 //! in the text every message has a line of its own, at the cycle it was sent; in the SVG lines slope from the cycle of
-//! sending to that of arrival, on a scale on which idle stretches are shortened *chosen*.
+//! sending to that of arrival, on a scale on which idle stretches are shortened *chosen*. Systems of hundreds of actors are
+//! [folded](Ladder::folded) into columns that a page can hold, and long runs are shown [piece by piece](Ladder::between).
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// One message.
@@ -52,12 +54,88 @@ pub struct Ladder {
 /// Most lines of a picture: beyond that nobody looks at it, and it says how many are missing.
 const MOST: usize = 2000;
 
+/// Most columns of a picture: with more, neighbours of like names share one.
+pub const COLUMNS: usize = 32;
+
 enum Line<'a> {
     Message(&'a Message),
     Note(&'a Note),
 }
 
+/// A name without its numbers: those of `leaf3` and `leaf12` are equal.
+fn stem(name: &str) -> String {
+    name.chars().filter(|letter| !letter.is_ascii_digit()).collect()
+}
+
 impl Ladder {
+    /// What happened from one cycle to another, both included; either may be left out.
+    #[must_use]
+    pub fn between(mut self, from: Option<u64>, to: Option<u64>) -> Self {
+        let there = |begin: u64, end: u64| end >= from.unwrap_or(0) && to.is_none_or(|to| begin <= to);
+        self.messages.retain(|message| there(message.sent, message.arrived.unwrap_or(message.sent)));
+        self.notes.retain(|note| there(note.cycle, note.cycle));
+        self
+    }
+
+    /// The same in at most so many columns. Neighbours whose names differ in numbers only share columns, as many as is their
+    /// part of all; what several of a column say alike at once is one message with a count, and what they say to each other
+    /// is a note.
+    #[must_use]
+    pub fn folded(&self, most: usize) -> Self {
+        if self.actors.len() <= most {
+            return self.clone();
+        }
+        let mut families: Vec<std::ops::Range<usize>> = Vec::new();
+        for (at, name) in self.actors.iter().enumerate() {
+            match families.last_mut() {
+                Some(family) if stem(&self.actors[family.start]) == stem(name) => family.end = at + 1,
+                _ => families.push(at..at + 1),
+            }
+        }
+        // Too many families to give each a column: numbers alone decide.
+        if families.len() > most {
+            families.clear();
+            families.push(0..self.actors.len());
+        }
+        let spare = most - families.len();
+        let shared: usize = families.iter().map(|family| family.len() - 1).sum();
+        let mut column = vec![0; self.actors.len()];
+        let mut actors = Vec::new();
+        for family in families {
+            let columns = 1 + spare * (family.len() - 1) / shared.max(1);
+            let each = family.len().div_ceil(columns);
+            for begin in family.clone().step_by(each) {
+                let end = (begin + each).min(family.end);
+                column[begin..end].iter_mut().for_each(|column| *column = actors.len());
+                actors.push(match end - begin {
+                    1 => self.actors[begin].clone(),
+                    count => format!("{} to {} ({count})", self.actors[begin], self.actors[end - 1]),
+                });
+            }
+        }
+        let mut counts: BTreeMap<(u64, usize, usize, Option<u64>, &str), u64> = BTreeMap::new();
+        for Message { from, to, sent, arrived, label } in &self.messages {
+            *counts.entry((*sent, column[*from], column[*to], *arrived, label)).or_default() += 1;
+        }
+        let mut within: BTreeMap<(u64, usize, &str), u64> = BTreeMap::new();
+        for note in &self.notes {
+            *within.entry((note.cycle, column[note.actor], &note.label)).or_default() += 1;
+        }
+        let counted = |label: &str, count: u64| if count > 1 { format!("{label} x{count}") } else { label.to_owned() };
+        let mut folded = Self { actors, ..Self::default() };
+        for ((sent, from, to, arrived, label), count) in counts {
+            if from == to {
+                *within.entry((sent, from, label)).or_default() += count;
+            } else {
+                folded.messages.push(Message { from, to, sent, arrived, label: counted(label, count) });
+            }
+        }
+        for ((cycle, actor, label), count) in within {
+            folded.notes.push(Note { actor, cycle, label: counted(label, count) });
+        }
+        folded
+    }
+
     fn lines(&self) -> (Vec<(u64, Line<'_>)>, usize) {
         let mut lines: Vec<(u64, Line<'_>)> = self
             .messages
@@ -157,7 +235,7 @@ impl Ladder {
         // A step is as long as its cycles, but at least 3 and at most 26 units.
         let mut at = TOP + 20;
         let mut last = times.first().copied().unwrap_or(0);
-        let places: std::collections::BTreeMap<u64, u64> = times
+        let places: BTreeMap<u64, u64> = times
             .iter()
             .map(|&time| {
                 at += (2 * (time - last)).min(26).max(if time == last { 0 } else { 3 });
@@ -276,6 +354,34 @@ mod tests {
         assert!(svg.contains("room &lt;for&gt;") && !svg.contains("<for>"));
         assert_eq!(svg.matches("stroke-dasharray").count(), 1, "the lost one");
         assert_eq!(svg.matches("<text").count(), svg.matches("</text>").count());
+    }
+
+    #[test]
+    fn many_columns_are_folded_and_nothing_is_lost() {
+        let ends = 256;
+        let mut ladder = Ladder { actors: vec!["root0".into(), "top.P4".into()], ..Ladder::default() };
+        for leaf in 0..ends {
+            ladder.actors.push(format!("leaf{leaf}"));
+            let (from, to) = (2 + leaf, 1);
+            ladder.messages.push(Message { from, to, sent: 10, arrived: Some(20), label: "1".into() });
+            ladder.notes.push(Note { actor: from, cycle: 5, label: "computes".into() });
+        }
+        ladder.messages.push(Message { from: 2, to: 3, sent: 30, arrived: Some(31), label: "hello".into() });
+        let folded = ladder.folded(COLUMNS);
+        assert!(folded.actors.len() <= COLUMNS && folded.actors.len() > COLUMNS / 2, "{:?}", folded.actors);
+        assert_eq!(folded.actors[..3], ["root0", "top.P4", "leaf0 to leaf8 (9)"]);
+        let times = |label: &str| label.rsplit_once(" x").and_then(|(_, count)| count.parse().ok()).unwrap_or(1);
+        assert_eq!(folded.messages.iter().map(|message| times(&message.label)).sum::<u64>(), ends as u64);
+        let notes = folded.notes.iter().filter(|note| note.label.starts_with("computes"));
+        assert_eq!(notes.map(|note| times(&note.label)).sum::<u64>(), ends as u64);
+        assert!(folded.notes.iter().any(|note| note.label == "hello" && note.cycle == 30));
+        let svg = folded.svg();
+        let width: u32 = svg.split("width=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap();
+        assert!(width <= 90 + 150 * COLUMNS as u32, "{width}");
+        assert!(folded.text().lines().all(|line| line.chars().count() < 900));
+        assert_eq!(sample().folded(3), sample(), "what fits stays");
+        assert_eq!(ladder.clone().between(Some(25), None).messages.len(), 1);
+        assert_eq!(ladder.between(None, Some(9)).messages.len(), 0);
     }
 
     #[test]

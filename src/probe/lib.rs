@@ -62,6 +62,7 @@
 //! | `sink`, `scope`, `declare`, `tracer` | declarations, what a block sees of a recording, the recording itself |
 //! | `vcd_out` | [`VcdSink`]: VCD file, names of states, GTKWave save file |
 //! | `writer` | [`WriterThread`]: a thread of its own for one of these |
+//! | `curate` | which thirty signals viewers open on, and when |
 //! | `gtkw` | contents of the GTKWave save file and its translation tables |
 //! | `notes` | blocks of FST files, and what our files say about themselves |
 //! | [`wave_in`] | reader of VCD and FST, also of files that were cut off |
@@ -74,6 +75,7 @@
 //! than 2^64 ps (213 days) ends in an error.
 
 pub mod ascii;
+mod curate;
 mod declare;
 pub mod diff;
 mod fst_out;

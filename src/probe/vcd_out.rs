@@ -211,6 +211,9 @@ impl Sink for VcdSink {
 
     fn dump(&mut self, time_ps: u64, values: Values<'_>) -> io::Result<()> {
         self.time(time_ps);
+        if let Some(save) = &mut self.save {
+            save.begin(values);
+        }
         self.buffer.extend_from_slice(b"$dumpvars\n");
         for signal in 0..values.len() {
             self.change(signal as SignalId, values);
@@ -224,6 +227,9 @@ impl Sink for VcdSink {
 
     fn step(&mut self, time_ps: u64, changed: &[SignalId], values: Values<'_>) -> io::Result<()> {
         self.time(time_ps);
+        if let Some(save) = &mut self.save {
+            save.step(time_ps, changed, values);
+        }
         for &signal in changed {
             self.change(signal, values);
             if self.buffer.len() >= BUFFER {
@@ -239,7 +245,7 @@ impl Sink for VcdSink {
         self.time(time_ps);
         self.spill()?;
         let files = match (self.out.take(), &self.path) {
-            (Some(Out::File(draft)), Some(path)) => keep(draft, path, self.save.as_ref())?,
+            (Some(Out::File(draft)), Some(path)) => keep(draft, path, self.save.as_ref(), time_ps)?,
             (Some(mut out), _) => {
                 out.writer().flush()?;
                 Vec::new()

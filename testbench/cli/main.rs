@@ -41,5 +41,6 @@ mod terms_are_explained;
 mod topologies_are_shown;
 mod usage_and_exit_statuses;
 mod waves_are_compared_and_shown;
+mod waves_are_pointed_at;
 mod webdriver;
 mod wrong_files_are_named;

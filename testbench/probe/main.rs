@@ -20,6 +20,7 @@ mod surfer_finds_its_files;
 mod triggers_capture;
 mod vcd_reads_back;
 mod vectors_are_registers;
+mod viewers_open_on_the_event;
 mod waves_differ;
 mod waves_end_with_the_run;
 mod writer_fails;

@@ -32,15 +32,17 @@ fn commands_and_mappings_name_what_is_there() {
             match line.split_once(' ') {
                 Some(("variable_add", signal)) => added.push(signal.to_owned()),
                 Some(("divider_add", scope)) => assert!(names.iter().any(|name| name.starts_with(scope)), "{scope}"),
-                _ => assert_eq!(line, "zoom_fit"),
+                Some(("cursor_set", time)) => assert!(time.parse::<u64>().unwrap() > 0),
+                _ => assert!(["zoom_fit", "zoom_in", "goto_cursor"].contains(&line), "{line}"),
             }
         }
-        // Every signal once, and no other.
-        let sorted = |mut list: Vec<String>| {
-            list.sort();
-            list
-        };
-        assert_eq!(sorted(added), sorted(names), "{name}");
+        // Some thirty signals that are there, each once.
+        added.sort();
+        assert!(
+            (10..=30).contains(&added.len()) && added.windows(2).all(|pair| pair[0] < pair[1]),
+            "{name}: {added:?}"
+        );
+        assert!(added.iter().all(|signal| names.contains(signal)), "{name}: {added:?}");
         let mut mappings = 0;
         for file in result.wave.unwrap().files.iter().filter(|file| file.extension().is_some_and(|end| end == "txt")) {
             assert!(file.parent().unwrap().ends_with(".surfer/mappings"), "{}", file.display());

@@ -251,7 +251,7 @@ macro_rules! pages {
 pages! {
     first_run "first-run.md" 8 5
     scenarios "scenarios.md" 14 2
-    waves "waves.md" 13 3
+    waves "waves.md" 15 3
     latency "latency.md" 6 4
     sweeps "sweeps.md" 10 2
     compare "compare.md" 2 1
