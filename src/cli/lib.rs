@@ -32,6 +32,7 @@ mod frame;
 mod list;
 mod man;
 mod migrate;
+mod numerics;
 mod output;
 mod packet;
 mod progress;
@@ -106,6 +107,7 @@ enum Command {
     Wave(wave::Arguments),
     Alu(alu::Arguments),
     Reduce(reduce::Arguments),
+    Numerics(numerics::Arguments),
     Frame(frame::Arguments),
     Study(study::Arguments),
     Packet(packet::Arguments),
@@ -178,6 +180,7 @@ pub fn main() -> ExitCode {
         Command::Wave(arguments) => wave::main(&arguments),
         Command::Alu(arguments) => alu::main(&arguments),
         Command::Reduce(arguments) => reduce::main(&arguments),
+        Command::Numerics(arguments) => numerics::main(&arguments),
         Command::Frame(arguments) => frame::main(&arguments),
         Command::Study(arguments) => study::main(&arguments),
         Command::Packet(arguments) => packet::main(&arguments),

@@ -13,6 +13,7 @@
 //! | [`sweeps`] | Choose parameters |
 //! | [`compare`] | Choose an engine |
 //! | [`snapshots`] | Snapshot-test my own scenarios |
+//! | [`numerics`] | Numbers: does the order matter? |
 //! | [`verify_rtl`] | Verify my RTL with it |
 //! | [`rtl_twin`] | The RTL twin |
 //! | [`piuma`] | PIUMA: registers in every switch |
@@ -47,6 +48,7 @@ pages! {
     sweeps "sweeps.md"
     compare "compare.md"
     snapshots "snapshots.md"
+    numerics "numerics.md"
     verify_rtl "verify-rtl.md"
     rtl_twin "rtl-twin.md"
     piuma "piuma.md"

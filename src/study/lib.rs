@@ -6,6 +6,7 @@
 //! | [`compare`] | jobs of several scenarios side by side |
 //! | [`curve`] | latency and accepted throughput over offered load, saturation |
 //! | [`named`] | studies by name, and their reports |
+//! | [`numerics`] | one vector in many orders on many shapes: bits and errors |
 //! | [`pbv_table1`] | Table 1 of the PBV source |
 //! | [`piuma_paper`] | the figures of the PIUMA paper |
 //! | [`plot`] | diagrams as SVG |
@@ -16,6 +17,7 @@
 pub mod compare;
 pub mod curve;
 pub mod named;
+pub mod numerics;
 pub mod pbv_table1;
 pub mod piuma_paper;
 pub mod plot;

@@ -21,6 +21,7 @@ mod knobs_act_or_are_refused;
 mod large_systems_touch_few_pages;
 mod latency_is_told;
 mod long_runs_can_be_stopped;
+mod numbers_are_held_side_by_side;
 mod overrides_reach_every_value;
 #[cfg(unix)]
 mod progress_is_shown;

@@ -1,7 +1,7 @@
 //! Operands as they are given: patterns, JSON.
 
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -12,7 +12,12 @@ use watershed_scenario::{names, number};
 
 /// The name of the input and its text, without a byte order mark and blanks around it.
 pub(super) fn read_input(arguments: &Arguments) -> Result<(String, String), String> {
-    let path = arguments.input.clone().unwrap_or_else(|| PathBuf::from("-"));
+    read(arguments.input.as_deref())
+}
+
+/// The same of a file, or of the standard input.
+pub(crate) fn read(input: Option<&Path>) -> Result<(String, String), String> {
+    let path = input.map_or_else(|| PathBuf::from("-"), Path::to_owned);
     let name = if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
     let mut bytes = Vec::new();
     let read = if path.as_os_str() == "-" {
@@ -32,7 +37,7 @@ fn bytes_lines(bytes: &[u8]) -> usize {
     bytes.split(|&byte| byte == b'\n').count()
 }
 
-pub(super) fn parse(dtype: DType, text: &str) -> Result<Vec<u64>, String> {
+pub(crate) fn parse(dtype: DType, text: &str) -> Result<Vec<u64>, String> {
     if text.trim_start().starts_with(['[', '{']) {
         return json_operands(dtype, text);
     }

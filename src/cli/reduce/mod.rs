@@ -14,14 +14,16 @@ pub(super) use arguments::Arguments;
 use arguments::{Asked, Failure, Family, Order, Outcome, check_names, order, places};
 use engines::{mode, reduce};
 use frames::{contributions, is_of_contributions};
+pub(super) use input::{parse as operands_of, read as read_text};
 use input::{parse, read_input};
 
 use super::alu::{lane, meaning, pattern, quad_text};
 use super::{Exit, complain, print};
-use watershed_arith::{DType, Flags, Op, ResultCode, Round, repsum};
+use watershed_arith::{Flags, Op, ResultCode, Round, repsum};
 use watershed_kernel::Rng;
-use watershed_oracle::exact::{Exact, Meaning, read, round_to};
+use watershed_oracle::exact::{Exact, round_to};
 use watershed_oracle::ulp_distance;
+use watershed_study::numerics::{error_ulps as error, exact};
 
 mod arguments;
 mod engines;
@@ -86,30 +88,6 @@ fn execute(arguments: &Arguments) -> Result<String, Failure> {
 
 // ----------------------------------------------------------------------------------------------- single operands
 
-/// The exact sum or product of numbers; `None` if there is a NaN or infinity, or for other operations.
-fn exact(op: Op, dtype: DType, operands: &[u64]) -> Option<Exact> {
-    // An exact product of very many numbers has millions of digits.
-    let product = op == Op::Prod;
-    if !(product && operands.len() <= 4096 || matches!(op, Op::Sum | Op::RepSum)) {
-        return None;
-    }
-    let number = |lane: u64| match dtype {
-        DType::I32 => Some(Exact { integer: i64::from(lane as i32).into(), scale: 0 }),
-        DType::I64 => Some(Exact { integer: (lane as i64).into(), scale: 0 }),
-        DType::U32 | DType::U64 => Some(Exact { integer: lane.into(), scale: 0 }),
-        _ => match read(dtype, lane) {
-            Meaning::Number { value, .. } => Some(value),
-            _ => None,
-        },
-    };
-    let mut operands = operands.iter().map(|&lane| number(lane));
-    let first = operands.next()??;
-    operands.try_fold(first, |sum, next| {
-        let next = next?;
-        Some(if product { sum.times(&next) } else { sum.plus(&next) })
-    })
-}
-
 /// The value of an outcome as a lane; a frame of a locator has none.
 fn value(arguments: &Asked, outcome: &Outcome) -> Option<u64> {
     match outcome {
@@ -118,14 +96,6 @@ fn value(arguments: &Asked, outcome: &Outcome) -> Option<u64> {
             Some(repsum::join(mode(arguments), quad.lanes, quad.m).bits)
         }
         Outcome::Frame(_) => None,
-    }
-}
-
-/// The error of a lane against the exact value.
-fn error(dtype: DType, lane: u64, exact: &Exact) -> Option<f64> {
-    match dtype.is_float().then(|| read(dtype, lane)) {
-        Some(Meaning::Number { value, .. }) => Some(value.ulps_from(exact, dtype)),
-        _ => None,
     }
 }
 
