@@ -29,6 +29,7 @@ mod embed;
 mod exhaustive;
 mod explain;
 mod frame;
+mod fuzz;
 mod list;
 mod man;
 mod migrate;
@@ -112,6 +113,7 @@ enum Command {
     Study(study::Arguments),
     Packet(packet::Arguments),
     Testfloat(testfloat::Arguments),
+    Fuzz(fuzz::Arguments),
     Exhaustive(exhaustive::Arguments),
     Explain(explain::Arguments),
     Completions(completions::Arguments),
@@ -185,6 +187,7 @@ pub fn main() -> ExitCode {
         Command::Study(arguments) => study::main(&arguments),
         Command::Packet(arguments) => packet::main(&arguments),
         Command::Testfloat(arguments) => testfloat::main(&arguments),
+        Command::Fuzz(arguments) => fuzz::main(&arguments),
         Command::Exhaustive(arguments) => exhaustive::main(&arguments),
         Command::Explain(arguments) => explain::main(&arguments),
         Command::Completions(arguments) => completions::main(&arguments),

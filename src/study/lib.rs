@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`compare`] | jobs of several scenarios side by side |
 //! | [`curve`] | latency and accepted throughput over offered load, saturation |
+//! | [`fuzz`] | random scenarios, and the smallest that fails |
 //! | [`named`] | studies by name, and their reports |
 //! | [`numerics`] | one vector in many orders on many shapes: bits and errors |
 //! | [`pbv_table1`] | Table 1 of the PBV source |
@@ -16,6 +17,7 @@
 
 pub mod compare;
 pub mod curve;
+pub mod fuzz;
 pub mod named;
 pub mod numerics;
 pub mod pbv_table1;

@@ -8,6 +8,7 @@ mod document_keeps_its_shape;
 mod embeddings_are_shown;
 #[cfg(unix)]
 mod engines_are_compared;
+mod failures_are_cut_down;
 mod files_have_one_writer;
 #[cfg(unix)]
 mod full_disks_lose_no_results;

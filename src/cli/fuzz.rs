@@ -1,0 +1,133 @@
+//! `watershed fuzz`: random scenarios of a family, and the smallest one that fails.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Exit, complain, output, print, progress};
+use watershed_scenario::expr::Expr;
+use watershed_study::fuzz::{Came, Case, FAMILIES, Judge, shrunk, try_out};
+
+/// Run random scenarios of a family; the first that fails is cut down to the smallest that still does, and written.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A scenario fails if a check fails, if it does not end, if the program panics, if another order of evaluation or (but for armed) no
+skipping of idle blocks changes the result, or if the condition of --fail-if holds. What is drawn depends on --seed and the number of the run only.
+
+Examples:
+  watershed fuzz piuma --seed 1 --runs 100
+  watershed fuzz software --seed 7 --runs 50 --out out
+  watershed fuzz armed --runs 200 --fail-if 'cycles > 2000' --out out
+
+Exit status:
+  0  no run failed
+  1  one did: its smallest form is in fuzz-FAMILY-SEED-RUN.toml, or it was stopped (Ctrl-C, SIGTERM, SIGHUP)
+  2  the command line is wrong, or the file cannot be written")]
+pub(super) struct Arguments {
+    /// Family: piuma, armed, pbv or software
+    #[arg(value_name = "FAMILY", value_parser = clap::builder::PossibleValuesParser::new(FAMILIES))]
+    family: String,
+    /// Draw scenarios with this seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Run so many scenarios
+    #[arg(long, value_name = "M", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    runs: u64,
+    /// Begin with this number
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    first: u64,
+    /// Call it a failure if this holds: an expression over columns of sweeps and values of the result, for example "cycles > 2000"
+    #[arg(long, value_name = "EXPR", value_parser = condition)]
+    fail_if: Option<Expr>,
+    /// Folder of the scenario that fails
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    out: PathBuf,
+    #[command(flatten)]
+    _every: super::talk::Every,
+}
+
+fn condition(text: &str) -> Result<Expr, String> {
+    Expr::parse(text).map_err(|wrong| {
+        let place = text.get(wrong.at.clone()).filter(|piece| !piece.is_empty()).unwrap_or("the end");
+        format!("at `{place}`: {wrong}")
+    })
+}
+
+pub(super) fn main(arguments: &Arguments) -> Exit {
+    match execute(arguments) {
+        Ok(exit) => exit,
+        Err(error) => {
+            complain(&error);
+            Exit::Bad
+        }
+    }
+}
+
+fn execute(arguments: &Arguments) -> Result<Exit, String> {
+    let Arguments { seed, runs, first, .. } = *arguments;
+    let family = FAMILIES.into_iter().find(|family| *family == arguments.family).unwrap_or(FAMILIES[0]);
+    let unless = arguments.fail_if.as_ref();
+    progress::listen();
+    let (mut passed, mut refused) = (0, BTreeMap::<String, u64>::new());
+    for run in first..first.saturating_add(runs) {
+        if progress::stopped() {
+            complain(&format_args!("stopped before the end, after {} runs", run - first));
+            print(&summary(passed, &refused));
+            return Ok(Exit::Failed);
+        }
+        progress::count((run - first) as usize, Some(runs as usize), "runs");
+        let case = Case::drawn(family, seed, run);
+        // What a panic says stands in the failure; the hook would print it for every step of shrinking.
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let judge = Judge { fail_if: unless, stop: &progress::stopped };
+        let came = try_out(&case, judge);
+        let small = match &came {
+            Came::Failed(failure) => Some(shrunk(&case, failure, judge)),
+            _ => None,
+        };
+        std::panic::set_hook(hook);
+        match came {
+            Came::Passed => passed += 1,
+            Came::Refused(why) => *refused.entry(why).or_default() += 1,
+            Came::Failed(_) => {}
+        }
+        let Some((case, failure, tried)) = small else { continue };
+        let path = arguments.out.join(format!("fuzz-{family}-{seed}-{run}.toml"));
+        let text =
+            format!("# {}: {}\n{}", failure.kind, failure.detail.lines().next().unwrap_or_default(), case.text());
+        let _claims = output::claim(&[("--out", path.clone())], &[])?;
+        output::write(&path, text)?;
+        let mut out = summary(passed, &refused);
+        let _ = writeln!(out, "run {run} fails: {}", failure.kind);
+        if !failure.detail.is_empty() {
+            let _ = writeln!(out, "               {}", failure.detail.lines().next().unwrap_or_default());
+        }
+        let _ = writeln!(out, "smallest       {} (after {tried} tries)\n", path.display());
+        let _ = writeln!(out, "{}", case.text());
+        let flags = if failure.flags.is_empty() { String::new() } else { format!(" {}", failure.flags) };
+        let _ = writeln!(out, "run it again   watershed run {}{flags}", path.display());
+        let _ = write!(out, "find it again  watershed fuzz {family} --seed {seed} --first {run} --runs 1");
+        if let Some(condition) = unless {
+            let _ = write!(out, " --fail-if '{condition}'");
+        }
+        print(&out);
+        return Ok(Exit::Failed);
+    }
+    print(&summary(passed, &refused));
+    Ok(Exit::Fine)
+}
+
+/// How many passed, and what the others were refused for.
+fn summary(passed: u64, refused: &BTreeMap<String, u64>) -> String {
+    let all: u64 = refused.values().sum();
+    let mut out = format!("{passed} runs passed, {all} scenarios were refused\n");
+    let mut list: Vec<(&String, &u64)> = refused.iter().collect();
+    list.sort_by_key(|(why, count)| (std::cmp::Reverse(**count), (*why).clone()));
+    for (why, count) in list.iter().take(5) {
+        let _ = writeln!(out, "  {count} x {why}");
+    }
+    out
+}

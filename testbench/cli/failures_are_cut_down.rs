@@ -1,0 +1,67 @@
+//! Issue 25: random scenarios of every family, and a failing one cut down to the smallest that still fails.
+
+use std::fs;
+
+use crate::support::watershed;
+
+#[test]
+fn random_scenarios_of_every_family_pass() {
+    for family in ["piuma", "armed", "pbv", "software"] {
+        let output = watershed(["fuzz", family, "--seed", "2", "--runs", "12"]);
+        assert_eq!(output.status, 0, "{family}: {}{}", output.stdout, output.stderr);
+        let passed: u32 = output.stdout.split(' ').next().unwrap().parse().unwrap();
+        assert!(passed >= 4, "{family}: {}", output.stdout);
+        assert_eq!(output.stdout, watershed(["fuzz", family, "--seed", "2", "--runs", "12"]).stdout);
+    }
+}
+
+/// The planted fault is a run that takes longer than so many cycles because of one key that the scenario sets.
+#[test]
+fn a_planted_fault_is_shrunk_to_what_causes_it() {
+    for (family, fault, cause) in [
+        ("piuma", "collectives.0.elements > 10", "elements = 13"),
+        ("armed", "armed.reductions.0.participants > 2 and cycles > 600", ""),
+        ("pbv", "pbv.collectives.0.elements > 10", "elements = 13"),
+        ("software", "hosts.0.elements > 10", "elements = 13"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().to_str().unwrap();
+        let output = watershed(["fuzz", family, "--runs", "200", "--fail-if", fault, "--out", out]);
+        assert_eq!(output.status, 1, "{family}: {}{}", output.stdout, output.stderr);
+        let files: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(files.len(), 1, "{family}");
+        let text = fs::read_to_string(&files[0]).unwrap();
+        assert!(text.contains(cause), "{family}: {text}");
+        if !cause.is_empty() {
+            // Nothing is left but what causes it: the smallest network, a job, one key.
+            assert!(text.contains("size = [2, 1]"), "{family}: {text}");
+            let set = text.lines().filter(|line| line.contains(" = ") && !line.starts_with('#')).count();
+            assert_eq!(set, 6, "family, seed, kind, size, name and the key: {text}");
+        }
+        // Both commands that it prints do what they say.
+        let line = |what: &str| -> Vec<String> {
+            let line = output.stdout.lines().find_map(|line| line.strip_prefix(what)).unwrap();
+            let quoted = line.trim().trim_start_matches("watershed ").split_once(" '");
+            let words = quoted.map_or(line.trim().trim_start_matches("watershed "), |(words, _)| words);
+            let last = quoted.map(|(_, last)| last.trim_end_matches('\'').to_owned());
+            words.split_whitespace().map(str::to_owned).chain(last).collect()
+        };
+        let run = watershed(line("run it again"));
+        assert_eq!(run.status, 0, "{family}: {}", run.stderr);
+        let again = line("find it again").into_iter().chain(["--out".to_owned(), out.to_owned()]);
+        assert_eq!(watershed(again).status, 1, "{family}");
+        assert_eq!(fs::read_to_string(&files[0]).unwrap(), text, "{family}");
+    }
+}
+
+#[test]
+fn what_cannot_be_tried_is_said() {
+    for (arguments, words) in [
+        (&["fuzz", "pium"][..], "piuma"),
+        (&["fuzz", "piuma", "--fail-if", "cycles >"], "a value is missing here"),
+        (&["fuzz", "piuma", "--runs", "0"], "0 is not in"),
+    ] {
+        let output = watershed(arguments);
+        assert!(output.status == 2 && output.stderr.contains(words), "{arguments:?}: {}", output.stderr);
+    }
+}
