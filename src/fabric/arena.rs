@@ -239,6 +239,16 @@ impl<'a, T> Bumps<'a, T> {
     }
 }
 
+impl<T> Index<usize> for Bumps<'_, T> {
+    type Output = T;
+
+    /// # Panics
+    /// If there is none with this number.
+    fn index(&self, number: usize) -> &T {
+        self.get(number).unwrap_or_else(|| panic!("there is no engine in the wire {number} among {}", self.len()))
+    }
+}
+
 impl<'a, T> IntoIterator for Across<'a, T> {
     type Item = &'a T;
     type IntoIter = std::iter::FlatMap<std::vec::IntoIter<(usize, &'a [T])>, &'a [T], fn((usize, &'a [T])) -> &'a [T]>;
