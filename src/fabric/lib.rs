@@ -33,6 +33,7 @@
 pub mod arbiter;
 mod arena;
 mod awake;
+mod between_steps;
 mod class;
 mod crc;
 mod division;

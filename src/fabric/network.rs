@@ -399,7 +399,7 @@ where
         Across::new(self.each_part().map(|part| &part.ends))
     }
 
-    fn end_node(&self, end: usize) -> u32 {
+    pub(super) fn end_node(&self, end: usize) -> u32 {
         self.switches + self.all_bumps + end as u32
     }
 
@@ -412,24 +412,6 @@ where
         self.part(part).ends.get(end).expect("the system has that many end points")
     }
 
-    /// One end point, to change what it is to do; it is asked again in the next cycle.
-    ///
-    /// # Panics
-    /// If there is none with this number.
-    pub fn end_mut(&mut self, end: usize) -> &mut E {
-        let node = self.end_node(end);
-        let part = self.division.part_of(node);
-        let part = self.part_mut(part);
-        part.wires.wake.insert(node);
-        part.due = 0;
-        &mut part.ends[end]
-    }
-
-    /// All end points, to take from them what they have written down; nobody is woken.
-    pub fn each_end(&mut self, mut take: impl FnMut(&mut E)) {
-        self.each_part_mut().for_each(|part| part.ends.items_mut().iter_mut().for_each(&mut take));
-    }
-
     /// The engines in the wire.
     pub fn bumps(&self) -> Bumps<'_, B> {
         Bumps::new(self.each_part().map(|part| &part.bumps[..]), self.division.places())
@@ -438,12 +420,6 @@ where
     /// The engines behind internal ports.
     pub fn joins(&self) -> Across<'_, J> {
         Across::new(self.each_part().map(|part| &part.joins))
-    }
-
-    /// One engine behind an internal port, to change what it is to do before the run.
-    pub fn join_mut(&mut self, switch: u32) -> Option<&mut J> {
-        let part = self.division.part_of(switch);
-        self.part_mut(part).joins.get_mut(switch as usize)
     }
 
     /// Whether any flit is queued, under way, or in an engine behind an internal port; with `set_only`, only set-routed

@@ -31,6 +31,9 @@
 //! Timing: a message that arrives at the start of cycle t is in its queue in t and can be taken from t + 1 on; a message
 //! that a send put into its queue in cycle t can leave from t + 1 on, one message of all queues a cycle, in turn.
 //!
+//! An id that overlaps another one ([`claim`](super::claim)) sends under a grant only, with a credit for a slot at every receiver;
+//! its messages carry the number of their source among those of the id, and the slots of its queues are divided among these.
+//!
 //! *Chosen*, where the patent is silent: a full queue takes nothing; a send then waits in the crossbar, and a request
 //! waits at the head of the channel, which stops all requests behind it until the credits run out upstream: nothing is
 //! lost. When a message from the network and one of a thread want the port into a queue in one cycle, the
@@ -38,10 +41,14 @@
 //! Accesses to MSRs are operations like others: they act when they are decoded. COUNT and events are about received messages only. The sender's id is 36 bits wide. All MSRs are 0 at reset.
 
 use super::REQUEST;
+use super::claim::{Event, QueueClaim, What};
 use std::collections::VecDeque;
-use watershed_fabric::{Flit, Io};
+use watershed_fabric::{Cause, Flit, Io};
 use watershed_kernel::Cycle;
-use watershed_probe::Scope;
+use watershed_probe::{EnumTable, Scope};
+
+/// What a source of a multicast that overlaps others does, in waves.
+static CLAIMS: EnumTable = EnumTable { name: "claim", names: &["IDLE", "ASKS", "HOLDS"] };
 
 /// The MSRs of a multicast id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +105,8 @@ struct Queue {
     int_all: bool,
     int_nonempty: bool,
     int_full: bool,
+    /// Of an id that overlaps another one.
+    claim: Option<Box<QueueClaim>>,
     /// For reports: messages received, events raised.
     arrived: u64,
     events: u64,
@@ -153,18 +162,55 @@ pub struct Cce {
     multicast: Vec<bool>,
     next_q: usize,
     sent: u64,
+    /// What the claim wires are to be told.
+    told: Vec<Event>,
 }
 
 impl Cce {
     /// A CCE with a queue of `depth` messages for each of `ids` ids, and as many ports into each and out of it.
     pub fn new(ids: u16, depth: u32, ports: u32) -> Cce {
         let queues = vec![Queue::default(); usize::from(ids)];
-        Cce { depth: depth as usize, ports, multicast: vec![false; queues.len()], queues, next_q: 0, sent: 0 }
+        Cce {
+            depth: depth as usize,
+            ports,
+            multicast: vec![false; queues.len()],
+            queues,
+            next_q: 0,
+            sent: 0,
+            told: Vec::new(),
+        }
     }
 
     /// Says that requests of an id are multicasts, not of a collective.
     pub fn serve(&mut self, id: u16) {
         self.multicast[usize::from(id)] = true;
+    }
+
+    /// Gives the queue of an id its claim registers, or takes them away.
+    pub fn claims(&mut self, id: u16, claim: Option<QueueClaim>) {
+        self.queues[usize::from(id)].claim = claim.map(Box::new);
+    }
+
+    /// Whether messages of an id stand in its queue.
+    pub fn holds(&self, id: u16) -> bool {
+        self.queues.get(usize::from(id)).is_some_and(|queue| !(queue.outgoing.is_empty() && queue.received.is_empty()))
+    }
+
+    /// The claim registers of an id.
+    pub fn claim(&self, id: u16) -> Option<&QueueClaim> {
+        self.queues.get(usize::from(id))?.claim.as_deref()
+    }
+
+    /// The same, with the number of messages that wait to leave.
+    pub fn claim_mut(&mut self, id: u16) -> Option<(&mut QueueClaim, u32)> {
+        let queue = self.queues.get_mut(usize::from(id))?;
+        let outgoing = queue.outgoing.len() as u32;
+        Some((queue.claim.as_deref_mut()?, outgoing))
+    }
+
+    /// What the claim wires are to be told since the last time.
+    pub fn take_told(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.told)
     }
 
     /// Whether requests of an id are this engine's.
@@ -229,9 +275,34 @@ impl Cce {
         queue.received.len() + queue.outgoing.len() < self.depth
     }
 
+    /// Whether there is a slot for a message on its way out.
+    pub(super) fn has_room_to_send(&self, id: u16) -> bool {
+        let queue = &self.queues[usize::from(id)];
+        let own = queue.claim.as_ref().filter(|claim| claim.source.is_some());
+        self.has_slot(id) && own.is_none_or(|claim| queue.outgoing.len() < claim.own_slots as usize)
+    }
+
+    /// Lets the queues that have a message and a credit ask for their trees; whether the wires are to be told anything.
+    pub fn ask(&mut self, io: &mut Io<'_>) -> bool {
+        let now = io.now();
+        for (id, queue) in (0..).zip(&mut self.queues) {
+            let Some(claim) = queue.claim.as_deref_mut().filter(|claim| claim.source.is_some()) else { continue };
+            match claim.take_waited() {
+                0 => {}
+                waited => io.waited(0, Cause::Claim, waited),
+            }
+            if let Some(&(_, since)) = queue.outgoing.front()
+                && let Some(cycle) = claim.wants(since + 1, now)
+            {
+                self.told.push(Event { cycle, id, what: What::Ask });
+            }
+        }
+        !self.told.is_empty()
+    }
+
     /// Takes a message to be sent; `false` if there is no slot, or no port into the queue is left in this cycle.
     pub fn accept(&mut self, id: u16, message: Message, now: Cycle) -> bool {
-        if !self.has_slot(id) {
+        if !self.has_room_to_send(id) {
             return false;
         }
         let queue = &mut self.queues[usize::from(id)];
@@ -258,6 +329,9 @@ impl Cce {
             return Err(NoPort);
         }
         *queue.ports.taken(now).1 += 1;
+        if let Some(source) = queue.claim.as_mut().and_then(|claim| claim.take()) {
+            self.told.push(Event { cycle: now, id, what: What::Taken(source) });
+        }
         Ok(queue.received.pop_front().map(|(message, _)| message))
     }
 
@@ -296,6 +370,10 @@ impl Cce {
         }
         *ports.taken(io.now()).0 += 1;
         let flit = io.take(0, REQUEST);
+        if let Some(claim) = &mut self.queues[usize::from(id)].claim {
+            claim.receive(flit.tag.flags());
+            self.told.push(Event { cycle: io.now(), id, what: What::Came(flit.tag.flags()) });
+        }
         self.receive(id, Message { data: flit.word, sender: flit.tag.seq() }, io.now()).then_some(id)
     }
 
@@ -307,6 +385,9 @@ impl Cce {
         for i in 0..count {
             let at = (self.next_q + i) % count;
             let Some(&(message, since)) = self.queues[at].outgoing.front() else { continue };
+            if self.queues[at].claim.as_ref().is_some_and(|claim| !claim.may_send()) {
+                continue;
+            }
             let ports = &mut self.queues[at].ports;
             let goes = !sent && since < now && io.can_send(0, REQUEST);
             ports.leave_waits_q = goes && *ports.taken(now).1 >= self.ports;
@@ -316,8 +397,15 @@ impl Cce {
             }
             *ports.taken(now).1 += 1;
             self.queues[at].outgoing.pop_front();
-            io.send(0, REQUEST, Flit::collective(at as u16, REQUEST, message.sender, message.data));
-            left |= !self.queues[at].outgoing.is_empty();
+            let mut flit = Flit::collective(at as u16, REQUEST, message.sender, message.data);
+            let mut goes_on = true;
+            if let Some(claim) = &mut self.queues[at].claim {
+                flit.tag.set_flags(claim.source.unwrap_or_default());
+                claim.sent();
+                goes_on = claim.may_send();
+            }
+            io.send(0, REQUEST, flit);
+            left |= goes_on && !self.queues[at].outgoing.is_empty();
             self.sent += 1;
             sent = true;
             self.next_q = (at + 1) % count;
@@ -347,6 +435,10 @@ impl Cce {
                     scope.bits("count", 16, queue.received.len() as u64);
                     scope.bits("outgoing", 16, queue.outgoing.len() as u64);
                     scope.bits("events", 32, queue.events);
+                    if let Some(claim) = queue.claim.as_ref().filter(|claim| claim.source.is_some()) {
+                        scope.state("claim", &CLAIMS, claim.wave_state());
+                        scope.bits("credits", 16, u64::from(claim.credits));
+                    }
                     scope.valid("oldest", 64, queue.received.front().map(|(message, _)| message.data));
                     scope.valid("sender", 36, queue.received.front().map(|(message, _)| message.sender));
                 });

@@ -45,6 +45,7 @@
 //!
 //! Prefix scans go through the [scan unit](super::scan) beside the tree.
 
+use super::claim::Unit;
 use super::scan::{self, ScanUnit};
 use super::scan_stages::ScanStages;
 use super::{MAX_PLANES, REQUEST, RESPONSE, Registers, channel, kind, plane};
@@ -81,12 +82,14 @@ impl CengCfg {
 pub struct Ceng {
     cfg: CengCfg,
     busy: Option<Box<Busy>>,
-    looks: Option<Box<Looks>>,
+    beside: Option<Box<Beside>>,
 }
 
-/// Who looks into an engine.
+/// What few engines have: claim registers of their switch, and who looks into them.
 #[derive(Clone, Debug, Default)]
-struct Looks {
+struct Beside {
+    /// The claim registers of the switch.
+    claim: Unit,
     tap: Option<Tap>,
     /// The registers of tree and scan unit, if a waveform shows them.
     stages: Option<Stages>,
@@ -107,7 +110,7 @@ impl Stages {
     }
 }
 
-impl Looks {
+impl Beside {
     /// One clock of the tree's registers; the tap is behind them.
     fn reduced(&mut self, taken: Option<&TreeIn>, result: &mut Option<Flit>) {
         if let Some(Stages { tree, .. }) = &mut self.stages {
@@ -182,23 +185,33 @@ static STATES: EnumTable = EnumTable { name: "ceng", names: &["IDLE", "GATHER", 
 impl Ceng {
     /// An idle engine.
     pub fn new(cfg: CengCfg) -> Ceng {
-        Ceng { cfg, busy: None, looks: None }
+        Ceng { cfg, busy: None, beside: None }
     }
 
     /// Puts a tap on the result port.
     pub fn set_tap(&mut self, tap: Tap) {
-        self.looks.get_or_insert_default().tap = Some(tap);
+        self.beside.get_or_insert_default().tap = Some(tap);
     }
 
     /// The tap, if there is one.
     pub fn tap(&self) -> Option<&Tap> {
-        self.looks.as_deref()?.tap.as_ref()
+        self.beside.as_deref()?.tap.as_ref()
     }
 
     /// Whether operands of a collective id wait in it.
     pub fn holds(&self, id: u16) -> bool {
         let held = |busy: &Busy| busy.operands.as_slice().iter().any(|operand| operand.flit.tag.id() == id);
         self.busy.as_deref().is_some_and(held)
+    }
+
+    /// The claim registers of its switch, which sit beside it.
+    pub fn claim_mut(&mut self) -> &mut Unit {
+        &mut self.beside.get_or_insert_default().claim
+    }
+
+    /// The same, if it has any.
+    pub fn claim(&self) -> Option<&Unit> {
+        self.beside.as_deref().map(|beside| &beside.claim).filter(|unit| !unit.is_empty())
     }
 
     /// The parameters.
@@ -417,7 +430,7 @@ impl Join for Ceng {
     fn tick(&mut self, cx: &JoinCx<'_, Registers>) -> JoinOut {
         let mut out = JoinOut { result: None, changed: false, wake: Wake::OnInput, fault: None };
         let Some(busy) = &mut self.busy else { return out };
-        let watched = self.looks.as_ref().is_some_and(|looks| looks.stages.is_some());
+        let watched = self.beside.as_ref().is_some_and(|beside| beside.stages.is_some());
         let mut taken = None;
 
         // Operands in: a result place is reserved before they are taken.
@@ -468,8 +481,8 @@ impl Join for Ceng {
             }
         }
         let reduced = out.result.is_some();
-        if let Some(looks) = &mut self.looks {
-            looks.reduced(taken.as_ref(), &mut out.result);
+        if let Some(beside) = &mut self.beside {
+            beside.reduced(taken.as_ref(), &mut out.result);
         }
 
         let cfg = self.cfg;
@@ -481,7 +494,7 @@ impl Join for Ceng {
                 out.wake = Wake::Next;
             }
         }
-        if let Some(stages) = self.looks.as_mut().and_then(|looks| looks.stages.as_mut()) {
+        if let Some(stages) = self.beside.as_mut().and_then(|beside| beside.stages.as_mut()) {
             let scanned = out.result.as_ref().filter(|_| !reduced);
             stages.scan.clock(busy.scan.as_deref_mut(), cx.now, scanned);
             if !stages.is_empty() {
@@ -565,6 +578,9 @@ impl Join for Ceng {
                 });
             }
         });
+        if let Some(claim) = self.claim() {
+            claim.probe(scope);
+        }
     }
 
     const STAGES: &'static [&'static str] = &["ceng.tree", "ceng.scan"];
@@ -588,16 +604,16 @@ impl Join for Ceng {
             });
             Stages { tree: TreeStages::new(tree, &in_use), joining: joining.unwrap_or_default(), scan }
         });
-        self.looks.get_or_insert_default().stages = stages;
+        self.beside.get_or_insert_default().stages = stages;
     }
 
     fn stages_moved(&self) -> bool {
-        let stages = self.looks.as_ref().and_then(|looks| looks.stages.as_ref());
+        let stages = self.beside.as_ref().and_then(|beside| beside.stages.as_ref());
         stages.is_some_and(|stages| stages.tree.moved() || stages.scan.moved())
     }
 
     fn probe_stages(&self, scope: &mut Scope<'_>) {
-        let Some(stages) = self.looks.as_ref().and_then(|looks| looks.stages.as_ref()) else { return };
+        let Some(stages) = self.beside.as_ref().and_then(|beside| beside.stages.as_ref()) else { return };
         scope.scope("ceng", |scope| {
             stage_waves::tree(scope, &stages.tree, &stages.joining, &STAGE_TAG);
             stages.scan.probe(scope);

@@ -37,7 +37,7 @@ use super::job::{Job, Local, is_whole};
 use super::{Processor, REQUEST, RESPONSE, Registers, channel, plane};
 use std::sync::Arc;
 use watershed_fabric::traffic::Traffic;
-use watershed_fabric::{Block, Flit, Io};
+use watershed_fabric::{Block, Cause, Flit, Io};
 use watershed_kernel::{Cycle, OneOrMore, Wake};
 use watershed_probe::Scope;
 
@@ -155,6 +155,8 @@ struct Shared {
     /// Collective ids that programs call, and those of them that are inclusive scans.
     called: Vec<u16>,
     combining: Vec<u16>,
+    /// Those that are in a conflict set.
+    claiming: Vec<u16>,
     /// Ids whose requests are the CCE's.
     left: Vec<u16>,
     /// Jobs that were there before the first cycle: waves show those, as signals must not come and go.
@@ -192,6 +194,11 @@ impl Core {
     /// Requests of this collective id are somebody else's at this port: the CCE's.
     pub fn leave(&mut self, id: u16) {
         self.share().left.push(id);
+    }
+
+    /// Calls of this collective id claim.
+    pub fn claims(&mut self, id: u16) {
+        self.share().claiming.push(id);
     }
 
     fn is(&self, turn: u8) -> bool {
@@ -446,6 +453,9 @@ impl Core {
                 }
                 continue;
             }
+            if let Some(claim) = job.claimed().filter(|_| job.start == now) {
+                io.waited(0, Cause::Claim, now - claim.ready);
+            }
             job.land(now);
             if job.sends_done() && job.receives_done() {
                 job.end = now;
@@ -514,13 +524,17 @@ impl Core {
     pub fn probe(&self, scope: &mut Scope<'_>) {
         let fixed = self.shared.as_ref().map_or(self.jobs().len(), |shared| shared.fixed);
         for (number, job) in self.jobs().iter().take(fixed).enumerate() {
-            scope.indexed("job", number, |scope| Job::probe(Some(job), job.combines().is_some(), scope));
+            scope.indexed("job", number, |scope| {
+                Job::probe(Some(job), (job.combines().is_some(), job.claimed().is_some()), scope);
+            });
         }
         if let Some(shared) = &self.shared {
             for &id in &shared.called {
                 // Calls of an id run one after the other.
                 let job = self.jobs().iter().rev().find(|job| job.id() == id);
-                scope.indexed("call", id.into(), |scope| Job::probe(job, shared.combining.contains(&id), scope));
+                scope.indexed("call", id.into(), |scope| {
+                    Job::probe(job, (shared.combining.contains(&id), shared.claiming.contains(&id)), scope);
+                });
             }
         }
     }

@@ -5,6 +5,7 @@
 //! | fragmenter | `fragmenter.held`, `fragmenter.word` | words that were read and wait to leave, and the oldest of them once it is there |
 //! | read | `read` | words that memory has granted to the fragmenter |
 //! | combine | `combine.held`, `combine.word` | inclusive scans: results in the unit that adds the core's own value, and the next one out |
+//! | claim | `claims` | of a collective that overlaps others: the core waits for the [claim](super::claim) |
 //! | element counter | `landed` | words of the result that are in memory; all of them complete the collective |
 //!
 //! The vectors of a call by a program are in local memory ([`Place`]): the fragmenter reads a word in the cycle in which
@@ -78,6 +79,19 @@ pub struct Place {
     pub last: u64,
 }
 
+/// What a claim of a core's part in a collective came to (see [`claim`](super::claim)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Claimed {
+    /// When the core was ready.
+    pub ready: Cycle,
+    /// When the last participant was, and the end point of that.
+    pub last: (Cycle, usize),
+    /// When the arbiter was asked.
+    pub asked: Cycle,
+    /// When it granted.
+    pub granted: Cycle,
+}
+
 /// The local memory of a core that runs programs, as far as anything was written to it.
 pub(super) type Local<'a> = Option<&'a mut Vec<u64>>;
 
@@ -135,6 +149,8 @@ struct More {
     place: Option<Place>,
     /// The words of such a call's input as memory had them when it granted them.
     read: Vec<u64>,
+    /// The claim it needs, or needed.
+    claim: Option<Claimed>,
     /// Inclusive scans: results on their way through the unit that adds the core's own value, oldest first.
     combining: VecDeque<(Cycle, u64, u8)>,
 }
@@ -395,6 +411,29 @@ impl Job {
         self.start = start;
     }
 
+    /// Lets it wait for its claim, for which it is ready from cycle `ready` on.
+    pub fn claim(&mut self, ready: Cycle) {
+        self.start = Cycle::MAX;
+        self.more.get_or_insert_default().claim = Some(Claimed { ready, ..Claimed::default() });
+    }
+
+    /// The claim has been granted: it starts.
+    pub fn grant(&mut self, claimed: Claimed, start: Cycle) {
+        self.start = start;
+        let claim = &mut self.more.get_or_insert_default().claim;
+        *claim = claim.map(|before| Claimed { ready: before.ready, ..claimed });
+    }
+
+    /// Its claim, if it needs one.
+    pub fn claimed(&self) -> Option<Claimed> {
+        self.more.as_ref()?.claim
+    }
+
+    /// Cycle in which the core called the collective, whatever it had to claim before it could start.
+    pub fn called(&self) -> Cycle {
+        self.claimed().map_or(self.start, |claim| claim.ready)
+    }
+
     /// The collective id.
     pub fn id(&self) -> u16 {
         self.task.id
@@ -448,9 +487,12 @@ impl Job {
     }
 
     /// Describes the registers to a wave: of a job, or at reset.
-    pub(super) fn probe(job: Option<&Job>, combines: bool, scope: &mut Scope<'_>) {
+    pub(super) fn probe(job: Option<&Job>, (combines, claims): (bool, bool), scope: &mut Scope<'_>) {
         let register = |of: fn(&Job) -> u64| job.map_or(0, of);
         scope.state("state", &STATES, register(Job::state));
+        if claims {
+            scope.bit("claims", job.is_some_and(|job| job.is_open() && job.start == Cycle::MAX));
+        }
         scope.bits("read", 36, register(|job| job.read_q));
         scope.bits("sent", 36, register(Job::sent));
         scope.bits("received", 36, register(|job| job.received_q));

@@ -15,6 +15,7 @@
 //! | `thread`, `icu` | the registers of a thread; the interrupt controller unit |
 //! | [`reach`] | how far configuration registers are from a core |
 //! | [`cce`] | the core collective engine: multicast queues and machine specific registers |
+//! | [`claim`] | embeddings that overlap take turns: ready, grant, done |
 //! | [`scan`] | the scan unit beside the tree: prefixes in rank order |
 //! | [`embed`] | the built-in embedding: it writes registers, nothing else |
 //! | [`ordered`] | the embedding of scans on systems of nodes: neighbours in rank meet |
@@ -22,6 +23,7 @@
 
 pub mod cce;
 mod ceng;
+pub mod claim;
 mod core;
 pub mod embed;
 pub mod host;
@@ -41,7 +43,7 @@ mod word_hasher;
 pub use cce::Cce;
 pub use ceng::{Ceng, CengCfg, Tap};
 pub use core::{Beside, Core, End, Memory, MemoryCfg};
-pub use job::{Conversion, Job, JobKind, Place, ScanEnd};
+pub use job::{Claimed, Conversion, Job, JobKind, Place, ScanEnd};
 pub use processor::{Processor, ProcessorCfg, Store, Use};
 pub use registers::{AddressError, Named, OpSelect, Registers, RegistersCfg};
 

@@ -31,22 +31,26 @@
 //! what is there in that cycle. Stores to configuration
 //! registers take effect in the cycle after they reach them: a register of the own switch is one crossbar and one link away, one of
 //! another switch as many cycles more as a packet takes that meets nobody. Such accesses are out of band: they use no channel; a register of a tree that is in use is not to be written, and
-//! the next one who uses a tree that was written must find it whole (both are checked by who drives the run). Programs see
-//! to it that collectives that meet at a switch do not run at once.
+//! the next one who uses a tree that was written must find it whole (both are checked by who drives the run). Calls and
+//! messages of ids that meet others at a switch [claim](super::claim) their trees.
+
+mod call;
+mod calls;
+mod crossbar;
+mod reports;
 
 use super::Registers;
-mod crossbar;
+use call::Calls;
+pub use call::{Call, Ready, Role};
 
 use super::cce::{Cce, Counted, MAX_SENDER};
 use super::core::Core;
 use super::icu::Icu;
-use super::job::{Conversion, Job, JobKind, Place, ScanEnd};
-use super::program::{Condition, Instruction, Intrinsic, Program, REGISTERS, SCRATCHPAD, Source};
-use super::thread::{Doing, Pipeline, STATES, State, Thread};
+use super::program::{Condition, Instruction, Program, REGISTERS, SCRATCHPAD, Source};
+use super::thread::{Doing, Pipeline, State, Thread};
 use std::sync::Arc;
 use watershed_fabric::Io;
 use watershed_kernel::{Cycle, Wake};
-use watershed_probe::Scope;
 
 /// Parameters; see the module's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,40 +79,6 @@ pub struct ProcessorCfg {
     pub local_words: u64,
     /// Words of the scratchpad.
     pub scratchpad_words: u64,
-}
-
-/// What a core is in a collective that programs call.
-#[derive(Clone, Copy, Debug)]
-pub struct Role {
-    /// How it is called.
-    pub intrinsic: Intrinsic,
-    /// What the core does in it.
-    pub kind: JobKind,
-    /// Elements in a word of memory, and in one of the network.
-    pub lanes: (u64, u64),
-    /// Sums in a wider type.
-    pub conversion: Option<Conversion>,
-    /// Scans.
-    pub scan: Option<ScanEnd>,
-}
-
-/// A call of a collective.
-#[derive(Clone, Debug)]
-pub struct Call {
-    /// Collective id.
-    pub id: u16,
-    /// Elements.
-    pub elements: u64,
-    /// Cycle in which the instruction was issued.
-    pub issued: Cycle,
-    /// The core's job, once it has started.
-    pub job: Option<usize>,
-    /// The vector, each word as it was when memory granted it; once the call is complete.
-    pub input: Arc<[u64]>,
-    /// Cycle in which it was complete.
-    pub end: Option<Cycle>,
-    from: u64,
-    to: u64,
 }
 
 /// A value that a program reported.
@@ -166,9 +136,7 @@ pub struct Processor {
     crossbar: crossbar::Crossbar,
     local: Vec<u64>,
     scratchpad: Vec<u64>,
-    calls: Vec<Call>,
-    /// Whether jobs keep the cycles in which their words land.
-    keeps_times: bool,
+    calls: Calls,
     reports: Vec<Report>,
     handled: u64,
     halted: u32,
@@ -195,8 +163,7 @@ impl Processor {
             crossbar: crossbar::Crossbar::default(),
             local: Vec::new(),
             scratchpad: Vec::new(),
-            calls: Vec::new(),
-            keeps_times: false,
+            calls: Calls::default(),
             reports: Vec::new(),
             handled: 0,
             halted: 0,
@@ -242,6 +209,11 @@ impl Processor {
         self.cce.is_sending_to(id) || (self.cce.serves(id) && self.uses.iter().any(crossing))
     }
 
+    /// The CCE, to look at.
+    pub fn cce(&self) -> &Cce {
+        &self.cce
+    }
+
     /// What the CCE counted.
     pub fn counted(&self) -> Counted {
         self.cce.counted()
@@ -265,12 +237,12 @@ impl Processor {
 
     /// Lets the jobs of all calls keep the cycles in which their words land; before the first cycle.
     pub fn keep_times(&mut self) {
-        self.keeps_times = true;
+        self.calls.keeps_times = true;
     }
 
     /// The calls, in the order in which they were issued.
     pub fn calls(&self) -> &[Call] {
-        &self.calls
+        &self.calls.list
     }
 
     /// What was reported.
@@ -298,6 +270,18 @@ impl Processor {
         &self.uses
     }
 
+    /// Calls that have become ready to claim since the last time.
+    pub fn take_ready(&mut self) -> Vec<Ready> {
+        std::mem::take(&mut self.calls.ready)
+    }
+
+    /// Says whether calls of an id have to claim.
+    pub fn set_claims(&mut self, id: u16, claims: bool) {
+        if let Some(role) = &mut self.roles[usize::from(id)] {
+            role.claims = claims;
+        }
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
@@ -317,7 +301,7 @@ impl Processor {
         self.halted == self.started
             && (self.icu.pending().is_empty() || self.handler.is_none() || self.cfg.stps == 0)
             && self.pipelines.iter().all(|pipeline| pipeline.handler.is_none())
-            && self.calls.iter().all(|call| call.end.is_some())
+            && self.calls.list.iter().all(|call| call.end.is_some())
             && !self.cce.is_sending()
     }
 
@@ -349,6 +333,7 @@ impl Processor {
         if self.begin(core, now) {
             wake = Wake::Next;
         }
+        let told = !self.calls.ready.is_empty();
 
         // CCE: a request in, operations of threads in order, a message out.
         if let Some(id) = self.cce.receive_from(io) {
@@ -356,6 +341,10 @@ impl Processor {
         }
         self.operate(io);
         self.access(registers, io);
+        if self.cce.ask(io) || told {
+            // The driver takes it to the wires of claims.
+            io.complete();
+        }
         if self.cce.send_to(io) {
             wake = Wake::Next;
         }
@@ -420,7 +409,7 @@ impl Processor {
                     State::Calls if self.has_call_left() => wake = Wake::Next,
                     State::Until(at, _) => wake = wake.or(Wake::At(at.max(now + 1))),
                     State::Memory => memory = true,
-                    State::Collective(call) if self.calls[call].end.is_some() => wake = Wake::Next,
+                    State::Collective(call) if self.calls.list[call].end.is_some() => wake = Wake::Next,
                     State::Engine(..) | State::Register(_) | State::Collective(_) | State::Calls | State::Halted => {}
                 }
             }
@@ -437,7 +426,7 @@ impl Processor {
                 }
                 Instruction::Send(tree, ..) if doing == Doing::Send => {
                     let tree = self.value(key, tree, now);
-                    self.cce.has_slot(tree as u16)
+                    self.cce.has_room_to_send(tree as u16)
                 }
                 _ => true,
             };
@@ -463,9 +452,9 @@ impl Processor {
                 wake = Wake::Next;
             }
         }
-        for (at, call) in self.calls.iter().enumerate().filter(|(_, call)| call.job.is_none()) {
+        for (at, call) in self.calls.list.iter().enumerate().filter(|(_, call)| call.job.is_none()) {
             // Who comes behind another call starts when that is complete.
-            if !self.calls[..at].iter().any(|before| before.id == call.id && before.end.is_none()) {
+            if !self.calls.list[..at].iter().any(|before| before.id == call.id && before.end.is_none()) {
                 wake = wake.or(Wake::At((call.issued + self.cfg.xbar).max(now + 1)));
             }
         }
@@ -495,7 +484,7 @@ impl Processor {
         for thread in pipeline.threads.iter_mut().chain(&mut pipeline.handler) {
             match thread.state {
                 State::Until(due, _) if due <= now => thread.state = State::Ready,
-                State::Collective(call) if self.calls[call].end.is_some() => thread.state = State::Ready,
+                State::Collective(call) if self.calls.list[call].end.is_some() => thread.state = State::Ready,
                 _ => {}
             }
         }
@@ -612,7 +601,7 @@ impl Processor {
             }
             I::Test(d, handle) => {
                 let handle = self.value(key, handle, now) as usize;
-                let Some(call) = self.calls.get(handle) else {
+                let Some(call) = self.calls.list.get(handle) else {
                     return self.trap(key, io, &format!("there is no call {handle}"));
                 };
                 let done = u64::from(call.end.is_some());
@@ -620,7 +609,7 @@ impl Processor {
             }
             I::Await(handle) => {
                 let handle = self.value(key, handle, now) as usize;
-                if handle >= self.calls.len() {
+                if handle >= self.calls.list.len() {
                     return self.trap(key, io, &format!("there is no call {handle}"));
                 }
                 next = State::Collective(handle);
@@ -742,157 +731,6 @@ impl Processor {
             }
             _ => Err("nothing is there".into()),
         }
-    }
-
-    // --------------------------------------------------------------------------------------------- collectives
-
-    fn call(
-        &mut self,
-        intrinsic: Intrinsic,
-        id: u64,
-        from: u64,
-        to: u64,
-        elements: u64,
-        now: Cycle,
-    ) -> Result<usize, String> {
-        let name = intrinsic.name();
-        let role = self.roles.get(id as usize).copied().flatten();
-        let role =
-            role.ok_or_else(|| format!("this core has no part in a collective with id {id} that programs call"))?;
-        if role.intrinsic != intrinsic {
-            return Err(format!("collective id {id} is a {}, not a {name}", role.intrinsic.name()));
-        }
-        let elements = if intrinsic == Intrinsic::Barrier { 0 } else { elements };
-        if intrinsic != Intrinsic::Barrier && elements == 0 {
-            return Err(format!("a {name} of no elements"));
-        }
-        let words = elements.div_ceil(role.lanes.0);
-        let ranges = [(from, role.kind.sends), (to, role.kind.receives)];
-        for (address, _) in ranges.into_iter().filter(|(_, used)| *used && words > 0) {
-            let fits = address % 8 == 0
-                && address < SCRATCHPAD
-                && (address / 8).checked_add(words).is_some_and(|end| end <= self.cfg.local_words);
-            if !fits {
-                return Err(format!("{words} words at {address:#x} are not in local memory"));
-            }
-        }
-        let call = Call { id: id as u16, elements, issued: now, job: None, input: Arc::from([]), end: None, from, to };
-        self.calls.push(call);
-        Ok(self.calls.len() - 1)
-    }
-
-    /// Starts the oldest call of each id that has none under way. Says whether one started.
-    fn begin(&mut self, core: &mut Core, now: Cycle) -> bool {
-        let mut started = false;
-        for at in 0..self.calls.len() {
-            let Call { id, elements, from, to, issued, .. } = self.calls[at];
-            let busy = self.calls[..at].iter().any(|call| call.id == id && call.end.is_none());
-            if self.calls[at].job.is_some() || busy || issued + self.cfg.xbar > now {
-                continue;
-            }
-            let Some(role) = self.roles[usize::from(id)] else { continue };
-            let stored = elements.div_ceil(role.lanes.0);
-            let last_lanes = elements % role.lanes.0;
-            let last = if last_lanes == 0 { !0 } else { (1 << (last_lanes * (64 / role.lanes.0))) - 1 };
-            let words = elements.div_ceil(role.lanes.1).max(1);
-            let mut job = Job::new(id, role.kind, words, Arc::from([]), 0, now + 1);
-            if stored > 0 {
-                job.lies_at(Place { from: (from / 8) as usize, to: (to / 8) as usize, words: stored, last });
-            }
-            if let Some(conversion) = role.conversion {
-                job.convert(conversion);
-            }
-            if let Some(end) = role.scan {
-                job.scan(end);
-            }
-            if self.keeps_times {
-                job.keep_times();
-            }
-            self.calls[at].job = Some(core.jobs().len());
-            core.call(job);
-            started = true;
-        }
-        started
-    }
-
-    /// Notices calls that are complete.
-    fn complete(&mut self, core: &Core, io: &mut Io<'_>) {
-        for call in self.calls.iter_mut().filter(|call| call.end.is_none()) {
-            let Some(job) = call.job.map(|job| &core.jobs()[job]) else { continue };
-            let Some(end) = job.end() else { continue };
-            call.end = Some(end);
-            call.input = job.words_from_memory().into();
-            io.complete();
-        }
-    }
-
-    // ------------------------------------------------------------------------------------------------- reports
-
-    /// Why a request of this id stays in its channel, if that is because of its queue.
-    pub fn refuses(&self, id: u16) -> Option<String> {
-        let waiting = self.cce.full_with(id)?;
-        let messages = if waiting == 1 { "1 message".to_owned() } else { format!("{waiting} messages") };
-        Some(format!("its multicast queue of tree {id} is full, with {messages} that no thread has taken"))
-    }
-
-    /// Threads that have not ended, in words.
-    pub fn open(&self) -> Option<String> {
-        let mut this = self.clone();
-        for pipeline in 0..self.pipelines.len() {
-            for thread in 0..self.pipelines[pipeline].threads.len() {
-                let key = (pipeline, Some(thread));
-                let what = match self.pipelines[pipeline].threads[thread].state {
-                    State::Halted => continue,
-                    State::Engine(_, Doing::Send) => "waits for a slot of a multicast queue",
-                    State::Engine(..) => "waits for a multicast message",
-                    State::Collective(_) => "waits for a collective",
-                    State::Memory => "waits for its memory",
-                    State::Register(_) => "waits for a register",
-                    State::Crossbar => "waits for the crossbar",
-                    State::Calls => "waits for an earlier call",
-                    State::Ready | State::Until(..) => "runs",
-                };
-                return Some(format!("{} {what}", this.describe(key)));
-            }
-        }
-        None
-    }
-
-    /// Describes threads, queues and interrupts to a wave.
-    pub fn probe(&self, scope: &mut Scope<'_>) {
-        let mtps = self.cfg.mtps as usize;
-        for (at, pipeline) in self.pipelines.iter().enumerate() {
-            if pipeline.threads.is_empty() && (at < mtps || self.handler.is_none()) {
-                continue;
-            }
-            let (name, number) = if at < mtps { ("mtp", at) } else { ("stp", at - mtps) };
-            scope.indexed(name, number, |scope| {
-                for (number, thread) in pipeline.threads.iter().enumerate() {
-                    scope.indexed("thread", number, |scope| {
-                        let interrupted = pipeline.handler.is_some() && thread.state != State::Halted;
-                        scope.state("state", &STATES, if interrupted { 9 } else { thread.wave_state() });
-                        scope.bits("line", 16, u64::from(thread.line()));
-                    });
-                }
-                if at >= mtps && self.handler.is_some() {
-                    scope.scope("handler", |scope| {
-                        let handler = pipeline.handler.as_ref();
-                        scope.state("state", &STATES, handler.map_or(8, Thread::wave_state));
-                        scope.valid("tree", 12, handler.and_then(|thread| thread.handler).map(u64::from));
-                    });
-                }
-            });
-        }
-        self.cce.probe(scope);
-        scope.scope("calls", |scope| {
-            scope.bits("issued", 32, self.calls.len() as u64);
-            scope.bits("complete", 32, self.calls.iter().filter(|call| call.end.is_some()).count() as u64);
-        });
-        scope.scope("icu", |scope| {
-            scope.bits("pending", 16, self.icu.pending().len() as u64);
-            scope.bits("merged", 32, self.icu.merged());
-            scope.bits("handled", 32, self.handled);
-        });
     }
 }
 

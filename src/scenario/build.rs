@@ -7,7 +7,7 @@ use super::config::{
 };
 use super::file::{self, ReliabilityFile};
 use super::hosts;
-use super::piuma::ground;
+use super::piuma::{ground, overlaps};
 use super::problem::Problem;
 use super::programs::build as programs;
 use super::scan;
@@ -43,8 +43,6 @@ pub struct Built {
     /// Its participants' end points, in their order, with the number of the job there; a receiver that does not take
     /// part comes last. Segment by segment.
     pub jobs: Vec<(usize, usize)>,
-    /// Collectives that must be complete before this one may start: they meet it at a switch under another id.
-    pub after: Vec<usize>,
     /// Words of its vector in the network.
     pub words: u64,
     /// Words of its vector in memory: fewer than in the network if elements are widened.
@@ -104,6 +102,10 @@ pub struct Ready {
     pub lanes: u8,
     /// Links of each level in the whole system, if only those that something uses were built.
     pub all_links: Option<Vec<u64>>,
+    /// Trees that take turns.
+    pub claims: overlaps::Plan,
+    /// Where end points are, if any trees take turns.
+    pub ends: Vec<EndPlace>,
 }
 
 /// A class of packets: a traffic of the scenario, or a part of one.
@@ -202,7 +204,7 @@ pub(super) fn lay_out(scenario: &Scenario, common: &Common) -> Layout {
 /// What is wrong with the configuration, at its place.
 pub fn layout(loaded: &Loaded) -> Result<Layout, Problems> {
     let mut builder = Builder::new(loaded);
-    let common = builder.common();
+    let common = common(builder.scenario);
     let layout = builder.layout(&common).map(|mut layout| {
         builder.sources(&mut layout, common.local);
         layout
@@ -211,6 +213,32 @@ pub fn layout(loaded: &Loaded) -> Result<Layout, Problems> {
         Some(layout) if builder.problems.is_empty() => Ok(layout),
         _ => Err(loaded.problems(builder.problems)),
     }
+}
+
+/// Links and channels of a scenario.
+pub(super) fn common(scenario: &Scenario) -> Common {
+    let engine = scenario.family == Family::Piuma;
+    Common {
+        vcs: Vcs {
+            set: if engine { segments::planes(scenario) * CHANNELS } else { 0 },
+            unicast: scenario.switch.point_to_point_vcs as u8,
+        },
+        engine,
+        link: scenario.link.params(),
+        local: scenario.link.local_params(),
+    }
+}
+
+/// What every tree that may have to claim uses.
+pub(crate) fn footprints<'a>(
+    built: &'a [Built],
+    multicasts: &'a [Footprint],
+) -> BTreeMap<overlaps::Owner, &'a Footprint> {
+    let segments = built.iter().enumerate().flat_map(|(index, built)| {
+        let segments = built.segments.iter().enumerate();
+        segments.map(move |(segment, of)| (overlaps::Owner::Segment(index, segment), &of.footprint))
+    });
+    segments.chain((0..).map(overlaps::Owner::Multicast).zip(multicasts)).collect()
 }
 
 struct Builder<'a> {
@@ -236,21 +264,6 @@ impl<'a> Builder<'a> {
             classes: Vec::new(),
             addressed: Vec::new(),
             lanes: if scenario.traffic.iter().any(closed) { 2 } else { 1 },
-        }
-    }
-
-    /// Links and channels of a scenario.
-    fn common(&self) -> Common {
-        let scenario = self.scenario;
-        let engine = scenario.family == Family::Piuma;
-        Common {
-            vcs: Vcs {
-                set: if engine { segments::planes(scenario) * CHANNELS } else { 0 },
-                unicast: scenario.switch.point_to_point_vcs as u8,
-            },
-            engine,
-            link: scenario.link.params(),
-            local: scenario.link.local_params(),
         }
     }
 
@@ -284,7 +297,7 @@ impl<'a> Builder<'a> {
         let scenario = self.scenario;
         let engine = scenario.family == Family::Piuma;
         let (pipeline, router) = (pipeline(scenario), router(scenario));
-        let mut common = self.common();
+        let mut common = common(self.scenario);
         // Without traffic a system of nodes needs no more than the switches and links of its trees, if those stay as they are.
         let writes = scenario.programs.as_ref().is_some_and(programs::may_write_registers);
         let sparse = match &scenario.topology.shape {
@@ -324,25 +337,12 @@ impl<'a> Builder<'a> {
         if !self.problems.is_empty() {
             return None;
         }
+        let footprints = footprints(&collectives, &multicasts);
+        let claims = programs::overlaps(scenario, (&layout, &common, &neighbours), &registers, &footprints);
         // Who looks at ports by their numbers (embeddings, waves) does not run in windows.
-        let windows = options.windows && sparse.is_some() && self.acts_alone(&collectives);
+        let windows = options.windows && sparse.is_some() && claims.wiring.is_empty() && self.acts_alone();
         if let Some(nodes) = sparse {
-            let mut used = vec![0u64; registers.switches() as usize];
-            let all = collectives.iter().flat_map(|built| &built.segments);
-            let footprints = all.map(|segment| &segment.footprint).chain(&multicasts);
-            for at in footprints.flat_map(|footprint| &footprint.links) {
-                used[at.switch as usize] |= 1 << at.port;
-            }
-            for collective in &scenario.collectives {
-                for &end in collective.participants.iter().chain(&collective.receiver) {
-                    let EndPlace { switch, port } = layout.ends[end as usize];
-                    used[switch as usize] |= 1 << port;
-                }
-            }
-            for end in scenario.programs.iter().flat_map(|all| programs::participating(scenario, all)) {
-                let EndPlace { switch, port } = layout.ends[end as usize];
-                used[switch as usize] |= 1 << port;
-            }
+            let used = self.used_ports(&layout, footprints.values().copied());
             let wired = nodes.furnish(&mut layout, &common, &used, windows);
             registers.wire(wired);
         }
@@ -359,9 +359,10 @@ impl<'a> Builder<'a> {
             self.derived.push(("ceng_result_slots".into(), u64::from(ceng.result_slots)));
         }
         let memory = Arc::new(self.memory());
-        let (mut ends, collectives) = self.ends(&layout, sources, collectives, &memory, options);
+        let (mut ends, collectives) = self.ends(&layout, sources, (collectives, &claims), &memory, options);
         if let Some(programs) = &scenario.programs {
-            let problems = programs::processors(scenario, programs, &layout, &collectives, &memory, &mut ends);
+            let built = (&collectives[..], &claims);
+            let problems = programs::processors(scenario, programs, &layout, built, &memory, &mut ends);
             if !problems.is_empty() {
                 self.problems.extend(problems);
                 return None;
@@ -433,16 +434,24 @@ impl<'a> Builder<'a> {
             addressed: std::mem::take(&mut self.addressed),
             lanes: self.lanes,
             all_links: sparse.map(|nodes| nodes.links_by_level().to_vec()),
+            ends: if claims.wiring.is_empty() { Vec::new() } else { layout.ends },
+            claims,
         })
     }
 
-    /// Whether nobody but the cores of the collectives acts on the system while it runs.
-    fn acts_alone(&self, collectives: &[Built]) -> bool {
+    /// The ports of each switch that something uses, a bit each.
+    fn used_ports<'f>(&self, layout: &Layout, footprints: impl Iterator<Item = &'f Footprint>) -> Vec<u64> {
         let scenario = self.scenario;
-        scenario.programs.is_none()
-            && scenario.hosts.is_empty()
-            && scenario.measure.is_none()
-            && collectives.iter().all(|collective| collective.after.is_empty())
+        let ends = scenario.collectives.iter().flat_map(|of| of.participants.iter().chain(&of.receiver).copied());
+        let programs = scenario.programs.iter().flat_map(|all| programs::participating(scenario, all));
+        let places = ends.chain(programs).map(|end| layout.ends[end as usize]);
+        ground::used_ports(scenario.topology.switches(), footprints, places)
+    }
+
+    /// Whether nobody but the cores of the collectives acts on the system while it runs.
+    fn acts_alone(&self) -> bool {
+        let scenario = self.scenario;
+        scenario.programs.is_none() && scenario.hosts.is_empty() && scenario.measure.is_none()
     }
 
     // ------------------------------------------------------------------------------------------------- traffic
@@ -690,25 +699,13 @@ impl<'a> Builder<'a> {
         }
         for a in 0..built.len() {
             for b in 0..a {
-                let (first, second) = (&scenario.collectives[a], &scenario.collectives[b]);
                 let pairs =
-                    || built[a].segments.iter().flat_map(|one| built[b].segments.iter().map(move |two| (one, two)));
-                for (one, two) in pairs().filter(|(one, two)| one.id == two.id) {
+                    built[a].segments.iter().flat_map(|one| built[b].segments.iter().map(move |two| (one, two)));
+                for (one, two) in pairs.filter(|(one, two)| one.id == two.id) {
                     if let Err((switch, port)) = legality::disjoint(&one.footprint, &two.footprint) {
                         self.share((a, b, u32::from(one.id)), registers, switch, port);
                         return None;
                     }
-                }
-                let meet = |(one, two): (&Segment, &Segment)| {
-                    one.id != two.id && one.plane == two.plane && legality::meet(&one.footprint, &two.footprint)
-                };
-                if first.called || second.called {
-                    // Programs see to it themselves.
-                } else if scenario.checks.claims && pairs().any(meet) {
-                    // Whole sets of switches are claimed in the order of start, then of ids: nobody ever holds a part.
-                    let key = |i: usize| (scenario.collectives[i].start_cycle, scenario.collectives[i].id, i);
-                    let (earlier, later) = if key(a) < key(b) { (a, b) } else { (b, a) };
-                    built[later].after.push(earlier);
                 }
             }
         }
@@ -877,7 +874,6 @@ impl<'a> Builder<'a> {
         let empty = |words, stored_words, input, contributions| Built {
             segments,
             jobs: Vec::new(),
-            after: Vec::new(),
             words,
             stored_words,
             input,
@@ -915,14 +911,14 @@ impl<'a> Builder<'a> {
         &self,
         layout: &Layout,
         sources: BTreeMap<usize, Vec<Spec>>,
-        mut built: Vec<Built>,
+        (mut built, claims): (Vec<Built>, &overlaps::Plan),
         memory: &Arc<MemoryCfg>,
         options: BuildOptions,
     ) -> (Vec<End>, Vec<Built>) {
         let scenario = self.scenario;
         let mut ends: Vec<End> = vec![End::default(); layout.ends.len()];
-        let started = scenario.collectives.iter().zip(&mut built).filter(|(collective, _)| !collective.called);
-        for (collective, built) in started {
+        let started = scenario.collectives.iter().zip(&mut built).enumerate();
+        for (index, (collective, built)) in started.filter(|(_, (collective, _))| !collective.called) {
             let places: Vec<EndPlace> = collective.participants.iter().map(|&end| layout.ends[end as usize]).collect();
             let (senders, ..) = roles(collective, &places);
             let mut numbers: Vec<(EndPlace, usize)> =
@@ -930,7 +926,8 @@ impl<'a> Builder<'a> {
             numbers.sort_unstable();
             let apart = collective.receiver.filter(|end| !collective.participants.contains(end));
             let nothing = JobKind { sends: false, receives: false, data: false };
-            for segment in &built.segments {
+            for (number, segment) in built.segments.iter().enumerate() {
+                let claims = claims.tree(overlaps::Owner::Segment(index, number)).is_some();
                 let input = Arc::clone(&built.input);
                 let mut model = Job::new(segment.id, nothing, segment.words, input, 0, u64::MAX);
                 model.on_plane(segment.plane);
@@ -951,9 +948,12 @@ impl<'a> Builder<'a> {
                         data: collective.kind != CollectiveKind::Barrier,
                     };
                     let delay = collective.delays.get(participant).copied().unwrap_or(0);
-                    let start = if built.after.is_empty() { collective.start_cycle + delay } else { u64::MAX };
+                    let start = collective.start_cycle + delay;
                     let offset = sender.unwrap_or(0) * built.stored_words as usize + segment.stored.start as usize;
-                    let job = model.of_another(kind, offset, start);
+                    let mut job = model.of_another(kind, offset, start);
+                    if claims {
+                        job.claim(start);
+                    }
                     let core = ends[end as usize].core.get_or_insert_with(|| Box::new(Core::new(Arc::clone(memory))));
                     built.jobs.push((end as usize, core.jobs().len()));
                     core.add(job);

@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::build::pipeline;
+use super::build::{BuildOptions, build, pipeline};
 use super::config::{AutoOr, Family, Link, Scenario};
 use super::{Loaded, Problems, segments};
 use watershed_armed::tables::{MOST_ANSWERS, MOST_ORDERS};
@@ -294,7 +294,10 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
         );
     }
     match scenario.family {
-        Family::Piuma => piuma(scenario, &widths, pipeline.front(), flit, &mut add),
+        Family::Piuma => {
+            piuma(scenario, &widths, pipeline.front(), flit, &mut add);
+            claims(loaded, &mut add)?;
+        }
         Family::Armed => {
             let engines =
                 super::armed::build::build(loaded, super::armed::build::BuildOptions::default())?.engines.len();
@@ -363,6 +366,40 @@ fn piuma(
         sum.plus(Sum { storage_bits: pipe, gates: 6 * pipe, ..Sum::default() }),
     );
     add("CENG result queue", format!("{results} words{each}"), count, Sum::storage(results * planes * flit));
+}
+
+/// The registers, arbiters and wires of claims: as many as trees that overlap need, which the registers say.
+fn claims(loaded: &Loaded, add: &mut impl FnMut(&str, String, u64, Sum)) -> Result<(), Problems> {
+    let scenario = &loaded.scenario;
+    let multicasts = scenario.programs.as_ref().map_or(0, |programs| programs.multicasts.len());
+    let trees = multicasts as u64 + scenario.collectives.iter().map(|of| u64::from(of.segments)).sum::<u64>();
+    if trees < 2 {
+        return Ok(());
+    }
+    let wiring = build(loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() })?.claims.wiring;
+    if wiring.is_empty() {
+        return Ok(());
+    }
+    let depth = scenario.programs.as_ref().map_or(0, |programs| u64::from(programs.core.mcast_queue_depth));
+    let (mut bits, mut joins, mut wires) = (0, 0, 0);
+    for tree in &wiring.trees {
+        // A multicast's first wire counts credits; its other counters, and those of a collective, count to three.
+        let first = if tree.source.is_some() { levels(depth + 1) } else { 2 };
+        bits += tree.joins.iter().map(|at| u64::from(at.inputs) * (first + 2) + 1).sum::<u64>();
+        joins += tree.joins.len() as u64;
+        // Two towards the root, and one from it where there are grants to hand on.
+        let links = (tree.joins.len() - 1 + tree.leaves.len() + usize::from(tree.source.is_some())) as u64;
+        wires += links * if tree.source.is_some() { 2 } else { 3 };
+    }
+    let detail = format!("{joins} joins of {} trees", wiring.trees.len());
+    add("claim registers", detail, 1, Sum { wires, ..Sum::storage(bits) });
+    for set in 0..wiring.arbiters.len() {
+        let n = wiring.trees.iter().filter(|tree| usize::from(tree.set) == set).count() as u64;
+        let storage = Sum::storage(2 * n + n * (n - 1));
+        let gates = storage.gates + arbiter_gates(n);
+        add("claim arbiter", format!("{n} trees"), 1, Sum { gates, ..storage });
+    }
+    Ok(())
 }
 
 fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64, add: &mut impl FnMut(&str, String, u64, Sum)) {

@@ -4,6 +4,7 @@
 mod a_flipped_bit_is_found;
 mod any_graph_reduces;
 mod background_traffic_costs_no_cycle;
+mod claims_are_searched;
 mod completion_counts_landed_elements;
 mod evaluation_order_changes_nothing;
 mod every_operation_on_every_type_is_exact;

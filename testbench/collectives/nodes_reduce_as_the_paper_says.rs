@@ -354,8 +354,10 @@ fn overlapping_nodes_on_one_id_are_refused_and_on_two_take_turns() {
     };
     let refused = refusal(&system.text(&format!("{}{}", one("a", 2, &[0, 1, 2]), one("b", 2, &[2, 3]))), &[]);
     assert!(refused.contains("both use id 2 and share"), "{refused}");
-    let turns = pass(&system.text(&format!("{}{}", one("a", 2, &[0, 1, 2]), one("b", 3, &[2, 3]))), &[]);
-    assert!(turns.collectives[1].start_cycle >= turns.collectives[0].end_cycle, "{:?}", turns.collectives);
+    let (a, b) = (one("a", 2, &[0, 1, 2]), one("b", 3, &[2, 3]));
+    let last = |rest: &str| pass(&system.text(rest), &[]).collectives.iter().filter_map(|of| of.end_cycle).max();
+    let (turns, alone) = (last(&format!("{a}{b}")), [last(&a), last(&b)]);
+    assert!(turns > Some(alone.into_iter().flatten().sum()), "{turns:?} together, {alone:?} alone");
 }
 
 #[test]

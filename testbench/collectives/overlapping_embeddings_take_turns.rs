@@ -57,39 +57,64 @@ fn disjoint_ones_on_one_id_run_at_once() {
     assert_eq!(times(&document), [(0, alone(&[0, 1, 2], [0, 0])), (0, alone(&[5, 6], [1, 3]))]);
 }
 
+/// Cycles of a claim's pulse between two cores' switches: a hop takes its link, and a register.
+fn reach(from: usize, to: usize) -> u64 {
+    let (tiles, positions) = ((from / 4).abs_diff(to / 4) as u64 * 3, u64::from(from % 4 != to % 4));
+    (Times::default().link + 1) * (tiles + positions)
+}
+
+/// From the last of these cores to the switch of the root, over the core's own link first.
+fn climb(participants: &[usize], root: usize) -> u64 {
+    let far = participants.iter().map(|&core| reach(core, root)).max().unwrap_or(0);
+    far + Times::default().local + 1
+}
+
 #[test]
-fn overlapping_ones_on_two_ids_run_one_after_the_other_in_the_order_of_ids() {
-    let (sum, low) = (alone(&[0, 1, 2, 3, 4], [0, 0]), alone(&[4, 5, 1], [0, 3]));
+fn overlapping_ones_on_two_ids_run_one_after_the_other() {
+    // Who asks first goes first; the arbiter is at the root of the lower id. Whoever is furthest away starts last, and decides.
+    let (a, b): (&[usize], &[usize]) = (&[0, 1, 2, 3, 4], &[4, 5, 1]);
+    let (sum, low) = (alone(a, [0, 0]), alone(b, [0, 3]));
+    let (up_a, up_b, between) = (climb(a, 0), climb(b, 4), reach(0, 4));
     for (first, second) in [(0, 1), (3, 1), (1, 2)] {
-        let text =
-            die(&(collective("a", first, &[0, 1, 2, 3, 4], "core0") + &collective("b", second, &[4, 5, 1], "core4")));
+        let text = die(&(collective("a", first, a, "core0") + &collective("b", second, b, "core4")));
         let found = times(&pass(&text, &[]));
-        // The next may start in the cycle after the last landing of the one before.
-        let expected =
-            if first < second { [(0, sum), (sum + 1, sum + 1 + low)] } else { [(low + 1, low + 1 + sum), (0, low)] };
+        let expected = if first < second {
+            let end = 2 * up_a + 1 + sum;
+            [(0, end), (0, end + up_a + 1 + between + up_b + low)]
+        } else {
+            let end = 2 * up_b + 1 + low;
+            [(0, end + up_b + 1 + between + up_a + sum), (0, end)]
+        };
         assert_eq!(found, expected, "ids {first} and {second}");
     }
 }
 
 #[test]
 fn the_earlier_start_goes_before_the_lower_id() {
-    let text = die(&(collective("a", 0, &[0, 4], "core0") + &collective("b", 1, &[0, 5], "core0")));
+    let (a, b): (&[usize], &[usize]) = (&[0, 4], &[0, 5]);
+    let text = die(&(collective("a", 0, a, "core0") + &collective("b", 1, b, "core0")));
     let late = times(&pass(&text, &sets!["collective[0].start_cycle=30"]));
-    assert_eq!(late[1], (0, alone(&[0, 5], [0, 0])));
-    assert_eq!(late[0].0, late[1].1 + 1);
+    let end = 2 * climb(b, 0) + 1 + alone(b, [0, 0]);
+    assert_eq!(late[1], (0, end));
+    assert_eq!(late[0], (30, end + climb(b, 0) + 1 + climb(a, 0) + alone(a, [0, 0])));
     // One that comes long after the other is done waits for nobody.
     let later = times(&pass(&text, &sets!["collective[0].start_cycle=1000"]));
-    assert_eq!(later[0], (1000, 1000 + alone(&[0, 4], [0, 0])));
+    assert_eq!(later[0], (1000, 1000 + 2 * climb(a, 0) + 1 + alone(a, [0, 0])));
 }
 
 #[test]
 fn those_that_do_not_meet_do_not_wait() {
-    let text = die(&(collective("left", 0, &[0, 1], "core0")
-        + &collective("right", 1, &[4, 7], "core4")
-        + &collective("both", 2, &[0, 4], "core0")));
-    let found = times(&pass(&text, &[]));
-    assert_eq!((found[0].0, found[1].0), (0, 0));
-    assert_eq!(found[2].0, found[0].1.max(found[1].1) + 1);
+    let (left, right, both): (&[usize], &[usize], &[usize]) = (&[0, 1], &[4, 7], &[0, 4]);
+    let text = die(&(collective("left", 0, left, "core0")
+        + &collective("right", 1, right, "core4")
+        + &collective("both", 2, both, "core0")));
+    let found = times(&pass(&text, &sets!["collective[2].start_cycle=60"]));
+    let ends =
+        [2 * climb(left, 0) + 1 + alone(left, [0, 0]), 2 * (climb(right, 4) + reach(4, 0)) + 1 + alone(right, [0, 3])];
+    assert_eq!((found[0], found[1]), ((0, ends[0]), (0, ends[1])));
+    let free = (ends[0] + climb(left, 0)).max(ends[1] + climb(right, 4) + reach(4, 0));
+    let granted = free.max(60 + climb(both, 0));
+    assert_eq!(found[2], (60, granted + 1 + climb(both, 0) + alone(both, [0, 0])));
 }
 
 #[test]
@@ -108,8 +133,9 @@ fn three_that_overlap_in_a_ring_do_not_deadlock() {
         .collect();
     let set = sets!["collective[0].delay_cycles=[0, 90]"; "collective[1].delay_cycles=[90, 0]"; "collective[2].delay_cycles=[0, 45]";
         "collective[0].elements=64"; "collective[1].elements=64"; "collective[2].elements=64"; "switch.collective_buffer_flits=1"; "{UNLIMITED}"];
-    let found = times(&pass(&die(&text), &set));
-    assert!(found[0].1 < found[1].0 && found[1].1 < found[2].0, "{found:?}");
+    let mut ends: Vec<u64> = times(&pass(&die(&text), &set)).into_iter().map(|(_, end)| end).collect();
+    ends.sort_unstable();
+    assert!(ends.windows(2).all(|ends| ends[1] - ends[0] > 64), "one vector behind the other: {ends:?}");
 }
 
 #[test]

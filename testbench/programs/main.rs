@@ -4,11 +4,16 @@
 #[allow(dead_code)]
 mod support;
 
+#[path = "../campaign/mod.rs"]
+#[allow(dead_code)]
+mod campaign;
+
 mod bad_programs_are_refused;
 mod calls_are_bit_exact;
 mod interrupts_run_their_handler;
 mod multicasts_cross_nodes;
 mod multicasts_take_the_cycles_of_their_path;
+mod overlapping_trees_claim;
 mod poll_and_wait_take_the_oldest;
 mod ports_are_bounded;
 mod registers_are_far;

@@ -273,6 +273,7 @@ fn words_wait_for_what_the_registers_show() {
     let kinds = [Kind::CreditWait, Kind::Arbitration, Kind::Behind, Kind::OperandSlot, Kind::EngineWait, Kind::Queue];
     expect(&seen, &kinds);
     expect(&seen, &[Kind::LateStart, Kind::MemoryRead, Kind::Link, Kind::Switch, Kind::Reduce, Kind::MemoryWrite]);
+    expect(&seen, &[Kind::Claim, Kind::ClaimHeld]);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! | cause | what the registers show in the cycle |
 //! |---|---|
 //! | late start | the core's job has read nothing yet |
+//! | claim held | the core's register says that it waits, and that of the arbiter that its tree does |
+//! | claim | the core's register says that it waits, and the arbiter's does not |
 //! | memory read | the word is not at the fragmenter: it was not read, or less than the read latency ago |
 //! | credit wait | the credit register of the core's output is 0 |
 //! | queue | the word is at the fragmenter, there is a credit, and the port sends, or is busy with, what was made before |
@@ -454,6 +456,48 @@ impl<'a> Piuma<'a> {
         register.changes().find(|&cycle| register.value(cycle) > number).map(|cycle| cycle - 1)
     }
 
+    /// Whether the tree of an id waits at the arbiter of the only set, if there is one.
+    fn waits_at_arbiter(&self, id: u64, cycle: u64) -> Option<bool> {
+        let nodes = || (0..self.net.plan.nodes.len() as u32).map(|node| self.net.path(node));
+        let find = |path: &str, what: &str| self.net.registers.find(&format!("{path}.claim.{what}"));
+        if nodes().any(|path| find(path, "set1.waiting").is_some()) {
+            return None;
+        }
+        let joins = nodes().flat_map(|path| (0..8).map(move |join| (path, join)));
+        let tree = joins
+            .filter(|(path, join)| find(path, &format!("join{join}.id")).is_some_and(|of| of.value(0) == id))
+            .find_map(|(path, join)| find(path, &format!("join{join}.tree")).map(|of| of.value(0)))?;
+        let waiting = nodes().find_map(|path| find(path, "set0.waiting"))?;
+        Some(waiting.value(cycle) >> tree & 1 == 1)
+    }
+
+    /// The cycles in which a core waits for its claim, as far as the account follows that: its own register says so, and the
+    /// arbiter's what for. The first cycle after them.
+    fn claims(&self, steps: &Steps<'_>, node: u32, id: u64, register: Option<&Register>) -> Option<u64> {
+        let claims = || steps.parts.iter().filter(|part| matches!(part.kind, Kind::Claim | Kind::ClaimHeld));
+        let (from, to) = (claims().map(|part| part.from).min()?, claims().map(|part| part.to).max()?);
+        let name = self.net.name(node);
+        let register = register.unwrap_or_else(|| steps.fail("a core without a register for its claim waits for one"));
+        for cycle in from..to {
+            steps.demand(register.value(cycle) == 1, || format!("{name} waits for no claim in cycle {cycle}"));
+            let kind = match self.waits_at_arbiter(id, cycle) {
+                Some(true) => Kind::ClaimHeld,
+                Some(false) => Kind::Claim,
+                None => steps.part(cycle).kind,
+            };
+            steps.holds(cycle, &Holds { kind, places: vec![name.to_owned()] });
+        }
+        steps.demand(register.value(to) == 0, || format!("{name} starts without its grant in cycle {to}"));
+        // Before, it is another core that has not called.
+        for cycle in steps.why.start_cycle..from {
+            let part = steps.part(cycle);
+            let late = matches!(part.kind, Kind::LateStart | Kind::Call);
+            steps.demand(late, || format!("\"{}\" before the last participant was ready", part.kind.name()));
+            steps.holds(cycle, &Holds { kind: part.kind, places: vec![part.place.clone()] });
+        }
+        Some(to)
+    }
+
     /// A core that sent a word from a port, in the cycles from the account's start on.
     pub fn source(&self, steps: &Steps<'_>, port: Port, word: &Sent, data: bool) {
         let (node, number) = (port.0, word.seq);
@@ -461,7 +505,9 @@ impl<'a> Piuma<'a> {
         let Some(job) = self.job(node, "sent", word.cycle) else {
             // A program's call has no registers of its own; credits have.
             self.called(steps, node);
-            for cycle in steps.why.start_cycle..word.cycle {
+            let register = self.net.registers.find(&format!("{}.call{}.claims", self.net.path(node), word.id));
+            let start = self.claims(steps, node, word.id, register).unwrap_or(steps.why.start_cycle);
+            for cycle in start..word.cycle {
                 let kind = steps.part(cycle).kind;
                 if kind == Kind::Queue {
                     // The word is there: another one goes first.
@@ -489,7 +535,9 @@ impl<'a> Piuma<'a> {
         let latency = if data { self.limits.read_latency } else { 0 };
         let fetched = Self::reaches(read, number).unwrap_or_else(|| steps.fail("a word was sent before it was read"));
         let first = Self::reaches(read, 0).unwrap_or(0);
-        for cycle in steps.why.start_cycle..word.cycle {
+        let register = self.net.registers.find(&format!("{}.job{job}.claims", self.net.path(node)));
+        let claimed = self.claims(steps, node, word.id, register);
+        for cycle in claimed.unwrap_or(steps.why.start_cycle)..word.cycle {
             let kind = if cycle < first && steps.part(cycle).kind == Kind::LateStart {
                 // Before it has read anything, only the memory's being busy with others could say more.
                 Kind::LateStart
@@ -504,7 +552,7 @@ impl<'a> Piuma<'a> {
         }
         let late = steps.parts.iter().filter(|part| part.kind == Kind::LateStart && part.place == name);
         let begins = late.filter(|part| part.from == steps.why.start_cycle).map(|part| part.to).max();
-        if self.jobs(node) == 1 {
+        if self.jobs(node) == 1 && claimed.is_none() {
             // A rested memory reads in the first cycle.
             steps.demand(begins.unwrap_or(steps.why.start_cycle) == first, || {
                 format!("{name} reads its first word in cycle {first}, and why lets it begin in {begins:?}")

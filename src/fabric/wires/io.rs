@@ -84,6 +84,14 @@ impl<'a> Io<'a> {
         flit
     }
 
+    /// Counts cycles that what was to enter the network at a port had to wait before, for a cause that only the block knows.
+    pub fn waited(&mut self, port: u16, cause: Cause, cycles: u64) {
+        let port = self.port(port);
+        if let Some(waits) = &mut self.wires.ports.carries.waits {
+            waits.taken(port, cause, cycles);
+        }
+    }
+
     /// Whether a flit can be sent in this cycle: a credit is there, the link is free, and this port has not sent yet.
     #[inline(always)]
     pub fn can_send(&self, port: u16, vc: u8) -> bool {

@@ -98,7 +98,7 @@ impl Processor {
 
     /// Whether the core may have one more call under way.
     pub(super) fn has_call_left(&self) -> bool {
-        self.calls.iter().filter(|call| call.end.is_none()).count() < self.cfg.calls as usize
+        self.calls.list.iter().filter(|call| call.end.is_none()).count() < self.cfg.calls as usize
     }
 
     /// Whether an instruction leaves the pipeline through the crossbar for another unit than the CCE's queues, or waits for that:

@@ -194,8 +194,8 @@ pub struct ChecksFile {
     pub monitors: bool,
     /// Compare every result with the golden evaluation, bit for bit.
     pub oracle: bool,
-    /// Let collectives of different ids that meet at a switch run one after the other, claiming all their switches at
-    /// once. Without it they run into each other, which may deadlock.
+    /// Let collectives and multicasts of different ids that meet at a switch take turns: they claim all their switches at once.
+    /// Without it they run into each other, which may deadlock.
     pub claims: bool,
 }
 

@@ -1,12 +1,29 @@
 //! What embeddings of the PIUMA family stand on: routes, neighbours, and searched ways where no arithmetic knows the topology.
 
-use watershed_fabric::topology::{Layout, Neighbours, Shape, Ways};
+use std::collections::HashMap;
+use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams, Neighbours, Shape, Ways};
 use watershed_piuma::Registers;
 use watershed_piuma::embed::Ground;
+use watershed_piuma::legality::Footprint;
 
 /// The graph of switches, where no arithmetic knows the ways of trees.
 pub(crate) fn ways(layout: &Layout) -> Option<Ways> {
     (!matches!(layout.shape, Shape::Die(_) | Shape::Nodes(_) | Shape::Mesh(..))).then(|| Ways::new(layout))
+}
+
+/// What is known of the link at each port of a switch. Links of a system of nodes follow from its arithmetic: not all of them need
+/// be laid out.
+pub(crate) fn links<'a>(layout: &'a Layout, common: &'a Common) -> impl Fn(u32, u16) -> LinkParams + 'a {
+    let mut known = HashMap::new();
+    for link in &layout.plan.links {
+        for end in [link.a, link.b] {
+            known.insert(end, LinkParams { latency: link.latency, cycles_per_flit: link.cycles_per_flit });
+        }
+    }
+    move |switch, port| match &layout.shape {
+        Shape::Nodes(nodes) => nodes.link(switch, port).map_or(common.local, |link| nodes.params(common, &link)),
+        _ => known.get(&(switch, port)).copied().unwrap_or(common.local),
+    }
 }
 
 /// What embeddings need to know of a system.
@@ -34,4 +51,20 @@ pub(crate) fn apart(participants: &[u32], segments: u32, layout: &Layout, ways: 
     switches.sort_unstable();
     switches.dedup();
     ways.disjoint(ways.middle(&switches), segments as usize)
+}
+
+/// The ports of each switch that trees and end points use, a bit each.
+pub(crate) fn used_ports<'a>(
+    switches: u32,
+    footprints: impl Iterator<Item = &'a Footprint>,
+    places: impl Iterator<Item = EndPlace>,
+) -> Vec<u64> {
+    let mut used = vec![0u64; switches as usize];
+    for at in footprints.flat_map(|footprint| &footprint.links) {
+        used[at.switch as usize] |= 1 << at.port;
+    }
+    for EndPlace { switch, port } in places {
+        used[switch as usize] |= 1 << port;
+    }
+    used
 }

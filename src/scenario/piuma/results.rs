@@ -138,7 +138,7 @@ impl Run<'_> {
             let jobs: Vec<Taker<'_>> = (built.jobs.iter().skip(at * built.parts()).take(built.parts()))
                 .filter_map(|&(end, job)| {
                     let job = &system.end(end).core.as_ref()?.jobs()[job];
-                    Some(Taker { end, job, called: job.start() })
+                    Some(Taker { end, job, called: job.called() })
                 })
                 .collect();
             let asked = Asked { name, id: *id as u16, start, end, last_call: None, packet };
@@ -211,7 +211,7 @@ impl Run<'_> {
         let mut ends = vec![Some(0); built.segments.len()];
         for part in 0..built.parts() {
             for (at, (_, job)) in self.part(index, part).enumerate() {
-                let called = Some(job.start()).filter(|&start| start != u64::MAX);
+                let called = Some(job.called()).filter(|&start| start != u64::MAX);
                 start = start.min(called).or(start).or(called);
                 end = end.max(job.end());
                 ends[at] = ends[at].zip(job.end()).map(|(end, ended)| end.max(ended));

@@ -1,10 +1,11 @@
 //! The cycles of a PIUMA system or a plain fabric: who may start when, and when all is done.
 
+use super::claims::Claims;
 use super::traffic::{Feed, MARGIN, Snapshot};
 use crate::build::{BuildOptions, Ready, build};
-use crate::config::Traffic;
+use crate::config::{Collective, Traffic};
 use crate::measure::{Measurement, Phase};
-use crate::programs::rules::Rules;
+use crate::programs::{circle, rules::Rules};
 use crate::result::{Check, Document, Links, Outcome};
 use crate::run::family::{After, Before, Family, Report};
 use crate::run::watchdog::Watchdog;
@@ -13,7 +14,7 @@ use crate::why::{Ask, Why};
 use crate::{Loaded, Problem, hosts, ladder};
 use watershed_fabric::{LinkCount, Simulation, Step};
 use watershed_kernel::Cycle;
-use watershed_piuma::{Job, Store, System, Tap};
+use watershed_piuma::{Job, Store, Tap};
 use watershed_probe::ladder::Ladder;
 
 /// Steps between two collections of what end points have measured.
@@ -47,6 +48,8 @@ pub(crate) struct Run<'a> {
     /// The network at the start and at the end of the window.
     pub(super) window: [Option<Snapshot>; 2],
     pub(super) feed: Feed,
+    /// The wires by which trees that overlap take turns.
+    pub(super) claims: Option<Claims>,
     /// Where a bit was to be flipped: switch, collective id, word.
     pub(super) flip: Option<(String, u16, u64)>,
     /// Steps since what end points have measured was collected.
@@ -56,8 +59,6 @@ pub(crate) struct Run<'a> {
 /// Where a collective stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It waits for collectives it meets.
-    Claiming,
     Running,
     Complete,
 }
@@ -79,20 +80,9 @@ impl<'a> Run<'a> {
 
     pub(super) fn new(loaded: &'a Loaded, mut ready: Ready) -> Result<Run<'a>, RunError> {
         let done = vec![0; ready.collectives.len()];
-        let state: Vec<State> = ready
-            .collectives
-            .iter()
-            .zip(&loaded.scenario.collectives)
-            .map(|(built, collective)| {
-                if collective.called {
-                    State::Complete
-                } else if built.after.is_empty() {
-                    State::Running
-                } else {
-                    State::Claiming
-                }
-            })
-            .collect();
+        let started = |of: &Collective| if of.called { State::Complete } else { State::Running };
+        let state = loaded.scenario.collectives.iter().map(started).collect();
+        let claims = Claims::new(&loaded.scenario, &mut ready);
         let measurement = Measurement::new(loaded.scenario.measure, ready.classes.len());
         for end in 0..ready.system.ends().len() {
             if let Some(traffic) = ready.system.end_mut(end).traffic_mut() {
@@ -119,6 +109,7 @@ impl<'a> Run<'a> {
             measurement,
             window,
             feed,
+            claims,
             flip: None,
             steps: 0,
         })
@@ -208,10 +199,32 @@ impl Run<'_> {
 
     /// Looks at who used a tree that programs have written.
     fn program_uses(&mut self) {
-        let Run { loaded, ready: Ready { system, collectives, .. }, rules, refused, .. } = self;
-        if let Some(Err(why)) = rules.as_mut().map(|rules| rules.used(loaded, system, collectives)) {
+        let Run { loaded, ready, rules, refused, claims, .. } = self;
+        let Some(rules) = rules else { return };
+        let used = rules.used(loaded, &ready.system, &mut ready.collectives).and_then(|anew| {
+            if anew.is_empty() {
+                return Ok(());
+            }
+            let plan = rules.plan(loaded, &ready.system, &ready.collectives);
+            Claims::change(claims, &loaded.scenario, ready, (plan, &rules.layout.ends), &anew)
+        });
+        if let Err(why) = used {
             refused.get_or_insert(why);
         }
+    }
+
+    /// The cycle since which nothing was served, if that is too long ago and there are flits that want to be, or calls that wait
+    /// for each other.
+    fn stands(&self, watchdog: &mut Watchdog) -> Option<u64> {
+        let system = &self.ready.system;
+        let (now, [set, unicast]) = (system.now(), system.served());
+        let (set, unicast) = (watchdog.look(0, now, set), watchdog.look(1, now, unicast));
+        // Traffic that flows must not hide a collective that stands; whatever else there is may wait for collectives.
+        let waits = || system.has_flits(true) || circle::find(&self.loaded.scenario, system).is_some();
+        if let Some(since) = set.filter(|_| waits()) {
+            return Some(since);
+        }
+        set.zip(unicast).map(|(set, unicast)| set.max(unicast)).filter(|_| system.has_flits(false))
     }
 
     pub(super) fn collectives_left(&self) -> bool {
@@ -233,7 +246,7 @@ impl Run<'_> {
         !endless && self.drained()
     }
 
-    /// Looks who is complete, and lets those start that waited for nobody else.
+    /// Looks who is complete.
     pub(super) fn advance(&mut self) {
         for index in 0..self.state.len() {
             if self.state[index] != State::Running {
@@ -245,23 +258,6 @@ impl Run<'_> {
             match left {
                 Some(more) => self.done[index] = from + more,
                 None => self.state[index] = State::Complete,
-            }
-        }
-        for index in 0..self.state.len() {
-            let built = &self.ready.collectives[index];
-            let free = built.after.iter().all(|&before| self.state[before] == State::Complete);
-            if self.state[index] != State::Claiming || !free {
-                continue;
-            }
-            self.state[index] = State::Running;
-            let collective = &self.loaded.scenario.collectives[index];
-            let claimed = self.ready.system.now().max(collective.start_cycle);
-            let parts = built.parts();
-            for (part, (end, job)) in built.jobs.clone().into_iter().enumerate() {
-                let start = claimed + collective.delays.get(part % parts).copied().unwrap_or(0);
-                if let Some(core) = &mut self.ready.system.end_mut(end).core {
-                    core.job_mut(job).release(start);
-                }
             }
         }
     }
@@ -352,10 +348,24 @@ impl Family for Run<'_> {
             self.measure(now);
             return Before::Again;
         }
-        Before::Until(self.measurement.next().min(self.feed.until))
+        let mut until = self.measurement.next().min(self.feed.until);
+        if let Some(claims) = &mut self.claims {
+            claims.clock(&mut self.ready.system);
+            if let Err(why) = claims.settle(&self.loaded.scenario, &mut self.ready) {
+                self.refused.get_or_insert(why);
+            }
+            until = until.min(claims.next());
+        }
+        Before::Until(until)
     }
 
     fn after(&mut self, step: Step) -> After {
+        if let Some(claims) = &mut self.claims {
+            claims.listen(&mut self.ready.system);
+            if let Err(why) = claims.settle(&self.loaded.scenario, &mut self.ready) {
+                self.refused.get_or_insert(why);
+            }
+        }
         if self.rules.as_ref().is_some_and(Rules::is_written) {
             self.program_uses();
         }
@@ -400,7 +410,7 @@ impl Family for Run<'_> {
     }
 
     fn standing(&self, watchdog: &mut Watchdog) -> Option<String> {
-        let since = standing(watchdog, &self.ready.system)?;
+        let since = self.stands(watchdog)?;
         let now = self.ready.system.now();
         Some(format!("cycle {now}: no end point has taken or sent a flit since cycle {since}"))
     }
@@ -420,7 +430,8 @@ impl Family for Run<'_> {
             .collect();
         let left = (!waiting.is_empty()).then(|| format!("not complete: {}", waiting.join(", ")));
         let threads = self.ready.system.ends().iter().filter_map(|end| end.processor()?.open());
-        left.into_iter().chain(threads.take(8)).collect::<Vec<_>>().join("\n")
+        let circle = circle::find(&self.loaded.scenario, &self.ready.system);
+        circle.into_iter().chain(left).chain(threads.take(8)).collect::<Vec<_>>().join("\n")
     }
 
     fn went_well(&self, outcome: Outcome) -> bool {
@@ -530,14 +541,3 @@ impl Family for Run<'_> {
 
 /// What a run watches: set-routed and point-to-point flits that end points and engines take and send.
 const WATCHED: usize = 2;
-
-/// The cycle since which nothing was served, if that is too long ago and there are flits that want to be.
-fn standing(watchdog: &mut Watchdog, system: &System) -> Option<u64> {
-    let (now, [set, unicast]) = (system.now(), system.served());
-    let (set, unicast) = (watchdog.look(0, now, set), watchdog.look(1, now, unicast));
-    // Traffic that flows must not hide a collective that stands; whatever else there is may wait for collectives.
-    if let Some(since) = set.filter(|_| system.has_flits(true)) {
-        return Some(since);
-    }
-    set.zip(unicast).map(|(set, unicast)| set.max(unicast)).filter(|_| system.has_flits(false))
-}

@@ -1,6 +1,6 @@
 //! Multicast trees as register values, and processors at the end points.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::config::{Multicast, Programs};
@@ -9,9 +9,13 @@ use crate::Problem;
 use crate::build::Built;
 use crate::config::{Collective, CollectiveKind, Scenario};
 use crate::names::{Layout as Bits, layout};
+use crate::piuma::ground;
+use crate::piuma::overlaps::{Owner, Plan};
 use crate::random::Stream;
 use watershed_arith::{self as arith, DType};
-use watershed_fabric::topology::{Common, EndPlace, Layout, Neighbours, Shape, die_port as port};
+use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams, Neighbours, die_port as port};
+use watershed_kernel::Cycle;
+use watershed_piuma::claim::{Claimant, Links, QueueClaim, Wiring};
 use watershed_piuma::embed::{self, Ground, Vectors};
 use watershed_piuma::legality::{self, Claim, Footprint, Illegal};
 use watershed_piuma::processor::Role;
@@ -89,7 +93,7 @@ pub fn processors(
     scenario: &Scenario,
     programs: &Programs,
     layout: &Layout,
-    built: &[Built],
+    (built, claims): (&[Built], &Plan),
     memory: &Arc<MemoryCfg>,
     ends: &mut [End],
 ) -> Vec<Problem> {
@@ -166,15 +170,35 @@ pub fn processors(
             }
         }
     }
-    for (collective, built) in scenario.collectives.iter().zip(built).filter(|(collective, _)| collective.called) {
+    match claim_queues(programs, claims) {
+        Ok(queues) => {
+            for ((end, id), queue) in queues {
+                parts(ends, end).1.cce_mut().claims(id, Some(queue));
+            }
+        }
+        Err(problem) => problems.push(problem),
+    }
+    give_roles(scenario, layout, (built, claims), ends);
+    problems
+}
+
+/// Gives cores their parts in collectives that programs call.
+fn give_roles(scenario: &Scenario, layout: &Layout, (built, claims): (&[Built], &Plan), ends: &mut [End]) {
+    for (index, (collective, built)) in scenario.collectives.iter().zip(built).enumerate() {
+        if !collective.called {
+            continue;
+        }
+        let claims = claims.tree(Owner::Segment(index, 0)).is_some();
         for (participant, &end) in collective.participants.iter().enumerate() {
             let stages = scenario.switch.ceng.stages as u8;
             let role = role(collective, built, participant, (layout.ends[end as usize], stages));
-            let (_, processor) = parts(ends, end);
-            processor.set_role(collective.id as u16, role);
+            let (core, processor) = parts(ends, end);
+            processor.set_role(collective.id as u16, Role { claims, ..role });
+            if claims {
+                core.claims(collective.id as u16);
+            }
         }
     }
-    problems
 }
 
 /// End points that run programs, are on a multicast tree, or may call a collective.
@@ -197,24 +221,12 @@ pub fn make_writable(
     }
     registers.rewritable = true;
     let pipeline = crate::build::pipeline(scenario);
-    let cycles = |latency: u16, flit: u16| u64::from(latency) + u64::from(flit) - 1;
+    let cycles = |of: LinkParams| u64::from(of.latency) + u64::from(of.cycles_per_flit) - 1;
     let switch = u64::from(pipeline.front()) + u64::from(pipeline.post()) + 1;
-    let mut links = HashMap::new();
-    for link in &layout.plan.links {
-        for end in [link.a, link.b] {
-            links.insert(end, cycles(link.latency, link.cycles_per_flit));
-        }
-    }
     let size = (scenario.topology.switches(), layout.external_ports);
-    let of = |switch: u32, port: u16| match &layout.shape {
-        Shape::Nodes(nodes) => nodes.link(switch, port).map_or(0, |link| {
-            let params = nodes.params(common, &link);
-            cycles(params.latency, params.cycles_per_flit)
-        }),
-        _ => links.get(&(switch, port)).copied().unwrap_or(0),
-    };
-    let local = cycles(common.local.latency, common.local.cycles_per_flit);
-    registers.reach = Some(Arc::new(Reach::new((local, switch), size, neighbours, of)));
+    let links = ground::links(layout, common);
+    let of = |switch: u32, port: u16| cycles(links(switch, port));
+    registers.reach = Some(Arc::new(Reach::new((cycles(common.local), switch), size, neighbours, of)));
 }
 
 /// Whether programs may write configuration registers, as far as their text says: then nobody knows which links they use.
@@ -282,7 +294,100 @@ fn role(collective: &Collective, built: &Built, participant: usize, (place, stag
         lanes: (lanes(collective.dtype), lanes(collective.network_dtype())),
         conversion,
         scan: crate::scan::end(collective, stages),
+        claims: false,
     }
+}
+
+/// Derives conflict sets and their wires from the registers of a scenario.
+pub(crate) fn overlaps(
+    scenario: &Scenario,
+    (layout, common, neighbours): (&Layout, &Common, &Neighbours),
+    registers: &Registers,
+    footprints: &BTreeMap<Owner, &Footprint>,
+) -> Plan {
+    if !scenario.checks.claims || footprints.len() < 2 {
+        return Plan::default();
+    }
+    let place = |&end: &u32| layout.ends[end as usize];
+    let multicasts: Vec<_> = scenario.programs.iter().flat_map(|programs| &programs.multicasts).collect();
+    let senders: Vec<Vec<EndPlace>> = footprints
+        .iter()
+        .map(|(owner, footprint)| match *owner {
+            Owner::Segment(index, _) => {
+                let of = &scenario.collectives[index];
+                let places = of.participants.iter().map(place);
+                // What is not reduced comes from one.
+                if footprint.tree.is_some() {
+                    places.collect()
+                } else {
+                    places.skip(of.source as usize).take(1).collect()
+                }
+            }
+            Owner::Multicast(index) => vec![place(&multicasts[index].source)],
+        })
+        .collect();
+    let claimants: Vec<Claimant<'_>> = footprints
+        .iter()
+        .zip(&senders)
+        .map(|((owner, footprint), senders)| match *owner {
+            Owner::Segment(index, segment) => {
+                let of = &scenario.collectives[index];
+                let (id, plane) = (of.id as u16 + segment as u16, (of.plane + segment as u32) as u8);
+                Claimant { id, plane, footprint, senders, reduces: footprint.tree.is_some(), multicast: false }
+            }
+            Owner::Multicast(index) => {
+                let id = multicasts[index].id as u16;
+                Claimant { id, plane: 0, footprint, senders, reduces: false, multicast: true }
+            }
+        })
+        .collect();
+    let params = ground::links(layout, common);
+    let cycles = |switch: u32, port: u16| Cycle::from(params(switch, port).latency);
+    let wiring = Wiring::derive(&claimants, registers, &Links { neighbours, cycles: &cycles });
+    Plan { wiring, owners: footprints.keys().copied().collect() }
+}
+
+/// Claim registers of the queues of multicasts that overlap others, by end point and id: slots are divided evenly among those who
+/// send to a queue, its own core among them.
+///
+/// # Errors
+/// A queue has no slot for each of them.
+pub(crate) fn claim_queues(programs: &Programs, claims: &Plan) -> Result<BTreeMap<(u32, u16), QueueClaim>, Problem> {
+    let mut queues: BTreeMap<(u32, u16), QueueClaim> = BTreeMap::new();
+    let list = &programs.multicasts;
+    let depth = programs.core.mcast_queue_depth;
+    let claiming = |index: usize| claims.tree(Owner::Multicast(index)).is_some();
+    for (index, of) in list.iter().enumerate().filter(|(index, _)| claiming(*index)) {
+        let of_id = || list.iter().filter(|other| other.id == of.id);
+        // How many send to the queue of an end point.
+        let senders = |end: u32| {
+            let there = of_id().filter(|other| other.receivers.contains(&end)).count();
+            (there + usize::from(of_id().any(|other| other.source == end))) as u32
+        };
+        let most = of.receivers.iter().copied().fold(
+            of.source,
+            |most, end| {
+                if senders(end) > senders(most) { end } else { most }
+            },
+        );
+        if senders(most) > depth {
+            let message = format!(
+                "{} cores send messages of tree {} to the queue of core {most}, each of which needs a slot there",
+                senders(most),
+                of.id
+            );
+            let problem = Problem::at("core.mcast_queue_depth", message);
+            return Err(problem.expected(format!("{} or more, as the tree overlaps another one", senders(most))));
+        }
+        let share = |end: u32| depth / senders(end);
+        let credits = of.receivers.iter().map(|&end| share(end)).min().unwrap_or(depth);
+        let number = list[..index].iter().filter(|other| other.id == of.id).count() as u8;
+        for &end in &of.receivers {
+            queues.entry((end, of.id as u16)).or_insert_with(|| QueueClaim::new(None, 0, share(end)));
+        }
+        queues.insert((of.source, of.id as u16), QueueClaim::new(Some(number), credits, share(of.source)));
+    }
+    Ok(queues)
 }
 
 /// Random elements in words.

@@ -5,9 +5,11 @@
 //! | [`file`](mod@file) | the tables as they are written |
 //! | [`config`] | the same after checking; program texts are assembled here |
 //! | [`build`] | register values of multicast trees, processors at the end points |
+//! | [`circle`] | calls that wait for each other for ever |
 //! | [`result`] | what programs reported, and the check of every call |
 
 pub mod build;
+pub mod circle;
 pub mod config;
 pub mod file;
 pub mod result;

@@ -12,6 +12,7 @@
 //! | nobody uses the tree | at the store | a call that is not complete, a message or word of the id in one of its switches or on its way to one |
 //! | the tree is whole: all that `legality` asks, and the operations and orders that the collective needs | at the first call or message after the store | whatever was forgotten |
 //! | trees of one id share no link and no engine | likewise | |
+//! | who overlaps whom changes while nobody is at work | likewise; calls of an id that was written wait for that | a message of a multicast that was written, while one of the ids that overlap is at work |
 //!
 //! What is broken ends the run with a failed check `rules` that names the thread and its line. A tree that is whole is
 //! read back into the oracle's, so that calls are checked against the tree that they went over.
@@ -19,9 +20,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Loaded;
-use crate::build::{Built, layout, roles, select};
+use crate::build::{Built, common, footprints, layout, roles, select};
 use crate::config::{Collective, CollectiveKind};
-use watershed_fabric::topology::{EndPlace, Neighbours, Shape};
+use crate::piuma::overlaps::{Owner, Plan};
+use crate::programs::build::overlaps;
+use watershed_fabric::topology::{EndPlace, Layout, Neighbours, Shape};
 use watershed_oracle::EngineList;
 use watershed_piuma::legality::{self, Claim, Footprint, channel_name};
 use watershed_piuma::{Named, RESPONSE, Registers, Store, System, Use};
@@ -52,7 +55,8 @@ struct Written {
 /// What is known of the trees of programs.
 #[derive(Debug)]
 pub struct Rules {
-    ends: Vec<EndPlace>,
+    /// Where end points are.
+    pub(crate) layout: Layout,
     neighbours: Neighbours,
     trees: Vec<Tree>,
     written: BTreeMap<u16, Written>,
@@ -67,7 +71,7 @@ impl Rules {
             _ => Neighbours::new(&layout),
         };
         let scenario = &loaded.scenario;
-        let mut rules = Rules { ends: layout.ends, neighbours, trees: Vec::new(), written: BTreeMap::new() };
+        let mut rules = Rules { layout, neighbours, trees: Vec::new(), written: BTreeMap::new() };
         for (index, (collective, built)) in scenario.collectives.iter().zip(built).enumerate() {
             if collective.called {
                 let (id, footprint) = (collective.id as u16, built.footprint().clone());
@@ -158,11 +162,13 @@ impl Rules {
     }
 
     /// Looks at those who used a tree since it was written: it must be whole. The trees of collectives that are found anew
-    /// are added to those they had.
+    /// are added to those they had. The ids of which one was found
+    /// anew: who overlaps whom may have changed then.
     ///
     /// # Errors
     /// What is wrong.
-    pub fn used(&mut self, loaded: &Loaded, system: &System, built: &mut [Built]) -> Result<(), String> {
+    pub fn used(&mut self, loaded: &Loaded, system: &System, built: &mut [Built]) -> Result<BTreeSet<u16>, String> {
+        let mut anew = BTreeSet::new();
         for (end, point) in system.ends().iter().enumerate() {
             let Some(processor) = point.processor() else { continue };
             for used in processor.uses() {
@@ -193,12 +199,31 @@ impl Rules {
                 if let Of::Collective(index) = of {
                     built[index].rewritten.push((cycle, footprint.clone()));
                 }
+                anew.insert(id);
                 self.trees.retain(|tree| (tree.of, tree.id) != (of, id));
                 self.trees.push(Tree { of, id, footprint });
                 self.written.entry(id).or_default().whole.insert(of);
             }
         }
-        Ok(())
+        Ok(anew)
+    }
+
+    /// The conflict sets that the registers make now.
+    pub(crate) fn plan(&self, loaded: &Loaded, system: &System, built: &[Built]) -> Plan {
+        let scenario = &loaded.scenario;
+        let mut footprints = footprints(built, &[]);
+        let multicasts = scenario.programs.as_ref().map_or(&[][..], |programs| &programs.multicasts);
+        for Tree { of, id, footprint } in &self.trees {
+            match *of {
+                Of::Collective(index) => _ = footprints.insert(Owner::Segment(index, 0), footprint),
+                Of::Multicast(source) => {
+                    let found = multicasts.iter().position(|of| (of.id, of.source) == (u32::from(*id), source));
+                    footprints.extend(found.map(|index| (Owner::Multicast(index), footprint)));
+                }
+            }
+        }
+        let ground = (&self.layout, &common(scenario), &self.neighbours);
+        overlaps(scenario, ground, &system.tables, &footprints)
     }
 
     /// The tree that the registers describe.
@@ -208,7 +233,7 @@ impl Rules {
             Of::Multicast(source) => return self.multicast(loaded, registers, id, source),
         };
         let collective = &loaded.scenario.collectives[index];
-        let places: Vec<EndPlace> = collective.participants.iter().map(|&end| self.ends[end as usize]).collect();
+        let places: Vec<EndPlace> = collective.participants.iter().map(|&end| self.layout.ends[end as usize]).collect();
         let (senders, receivers, reduces) = roles(collective, &places);
         // Who gets the result of a reduce was said before cycle 0.
         let before = self.trees.iter().find(|tree| tree.of == of).map(|tree| tree.footprint.reached.clone());
@@ -250,8 +275,8 @@ impl Rules {
         let list = loaded.scenario.programs.iter().flat_map(|programs| &programs.multicasts);
         let serving = list.filter(|of| of.id == u32::from(id));
         let serving = serving.flat_map(|of| std::iter::once(&of.source).chain(&of.receivers));
-        let members: Vec<EndPlace> = serving.map(|&end| self.ends[end as usize]).collect();
-        let senders = [self.ends[source as usize]];
+        let members: Vec<EndPlace> = serving.map(|&end| self.layout.ends[end as usize]).collect();
+        let senders = [self.layout.ends[source as usize]];
         let claim = Claim { id, senders: &senders, receivers: None, members: &members, reduces: false };
         legality::check(registers, &self.neighbours, u8::MAX, &claim).map_err(|illegal| illegal.message)
     }

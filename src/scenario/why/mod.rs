@@ -92,6 +92,10 @@ pub enum Kind {
     SetUp,
     /// A program's call on its way, or behind another one.
     Call,
+    /// Signals of a claim on their way: ready, request, grant.
+    Claim,
+    /// Another collective held what it claimed.
+    ClaimHeld,
     /// A participant worked.
     Compute,
     /// The core's memory.
@@ -134,10 +138,12 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the order of a packet's way.
-    pub const ALL: [Kind; 22] = [
+    pub const ALL: [Kind; 24] = [
         Kind::LateStart,
         Kind::SetUp,
         Kind::Call,
+        Kind::Claim,
+        Kind::ClaimHeld,
         Kind::Compute,
         Kind::MemoryRead,
         Kind::Software,
@@ -165,6 +171,8 @@ impl Kind {
             Kind::LateStart => "late start",
             Kind::SetUp => "set-up",
             Kind::Call => "call",
+            Kind::Claim => "claim",
+            Kind::ClaimHeld => "claim held",
             Kind::Compute => "compute",
             Kind::MemoryRead => "memory read",
             Kind::Software => "software",

@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
             self.climb(word, port, arrived, start, jobs, &mut path)?;
         } else {
             let last = job.words().saturating_sub(1);
-            self.source(until, last, start, taker, &mut path)?;
+            self.source(until, last, start, (taker, jobs), &mut path)?;
         }
         path.finish((name, "word", seq), self.place(port), finish, last_call)
     }
@@ -246,7 +246,7 @@ impl<'a> Reader<'a> {
                 path.push(sent, sent + 1, Kind::Inject, self.place(peer));
                 let end = node as usize - self.plan.count(NodeKind::Switch) - self.plan.count(NodeKind::Bump);
                 let taker = jobs.iter().find(|of| of.end == end && of.job.id() == id).ok_or("a stranger sent it")?;
-                return self.source(sent, word.2, start, *taker, path);
+                return self.source(sent, word.2, start, (*taker, jobs), path);
             }
             path.push(sent + post + 1, arrived, Kind::Link, link);
             path.push(sent, sent + post + 1, Kind::Switch, self.place(peer));
@@ -409,7 +409,7 @@ impl<'a> Reader<'a> {
         sent: u64,
         number: u64,
         start: u64,
-        Taker { end, job, called }: Taker<'_>,
+        (Taker { end, job, called }, all): (Taker<'_>, &[Taker<'_>]),
         path: &mut Path,
     ) -> Result<(), String> {
         let node = self.plan.count(NodeKind::Switch) + self.plan.count(NodeKind::Bump) + end;
@@ -431,6 +431,19 @@ impl<'a> Reader<'a> {
                 false => Kind::Queue,
             };
             path.push(cycle, cycle + 1, kind, self.place(port));
+        }
+        let (mut called, mut port) = (called, port);
+        if let Some(claim) = job.claimed() {
+            // It could start when the last participant was ready and the arbiter had granted.
+            path.back(claim.granted, Kind::Claim, self.place(port));
+            path.back(claim.asked, Kind::ClaimHeld, self.place(port));
+            let (ready, last) = claim.last;
+            path.back(ready, Kind::Claim, self.place(port));
+            let last = all.iter().find(|of| of.end == last).ok_or("a stranger was ready last")?;
+            called = last.called;
+            port = self
+                .ports
+                .base((self.plan.count(NodeKind::Switch) + self.plan.count(NodeKind::Bump) + last.end) as u32);
         }
         path.back(called, Kind::Call, self.place(port));
         path.back(start, Kind::LateStart, self.place(port));

@@ -1,0 +1,33 @@
+//! Which trees of a scenario overlap, and so take turns by [claims](watershed_piuma::claim).
+
+use watershed_piuma::claim::Wiring;
+
+/// Whose tree a claimant is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// A segment of a collective.
+    Segment(usize, usize),
+    /// A multicast.
+    Multicast(usize),
+}
+
+/// Which trees claim, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The wires.
+    pub wiring: Wiring,
+    /// Whose trees they are, by claimant.
+    pub owners: Vec<Owner>,
+}
+
+impl Plan {
+    /// The tree of an owner, if it claims.
+    pub fn tree(&self, owner: Owner) -> Option<u16> {
+        self.wiring.of(self.owners.iter().position(|&of| of == owner)?)
+    }
+
+    /// Whose tree it is.
+    pub fn owner(&self, tree: u16) -> Owner {
+        self.owners[self.wiring.trees[usize::from(tree)].claimant]
+    }
+}

@@ -1,0 +1,362 @@
+//! H-CHECK-1 for claims: every order of calls, pulses, ends, messages and takes on small systems whose trees overlap. What runs in
+//! a step is what the simulator clocks ([`deliver`], [`Arbiter`], [`QueueClaim`]); the search chooses what comes next.
+
+use std::collections::{BTreeMap, HashSet};
+
+use stateright::{Checker, HasDiscoveries, Model, Property};
+use watershed::piuma::claim::{Arbiter, Holder, QueueClaim, Signal, Unit, Units, Wire, Wiring, deliver};
+
+use crate::support::{mesh, ready};
+
+/// What the participants of a search do.
+#[derive(Clone, Debug)]
+struct Plan {
+    wiring: Wiring,
+    /// By core: trees that it calls in this order, and whether it waits for each.
+    programs: Vec<Vec<(u16, bool)>>,
+    /// By tree and leaf: the core.
+    cores: Vec<Vec<usize>>,
+    /// Messages of a multicast's source, and the slots of its receivers' queues.
+    messages: u8,
+    slots: u32,
+    /// Messages that the source may send before one is taken.
+    credits: u32,
+    /// Whether receivers take messages.
+    drains: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Switches(BTreeMap<u32, Unit>);
+
+impl Units for Switches {
+    fn unit(&mut self, switch: u32) -> &mut Unit {
+        self.0.entry(switch).or_default()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Part {
+    #[default]
+    Idle,
+    Ready,
+    Started,
+    Ended,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    units: Switches,
+    /// Pulses under way: those on one wire keep their order, and are all the same.
+    pulses: Vec<Signal>,
+    /// By core: the next call.
+    next: Vec<usize>,
+    /// By tree and leaf.
+    parts: Vec<Vec<Part>>,
+    /// Of each multicast: the source's registers, messages that were not sent, those under way and in the queue by receiver.
+    sources: Vec<Option<(QueueClaim, u8)>>,
+    flying: Vec<Vec<u8>>,
+    queued: Vec<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Call(usize),
+    Pulse(Signal),
+    End(u16, usize),
+    Ask(u16),
+    Send(u16),
+    Arrive(u16, usize),
+    Take(u16, usize),
+}
+
+struct Search {
+    plan: Plan,
+    /// Arbiters that know no conflicts.
+    blind: bool,
+}
+
+impl Search {
+    fn is_multicast(&self, tree: u16) -> bool {
+        self.plan.wiring.trees[usize::from(tree)].source.is_some()
+    }
+
+    fn trees(&self) -> std::ops::Range<u16> {
+        0..self.plan.wiring.trees.len() as u16
+    }
+
+    /// Whether words of a tree may be in its switches.
+    fn runs(&self, state: &State, tree: u16) -> bool {
+        let at = usize::from(tree);
+        state.parts[at].contains(&Part::Started) || state.flying[at].iter().any(|&count| count > 0)
+    }
+
+    fn is_over(&self, state: &State) -> bool {
+        let called = state.next.iter().zip(&self.plan.programs).all(|(next, calls)| *next == calls.len());
+        let idle = state.parts.iter().flatten().all(|part| *part == Part::Idle);
+        let sent = |source: &(QueueClaim, u8)| source.1 == 0 && source.0.holder() == Holder::Idle;
+        called && idle && state.sources.iter().flatten().all(sent)
+    }
+
+    fn up(&self, state: &mut State, tree: u16, leaf: usize, wire: Wire) {
+        let (join, input, _) = self.plan.wiring.trees[usize::from(tree)].leaves[leaf].up;
+        state.pulses.push(Signal::Up { tree, join, input, wire });
+    }
+
+    /// Whether a core may make its next call: nothing it waits for is left, and its part in the last one of the tree is over.
+    fn may_call(&self, state: &State, core: usize) -> bool {
+        let (calls, next) = (&self.plan.programs[core], state.next[core]);
+        let part = |tree: u16| {
+            let leaf = self.plan.cores[usize::from(tree)].iter().position(|&of| of == core).expect("it takes part");
+            state.parts[usize::from(tree)][leaf]
+        };
+        let waits = calls[..next].iter().any(|&(tree, blocks)| blocks && part(tree) != Part::Idle);
+        calls.get(next).is_some_and(|&(tree, _)| !waits && part(tree) == Part::Idle)
+    }
+
+    fn pulse(&self, state: &mut State, signal: Signal) {
+        let at = state.pulses.iter().position(|of| *of == signal).expect("it is under way");
+        state.pulses.remove(at);
+        match signal {
+            Signal::Start { tree, leaf } if !self.is_multicast(tree) => {
+                state.parts[usize::from(tree)][leaf as usize] = Part::Started;
+            }
+            Signal::Start { tree, .. } => {
+                let (claim, left) = state.sources[usize::from(tree)].as_mut().expect("a multicast has a source");
+                claim.grant(u32::from(*left), 0);
+            }
+            Signal::Source { tree, wire } => {
+                let (claim, _) = state.sources[usize::from(tree)].as_mut().expect("a multicast has a source");
+                match wire {
+                    Wire::First => claim.credit(),
+                    Wire::Done => {
+                        if claim.came() {
+                            state.pulses.push(Signal::Free(tree));
+                        }
+                    }
+                }
+            }
+            _ => {
+                let mut out = Vec::new();
+                deliver(&self.plan.wiring, &mut state.units, signal, &mut out);
+                state.pulses.extend(out.into_iter().map(|(_, signal)| signal));
+            }
+        }
+    }
+}
+
+impl Model for Search {
+    type State = State;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<State> {
+        let wiring = &self.plan.wiring;
+        let mut units = Switches::default();
+        wiring.build(&mut units);
+        if self.blind {
+            for (_, arbiter) in units.0.values_mut().flat_map(|unit| &mut unit.arbiters) {
+                *arbiter = Arbiter::default();
+            }
+        }
+        let leaves = |tree: u16| wiring.trees[usize::from(tree)].leaves.len();
+        let source = |tree: u16| {
+            let registers = QueueClaim::new(Some(0), self.plan.credits, self.plan.slots);
+            self.is_multicast(tree).then_some((registers, self.plan.messages))
+        };
+        vec![State {
+            units,
+            pulses: Vec::new(),
+            next: vec![0; self.plan.programs.len()],
+            parts: self.trees().map(|tree| vec![Part::Idle; leaves(tree)]).collect(),
+            sources: self.trees().map(source).collect(),
+            flying: self.trees().map(|tree| vec![0; leaves(tree)]).collect(),
+            queued: self.trees().map(|tree| vec![0; leaves(tree)]).collect(),
+        }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Step>) {
+        actions.extend((0..state.next.len()).filter(|&core| self.may_call(state, core)).map(Step::Call));
+        let different: HashSet<Signal> = state.pulses.iter().copied().collect();
+        // On its way to the arbiter a request does not overtake the release before it.
+        let overtakes = |of: &Signal| matches!(of, Signal::Ask(tree) if different.contains(&Signal::Free(*tree)));
+        actions.extend(different.iter().filter(|of| !overtakes(of)).map(|of| Step::Pulse(*of)));
+        for tree in self.trees() {
+            let at = usize::from(tree);
+            if let Some((claim, left)) = &state.sources[at] {
+                if *left > 0 && claim.clone().wants(0, 0).is_some() {
+                    actions.push(Step::Ask(tree));
+                }
+                if claim.may_send() {
+                    actions.push(Step::Send(tree));
+                }
+                for leaf in 0..state.flying[at].len() {
+                    if state.flying[at][leaf] > 0 {
+                        actions.push(Step::Arrive(tree, leaf));
+                    }
+                    if self.plan.drains && state.queued[at][leaf] > 0 {
+                        actions.push(Step::Take(tree, leaf));
+                    }
+                }
+                continue;
+            }
+            // A result needs the contributions of all: nobody ends before everybody has started.
+            let all = state.parts[at].iter().all(|part| matches!(part, Part::Started | Part::Ended));
+            let started = state.parts[at].iter().enumerate().filter(|(_, part)| **part == Part::Started);
+            actions.extend(
+                started
+                    .filter(|_| all || state.parts[at].contains(&Part::Ended))
+                    .map(|(leaf, _)| Step::End(tree, leaf)),
+            );
+        }
+    }
+
+    fn next_state(&self, last: &State, step: Step) -> Option<State> {
+        let mut state = last.clone();
+        match step {
+            Step::Call(core) => {
+                let (tree, _) = self.plan.programs[core][state.next[core]];
+                state.next[core] += 1;
+                let leaf = self.plan.cores[usize::from(tree)].iter().position(|&of| of == core)?;
+                state.parts[usize::from(tree)][leaf] = Part::Ready;
+                self.up(&mut state, tree, leaf, Wire::First);
+            }
+            Step::Pulse(signal) => self.pulse(&mut state, signal),
+            Step::End(tree, leaf) => {
+                let parts = &mut state.parts[usize::from(tree)];
+                parts[leaf] = Part::Ended;
+                if parts.iter().all(|part| *part == Part::Ended) {
+                    parts.iter_mut().for_each(|part| *part = Part::Idle);
+                }
+                self.up(&mut state, tree, leaf, Wire::Done);
+            }
+            Step::Ask(tree) => {
+                state.sources[usize::from(tree)].as_mut()?.0.wants(0, 0)?;
+                state.pulses.push(Signal::Ask(tree));
+            }
+            Step::Send(tree) => {
+                let (claim, left) = state.sources[usize::from(tree)].as_mut()?;
+                claim.sent();
+                *left -= 1;
+                state.flying[usize::from(tree)].iter_mut().for_each(|count| *count += 1);
+            }
+            Step::Arrive(tree, leaf) => {
+                state.flying[usize::from(tree)][leaf] -= 1;
+                state.queued[usize::from(tree)][leaf] += 1;
+                self.up(&mut state, tree, leaf, Wire::Done);
+            }
+            Step::Take(tree, leaf) => {
+                state.queued[usize::from(tree)][leaf] -= 1;
+                self.up(&mut state, tree, leaf, Wire::First);
+            }
+        }
+        // Pulses on different wires have no order.
+        state.pulses.sort_unstable();
+        Some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("one of those that conflict runs", |search, state: &State| {
+                let wiring = &search.plan.wiring;
+                search.trees().all(|tree| {
+                    !search.runs(state, tree) || !wiring.conflicts(tree).iter().any(|&other| search.runs(state, other))
+                })
+            }),
+            Property::always("every message has a slot", |search, state: &State| {
+                state.queued.iter().flatten().all(|&count| u32::from(count) <= search.plan.slots)
+            }),
+            Property::always("who can do nothing has nothing left", |search, state: &State| {
+                let mut actions = Vec::new();
+                search.actions(state, &mut actions);
+                if !actions.is_empty() {
+                    return true;
+                }
+                let calls = state.next.iter().zip(&search.plan.programs).all(|(next, calls)| *next == calls.len());
+                let parts = state.parts.iter().flatten().all(|part| *part == Part::Idle);
+                // A source whose receivers take nothing ends with its messages, and holds nothing.
+                let idle = |(claim, _): &(QueueClaim, u8)| claim.holder() == Holder::Idle;
+                let arbiters = state.units.0.values().flat_map(|unit| &unit.arbiters);
+                let free = arbiters.into_iter().all(|(_, of)| of.held().is_empty() && of.waiting().is_empty());
+                let over = search.is_over(state) || !search.plan.drains;
+                calls && parts && free && over && state.sources.iter().flatten().all(idle)
+            }),
+            Property::always("nothing is left in a register", |search, state: &State| {
+                let mut joins = state.units.0.values().flat_map(|unit| &unit.joins);
+                let over = search.plan.drains && search.is_over(state) && state.pulses.is_empty();
+                let taken = state.queued.iter().flatten().all(|&count| count == 0);
+                !over || !taken || joins.all(|join| join.is_idle())
+            }),
+        ]
+    }
+}
+
+/// What a search finds: the first property that does not hold, and after how many steps.
+fn search(plan: &Plan, blind: bool) -> (usize, Option<(&'static str, Vec<Step>)>) {
+    let checker = Search { plan: plan.clone(), blind }.checker().finish_when(HasDiscoveries::Any).spawn_bfs().join();
+    let found = checker.discoveries().into_iter().next();
+    (checker.unique_state_count(), found.map(|(name, path)| (name, path.into_actions())))
+}
+
+/// The trees of a scenario, with what cores call.
+fn plan(text: &str, programs: Vec<Vec<(u16, bool)>>, messages: u8, drains: bool) -> Plan {
+    let ready = ready(text, &[]);
+    let wiring = ready.claims.wiring;
+    let core = |leaf: &watershed::piuma::claim::Leaf| ready.ends.iter().position(|place| *place == leaf.place);
+    let cores = wiring.trees.iter().map(|tree| tree.leaves.iter().filter_map(core).collect()).collect();
+    Plan { wiring, programs, cores, messages, slots: 1, credits: 1, drains }
+}
+
+fn called(id: u32, cores: &[u32]) -> String {
+    format!("[[collective]]\nkind = \"allreduce\"\nid = {id}\ncalled = true\nparticipants = {cores:?}\n")
+}
+
+const IDLE: &str = "[[program]]\ncores = [0]\ntext = 'halt'\n";
+
+#[test]
+fn overlapping_calls_end_in_every_order() {
+    let text = mesh(&[3], 1, &(called(0, &[0, 1, 2]) + &called(1, &[0, 1]) + IDLE));
+    // Blocking calls in one order; a second round of the first.
+    let blocking =
+        vec![vec![(0, true), (1, true), (0, true)], vec![(0, true), (1, true), (0, true)], vec![(0, true), (0, true)]];
+    // Non-blocking ones in any order.
+    let free = vec![vec![(0, false), (1, false)], vec![(1, false), (0, false)], vec![(0, false)]];
+    for programs in [blocking, free] {
+        let (states, found) = search(&plan(&text, programs, 0, true), false);
+        assert_eq!(found, None);
+        assert!(states > 500, "{states}");
+    }
+}
+
+#[test]
+fn a_multicast_delays_nobody_whether_it_drains_or_not() {
+    let tree = "[[multicast]]\nid = 2\nsource = 0\nreceivers = [1, 2]\n";
+    let text = mesh(&[3], 1, &(called(0, &[0, 1, 2]) + tree + IDLE));
+    let calls = vec![vec![(0, true)]; 3];
+    for drains in [true, false] {
+        let (states, found) = search(&plan(&text, calls.clone(), 2, drains), false);
+        assert_eq!(found, None, "drains: {drains}");
+        assert!(states > 500, "{states}");
+    }
+}
+
+#[test]
+fn the_search_finds_an_arbiter_that_knows_no_conflicts() {
+    let text = mesh(&[2], 1, &(called(0, &[0, 1]) + &called(1, &[0, 1]) + IDLE));
+    let plan = plan(&text, vec![vec![(0, false), (1, false)]; 2], 0, true);
+    let (_, found) = search(&plan, true);
+    let (name, steps) = found.expect("two run at once");
+    assert_eq!(name, "one of those that conflict runs");
+    // Both are called by both, ready, granted and started at one core.
+    let starts = steps.iter().filter(|step| matches!(step, Step::Pulse(Signal::Start { .. }))).count();
+    assert!(starts >= 2, "{steps:?}");
+}
+
+#[test]
+fn the_search_finds_credits_without_slots() {
+    let tree = "[[multicast]]\nid = 2\nsource = 0\nreceivers = [1]\n";
+    let text = mesh(&[2], 1, &(called(0, &[0, 1]) + tree + IDLE));
+    let mut plan = plan(&text, vec![vec![(0, true)]; 2], 2, true);
+    assert_eq!(search(&plan, false).1, None);
+    plan.credits = 2;
+    let (_, found) = search(&plan, false);
+    assert_eq!(found.expect("a queue overflows").0, "every message has a slot");
+}
