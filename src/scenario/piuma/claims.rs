@@ -159,7 +159,9 @@ impl Claims {
         ids.extend(before);
         for end in 0..places.len() {
             if let Some(processor) = ready.system.end_asleep(end).processor_mut() {
-                ids.iter().for_each(|&id| processor.set_claims(id, true));
+                for &id in &ids {
+                    processor.set_claims(id, true);
+                }
                 claims.processors.insert(end);
             }
         }
@@ -238,14 +240,13 @@ impl Claims {
         self.processors = processors;
         let now = ready.system.now();
         for (end, call) in held {
-            match self.tree_of(end, call.id) {
-                Some(tree) => self.is_ready(&mut ready.system, tree, (end, call.job), now),
-                None => {
-                    let last = (call.cycle, end);
-                    let claimed = Claimed { ready: call.cycle, last, asked: now, granted: now };
-                    if let Some(core) = &mut ready.system.end_mut(end).core {
-                        core.job_mut(call.job).grant(claimed, now);
-                    }
+            if let Some(tree) = self.tree_of(end, call.id) {
+                self.is_ready(&mut ready.system, tree, (end, call.job), now);
+            } else {
+                let last = (call.cycle, end);
+                let claimed = Claimed { ready: call.cycle, last, asked: now, granted: now };
+                if let Some(core) = &mut ready.system.end_mut(end).core {
+                    core.job_mut(call.job).grant(claimed, now);
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! Who waits for whom among the calls of programs: the circle of calls that can never end.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use crate::config::{Collective, Scenario};
 use watershed_piuma::System;
@@ -86,7 +87,8 @@ fn tell(circle: &[(u32, usize)], waits: &BTreeMap<u32, Vec<Wait>>, system: &Syst
     let mut text = format!("{} cores wait for each other's calls in a circle:", circle.len());
     for &(end, next) in circle {
         let Wait { who, collective, number, called, missing } = &waits[&end][next - 1];
-        text += &format!(
+        let _ = write!(
+            text,
             "\n  {who}: waits since cycle {called} in call {number} of {collective}, which {} has not called",
             name(*missing)
         );
