@@ -24,7 +24,7 @@
 //!             |
 //!             v
 //!  floor 4   scenario/   TOML -> checked configuration -> a system; errors with carets; the run; the result document
-//!             |
+//!             |             beside it  workload/  traces of applications: ranks, nodes, what waits for what
 //!             v
 //!  floor 3   piuma/      configuration registers, CENG, core end points, embedding, legality
 //!            armed/      frames, multicast tables and their agent, engines in the wire, root and leaf processes, faults
@@ -140,3 +140,5 @@ pub use watershed_probe as probe;
 pub use watershed_scenario as scenario;
 #[doc(inline)]
 pub use watershed_study as study;
+#[doc(inline)]
+pub use watershed_workload as workload;

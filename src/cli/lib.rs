@@ -52,6 +52,7 @@ mod testfloat;
 mod topology;
 mod wave;
 mod why;
+mod workload;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +113,7 @@ enum Command {
     Frame(frame::Arguments),
     Study(study::Arguments),
     Packet(packet::Arguments),
+    Workload(workload::Arguments),
     Testfloat(testfloat::Arguments),
     Fuzz(fuzz::Arguments),
     Exhaustive(exhaustive::Arguments),
@@ -186,6 +188,7 @@ pub fn main() -> ExitCode {
         Command::Frame(arguments) => frame::main(&arguments),
         Command::Study(arguments) => study::main(&arguments),
         Command::Packet(arguments) => packet::main(&arguments),
+        Command::Workload(arguments) => workload::main(&arguments),
         Command::Testfloat(arguments) => testfloat::main(&arguments),
         Command::Fuzz(arguments) => fuzz::main(&arguments),
         Command::Exhaustive(arguments) => exhaustive::main(&arguments),

@@ -41,6 +41,7 @@ mod sweeps_name_their_best;
 mod sweeps_survive;
 mod terms_are_explained;
 mod topologies_are_shown;
+mod traces_are_inspected;
 mod usage_and_exit_statuses;
 mod waves_are_compared_and_shown;
 mod waves_are_pointed_at;

@@ -8,17 +8,18 @@ use std::fs;
 use crate::{read, root, source_text};
 
 /// The members of the workspace, each with those that it may use, as the figure on the front page of the crate has them.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     (
         "cli",
         &[
-            "study", "glossary", "scenario", "piuma", "armed", "pbv", "fabric", "oracle", "arith", "kernel", "probe",
-            "files",
+            "study", "glossary", "scenario", "workload", "piuma", "armed", "pbv", "fabric", "oracle", "arith",
+            "kernel", "probe", "files",
         ],
     ),
     ("study", &["scenario", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"]),
     ("glossary", &["scenario"]),
     ("scenario", &["piuma", "armed", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"]),
+    ("workload", &[]),
     ("piuma", &["fabric", "oracle", "arith", "kernel", "probe"]),
     ("armed", &["fabric", "arith", "kernel", "probe"]),
     ("pbv", &["fabric", "arith", "kernel", "probe"]),

@@ -1,0 +1,280 @@
+//! How long a trace takes without a network: messages and collectives take no time, streams run one node at a time. What is left is
+//! what is computed and who waits for whom.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+
+use super::{Compute, Error, Kind, Matched, Trace, check::NONE};
+
+/// When everything ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// When each rank has ended, in ps.
+    pub ends: Vec<u64>,
+    /// The critical path: who computed when, the last one first. What lies between two steps takes no time.
+    pub path: Vec<Step>,
+}
+
+/// A step of the critical path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The rank.
+    pub rank: u32,
+    /// Its node.
+    pub node: u32,
+    /// When it started, in ps.
+    pub start: u64,
+    /// When it ended, in ps.
+    pub end: u64,
+}
+
+/// Checks that every node can run at all: no rank waits for another one that waits for it.
+///
+/// # Errors
+/// A node that never ends.
+pub(crate) fn ends(trace: &Trace, matched: &Matched) -> Result<(), Error> {
+    Clock::new(trace, matched, false, &|_| 0).run().map(|_| ())
+}
+
+/// How long it takes, with what computing takes in ps.
+///
+/// # Errors
+/// A node that never starts, as its stream is taken by one that waits for it.
+pub fn pace(trace: &Trace, matched: &Matched, time: &dyn Fn(&Compute) -> u64) -> Result<Pace, Error> {
+    Clock::new(trace, matched, true, time).run()
+}
+
+/// A node of a rank.
+type At = (u32, u32);
+
+struct Clock<'a> {
+    trace: &'a Trace,
+    matched: &'a Matched,
+    /// Streams run one node at a time.
+    streams: bool,
+    time: &'a dyn Fn(&Compute) -> u64,
+    nodes: Vec<Vec<State>>,
+    followers: Vec<Vec<Vec<(u32, bool)>>>,
+    /// What a stream runs, and what waits for it by when it became ready.
+    busy: BTreeMap<(u32, u16), Busy>,
+    channels: Vec<Ends>,
+    /// Members of each collective that have started.
+    started: Vec<u32>,
+    events: BinaryHeap<Reverse<(u64, At)>>,
+    ready: VecDeque<(u64, At)>,
+}
+
+#[derive(Default)]
+struct Busy {
+    node: Option<u32>,
+    waiting: BTreeSet<(u64, u32)>,
+}
+
+/// Messages that were sent and that are waited for, and not matched yet.
+#[derive(Default)]
+struct Ends {
+    sent: VecDeque<(u64, u32)>,
+    waited: VecDeque<(u64, u32)>,
+}
+
+#[derive(Clone, Copy)]
+struct State {
+    left: u32,
+    start: u64,
+    end: Option<u64>,
+    /// Who let it start or end last.
+    by: Option<At>,
+}
+
+impl<'a> Clock<'a> {
+    fn new(trace: &'a Trace, matched: &'a Matched, streams: bool, time: &'a dyn Fn(&Compute) -> u64) -> Clock<'a> {
+        let state = |waits: usize| State { left: waits as u32, start: 0, end: None, by: None };
+        let nodes = trace.ranks.iter().map(|rank| rank.nodes.iter().map(|node| state(node.waits.len())).collect());
+        let followers = trace.ranks.iter().map(|rank| {
+            let mut lists = vec![Vec::new(); rank.nodes.len()];
+            for (at, node) in (0..).zip(&rank.nodes) {
+                for wait in &node.waits {
+                    lists[wait.node as usize].push((at, wait.start));
+                }
+            }
+            lists
+        });
+        Clock {
+            trace,
+            matched,
+            streams,
+            time,
+            nodes: nodes.collect(),
+            followers: followers.collect(),
+            busy: BTreeMap::new(),
+            channels: matched.channels.iter().map(|_| Ends::default()).collect(),
+            started: vec![0; matched.collectives.len()],
+            events: BinaryHeap::new(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    fn state(&mut self, (rank, node): At) -> &mut State {
+        &mut self.nodes[rank as usize][node as usize]
+    }
+
+    fn run(mut self) -> Result<Pace, Error> {
+        for rank in 0..self.nodes.len() as u32 {
+            for node in 0..self.nodes[rank as usize].len() as u32 {
+                if self.state((rank, node)).left == 0 {
+                    self.ready.push_back((0, (rank, node)));
+                }
+            }
+        }
+        loop {
+            while let Some((now, at)) = self.ready.pop_front() {
+                self.want(now, at);
+            }
+            let Some(Reverse((now, at))) = self.events.pop() else { break };
+            self.end(now, at, None);
+        }
+        self.stuck()?;
+        Ok(self.result())
+    }
+
+    /// Takes the stream of a node that is ready, or lets it wait for it.
+    fn want(&mut self, now: u64, at: At) {
+        let node = &self.trace.ranks[at.0 as usize].nodes[at.1 as usize];
+        let receives = matches!(node.kind, Kind::Receive { .. });
+        let Some(stream) = node.stream.filter(|_| self.streams && !receives) else { return self.start(now, at) };
+        let busy = self.busy.entry((at.0, stream)).or_default();
+        if busy.node.is_none() {
+            busy.node = Some(at.1);
+            self.start(now, at);
+        } else {
+            busy.waiting.insert((now, at.1));
+        }
+    }
+
+    fn start(&mut self, now: u64, at: At) {
+        self.state(at).start = now;
+        self.release(now, at, true);
+        let index = self.matched.of[at.0 as usize][at.1 as usize];
+        match self.trace.ranks[at.0 as usize].nodes[at.1 as usize].kind {
+            Kind::Nothing | Kind::Memory { .. } => self.events.push(Reverse((now, at))),
+            Kind::Compute(compute) => self.events.push(Reverse((now + (self.time)(&compute), at))),
+            Kind::Send { .. } => {
+                let to = self.matched.channels[index as usize].to;
+                let waited = self.channels[index as usize].waited.pop_front();
+                match waited {
+                    Some((_, node)) => self.end(now, (to, node), Some(at)),
+                    None => self.channels[index as usize].sent.push_back((now, at.1)),
+                }
+                self.events.push(Reverse((now, at)));
+            }
+            Kind::Receive { from, .. } => {
+                if self.channels[index as usize].sent.pop_front().is_some() {
+                    self.events.push(Reverse((now, at)));
+                } else {
+                    self.state(at).by = Some((from, NONE));
+                    self.channels[index as usize].waited.push_back((now, at.1));
+                }
+            }
+            Kind::Collective(_) => {
+                let instance = &self.matched.collectives[index as usize];
+                self.started[index as usize] += 1;
+                if self.started[index as usize] == instance.nodes.len() as u32 {
+                    let ranks = &self.trace.groups[instance.collective.group as usize].ranks;
+                    for (&rank, &node) in ranks.iter().zip(&instance.nodes) {
+                        self.end(now, (rank, node), Some(at).filter(|_| (rank, node) != at));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends a node; `by`: another one that let it end.
+    fn end(&mut self, now: u64, at: At, by: Option<At>) {
+        let state = self.state(at);
+        state.end = Some(now);
+        state.by = by.or(state.by);
+        let node = &self.trace.ranks[at.0 as usize].nodes[at.1 as usize];
+        if let Some(busy) = node.stream.and_then(|stream| self.busy.get_mut(&(at.0, stream)))
+            && busy.node == Some(at.1)
+        {
+            busy.node = None;
+            if let Some((_, next)) = busy.waiting.pop_first() {
+                busy.node = Some(next);
+                self.state((at.0, next)).by = Some(at);
+                self.start(now, (at.0, next));
+            }
+        }
+        self.release(now, at, false);
+    }
+
+    /// Lets those go on that waited for a node to start, or to end.
+    fn release(&mut self, now: u64, at: At, start: bool) {
+        for index in 0..self.followers[at.0 as usize][at.1 as usize].len() {
+            let (node, on_start) = self.followers[at.0 as usize][at.1 as usize][index];
+            if on_start != start {
+                continue;
+            }
+            let state = self.state((at.0, node));
+            state.left -= 1;
+            if state.left == 0 {
+                state.by = Some(at);
+                self.ready.push_back((now, (at.0, node)));
+            }
+        }
+    }
+
+    /// The first node that never ends, if there is one.
+    fn stuck(&self) -> Result<(), Error> {
+        let open = |at: &&State| at.end.is_none();
+        for (rank, nodes) in self.nodes.iter().enumerate() {
+            // One that waits for other ranks says more than those that wait for it.
+            let waits = |state: &&State| open(state) && state.left == 0;
+            let Some(node) = nodes.iter().position(|state| waits(&state)) else { continue };
+            let index = self.matched.of[rank][node] as usize;
+            let what = match self.trace.ranks[rank].nodes[node].kind {
+                Kind::Receive { from, tag, .. } => {
+                    format!("it never ends: rank {from} waits for this rank before it sends the message with tag {tag}")
+                }
+                Kind::Collective(_) => {
+                    let instance = &self.matched.collectives[index];
+                    let ranks = &self.trace.groups[instance.collective.group as usize].ranks;
+                    let late = ranks.iter().zip(&instance.nodes).find(|&(&rank, &node)| {
+                        let state = &self.nodes[rank as usize][node as usize];
+                        state.left > 0 || self.waits_for_stream(rank, node)
+                    });
+                    let late = late.map_or(rank as u32, |(&rank, _)| rank);
+                    format!("it never ends: rank {late} waits for this rank before it takes part")
+                }
+                _ => "it never starts: its stream is taken by what waits for it".to_owned(),
+            };
+            return Err(self.trace.error(rank, node, what).help("ranks wait for each other in a circle"));
+        }
+        Ok(())
+    }
+
+    fn waits_for_stream(&self, rank: u32, node: u32) -> bool {
+        self.busy.range((rank, 0)..=(rank, u16::MAX)).any(|(_, busy)| busy.waiting.iter().any(|&(_, at)| at == node))
+    }
+
+    fn result(&self) -> Pace {
+        let end = |nodes: &Vec<State>| nodes.iter().filter_map(|state| state.end).max().unwrap_or(0);
+        let ends: Vec<u64> = self.nodes.iter().map(end).collect();
+        let mut path = Vec::new();
+        let last = ends.iter().copied().max().unwrap_or(0);
+        let mut at = ends.iter().position(|&end| end == last).and_then(|rank| {
+            let node = self.nodes[rank].iter().position(|state| state.end == Some(last))?;
+            Some((rank as u32, node as u32))
+        });
+        while let Some((rank, node)) = at.filter(|at| at.1 != NONE) {
+            let state = self.nodes[rank as usize][node as usize];
+            let end = state.end.unwrap_or(state.start);
+            if matches!(self.trace.ranks[rank as usize].nodes[node as usize].kind, Kind::Compute(_))
+                && end > state.start
+            {
+                path.push(Step { rank, node, start: state.start, end });
+            }
+            at = state.by;
+        }
+        Pace { ends, path }
+    }
+}
