@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use clap::Args;
 
@@ -16,6 +16,7 @@ use watershed_scenario::expr::Expr;
 use watershed_scenario::result::Document;
 use watershed_scenario::run::{RunError, RunOptions, TriggerOptions, WaveOptions};
 use watershed_scenario::summary::{self, Written};
+use watershed_scenario::workload::perfetto;
 use watershed_scenario::{Loaded, Problem, Problems, data, estimate, load_named, run};
 
 /// Run a scenario and check its results.
@@ -26,6 +27,8 @@ Examples:
   watershed run allreduce-die --wave die.fst --last 500 --only-failed
   watershed run allreduce-die --record die.tile2.sw4.switch.ceng --out out
   watershed run barrier-die --ladder barrier.svg
+  watershed run goal-mesh --perfetto ranks.json
+  watershed run goal-mesh --workload traces/astra-sim/all_gather/16npus_1MB/all_gather
   watershed run allreduce-die --wave die.vcd --signals '**.ceng.**' --wave-window 0..200
   watershed run allreduce-die --set 'job.0.elements=64' --set link.latency_ns=25 --json
 
@@ -77,6 +80,9 @@ pub(super) struct Arguments {
     /// Write the inputs and outputs of a block, named as in waves, cycle by cycle: $readmemh files and CSV, in the folder of --out
     #[arg(long, value_name = "BLOCK")]
     record: Option<String>,
+    /// Write what the ranks of a workload did when as a Chrome trace, which Perfetto shows: https://ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
     /// Write the latencies of all traffic as CSV: one line a bucket that is not empty
     #[arg(long, value_name = "FILE")]
     histogram: Option<PathBuf>,
@@ -185,6 +191,9 @@ pub(super) struct ScenarioArguments {
     /// Use this seed instead of the scenario's
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Let the end points run this trace of an application: `workload.trace`, relative to the working folder
+    #[arg(long, value_name = "TRACE")]
+    workload: Option<PathBuf>,
     /// Set any value of the scenario, for example switch.ceng.stages=4; can be given several times
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
@@ -217,12 +226,16 @@ impl ScenarioArguments {
 
     /// The same arguments for another scenario.
     pub fn with(&self, scenario: PathBuf) -> Self {
-        Self { scenario, seed: self.seed, set: self.set.clone() }
+        Self { scenario, seed: self.seed, workload: self.workload.clone(), set: self.set.clone() }
     }
 
     /// Reads and checks the scenario with more values set.
     pub fn load_with(&self, sets: &[String]) -> Result<Loaded, Problems> {
-        let mut overrides = self.set.clone();
+        // Named from the working folder; what a scenario names is relative to itself.
+        let trace = self.workload.as_ref().map(|path| path::absolute(path).unwrap_or_else(|_| path.clone()));
+        let mut overrides: Vec<String> =
+            trace.map(|path| format!("workload.trace={:?}", path.display().to_string())).into_iter().collect();
+        overrides.extend(self.set.iter().cloned());
         overrides.extend(sets.iter().cloned());
         overrides.extend(self.seed.map(|seed| format!("seed={seed}")));
         let loaded = load_named(&self.scenario, &overrides)?;
@@ -300,6 +313,12 @@ impl Files {
         }
     }
 
+    /// Writes a file of text.
+    fn text(&mut self, what: &'static str, path: PathBuf, text: String) {
+        let (before, outcome) = (replaced(&path), files::write(&path, text));
+        self.take(what, path, before, outcome);
+    }
+
     /// A file and how writing it ended.
     fn take(&mut self, what: &'static str, path: PathBuf, before: Option<&'static str>, outcome: std::io::Result<()>) {
         match outcome {
@@ -309,14 +328,26 @@ impl Files {
     }
 }
 
+/// Files that a scenario has nothing for.
+fn asked_in_vain(arguments: &Arguments, loaded: &Loaded) -> Result<(), Problems> {
+    let refused = |message: &str, help: &str| {
+        Err(Problems::new(loaded.source.clone(), vec![Problem::general(message).help(help)]))
+    };
+    if arguments.histogram.is_some() && loaded.scenario.traffic.is_empty() {
+        let message = "this scenario has no traffic, so there are no latencies to count";
+        return refused(message, "leave out --histogram, or add a [[traffic]]");
+    }
+    if arguments.perfetto.is_some() && loaded.scenario.workload.is_none() {
+        let message = "this scenario has no workload, so there are no ranks to show";
+        return refused(message, "leave out --perfetto, or add --workload TRACE");
+    }
+    Ok(())
+}
+
 /// An error says that nothing was run.
 fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
     let loaded = arguments.scenario.load()?;
-    if arguments.histogram.is_some() && loaded.scenario.traffic.is_empty() {
-        let problem = Problem::general("this scenario has no traffic, so there are no latencies to count")
-            .help("leave out --histogram, or add a [[traffic]]");
-        return Err(Problems::new(loaded.source.clone(), vec![problem]).into());
-    }
+    asked_in_vain(arguments, &loaded)?;
     let stem = arguments.scenario.stem();
     let wave = wave_options(arguments, &loaded);
     let _claims = match output::claim(&outputs(arguments, &loaded, wave.as_ref()), &loaded.inputs()) {
@@ -374,14 +405,15 @@ fn execute(arguments: &Arguments) -> Result<Exit, RunError> {
             done.take("array", path, before, outcome);
         }
     }
-    if let Some(path) = &arguments.histogram.as_ref().map(|file| arguments.place(file)) {
-        let before = replaced(path);
-        done.take("histogram", path.clone(), before, files::write(path, histogram(document)));
+    if let Some(file) = &arguments.histogram {
+        done.text("histogram", arguments.place(file), histogram(document));
+    }
+    if let (Some(file), Some(workload)) = (&arguments.perfetto, &document.workload) {
+        done.text("perfetto", arguments.place(file), perfetto::json(workload, &loaded.scenario.clock));
     }
     let path = arguments.ladder.file.as_ref().map(|file| arguments.place(file));
     if let (Some(path), Some(ladder)) = (&path, &result.ladder) {
-        let before = replaced(path);
-        done.take("ladder", path.clone(), before, files::write(path, arguments.ladder.drawn(path, ladder)));
+        done.text("ladder", path.clone(), arguments.ladder.drawn(path, ladder));
     }
     if let Some(recording) = &result.recording {
         let mut write = |path: PathBuf, body: &dyn Fn(&mut BufWriter<Draft>) -> std::io::Result<()>| {
@@ -434,6 +466,7 @@ fn outputs(arguments: &Arguments, loaded: &Loaded, wave: Option<&WaveOptions>) -
         outputs
             .extend([path.clone(), path.with_extension("gtkw"), path.with_extension("sucl")].map(|at| ("--wave", at)));
     }
+    outputs.extend(arguments.perfetto.iter().map(|path| ("--perfetto", arguments.place(path))));
     outputs.extend(arguments.ladder.file.iter().map(|path| ("--ladder", arguments.place(path))));
     if let Some(block) = &arguments.record {
         outputs.extend(record_paths(arguments, block).map(|path| ("--record", path)));

@@ -116,6 +116,7 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         known.extend(scenario.armed.iter().flat_map(|armed| &armed.reductions).map(|found| found.name.as_str()));
         known.extend(scenario.hosts.iter().map(|found| found.name.as_str()));
         known.extend(scenario.pbv.iter().flat_map(|pbv| &pbv.collectives).map(|found| found.name.as_str()));
+        known.extend(scenario.workload.iter().map(|_| watershed_scenario::why::workload::NAME));
         if known.is_empty() {
             return Err("error: the result has no collectives; --packet names packets".into());
         }

@@ -20,6 +20,7 @@
 //! | [`armed`] | Armed: frames that arm an engine |
 //! | [`pbv`] | PBV: engines with an address |
 //! | [`software`] | Software: the same job over messages |
+//! | [`workloads`] | Workloads: traces of applications |
 //! | [`networks`] | Networks: topologies, routing, traffic |
 //! | [`language`] | The scenario language |
 //! | [`statistics`] | Words and statistics |
@@ -55,6 +56,7 @@ pages! {
     armed "armed.md"
     pbv "pbv.md"
     software "software.md"
+    workloads "workloads.md"
     networks "networks.md"
     language "language.md"
     statistics "statistics.md"

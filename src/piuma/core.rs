@@ -32,12 +32,10 @@
 //!
 //! A core whose parts are on several planes gives them turns: in reading, on the link to its switch, and in taking results.
 
-use super::host::Host;
 use super::job::{Job, Local, is_whole};
-use super::{Processor, REQUEST, RESPONSE, Registers, channel, plane};
+use super::{REQUEST, RESPONSE, channel, plane};
 use std::sync::Arc;
-use watershed_fabric::traffic::Traffic;
-use watershed_fabric::{Block, Cause, Flit, Io};
+use watershed_fabric::{Cause, Io};
 use watershed_kernel::{Cycle, OneOrMore, Wake};
 use watershed_probe::Scope;
 
@@ -256,8 +254,17 @@ impl Core {
         self.jobs.push(job);
     }
 
+    /// The same for a rank of an application: in the place of an earlier job that is over, if there is one. Says which place.
+    pub(super) fn call_in(&mut self, place: Option<usize>, job: Job) -> usize {
+        match place {
+            Some(at) => *self.job_mut(at) = job,
+            None => self.jobs.push(job),
+        }
+        place.unwrap_or(self.jobs().len() - 1)
+    }
+
     /// Whether it takes part in collectives in the network, or may. A plain fabric has no channels for them.
-    fn is_used(&self) -> bool {
+    pub(super) fn is_used(&self) -> bool {
         !self.jobs().is_empty() || self.shared.as_ref().is_some_and(|shared| !shared.called.is_empty())
     }
 
@@ -497,12 +504,12 @@ impl Core {
     }
 
     /// Whether a word stands at the fragmenter, which can leave when a credit comes.
-    fn wants_credits(&self) -> bool {
+    pub(super) fn wants_credits(&self) -> bool {
         self.jobs().iter().any(|job| !job.at_fragmenter.is_empty())
     }
 
     /// Whether a packet of a collective waits for a call by a program, which has not come.
-    fn has_not_called(&self, id: u16, vc: u8) -> bool {
+    pub(super) fn has_not_called(&self, id: u16, vc: u8) -> bool {
         let called = self.shared.as_deref().is_some_and(|shared| shared.called.contains(&id));
         called && vc < channel(self.planes, REQUEST) && !self.jobs().iter().any(|job| job.id() == id && job.is_open())
     }
@@ -540,127 +547,9 @@ impl Core {
     }
 }
 
-/// An end point of a PIUMA system: a core, traffic, or both at one port.
-#[derive(Clone, Debug, Default)]
-pub struct End {
-    /// The core, if there is one. Its collective packets go before traffic on the shared port.
-    pub core: Option<Box<Core>>,
-    /// What is beside it; mostly nothing.
-    pub beside: Option<Box<Beside>>,
-}
-
-/// What else can be at the port of an end point.
-#[derive(Clone, Debug, Default)]
-pub struct Beside {
-    /// Background traffic.
-    pub traffic: Option<Traffic>,
-    /// What runs programs; it needs the core beside it.
-    pub processor: Option<Processor>,
-    /// Ranks of collectives in software, one after the other; they need the core beside them.
-    pub hosts: Vec<Host>,
-}
-
-impl End {
-    /// The traffic, if there is any.
-    pub fn traffic(&self) -> Option<&Traffic> {
-        self.beside.as_ref()?.traffic.as_ref()
-    }
-
-    /// The same, to be changed.
-    pub fn traffic_mut(&mut self) -> Option<&mut Traffic> {
-        self.beside.as_mut()?.traffic.as_mut()
-    }
-
-    /// The processor, if there is one.
-    pub fn processor(&self) -> Option<&Processor> {
-        self.beside.as_ref()?.processor.as_ref()
-    }
-
-    /// The same, to be changed.
-    pub fn processor_mut(&mut self) -> Option<&mut Processor> {
-        self.beside.as_mut()?.processor.as_mut()
-    }
-
-    /// The ranks of collectives in software.
-    pub fn hosts(&self) -> &[Host] {
-        self.beside.as_ref().map_or(&[], |beside| &beside.hosts)
-    }
-
-    /// The same, to be changed.
-    pub fn hosts_mut(&mut self) -> &mut [Host] {
-        self.beside.as_mut().map_or(&mut [], |beside| &mut beside.hosts)
-    }
-}
-
-impl Block for End {
-    type Tables = Registers;
-
-    fn tick(&mut self, io: &mut Io<'_>, registers: &Registers) -> Wake {
-        let mut wake = Wake::OnInput;
-        if let Some(core) = self.core.as_mut().filter(|core| core.is_used()) {
-            let processor = self.beside.as_mut().and_then(|beside| beside.processor.as_mut());
-            wake = core.tick(io, processor.map(Processor::local_mut));
-        }
-        let Some(beside) = &mut self.beside else {
-            io.heed_credits(self.core.as_ref().is_some_and(|core| core.wants_credits()));
-            return wake;
-        };
-        let Beside { traffic, processor, hosts } = &mut **beside;
-        if let Some(core) = &mut self.core {
-            if let Some(processor) = processor {
-                wake = wake.or(processor.tick(core, io, registers));
-            }
-            for host in &mut *hosts {
-                wake = wake.or(host.tick(core, io));
-            }
-        }
-        if let Some(traffic) = traffic {
-            wake = wake.or(traffic.tick(io));
-            io.heed_credits(self.core.is_some() || traffic.wants_credits());
-        } else if processor.is_none() && hosts.is_empty() {
-            io.heed_credits(self.core.as_ref().is_some_and(|core| core.wants_credits()));
-        }
-        wake
-    }
-
-    fn open(&self) -> Option<String> {
-        let core = self.core.as_ref().and_then(|core| core.open());
-        let core = core.or_else(|| self.processor().and_then(Processor::open));
-        let core = core.or_else(|| self.hosts().iter().find_map(Host::open));
-        core.or_else(|| self.traffic().and_then(Traffic::open))
-    }
-
-    fn refuses(&self, head: &Flit) -> Option<String> {
-        let id = head.tag.id();
-        if head.tag.vc() == REQUEST
-            && let Some(why) = self.processor().and_then(|processor| processor.refuses(id))
-        {
-            return Some(why);
-        }
-        self.core
-            .as_ref()
-            .filter(|core| core.has_not_called(id, head.tag.vc()))
-            .map(|_| format!("it has not called collective id {id}"))
-    }
-
-    fn probe(&self, scope: &mut Scope<'_>) {
-        if let Some(core) = &self.core {
-            core.probe(scope);
-        }
-        if let Some(processor) = self.processor() {
-            processor.probe(scope);
-        }
-        for (number, host) in self.hosts().iter().enumerate() {
-            scope.indexed("host", number, |scope| host.probe(scope));
-        }
-        if let Some(traffic) = self.traffic() {
-            traffic.probe(scope);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::End;
     use super::*;
 
     fn granted(bandwidth: Option<u64>, scale: u64, cycles: Cycle) -> u64 {

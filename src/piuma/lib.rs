@@ -8,10 +8,12 @@
 //! | [`registers`](Registers) | configuration registers per port, collective id and channel; address map |
 //! | [`ceng`](Ceng) | the collective engine: operand slots, pipelined tree |
 //! | [`core`](Core) | the memory end point: bandwidth, what is read and written next |
+//! | [`end`](End) | what is at the port of a switch: core, processor, ranks, traffic |
 //! | [`job`](Job) | one collective as one core takes part in it: fragmenter, element counter, words |
 //! | [`program`] | the instruction set of threads and its text form |
 //! | [`processor`] | pipelines, threads, local memory, interrupt controller; intrinsics |
-//! | [`host`] | reductions in software over point-to-point messages |
+//! | [`host`] | collectives in software over point-to-point messages |
+//! | [`rank`] | a rank of an application: computing, messages, collectives |
 //! | `thread`, `icu` | the registers of a thread; the interrupt controller unit |
 //! | [`reach`] | how far configuration registers are from a core |
 //! | [`cce`] | the core collective engine: multicast queues and machine specific registers |
@@ -26,6 +28,7 @@ mod ceng;
 pub mod claim;
 mod core;
 pub mod embed;
+mod end;
 pub mod host;
 mod icu;
 mod job;
@@ -33,6 +36,7 @@ pub mod legality;
 pub mod ordered;
 pub mod processor;
 pub mod program;
+pub mod rank;
 pub mod reach;
 mod registers;
 pub mod scan;
@@ -42,7 +46,8 @@ mod word_hasher;
 
 pub use cce::Cce;
 pub use ceng::{Ceng, CengCfg, Tap};
-pub use core::{Beside, Core, End, Memory, MemoryCfg};
+pub use core::{Core, Memory, MemoryCfg};
+pub use end::{Beside, End};
 pub use job::{Claimed, Conversion, Job, JobKind, Place, ScanEnd};
 pub use processor::{Processor, ProcessorCfg, Store, Use};
 pub use registers::{AddressError, Named, OpSelect, Registers, RegistersCfg};

@@ -65,9 +65,12 @@ fn shipped() {
     }
     let traces = root.join("traces");
     println!("cargo::rerun-if-changed={}", traces.display());
-    let files =
-        fs::read_dir(traces).into_iter().flatten().flatten().map(|file| file.path()).filter(|path| path.is_file());
-    table(&root, files.collect(), "include_bytes!", "shipped_files.rs");
+    let in_folder = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
+    let (folders, mut files): (Vec<PathBuf>, Vec<PathBuf>) = in_folder(traces).partition(|path| path.is_dir());
+    // Of samples in folders, with their licences, only those that shipped scenarios run.
+    let schedules = folders.into_iter().flat_map(in_folder);
+    files.extend(schedules.filter(|path| path.extension().is_some_and(|extension| extension == "goal")));
+    table(&root, files, "include_bytes!", "shipped_files.rs");
     table(&root, found, "include_str!", "shipped.rs");
 }
 

@@ -12,6 +12,7 @@ use super::problem::Problem;
 use super::programs::build as programs;
 use super::scan;
 use super::segments;
+use super::workload;
 use super::{Loaded, Problems, Scenario};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -368,8 +369,8 @@ impl<'a> Builder<'a> {
                 return None;
             }
         }
-        let problems = hosts::build::ranks(self.loaded, &memory, &mut ends);
-        self.problems.extend(problems);
+        self.problems.extend(hosts::build::ranks(self.loaded, &memory, &mut ends));
+        self.problems.extend(workload::build::ranks(self.loaded, &collectives, &layout.ends, &memory, &mut ends));
         let stages = u64::from(pipeline.post()) + u64::from(pipeline.front()) + 1;
         let ideal = hosts::result::ideal(self.loaded, &layout, &common, *memory, stages);
         let ideal = ideal.unwrap_or_else(|index| {
@@ -699,13 +700,20 @@ impl<'a> Builder<'a> {
         }
         for a in 0..built.len() {
             for b in 0..a {
+                let (first, second) = (&scenario.collectives[a], &scenario.collectives[b]);
                 let pairs =
-                    built[a].segments.iter().flat_map(|one| built[b].segments.iter().map(move |two| (one, two)));
-                for (one, two) in pairs.filter(|(one, two)| one.id == two.id) {
+                    || built[a].segments.iter().flat_map(|one| built[b].segments.iter().map(move |two| (one, two)));
+                for (one, two) in pairs().filter(|(one, two)| one.id == two.id) {
                     if let Err((switch, port)) = legality::disjoint(&one.footprint, &two.footprint) {
                         self.share((a, b, u32::from(one.id)), registers, switch, port);
                         return None;
                     }
+                }
+                let meet = |(one, two): (&Segment, &Segment)| {
+                    one.id != two.id && one.plane == two.plane && legality::meet(&one.footprint, &two.footprint)
+                };
+                if workload::build::stand_apart(scenario, (first, second), || pairs().any(meet), &mut self.problems) {
+                    return None;
                 }
             }
         }

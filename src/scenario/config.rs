@@ -58,6 +58,9 @@ pub struct Scenario {
     /// Collectives in software.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<super::hosts::config::Host>,
+    /// The application that end points run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workload: Option<super::workload::config::Workload>,
     /// The background traffic, in the order of the file.
     pub traffic: Vec<Traffic>,
     /// How the traffic is measured; `None`: all of it.

@@ -17,6 +17,7 @@
 //! | [`armed`] | scenarios of the armed family: their table, system, run and report |
 //! | [`programs`] | programs of cores, multicast trees, collectives that programs call |
 //! | [`hosts`] | collectives in software, to compare with |
+//! | [`workload`] | traces of applications that end points run |
 //! | [`segments`] | collectives of several trees, each for a segment of the vector |
 //! | [`scan`] | order registers of prefix scans, and what every rank must get |
 //! | [`golden`] | what a collective's result must be |
@@ -103,6 +104,7 @@ pub mod trace;
 pub mod units;
 mod values;
 pub mod why;
+pub mod workload;
 pub mod written;
 
 pub use config::Scenario;
@@ -121,6 +123,8 @@ pub struct Loaded {
     pub base: std::path::PathBuf,
     /// What whoever wrote it should know of keys that have newer ones.
     pub notes: Vec<String>,
+    /// The trace of an application, if it runs one.
+    pub workload: Option<Arc<workload::config::Traced>>,
     /// Contents of data files, by index of the collective.
     files: Vec<Option<data::Rows>>,
 }
@@ -271,9 +275,13 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
     if !problems.is_empty() {
         return Err(Problems::new(source, problems));
     }
-    let file: ScenarioFile = match file::read(source.root()) {
+    let mut file: ScenarioFile = match file::read(source.root()) {
         Ok(file) => file,
         Err(problem) => return Err(Problems::new(source, vec![problem])),
+    };
+    let traced = match resolve::workload::read(&mut file, base) {
+        Ok(traced) => traced.map(Arc::new),
+        Err(problems) => return Err(Problems::new(source, problems)),
     };
     let (mut graph, mut notes) = (None, Vec::new());
     if file.topology.kind == file::TopologyKind::File
@@ -289,7 +297,7 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
         }
     }
     let topology = graph.as_ref().map(|(graph, _)| Arc::clone(graph));
-    let mut scenario = match resolve::resolve(&file, &source, base, stem, topology) {
+    let mut scenario = match resolve::resolve(&file, &source, base, stem, (topology, traced.as_deref())) {
         Ok(scenario) => scenario,
         Err(problems) => return Err(Problems::new(source, problems)),
     };
@@ -314,7 +322,7 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
     scenario.derived.extend(hashes.into_iter().map(|(key, hash)| (key, hash.into())));
     if problems.is_empty() {
         notes.extend(link::notes(&source, &scenario.link));
-        Ok(Loaded { scenario, source, base: base.to_owned(), notes, files })
+        Ok(Loaded { scenario, source, base: base.to_owned(), notes, workload: traced, files })
     } else {
         Err(Problems::new(source, problems))
     }

@@ -69,6 +69,9 @@ pub struct Document {
     /// Collectives in software, in the order of the scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<super::hosts::result::HostResult>,
+    /// What came of a workload; missing without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<super::workload::result::WorkloadResult>,
     /// What programs did; missing without programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub programs: Option<super::programs::result::ProgramsResult>,
@@ -334,6 +337,7 @@ impl Document {
             links: Links::default(),
             traffic: Vec::new(),
             hosts: Vec::new(),
+            workload: None,
             programs: None,
             armed: None,
             pbv: None,

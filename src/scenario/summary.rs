@@ -41,6 +41,9 @@ pub fn text(scenario: &Scenario, document: &Document, written: &[Written]) -> St
     for collective in &document.collectives {
         describe_collective(&mut out, scenario, collective);
     }
+    for (label, text) in document.workload.iter().flat_map(super::workload::result::WorkloadResult::lines) {
+        line(&mut out, &label, &text);
+    }
     for (label, text) in document.hosts.iter().flat_map(super::hosts::result::HostResult::lines) {
         line(&mut out, &label, &text);
     }

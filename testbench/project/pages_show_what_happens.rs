@@ -263,6 +263,7 @@ pages! {
     armed "armed.md" 2 2
     pbv "pbv.md" 1 1
     software "software.md" 1 1
+    workloads "workloads.md" 6 0
     networks "networks.md" 5 5
     validation "validation.md" 2 1
     speed "speed.md" 0 0

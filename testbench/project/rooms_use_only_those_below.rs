@@ -18,7 +18,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ),
     ("study", &["scenario", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"]),
     ("glossary", &["scenario"]),
-    ("scenario", &["piuma", "armed", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"]),
+    ("scenario", &["workload", "piuma", "armed", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"]),
     ("workload", &[]),
     ("piuma", &["fabric", "oracle", "arith", "kernel", "probe"]),
     ("armed", &["fabric", "arith", "kernel", "probe"]),

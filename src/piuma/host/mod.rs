@@ -53,6 +53,17 @@ pub struct Job {
     pub packet_words: u64,
     /// What its packets are marked with.
     pub class: u16,
+    /// How rounds are told apart where a rank does many things at once; else by the class alone.
+    pub numbers: Option<Numbers>,
+}
+
+/// Messages of a collective among all those that its ranks receive.
+#[derive(Clone, Debug)]
+pub struct Numbers {
+    /// What each rank calls the message of its first round; those of later rounds follow.
+    pub first: Arc<[u32]>,
+    /// Bits of a packet's number within its message.
+    pub index_bits: u32,
 }
 
 /// What a rank did.
@@ -79,6 +90,16 @@ impl Job {
     /// The most words a message can have.
     pub fn longest_message(&self) -> u64 {
         FLAG * self.packet_words
+    }
+
+    /// Id and number in the tag of a packet to a rank, or of the flag.
+    fn tag(&self, peer: u32, round: u32, index: Option<u64>) -> (u16, u64) {
+        match &self.numbers {
+            None => (self.class, u64::from(round) << INDEX_BITS | index.unwrap_or(FLAG)),
+            Some(Numbers { first, index_bits }) => {
+                super::rank::tag::tag(first[peer as usize] + round, *index_bits, index.unwrap_or(0))
+            }
+        }
     }
 
     /// A word made from a left and a right one, as the arithmetic does it.
@@ -222,14 +243,7 @@ impl Host {
             return Wake::OnInput;
         }
         let now = io.now();
-        if self.state == State::Idle && self.start <= now {
-            self.begin(now);
-        }
-        if let State::Overhead(until) = self.state
-            && until <= now
-        {
-            self.state = State::Exchange;
-        }
+        self.clock(now);
         // Memory goes to arrivals and to what the rank does itself in turn.
         let mut short = false;
         for arrivals in [!self.write_last_q, self.write_last_q] {
@@ -239,15 +253,77 @@ impl Host {
         if self.log.is_some() {
             self.foresee(core, io, short);
         }
-        let mut wake = match self.state {
-            State::Idle if self.start != Cycle::MAX => Wake::At(self.start),
-            State::Overhead(until) => Wake::At(until),
-            State::Idle | State::Exchange | State::Merge | State::Done => Wake::OnInput,
-        };
+        let mut wake = self.wake(io, short);
         if short {
             wake = wake.or(Wake::At(core.memory_mut().next_grant(now)));
         }
-        wake.or(self.next_wake(io, short))
+        let vcs = io.vcs();
+        // Only words need the memory: headers are taken, and packets begin, whether it is short or not.
+        let takes = |flit: Flit| flit.tag.id() == self.job.class && (!short || flit.tag.head());
+        let waits = (0..vcs.unicast).any(|channel| io.head(0, vcs.set + channel).is_some_and(takes));
+        if waits { Wake::Next } else { wake }
+    }
+
+    /// Begins, or goes on after the overhead of a round, when it is time.
+    pub(super) fn clock(&mut self, now: Cycle) {
+        if self.state == State::Idle && self.start <= now {
+            self.begin(now);
+        }
+        if let State::Overhead(until) = self.state
+            && until <= now
+        {
+            self.state = State::Exchange;
+        }
+    }
+
+    /// Gives it its vector, before it is released.
+    pub(super) fn give(&mut self, vector: Vec<u64>) {
+        self.vector = vector;
+    }
+
+    /// Whether it has a packet or a flag to send.
+    pub(super) fn wants_port(&self) -> bool {
+        self.state == State::Exchange && self.round.send.is_some() && !self.flag_sent_q
+    }
+
+    /// Whether it merges.
+    pub(super) fn merges(&self) -> bool {
+        self.state == State::Merge
+    }
+
+    /// Whether a packet has begun to leave and not ended.
+    pub(super) fn is_amid_packet(&self) -> bool {
+        self.leaving.is_some()
+    }
+
+    /// How far it is with sending: changes when a flit has left.
+    pub(super) fn progress(&self) -> (u64, bool, bool) {
+        (self.sent_q, self.flag_sent_q, self.leaving.is_some())
+    }
+
+    /// The head of a packet has come.
+    pub(super) fn arrives(&mut self, round: u32, now: Cycle) {
+        if let Some(log) = &mut self.log {
+            log.arrive(round, now);
+        }
+    }
+
+    /// A flag has come.
+    pub(super) fn land_flag(&mut self, round: u32, now: Cycle) {
+        self.arrives(round, now);
+        self.landings.entry(round).or_default().flag = true;
+    }
+
+    /// A word has come, and memory has granted it.
+    pub(super) fn land(&mut self, round: u32, at: u64, word: u64, now: Cycle) {
+        self.arrives(round, now);
+        let landing = self.landings.entry(round).or_default();
+        if landing.words.len() <= at as usize {
+            landing.words.resize(at as usize + 1, 0);
+        }
+        landing.words[at as usize] = word;
+        landing.landed += 1;
+        self.counts.received += 1;
     }
 
     fn begin(&mut self, now: Cycle) {
@@ -278,12 +354,10 @@ impl Host {
             if flit.tag.head() {
                 io.take(0, vc);
                 let (round, index) = (Self::round_of(flit.tag), flit.tag.seq() & FLAG);
-                if let Some(log) = &mut self.log {
-                    log.arrive(round, now);
-                }
                 if index == FLAG {
-                    self.landings.entry(round).or_default().flag = true;
+                    self.land_flag(round, now);
                 } else {
+                    self.arrives(round, now);
                     self.arriving[at] = Arriving { round, next: index * self.job.packet_words };
                 }
                 continue;
@@ -296,16 +370,7 @@ impl Host {
             self.write_last_q = true;
             let Arriving { round, next } = self.arriving[at];
             self.arriving[at].next += 1;
-            let landing = self.landings.entry(round).or_default();
-            if landing.words.len() <= next as usize {
-                landing.words.resize(next as usize + 1, 0);
-            }
-            if let Some(log) = &mut self.log {
-                log.arrive(round, now);
-            }
-            landing.words[next as usize] = flit.word;
-            landing.landed += 1;
-            self.counts.received += 1;
+            self.land(round, next, flit.word, now);
         }
         short
     }
@@ -347,13 +412,15 @@ impl Host {
         }
     }
 
-    fn send(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
+    /// Sends a flit, if it can; whether the memory was too slow.
+    pub(super) fn send(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
         let Some(send) = &self.round.send else { return false };
         let (words, total) = (send.words.clone(), send.words.end - send.words.start);
         if self.flag_sent_q {
             return false;
         }
-        let dst = self.job.ends[send.peer as usize];
+        let peer = send.peer;
+        let dst = self.job.ends[peer as usize];
         let per_packet = self.job.packet_words;
         let vcs = io.vcs();
         let Some(vc) = self.leaving else {
@@ -368,11 +435,11 @@ impl Host {
             self.note(io.now(), Doing::Work);
             self.next_vc = (vc - vcs.set + 1) % vcs.unicast;
             let is_flag = self.sent_q == total;
-            let index = if is_flag { FLAG } else { self.sent_q / per_packet };
-            let seq = u64::from(self.number) << INDEX_BITS | index;
+            let index = (!is_flag).then(|| self.sent_q / per_packet);
+            let (id, seq) = self.job.tag(peer, self.number, index);
             let length = if is_flag { 1 } else { 2 };
             let header = Flit::header(dst, io.now());
-            io.send(0, vc, Flit::part(self.job.class, vc, seq, 0, length, header));
+            io.send(0, vc, Flit::part(id, vc, seq, 0, length, header));
             if is_flag {
                 self.flag_sent_q = true;
                 self.counts.messages += 1;
@@ -397,10 +464,10 @@ impl Host {
         let index = self.sent_q % per_packet + 1;
         let packet = self.sent_q / per_packet;
         let last = index == per_packet || self.sent_q + 1 == total;
-        let seq = u64::from(self.number) << INDEX_BITS | packet;
+        let (id, seq) = self.job.tag(peer, self.number, Some(packet));
         let word = self.vector[(words.start + self.sent_q) as usize];
         let length = if last { index + 1 } else { index + 2 };
-        io.send(0, vc, Flit::part(self.job.class, vc, seq, index as u32, length as u32, word));
+        io.send(0, vc, Flit::part(id, vc, seq, index as u32, length as u32, word));
         self.sent_q += 1;
         self.counts.sent += 1;
         if last {
@@ -409,7 +476,8 @@ impl Host {
         false
     }
 
-    fn merge(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
+    /// Merges a word, if it can; whether the memory was too slow.
+    pub(super) fn merge(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
         let now = io.now();
         let Some(receive) = &self.round.receive else { return false };
         let start = receive.words.start;
@@ -449,7 +517,7 @@ impl Host {
     }
 
     /// Goes on to merging, to the next round, or to the end.
-    fn advance(&mut self, io: &mut Io<'_>) {
+    pub(super) fn advance(&mut self, io: &mut Io<'_>) {
         let now = io.now();
         let incoming = self.round.receive.as_ref().map_or(0, |receive| receive.words.end - receive.words.start);
         let over = match self.state {
@@ -502,14 +570,11 @@ impl Host {
         }
     }
 
-    fn next_wake(&self, io: &Io<'_>, short: bool) -> Wake {
-        let vcs = io.vcs();
-        // Only words need the memory: headers are taken, and packets begin, whether it is short or not.
-        let takes = |flit: Flit| flit.tag.id() == self.job.class && (!short || flit.tag.head());
-        if (0..vcs.unicast).any(|channel| io.head(0, vcs.set + channel).is_some_and(takes)) {
-            return Wake::Next;
-        }
+    /// When it has something to do, but for what arrives; `short`: the memory was too slow for what it wanted.
+    pub(super) fn wake(&self, io: &Io<'_>, short: bool) -> Wake {
         match self.state {
+            State::Idle if self.start != Cycle::MAX => Wake::At(self.start),
+            State::Overhead(until) => Wake::At(until),
             State::Merge if !short => Wake::Next,
             // A message that came before its round began wakes nobody any more.
             State::Exchange if self.exchanged() => Wake::Next,

@@ -10,6 +10,11 @@
 //! | Rabenseifner | 2 log2 p, + 2 if r > 0 | 2 m (p - 1) / p | as many |
 //! | binary tree | 2 (c + 1) at a rank with c children, 2 c at the root | m (c + 1); m c at the root | as many |
 //! | send loop (multicast) | n - 1 at the source, 1 elsewhere | m (n - 1) at the source | m elsewhere |
+//! | ring reduce-scatter, ring all-gather | n - 1 | m (n - 1) / n | as many |
+//! | pairwise all-to-all | n - 1, n if n is even | m (n - 1) / n | as many |
+//! | binomial broadcast, binomial reduce | ceil(log2 n) in all | m a child; m to the parent | the same the other way |
+//! | dissemination barrier | ceil(log2 n) | 0 | 0 |
+//! | linear gather, linear scatter | n - 1 at rank 0, 1 elsewhere | m / n a rank to or from rank 0 | as many |
 //!
 //! Where n is no power of two, the first 2 r ranks fold in pairs before: the even one gives its vector to its odd
 //! neighbour, and gets the result from it in the last round (Thakur's way). Vectors are cut at words, segment k of n
@@ -35,6 +40,22 @@ pub enum Algorithm {
     BinaryTree,
     /// Rank 0 sends to all others, one after the other.
     SendLoop,
+    /// Segments go round and are reduced: rank k ends up with segment k.
+    RingReduceScatter,
+    /// Segments go round: everybody ends up with segment k of every rank k.
+    RingAllGather,
+    /// In round r ranks whose numbers add up to r, modulo n, exchange a segment each: rank k ends up with segment k of all.
+    Pairwise,
+    /// Rank 0's vector climbs down a binomial tree.
+    BinomialBroadcast,
+    /// All vectors climb up a binomial tree to rank 0.
+    BinomialReduce,
+    /// In round r everybody tells the rank 2^r further on.
+    Dissemination,
+    /// Every rank k gives its segment k to rank 0.
+    LinearGather,
+    /// Every rank k gets its segment k from rank 0.
+    LinearScatter,
 }
 
 /// What becomes of the words that were received.
@@ -110,7 +131,15 @@ impl Schedule {
             Algorithm::Ring => 2 * (self.ranks - 1),
             // Two rounds a level, up and down.
             Algorithm::BinaryTree => 4 * self.log(),
-            Algorithm::SendLoop => self.ranks - 1,
+            Algorithm::SendLoop
+            | Algorithm::RingReduceScatter
+            | Algorithm::RingAllGather
+            | Algorithm::LinearGather
+            | Algorithm::LinearScatter => self.ranks - 1,
+            Algorithm::Pairwise => self.ranks,
+            Algorithm::BinomialBroadcast | Algorithm::BinomialReduce | Algorithm::Dissemination => {
+                self.ranks.next_power_of_two().ilog2()
+            }
         }
     }
 
@@ -131,6 +160,65 @@ impl Schedule {
             Algorithm::Ring => self.ring(rank, number),
             Algorithm::BinaryTree => self.tree(rank, number),
             Algorithm::SendLoop => self.send_loop(rank, number),
+            // The second half of a ring, and its first one a segment further back, so that everybody ends up with its own.
+            Algorithm::RingReduceScatter => self.pass_on(rank, rank + self.ranks - 1, number, Merge::Left),
+            Algorithm::RingAllGather => self.pass_on(rank, rank, number, Merge::Copy),
+            Algorithm::Pairwise => self.pairwise(rank, number),
+            Algorithm::BinomialBroadcast => self.binomial(rank, number, true),
+            Algorithm::BinomialReduce => self.binomial(rank, self.rounds() - 1 - number, false),
+            Algorithm::Dissemination => {
+                let (n, distance) = (self.ranks, 1 << number);
+                let nothing = |peer| Some(Transfer { peer, words: 0..0 });
+                let (send, receive) = (nothing((rank + distance) % n), nothing((rank + n - distance) % n));
+                Round { send, receive, merge: Merge::Copy }
+            }
+            Algorithm::LinearGather => self.linear(rank, number, true),
+            Algorithm::LinearScatter => self.linear(rank, number, false),
+        }
+    }
+
+    fn pairwise(&self, rank: u32, number: u32) -> Round {
+        let n = self.ranks;
+        let peer = (number + n - rank) % n;
+        let part = || (peer != rank).then(|| Transfer { peer, words: self.segments(n, peer, peer + 1) });
+        // What comes takes the place of what goes: segment k of rank k's partner.
+        Round { send: part(), receive: part(), merge: Merge::Copy }
+    }
+
+    /// Ranks below 2^number have the vector, or want it, and each has a child as far up.
+    fn binomial(&self, rank: u32, number: u32, down: bool) -> Round {
+        let distance = 1 << number;
+        let whole = |peer| Some(Transfer { peer, words: 0..self.words });
+        let mut round = Round { send: None, receive: None, merge: if down { Merge::Copy } else { Merge::Right } };
+        let (parent, child) =
+            if down { (&mut round.receive, &mut round.send) } else { (&mut round.send, &mut round.receive) };
+        if rank < distance && rank + distance < self.ranks {
+            *child = whole(rank + distance);
+        } else if (distance..2 * distance).contains(&rank) {
+            *parent = whole(rank - distance);
+        }
+        round
+    }
+
+    fn linear(&self, rank: u32, number: u32, gathers: bool) -> Round {
+        let other = number + 1;
+        let part = |peer| Some(Transfer { peer, words: self.segments(self.ranks, other, other + 1) });
+        let root = if rank == 0 { part(other) } else { None };
+        let leaf = if rank == other { part(0) } else { None };
+        let (send, receive) = if gathers { (leaf, root) } else { (root, leaf) };
+        Round { send, receive, merge: Merge::Copy }
+    }
+
+    /// A step of a ring: the segment that goes on, which is one further back in every step, and the one that comes.
+    fn pass_on(&self, rank: u32, first: u32, step: u32, merge: Merge) -> Round {
+        let n = self.ranks;
+        let out = (first + n - step % n) % n;
+        let taken = (out + n - 1) % n;
+        let part = |segment: u32| self.segments(n, segment, segment + 1);
+        Round {
+            send: Some(Transfer { peer: (rank + 1) % n, words: part(out) }),
+            receive: Some(Transfer { peer: (rank + n - 1) % n, words: part(taken) }),
+            merge,
         }
     }
 
@@ -171,14 +259,7 @@ impl Schedule {
         let (gathers, step) = if number < n - 1 { (false, number) } else { (true, number - (n - 1)) };
         // In the second half everybody has a finished segment, that after its own number.
         let first = if gathers { (rank + 1) % n } else { rank };
-        let out = (first + n - step % n) % n;
-        let taken = (out + n - 1) % n;
-        let part = |segment: u32| self.segments(n, segment, segment + 1);
-        Round {
-            send: Some(Transfer { peer: (rank + 1) % n, words: part(out) }),
-            receive: Some(Transfer { peer: (rank + n - 1) % n, words: part(taken) }),
-            merge: if gathers { Merge::Copy } else { Merge::Left },
-        }
+        self.pass_on(rank, first, step, if gathers { Merge::Copy } else { Merge::Left })
     }
 
     fn folded(&self, rank: u32, number: u32) -> Round {
@@ -264,11 +345,25 @@ mod tests {
     const REDUCTIONS: [Algorithm; 4] =
         [Algorithm::RecursiveDoubling, Algorithm::Ring, Algorithm::Rabenseifner, Algorithm::BinaryTree];
 
+    const OTHERS: [Algorithm; 9] = [
+        Algorithm::SendLoop,
+        Algorithm::RingReduceScatter,
+        Algorithm::RingAllGather,
+        Algorithm::BinomialBroadcast,
+        Algorithm::BinomialReduce,
+        Algorithm::Dissemination,
+        Algorithm::LinearGather,
+        Algorithm::LinearScatter,
+        Algorithm::Pairwise,
+    ];
+
     #[test]
     fn every_message_is_expected_by_who_gets_it() {
-        for algorithm in REDUCTIONS.into_iter().chain([Algorithm::SendLoop]) {
+        for algorithm in REDUCTIONS.into_iter().chain(OTHERS) {
             for ranks in 1..=20 {
                 for words in [0, 1, 7, 64] {
+                    // Parts of an all-to-all are of one length.
+                    let words = if algorithm == Algorithm::Pairwise { words * u64::from(ranks) } else { words };
                     let schedule = Schedule { algorithm, ranks, words };
                     for number in 0..schedule.rounds() {
                         for rank in 0..ranks {
@@ -277,7 +372,11 @@ mod tests {
                                 let Some(Transfer { peer, words }) = mine else { continue };
                                 let other = schedule.round(*peer, number);
                                 let other = if theirs { other.receive } else { other.send };
-                                assert_eq!(other, Some(Transfer { peer: rank, words: words.clone() }));
+                                // An all-to-all's parts have another place at the receiver.
+                                let other = other.expect("the other end");
+                                let length = |words: &Range<u64>| words.end - words.start;
+                                assert_eq!((other.peer, length(&other.words)), (rank, length(words)));
+                                assert!(algorithm == Algorithm::Pairwise || other.words == *words);
                                 assert!(*peer != rank && *peer < ranks);
                             }
                         }
@@ -299,6 +398,69 @@ mod tests {
                     assert!(vectors.iter().flatten().all(|&word| word == (1 << ranks) - 1), "{algorithm:?} {ranks}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn parts_end_up_where_they_belong() {
+        for ranks in 1..=20u32 {
+            for words in [0usize, 1, 7, 64] {
+                let n = ranks as usize;
+                let segment = |k: usize| k * words / n..(k + 1) * words / n;
+                let run = |algorithm, vectors: &mut Vec<Vec<u64>>| {
+                    Schedule { algorithm, ranks, words: words as u64 }.execute(vectors, &mut |a, b| a + b);
+                };
+                // Word w of rank k is 1000 k + w, and of the sum n w + 1000 (0 + … + n - 1).
+                let own = || -> Vec<Vec<u64>> {
+                    (0..n).map(|k| (0..words).map(|w| (1000 * k + w) as u64).collect()).collect()
+                };
+                let sum = |w: usize| (n * w + 1000 * n * (n - 1) / 2) as u64;
+                let mut vectors = own();
+                run(Algorithm::RingReduceScatter, &mut vectors);
+                assert!((0..n).all(|k| segment(k).all(|w| vectors[k][w] == sum(w))), "reduce-scatter {ranks} {words}");
+                let (mut vectors, before) = (own(), own());
+                run(Algorithm::RingAllGather, &mut vectors);
+                let gathered = |of: usize| (0..n).all(|k| vectors[of][segment(k)] == before[k][segment(k)]);
+                assert!((0..n).all(gathered), "all-gather {ranks} {words}");
+                let mut vectors = own();
+                run(Algorithm::LinearGather, &mut vectors);
+                assert!((0..n).all(|k| vectors[0][segment(k)] == before[k][segment(k)]), "gather {ranks} {words}");
+                let mut vectors = own();
+                run(Algorithm::LinearScatter, &mut vectors);
+                assert!((0..n).all(|k| vectors[k][segment(k)] == before[0][segment(k)]), "scatter {ranks} {words}");
+                let mut vectors = own();
+                run(Algorithm::BinomialBroadcast, &mut vectors);
+                assert!(vectors.iter().all(|vector| *vector == before[0]), "broadcast {ranks} {words}");
+                let mut vectors = own();
+                run(Algorithm::BinomialReduce, &mut vectors);
+                assert!((0..words).all(|w| vectors[0][w] == sum(w)), "reduce {ranks} {words}");
+                // Segments of an all-to-all are of one length.
+                let words = words / n * n;
+                let mut vectors: Vec<Vec<u64>> = before.iter().map(|vector| vector[..words].to_vec()).collect();
+                Schedule { algorithm: Algorithm::Pairwise, ranks, words: words as u64 }
+                    .execute(&mut vectors, &mut |a, _| a);
+                let part = words / n;
+                let from =
+                    |k: usize, j: usize| before[j][k * part..(k + 1) * part] == vectors[k][j * part..(j + 1) * part];
+                assert!((0..n).all(|k| (0..n).all(|j| from(k, j))), "all-to-all {ranks} {words}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_barrier_hears_of_everybody() {
+        for ranks in 1..=33u32 {
+            let schedule = Schedule { algorithm: Algorithm::Dissemination, ranks, words: 0 };
+            let mut heard: Vec<u64> = (0..ranks).map(|rank| 1 << rank).collect();
+            for number in 0..schedule.rounds() {
+                let before = heard.clone();
+                for rank in 0..ranks {
+                    let Some(from) = schedule.round(rank, number).receive else { continue };
+                    assert_eq!(schedule.round(from.peer, number).send.map(|send| send.peer), Some(rank));
+                    heard[rank as usize] |= before[from.peer as usize];
+                }
+            }
+            assert!(heard.iter().all(|&all| all == (1 << ranks) - 1), "{ranks}");
         }
     }
 

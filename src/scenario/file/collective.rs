@@ -103,6 +103,36 @@ pub struct CollectiveFile {
     pub registers: Option<BTreeMap<String, SwitchRegistersFile>>,
 }
 
+impl CollectiveFile {
+    /// A table that says nothing but the kind.
+    pub(crate) fn plain(kind: CollectiveKind) -> CollectiveFile {
+        CollectiveFile {
+            name: None,
+            kind,
+            id: 0,
+            op: None,
+            dtype: None,
+            accumulate: None,
+            result_dtype: None,
+            round: None,
+            elements: None,
+            participants: ParticipantsFile::All,
+            root: None,
+            inclusive: None,
+            called: false,
+            start_cycle: 0,
+            delay_cycles: DelayFile::default(),
+            source: None,
+            receiver: None,
+            segments: None,
+            plane: 0,
+            data: None,
+            embedding: None,
+            registers: None,
+        }
+    }
+}
+
 // The signature is serde's.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(value: &u32) -> bool {

@@ -19,6 +19,7 @@ use super::hosts::file::HostFile;
 use super::pbv::file::PbvFile;
 use super::programs::file::{CoreFile, MulticastFile, ProgramFile};
 use super::snapshot::Golden;
+use super::workload::file::WorkloadFile;
 use job::JobFile;
 
 mod collective;
@@ -109,6 +110,9 @@ pub struct ScenarioFile {
     #[serde(default)]
     #[schemars(length(max = 256))]
     pub host: Vec<HostFile>,
+    /// piuma, fabric: a trace of an application that end points run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<WorkloadFile>,
     /// Point-to-point traffic.
     #[serde(default)]
     #[schemars(length(max = 4096))]

@@ -19,9 +19,9 @@ pub fn class(index: usize) -> u16 {
 /// Most hosts of a scenario.
 pub const MOST: usize = 256;
 
-/// Whether point-to-point messages of hosts may use any link of the system.
+/// Whether point-to-point messages of hosts, or of ranks of a workload, may use any link of the system.
 pub fn simulated(scenario: &Scenario) -> bool {
-    scenario.hosts.iter().any(|host| host.mode == HostMode::Fabric)
+    scenario.workload.is_some() || scenario.hosts.iter().any(|host| host.mode == HostMode::Fabric)
 }
 
 /// The vectors of all ranks, as words.
@@ -51,6 +51,7 @@ pub fn job(host: &Host, index: usize) -> Job {
         overhead: host.overhead_cycles,
         packet_words: host.packet_words,
         class: class(index),
+        numbers: None,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::run::RunOptions;
 use crate::run::family::Report;
 use crate::run::runner::Runner;
 use crate::why::piuma::{Asked, Taker};
-use crate::{golden, hosts, ladder, programs, segments, why};
+use crate::{golden, hosts, ladder, programs, segments, why, workload};
 use watershed_arith::{self as arith, Flags};
 use watershed_oracle as oracle;
 use watershed_piuma::{Job, Tap};
@@ -31,6 +31,10 @@ impl Run<'_> {
             document.hosts = results;
             report.last.extend(checks);
             report.data.extend(hosts::result::data(self.loaded, &self.ready));
+        }
+        if let Some((result, checks)) = workload::report::report(self.loaded, &self.ready, oracle) {
+            document.workload = Some(result);
+            report.last.extend(checks);
         }
         if scenario.programs.is_some() {
             let (system, built) = (&self.ready.system, &self.ready.collectives);
@@ -56,6 +60,13 @@ impl Run<'_> {
     pub(super) fn explain(&self, ask: why::Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
         let system = &self.ready.system;
         let mut list = Vec::new();
+        if let Some(result) = document.workload.as_ref().filter(|_| ask.source.is_none() && ask.packet.is_none()) {
+            match why::workload::explain(result) {
+                Ok(why) => list.push(why),
+                Err(wrong) => notes.push(wrong),
+            }
+            return list;
+        }
         let packets = ask.source.is_some() || ask.packet.is_some() || self.loaded.scenario.hosts.is_empty();
         if packets
             && (ask.source.is_some() || self.loaded.scenario.collectives.is_empty())

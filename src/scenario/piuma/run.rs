@@ -32,6 +32,8 @@ pub(crate) struct Run<'a> {
     pub(super) seen: u64,
     /// Threads of programs are left.
     pub(super) programs_left: bool,
+    /// Ranks of a workload are left.
+    ranks_left: bool,
     /// First cycle of each host that has started.
     pub(super) host_starts: Vec<Option<u64>>,
     /// The host that runs or is to run.
@@ -100,6 +102,7 @@ impl<'a> Run<'a> {
             done,
             seen: 0,
             programs_left,
+            ranks_left: loaded.workload.is_some(),
             host_starts,
             host_next: None,
             host_base: 0,
@@ -126,7 +129,10 @@ impl Run<'_> {
     /// Whether there is anything but traffic.
     pub(super) fn has_work(&self) -> bool {
         let scenario = &self.loaded.scenario;
-        !self.state.is_empty() || scenario.programs.is_some() || self.host_from(0).is_some()
+        !self.state.is_empty()
+            || scenario.programs.is_some()
+            || scenario.workload.is_some()
+            || self.host_from(0).is_some()
     }
 
     pub(super) fn host_is_done(&self, index: usize, host: &hosts::config::Host) -> bool {
@@ -172,6 +178,11 @@ impl Run<'_> {
     pub(super) fn programs_left(&self) -> bool {
         let mut processors = self.ready.system.ends().iter().filter_map(|end| end.processor());
         self.programs_left && (processors.any(|processor| !processor.is_done()) || self.ready.system.has_flits(true))
+    }
+
+    /// Whether ranks of a workload have not ended.
+    fn ranks_left(&self) -> bool {
+        self.ready.system.ends().iter().filter_map(watershed_piuma::End::rank).any(|rank| rank.end().is_none())
     }
 
     /// Makes the stores to configuration registers that programs asked for: they count from the next cycle on.
@@ -232,7 +243,7 @@ impl Run<'_> {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        if self.collectives_left() || self.programs_left || self.hosts_left() {
+        if self.collectives_left() || self.programs_left || self.hosts_left() || self.ranks_left {
             return false;
         }
         if self.measurement.has_window() {
@@ -374,6 +385,7 @@ impl Family for Run<'_> {
             self.advance();
             self.program_stores();
             self.programs_left = self.programs_left();
+            self.ranks_left = self.ranks_left && self.ranks_left();
             self.next_host();
         } else if self.programs_left && step == Step::Quiet && !self.programs_left() {
             // The last messages have come to their queues, and nobody is there to take them.
@@ -430,8 +442,10 @@ impl Family for Run<'_> {
             .collect();
         let left = (!waiting.is_empty()).then(|| format!("not complete: {}", waiting.join(", ")));
         let threads = self.ready.system.ends().iter().filter_map(|end| end.processor()?.open());
+        let ranks = self.ready.system.ends().iter().filter_map(|end| end.rank()?.open());
         let circle = circle::find(&self.loaded.scenario, &self.ready.system);
-        circle.into_iter().chain(left).chain(threads.take(8)).collect::<Vec<_>>().join("\n")
+        let all = circle.into_iter().chain(left).chain(threads.take(8)).chain(ranks.take(8));
+        all.collect::<Vec<_>>().join("\n")
     }
 
     fn went_well(&self, outcome: Outcome) -> bool {
@@ -456,6 +470,10 @@ impl Family for Run<'_> {
                 done += (job.landed() * lanes).min(elements);
                 total += elements;
             }
+        }
+        for rank in self.ready.system.ends().iter().filter_map(watershed_piuma::End::rank) {
+            done += (rank.records().len() - rank.left()) as u64;
+            total += rank.records().len() as u64;
         }
         Progress { cycle: self.ready.system.now(), done, total }
     }

@@ -6,6 +6,7 @@
 //! | `switch` | `[switch]` |
 //! | `collective` | `[[collective]]` |
 //! | `traffic` | `[[traffic]]` and `[measure]` |
+//! | `workload` | `[workload]` |
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,6 +19,7 @@ use super::file::{AutoOr, Bandwidth, CollectiveFile, Family, ScenarioFile, Topol
 use super::problem::Problem;
 use super::programs::config::{self as programs, Programs};
 use super::source::{Source, alternatives};
+use super::workload::config::Traced;
 use super::{link, names, segments, units};
 use watershed_fabric::topology::Graph;
 
@@ -25,6 +27,7 @@ mod collective;
 mod switch;
 mod topology;
 mod traffic;
+pub(super) mod workload;
 
 /// Checks what the schema cannot and fills in what follows. Returns the configuration only if nothing is wrong.
 pub(crate) fn resolve(
@@ -32,10 +35,10 @@ pub(crate) fn resolve(
     source: &Source,
     base: &Path,
     stem: &str,
-    graph: Option<Arc<Graph>>,
+    (graph, traced): (Option<Arc<Graph>>, Option<&Traced>),
 ) -> Result<Scenario, Vec<Problem>> {
     let mut resolver = Resolver { source, base, graph, hertz: 1, problems: Vec::new(), roundings: Vec::new() };
-    let scenario = resolver.scenario(file, stem);
+    let scenario = resolver.scenario(file, stem, traced);
     match scenario {
         Some(scenario) if resolver.problems.is_empty() => Ok(scenario),
         _ => Err(resolver.problems),
@@ -57,7 +60,7 @@ impl Resolver<'_> {
         self.problems.push(problem);
     }
 
-    fn scenario(&mut self, file: &ScenarioFile, stem: &str) -> Option<Scenario> {
+    fn scenario(&mut self, file: &ScenarioFile, stem: &str, traced: Option<&Traced>) -> Option<Scenario> {
         self.exclusive_keys(file);
         let clock = self.clock(file);
         let link = self.link(file);
@@ -103,6 +106,7 @@ impl Resolver<'_> {
         });
         let programs = self.programs(file, &topology);
         let hosts = super::hosts::config::resolve(&file.host, &collectives, &topology, file.seed, &mut self.problems);
+        let workload = traced.and_then(|traced| workload::resolve(file, traced, &topology, &mut self.problems));
         let pbv = (file.family == Family::Pbv).then(|| {
             let table = file.pbv.clone().unwrap_or_default();
             super::pbv::config::resolve(&table, &topology, file.link.reliability.is_some(), &mut self.problems)
@@ -146,6 +150,7 @@ impl Resolver<'_> {
             collectives,
             programs,
             hosts,
+            workload,
             traffic,
             measure: file.measure,
             wave,
@@ -406,7 +411,8 @@ impl Resolver<'_> {
                 self.report(Problem::at_key(*key, format!("`{key}` means nothing {place}")).help(help));
             }
         }
-        let computes = !file.collective.is_empty() || !file.host.is_empty() || !file.program.is_empty();
+        let computes =
+            !file.collective.is_empty() || !file.host.is_empty() || !file.program.is_empty() || file.workload.is_some();
         if matches!(file.family, Family::Piuma | Family::Fabric) && !computes {
             for (key, what) in [
                 ("memory", "packets of traffic come from no memory"),
@@ -415,7 +421,7 @@ impl Resolver<'_> {
             ] {
                 if self.source.has(key) {
                     let problem = Problem::at_key(key, format!("`{key}` means nothing here: {what}"));
-                    self.report(problem.help("it is for collectives, programs and hosts"));
+                    self.report(problem.help("it is for collectives, programs, hosts and workloads"));
                 }
             }
         }
@@ -453,7 +459,8 @@ impl Resolver<'_> {
 
     /// Multicast trees and programs.
     fn programs(&mut self, file: &ScenarioFile, topology: &Topology) -> Option<Programs> {
-        let called = file.collective.iter().any(|collective| collective.called);
+        // Of a workload the ranks call collectives.
+        let called = file.workload.is_none() && file.collective.iter().any(|collective| collective.called);
         if file.core.is_none() && file.multicast.is_empty() && file.program.is_empty() && !called {
             return None;
         }

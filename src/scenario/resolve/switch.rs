@@ -16,7 +16,7 @@ impl Resolver<'_> {
             Family::Piuma => ("the piuma family", false),
             Family::Armed => ("the armed family", false),
             Family::Pbv => ("the pbv family", false),
-            Family::Fabric => ("a host", file.host.is_empty()),
+            Family::Fabric => ("a host or a workload", file.host.is_empty() && file.workload.is_none()),
         };
         if bits != WORD_BITS && !abstract_flits {
             self.report(

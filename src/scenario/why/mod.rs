@@ -12,6 +12,7 @@
 //! | armed ([`armed`]) | a round | data round | the root armed it | the last participant had the result |
 //! | PBV ([`pbv`]) | a round | run, from 1 | the source sent the command | the last participant had the answer |
 //! | software on the PIUMA fabric ([`hosts`]) | the rounds of the rank that was done last, and of its partners | that rank | the host's start | its last rank was done |
+//! | a workload ([`workload`]) | the rank that ended last, and those it waited for | that rank | cycle 0 | its last operation was over |
 //! | any with traffic ([`packet`]) | a point-to-point packet | `SOURCE:NUMBER`, or the place in the order of arrival | it was created | its tail arrived |
 //!
 //! The latencies that results of the armed and PBV families name begin later, with the last contribution: [`Why`] has that
@@ -29,6 +30,7 @@ pub mod packet;
 pub mod pbv;
 pub mod piuma;
 mod ports;
+pub mod workload;
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, Default)]
@@ -134,11 +136,15 @@ pub enum Kind {
     MemoryWrite,
     /// The write itself.
     Landing,
+    /// A message of a workload.
+    Message,
+    /// A collective of a workload.
+    Collective,
 }
 
 impl Kind {
     /// All of them, in the order of a packet's way.
-    pub const ALL: [Kind; 24] = [
+    pub const ALL: [Kind; 26] = [
         Kind::LateStart,
         Kind::SetUp,
         Kind::Call,
@@ -163,6 +169,8 @@ impl Kind {
         Kind::TimeOut,
         Kind::MemoryWrite,
         Kind::Landing,
+        Kind::Message,
+        Kind::Collective,
     ];
 
     /// Its name.
@@ -192,6 +200,8 @@ impl Kind {
             Kind::TimeOut => "time-out",
             Kind::MemoryWrite => "memory write",
             Kind::Landing => "landing",
+            Kind::Message => "message",
+            Kind::Collective => "collective",
         }
     }
 }

@@ -1,0 +1,144 @@
+//! An end point of a PIUMA system: what is at the port of a switch.
+
+use super::core::Core;
+use super::host::Host;
+use super::processor::Processor;
+use super::rank::Rank;
+use super::{REQUEST, Registers};
+use watershed_fabric::traffic::Traffic;
+use watershed_fabric::{Block, Flit, Io};
+use watershed_kernel::Wake;
+use watershed_probe::Scope;
+
+/// An end point of a PIUMA system: a core, traffic, or both at one port.
+#[derive(Clone, Debug, Default)]
+pub struct End {
+    /// The core, if there is one. Its collective packets go before traffic on the shared port.
+    pub core: Option<Box<Core>>,
+    /// What is beside it; mostly nothing.
+    pub beside: Option<Box<Beside>>,
+}
+
+/// What else can be at the port of an end point.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// Background traffic.
+    pub traffic: Option<Traffic>,
+    /// What runs programs; it needs the core beside it.
+    pub processor: Option<Processor>,
+    /// Ranks of collectives in software, one after the other; they need the core beside them.
+    pub hosts: Vec<Host>,
+    /// A rank of an application; it needs the core beside it.
+    pub rank: Option<Box<Rank>>,
+}
+
+impl End {
+    /// The traffic, if there is any.
+    pub fn traffic(&self) -> Option<&Traffic> {
+        self.beside.as_ref()?.traffic.as_ref()
+    }
+
+    /// The same, to be changed.
+    pub fn traffic_mut(&mut self) -> Option<&mut Traffic> {
+        self.beside.as_mut()?.traffic.as_mut()
+    }
+
+    /// The processor, if there is one.
+    pub fn processor(&self) -> Option<&Processor> {
+        self.beside.as_ref()?.processor.as_ref()
+    }
+
+    /// The same, to be changed.
+    pub fn processor_mut(&mut self) -> Option<&mut Processor> {
+        self.beside.as_mut()?.processor.as_mut()
+    }
+
+    /// The ranks of collectives in software.
+    pub fn hosts(&self) -> &[Host] {
+        self.beside.as_ref().map_or(&[], |beside| &beside.hosts)
+    }
+
+    /// The rank of an application.
+    pub fn rank(&self) -> Option<&Rank> {
+        self.beside.as_ref()?.rank.as_deref()
+    }
+
+    /// The same, to be changed.
+    pub fn hosts_mut(&mut self) -> &mut [Host] {
+        self.beside.as_mut().map_or(&mut [], |beside| &mut beside.hosts)
+    }
+}
+
+impl Block for End {
+    type Tables = Registers;
+
+    fn tick(&mut self, io: &mut Io<'_>, registers: &Registers) -> Wake {
+        let mut wake = Wake::OnInput;
+        if let Some(core) = self.core.as_mut().filter(|core| core.is_used()) {
+            let processor = self.beside.as_mut().and_then(|beside| beside.processor.as_mut());
+            wake = core.tick(io, processor.map(Processor::local_mut));
+        }
+        let Some(beside) = &mut self.beside else {
+            io.heed_credits(self.core.as_ref().is_some_and(|core| core.wants_credits()));
+            return wake;
+        };
+        let Beside { traffic, processor, hosts, rank } = &mut **beside;
+        if let Some(core) = &mut self.core {
+            if let Some(processor) = processor {
+                wake = wake.or(processor.tick(core, io, registers));
+            }
+            for host in &mut *hosts {
+                wake = wake.or(host.tick(core, io));
+            }
+            if let Some(rank) = rank {
+                wake = wake.or(rank.tick(core, io));
+            }
+        }
+        if let Some(traffic) = traffic {
+            wake = wake.or(traffic.tick(io));
+            io.heed_credits(self.core.is_some() || traffic.wants_credits());
+        } else if processor.is_none() && hosts.is_empty() && rank.is_none() {
+            io.heed_credits(self.core.as_ref().is_some_and(|core| core.wants_credits()));
+        }
+        wake
+    }
+
+    fn open(&self) -> Option<String> {
+        let core = self.core.as_ref().and_then(|core| core.open());
+        let core = core.or_else(|| self.processor().and_then(Processor::open));
+        let core = core.or_else(|| self.hosts().iter().find_map(Host::open));
+        let core = core.or_else(|| self.rank().and_then(Rank::open));
+        core.or_else(|| self.traffic().and_then(Traffic::open))
+    }
+
+    fn refuses(&self, head: &Flit) -> Option<String> {
+        let id = head.tag.id();
+        if head.tag.vc() == REQUEST
+            && let Some(why) = self.processor().and_then(|processor| processor.refuses(id))
+        {
+            return Some(why);
+        }
+        self.core
+            .as_ref()
+            .filter(|core| core.has_not_called(id, head.tag.vc()))
+            .map(|_| format!("it has not called collective id {id}"))
+    }
+
+    fn probe(&self, scope: &mut Scope<'_>) {
+        if let Some(core) = &self.core {
+            core.probe(scope);
+        }
+        if let Some(processor) = self.processor() {
+            processor.probe(scope);
+        }
+        for (number, host) in self.hosts().iter().enumerate() {
+            scope.indexed("host", number, |scope| host.probe(scope));
+        }
+        if let Some(rank) = self.rank() {
+            rank.probe(scope);
+        }
+        if let Some(traffic) = self.traffic() {
+            traffic.probe(scope);
+        }
+    }
+}

@@ -1,0 +1,691 @@
+//! A rank of an application: it computes, sends, receives and takes part in collectives as its [`Plan`] says (requirements
+//! X-WORK-1, X-WORK-2).
+//!
+//! ```text
+//!            ┌───────────────────────────── rank ─────────────────────────────┐
+//!            │ plan ── ready ──▶ streams ── compute: a timer                  │
+//!            │   ▲                 │                                          │
+//!            │   │                 ├── overhead ──▶ messages, packet by packet┼─▶ point-to-point channels
+//!            │   └──── over ◀──────┼── overhead ◀── landed messages           │◀─ point-to-point channels
+//!            │                     ├── software: rounds of a `Host`           │
+//!            │                     └── call: a `Job` of the core              ┼─▶ collective channels
+//!            └────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! | parameter | default | unit | effect on cycles |
+//! |---|---|---|---|
+//! | overhead | 0 | cycles | at the sender before, at the receiver after each message; and before each round of a collective in software |
+//! | packet words | 8 | words | a packet is a header flit and so many words |
+//! | bandwidth of the memory | that of the core | | a read a word sent, a write a word received |
+//!
+//! **Timing.** A message of w words in packets of p is w + ceil(w/p) flits; one of no words is one flit. With a way of D cycles from
+//! the sender's port to the receiver's queue, c cycles a flit, nothing in the way and a memory that is never short, it ends
+//! `2 o + (w + ceil(w/p) - 1) c + D` cycles after the send has its stream. Here o is LogGP's o, D its L, c times the flits a byte its G; its g
+//! is the packet's own time. A collective of an engine is called in the cycle in which the operation starts, and its first word read in the next one.
+//!
+//! *Chosen*: messages of a rank leave one packet at a time, in turn; a packet keeps the port until its tail has left. A message is taken whether a receive waits for
+//! it or not: there is always room for it. Collectives of an engine are called one after the other, in the order in which they are written,
+//! which is the same at all members.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+use super::core::Core;
+use super::host::Host;
+use super::job::Job;
+use watershed_fabric::{Flit, Io, Tag};
+use watershed_kernel::{Cycle, Wake};
+use watershed_probe::Scope;
+
+pub mod plan;
+pub mod tag;
+
+use plan::{Kind, Outcome, Plan, Record, digest, word};
+use tag::{is_of_rank, number_and_index, tag};
+
+/// A message that is leaving.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    operation: u32,
+    end: u32,
+    receiver: u32,
+    number: u32,
+    words: u64,
+    sent: u64,
+}
+
+/// A message that is arriving, or has.
+#[derive(Clone, Copy, Debug)]
+struct Landing {
+    words: u64,
+    /// Words of the whole; known when its last packet is here.
+    total: u64,
+    first: Cycle,
+    /// The receive that waits for it.
+    operation: u32,
+}
+
+const UNKNOWN: u64 = u64::MAX;
+const NOBODY: u32 = u32::MAX;
+
+/// The packet that is arriving on a channel.
+#[derive(Clone, Copy, Debug)]
+enum Arriving {
+    Nothing,
+    Message { number: u32, next: u64, last: bool },
+    Round { software: u32, round: u32, next: u64 },
+}
+
+/// Who sends a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Sender {
+    #[default]
+    Message,
+    Software,
+}
+
+/// What leaves by the port.
+#[derive(Clone, Debug, Default)]
+struct Port {
+    /// Messages, the oldest first.
+    sends: VecDeque<Sending>,
+    /// Channel of the packet of a message that is leaving.
+    leaving: Option<u8>,
+    /// Whose packet is leaving.
+    owner: Option<Sender>,
+    /// Who goes first with the next packet.
+    next: Sender,
+    next_vc: u8,
+    /// The collective in software that sends next, or is amid a packet.
+    turn: u32,
+}
+
+/// Calls of engines in the network.
+#[derive(Clone, Debug, Default)]
+struct Calls {
+    /// The operation whose call is under way, and the core's job.
+    current: Option<(u32, usize)>,
+    /// How many are over.
+    over: u32,
+    /// Operations that wait for their turn, by the number of the call.
+    held: BTreeMap<u32, u32>,
+    /// Where the core keeps the job.
+    slot: Option<usize>,
+}
+
+/// What is next for an operation.
+#[derive(Clone, Copy, Debug)]
+enum Todo {
+    /// All that it waited for is there.
+    Ready(u32),
+    /// It wants its stream.
+    Stream(u32),
+    /// It has its stream, or needs none.
+    Start(u32),
+}
+
+/// What an operation occupies.
+#[derive(Clone, Debug, Default)]
+struct Stream {
+    busy: bool,
+    waiting: BTreeSet<(Cycle, u32)>,
+}
+
+/// A rank.
+#[derive(Clone, Debug)]
+pub struct Rank {
+    plan: Arc<Plan>,
+    number: u32,
+    waits: Vec<u32>,
+    records: Vec<Record>,
+    left: usize,
+    streams: Vec<Stream>,
+    /// Operations that something happens to in a cycle: they end, or their overhead is over.
+    timers: BinaryHeap<Reverse<(Cycle, u32)>>,
+    todo: VecDeque<Todo>,
+    /// Messages sent over each outgoing channel, and receives of each incoming one.
+    counts: [Vec<u32>; 2],
+    landings: Vec<Landing>,
+    port: Port,
+    /// Collectives in software that have started, or of which something has come, by their index.
+    hosts: BTreeMap<u32, Host>,
+    arriving: Vec<Arriving>,
+    write_last_q: bool,
+    calls: Calls,
+    outcomes: Vec<Outcome>,
+    /// Words of messages that were not what was sent.
+    wrong: u64,
+    begun: bool,
+    end: Option<Cycle>,
+}
+
+impl Rank {
+    /// A rank before cycle 0.
+    pub fn new(plan: Arc<Plan>, number: u32) -> Rank {
+        let messages = plan.incoming.iter().map(|range| range.end).max().unwrap_or(0);
+        let landing = Landing { words: 0, total: UNKNOWN, first: Cycle::MAX, operation: NOBODY };
+        Rank {
+            number,
+            waits: plan.waits.clone(),
+            records: vec![Record::default(); plan.operations.len()],
+            left: plan.operations.len(),
+            streams: vec![Stream::default(); usize::from(plan.streams)],
+            timers: BinaryHeap::new(),
+            todo: VecDeque::new(),
+            counts: [vec![0; plan.outgoing.len()], vec![0; plan.incoming.len()]],
+            landings: vec![landing; messages as usize],
+            port: Port::default(),
+            hosts: BTreeMap::new(),
+            arriving: Vec::new(),
+            write_last_q: false,
+            calls: Calls::default(),
+            outcomes: Vec::new(),
+            wrong: 0,
+            begun: false,
+            end: None,
+            plan,
+        }
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// What it is to do.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// What came of each operation.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// What came of the collectives that are over.
+    pub fn outcomes(&self) -> &[Outcome] {
+        &self.outcomes
+    }
+
+    /// Words of messages that were not what was sent.
+    pub fn wrong(&self) -> u64 {
+        self.wrong
+    }
+
+    /// The cycle in which its last operation was over.
+    pub fn end(&self) -> Option<Cycle> {
+        self.end
+    }
+
+    /// Operations that are not over.
+    pub fn left(&self) -> usize {
+        self.left
+    }
+
+    /// One clock. The core's memory is shared with the collectives in the network.
+    pub(super) fn tick(&mut self, core: &mut Core, io: &mut Io<'_>) -> Wake {
+        if self.end.is_some() && self.port.sends.is_empty() {
+            return Wake::OnInput;
+        }
+        let now = io.now();
+        if !self.begun {
+            self.begun = true;
+            let first = (0..self.waits.len() as u32).filter(|&at| self.waits[at as usize] == 0);
+            self.todo.extend(first.map(Todo::Ready));
+        }
+        let called = self.calls.current;
+        self.complete_call(core, now);
+        while self.timers.peek().is_some_and(|Reverse((at, _))| *at <= now) {
+            if let Some(Reverse((_, operation))) = self.timers.pop() {
+                self.timer(operation, now);
+            }
+        }
+        self.go_on(core, now);
+        for host in self.hosts.values_mut() {
+            host.clock(now);
+        }
+        // Memory goes to arrivals and to what the rank does itself in turn.
+        let mut short = false;
+        for arrivals in [!self.write_last_q, self.write_last_q] {
+            short |= if arrivals { self.arrive(core, io) } else { self.work(core, io) };
+        }
+        self.advance_software(io);
+        self.go_on(core, now);
+        // What was handed over may have to leave yet.
+        if self.left == 0 && self.end.is_none() {
+            self.end = Some(now);
+            io.complete();
+        }
+        let wake = self.wake(core, io, short);
+        // The core reads the first word of a call in the next cycle.
+        if self.calls.current == called { wake } else { wake.or(Wake::Next) }
+    }
+
+    // ---- operations --------------------------------------------------------------------------------------------
+
+    /// Does all that can be done in this cycle.
+    fn go_on(&mut self, core: &mut Core, now: Cycle) {
+        while let Some(todo) = self.todo.pop_front() {
+            match todo {
+                Todo::Ready(operation) => {
+                    self.records[operation as usize].ready = now;
+                    match self.plan.operations[operation as usize].kind {
+                        Kind::Call(call) if call != self.calls.over => drop(self.calls.held.insert(call, operation)),
+                        // A receive occupies its stream only when its message is here.
+                        Kind::Receive { .. } => self.start(operation, core, now),
+                        _ => self.todo.push_front(Todo::Stream(operation)),
+                    }
+                }
+                Todo::Stream(operation) => match self.plan.operations[operation as usize].stream {
+                    Some(stream) if self.streams[usize::from(stream)].busy => {
+                        let _ = self.streams[usize::from(stream)].waiting.insert((now, operation));
+                    }
+                    Some(stream) => {
+                        self.streams[usize::from(stream)].busy = true;
+                        self.start(operation, core, now);
+                    }
+                    None => self.start(operation, core, now),
+                },
+                Todo::Start(operation) => self.start(operation, core, now),
+            }
+        }
+    }
+
+    fn start(&mut self, operation: u32, core: &mut Core, now: Cycle) {
+        let record = &mut self.records[operation as usize];
+        if record.start != Cycle::MAX {
+            // A receive whose message is here: its overhead.
+            return self.timers.push(Reverse((now + self.plan.overhead, operation)));
+        }
+        (record.start, record.busy) = (now, now);
+        self.release(operation, true);
+        match self.plan.operations[operation as usize].kind {
+            Kind::Compute(cycles) => self.after(cycles, operation, now),
+            Kind::Send { .. } => self.after(self.plan.overhead, operation, now),
+            Kind::Receive { channel } => {
+                let count = &mut self.counts[1][channel as usize];
+                let number = self.plan.incoming[channel as usize].start + *count;
+                *count += 1;
+                self.records[operation as usize].number = number;
+                self.records[operation as usize].busy = Cycle::MAX;
+                self.landings[number as usize].operation = operation;
+                self.landed(number, now);
+            }
+            Kind::Software(index) => {
+                let software = &self.plan.software[index as usize];
+                let vector = (self.plan.data.0)(software.collective, software.member, software.job.schedule.words);
+                let host = self.host(index);
+                host.give(vector);
+                host.release(now);
+                host.clock(now);
+            }
+            Kind::Call(index) => {
+                let call = self.plan.calls[index as usize];
+                let input = if call.kind.sends && call.kind.data {
+                    (self.plan.data.0)(call.collective, call.member, call.words)
+                } else {
+                    Vec::new()
+                };
+                let words = if call.kind.data { call.words } else { 1 };
+                let job = Job::new(call.id, call.kind, words, input.into(), 0, now + 1);
+                let at = core.call_in(self.calls.slot, job);
+                self.calls.slot = Some(at);
+                self.calls.current = Some((operation, at));
+            }
+        }
+    }
+
+    /// Goes on with an operation after so many cycles.
+    fn after(&mut self, cycles: u64, operation: u32, now: Cycle) {
+        if cycles == 0 {
+            self.timer(operation, now);
+        } else {
+            self.timers.push(Reverse((now + cycles, operation)));
+        }
+    }
+
+    /// What an operation took cycles for is over.
+    fn timer(&mut self, operation: u32, now: Cycle) {
+        let Kind::Send { channel, words } = self.plan.operations[operation as usize].kind else {
+            return self.over(operation, now);
+        };
+        let to = self.plan.outgoing[channel as usize];
+        let count = &mut self.counts[0][channel as usize];
+        let number = to.first + *count;
+        *count += 1;
+        self.records[operation as usize].number = number;
+        self.port.sends.push_back(Sending { operation, end: to.end, receiver: to.rank, number, words, sent: 0 });
+        if self.plan.buffered {
+            self.over(operation, now);
+        }
+    }
+
+    /// Ends an operation, gives its stream on, and lets those go on that waited for it.
+    fn over(&mut self, operation: u32, now: Cycle) {
+        let record = &mut self.records[operation as usize];
+        record.end = now;
+        record.busy = record.busy.min(now);
+        self.left -= 1;
+        let of = self.plan.operations[operation as usize];
+        let held = self.plan.overhead > 0 || !matches!(of.kind, Kind::Receive { .. });
+        if let Some(stream) = of.stream.filter(|_| held) {
+            let stream = &mut self.streams[usize::from(stream)];
+            stream.busy = false;
+            if let Some((_, next)) = stream.waiting.pop_first() {
+                stream.busy = true;
+                let record = &mut self.records[next as usize];
+                if record.start == Cycle::MAX {
+                    record.by = operation;
+                }
+                self.todo.push_back(Todo::Start(next));
+            }
+        }
+        self.release(operation, false);
+    }
+
+    /// Lets those be ready that waited for an operation to start, or to end.
+    fn release(&mut self, operation: u32, start: bool) {
+        let (from, to) = (self.plan.first[operation as usize], self.plan.first[operation as usize + 1]);
+        for at in from as usize..to as usize {
+            let (follower, on_start) = self.plan.followers[at];
+            if on_start != start {
+                continue;
+            }
+            let left = &mut self.waits[follower as usize];
+            *left -= 1;
+            if *left == 0 {
+                self.records[follower as usize].by = operation;
+                self.todo.push_back(Todo::Ready(follower));
+            }
+        }
+    }
+
+    // ---- collectives -------------------------------------------------------------------------------------------
+
+    /// A collective in software, which others may have begun.
+    fn host(&mut self, index: u32) -> &mut Host {
+        let software = &self.plan.software[index as usize];
+        self.hosts.entry(index).or_insert_with(|| Host::new(Arc::clone(&software.job), software.member, Vec::new()))
+    }
+
+    /// Lets collectives in software go on, and ends those that are over.
+    fn advance_software(&mut self, io: &mut Io<'_>) {
+        let mut over = Vec::new();
+        for (&index, host) in &mut self.hosts {
+            host.advance(io);
+            if host.end().is_some() {
+                over.push(index);
+            }
+        }
+        for index in over {
+            let Some(host) = self.hosts.remove(&index) else { continue };
+            let counts = host.counted();
+            let operation = self.plan.software[index as usize].operation;
+            let words = [counts.sent, counts.received];
+            self.outcomes.push(Outcome { operation, digest: digest(host.vector()), words, flags: 0 });
+            self.over(operation, io.now());
+        }
+    }
+
+    fn complete_call(&mut self, core: &Core, now: Cycle) {
+        let Some((operation, at)) = self.calls.current else { return };
+        let job = &core.jobs()[at];
+        if job.end().is_none() {
+            return;
+        }
+        let outcome = Outcome { operation, digest: digest(job.output()), words: [0; 2], flags: job.flags() };
+        self.outcomes.push(outcome);
+        self.calls.current = None;
+        self.calls.over += 1;
+        if let Some(next) = self.calls.held.remove(&self.calls.over) {
+            self.records[next as usize].by = operation;
+            self.todo.push_back(Todo::Stream(next));
+        }
+        self.over(operation, now);
+    }
+
+    // ---- messages ----------------------------------------------------------------------------------------------
+
+    /// A message is here if all its words are; it is received if somebody waits for it.
+    fn landed(&mut self, number: u32, now: Cycle) {
+        let landing = self.landings[number as usize];
+        if landing.words != landing.total || landing.operation == NOBODY {
+            return;
+        }
+        let record = &mut self.records[landing.operation as usize];
+        record.busy = landing.first.max(record.start);
+        if self.plan.overhead > 0 {
+            self.todo.push_back(Todo::Stream(landing.operation));
+        } else {
+            self.over(landing.operation, now);
+        }
+    }
+
+    /// Takes at most one flit of each channel; whether the memory was too slow.
+    fn arrive(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
+        let (vcs, now) = (io.vcs(), io.now());
+        let mut short = false;
+        for channel in 0..vcs.unicast {
+            let vc = vcs.set + channel;
+            let Some(flit) = io.head(0, vc).filter(|flit| is_of_rank(flit.tag)) else { continue };
+            let at = usize::from(channel);
+            if self.arriving.len() <= at {
+                self.arriving.resize(at + 1, Arriving::Nothing);
+            }
+            if flit.tag.head() {
+                io.take(0, vc);
+                self.arriving[at] = self.arrives(flit.tag, now);
+                continue;
+            }
+            if !core.memory_mut().grant(now) {
+                short = true;
+                continue;
+            }
+            io.take(0, vc);
+            self.write_last_q = true;
+            match &mut self.arriving[at] {
+                Arriving::Nothing => io.fail(|| "a rank got a word of no packet".to_owned()),
+                Arriving::Message { number, next, last } => {
+                    let (number, place, last) = (*number, *next, *last);
+                    *next += 1;
+                    self.wrong += u64::from(flit.word != word(self.plan.seed, self.number, number, place));
+                    let landing = &mut self.landings[number as usize];
+                    landing.words += 1;
+                    if last && flit.tag.tail() {
+                        landing.total = place + 1;
+                    }
+                    self.landed(number, now);
+                }
+                Arriving::Round { software, round, next } => {
+                    let (index, round, place) = (*software, *round, *next);
+                    *next += 1;
+                    self.host(index).land(round, place, flit.word, now);
+                }
+            }
+        }
+        short
+    }
+
+    /// The head of a packet is here: what its words will be.
+    fn arrives(&mut self, tag: Tag, now: Cycle) -> Arriving {
+        let (number, index) = number_and_index(tag, self.plan.index_bits);
+        if let Some(landing) = self.landings.get_mut(number as usize) {
+            landing.first = landing.first.min(now);
+            if tag.tail() {
+                landing.total = 0;
+                self.landed(number, now);
+                return Arriving::Nothing;
+            }
+            return Arriving::Message { number, next: (index >> 1) * self.plan.packet_words, last: index & 1 == 1 };
+        }
+        let software = self.plan.software.partition_point(|software| software.first() <= number) as u32 - 1;
+        let round = number - self.plan.software[software as usize].first();
+        let next = index * self.plan.packet_words;
+        if tag.tail() {
+            self.host(software).land_flag(round, now);
+            return Arriving::Nothing;
+        }
+        self.host(software).arrives(round, now);
+        Arriving::Round { software, round, next }
+    }
+
+    /// Merges and sends; whether the memory was too slow.
+    fn work(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
+        let mut short = false;
+        for host in self.hosts.values_mut().filter(|host| host.merges()) {
+            short |= host.merge(core, io);
+            self.write_last_q = false;
+        }
+        let turns = match self.port.owner {
+            Some(sender) => [Some(sender), None],
+            None if self.port.next == Sender::Message => [Some(Sender::Message), Some(Sender::Software)],
+            None => [Some(Sender::Software), Some(Sender::Message)],
+        };
+        for sender in turns.into_iter().flatten() {
+            let wants = match sender {
+                Sender::Message => !self.port.sends.is_empty(),
+                Sender::Software => self.port.owner.is_some() || self.next_host(),
+            };
+            if wants {
+                short |= if sender == Sender::Message { self.send(core, io) } else { self.send_round(core, io) };
+                break;
+            }
+        }
+        short
+    }
+
+    /// Finds the next collective that has something to send.
+    fn next_host(&mut self) -> bool {
+        let mut wanting = self.hosts.iter().filter(|(_, host)| host.wants_port()).map(|(&index, _)| index);
+        let next = wanting.clone().find(|&index| index >= self.port.turn).or_else(|| wanting.next());
+        self.port.turn = next.unwrap_or(self.port.turn);
+        next.is_some()
+    }
+
+    fn send_round(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
+        let Some(host) = self.hosts.get_mut(&self.port.turn) else { return false };
+        let before = host.progress();
+        let short = host.send(core, io);
+        let moved = host.progress() != before;
+        if moved {
+            self.write_last_q = false;
+        }
+        if host.is_amid_packet() {
+            self.port.owner = Some(Sender::Software);
+        } else if moved {
+            (self.port.owner, self.port.next) = (None, Sender::Message);
+            self.port.turn += 1;
+        }
+        short
+    }
+
+    fn send(&mut self, core: &mut Core, io: &mut Io<'_>) -> bool {
+        let (now, vcs, per_packet) = (io.now(), io.vcs(), self.plan.packet_words);
+        let Some(message) = self.port.sends.front_mut() else { return false };
+        let packet = message.sent / per_packet;
+        let last_packet = (packet + 1) * per_packet >= message.words;
+        let (id, seq) = tag(message.number, self.plan.index_bits, packet << 1 | u64::from(last_packet));
+        let Some(vc) = self.port.leaving else {
+            let start = self.port.next_vc;
+            let turn = |i: u8| vcs.set + (start + i) % vcs.unicast;
+            let Some(vc) = (0..vcs.unicast).map(turn).find(|&vc| io.can_start(0, vc)) else { return false };
+            self.port.next_vc = (vc - vcs.set + 1) % vcs.unicast;
+            let length = if message.words == 0 { 1 } else { 2 };
+            io.send(0, vc, Flit::part(id, vc, seq, 0, length, Flit::header(message.end, now)));
+            if message.words == 0 {
+                self.sent(now);
+            } else {
+                (self.port.leaving, self.port.owner) = (Some(vc), Some(Sender::Message));
+            }
+            return false;
+        };
+        if !io.can_send(0, vc) {
+            return false;
+        }
+        if !core.memory_mut().grant(now) {
+            return true;
+        }
+        self.write_last_q = false;
+        let index = message.sent % per_packet + 1;
+        let last = index == per_packet || message.sent + 1 == message.words;
+        let word = word(self.plan.seed, message.receiver, message.number, message.sent);
+        let length = if last { index + 1 } else { index + 2 };
+        io.send(0, vc, Flit::part(id, vc, seq, index as u32, length as u32, word));
+        message.sent += 1;
+        if last {
+            (self.port.leaving, self.port.owner, self.port.next) = (None, None, Sender::Software);
+            if message.sent == message.words {
+                self.sent(now);
+            }
+        }
+        false
+    }
+
+    /// The oldest message has left.
+    fn sent(&mut self, now: Cycle) {
+        if let Some(message) = self.port.sends.pop_front()
+            && !self.plan.buffered
+        {
+            self.over(message.operation, now);
+        }
+    }
+
+    // ---- for others --------------------------------------------------------------------------------------------
+
+    fn wake(&self, core: &mut Core, io: &Io<'_>, short: bool) -> Wake {
+        let (vcs, now) = (io.vcs(), io.now());
+        let mut wake = self.timers.peek().map_or(Wake::OnInput, |Reverse((at, _))| Wake::At(*at));
+        if short {
+            wake = wake.or(Wake::At(core.memory_mut().next_grant(now)));
+        }
+        // Only words need the memory: headers are taken, and packets begin, whether it is short or not.
+        let takes = |flit: Flit| is_of_rank(flit.tag) && (!short || flit.tag.head());
+        if (0..vcs.unicast).any(|channel| io.head(0, vcs.set + channel).is_some_and(takes)) {
+            return Wake::Next;
+        }
+        for host in self.hosts.values() {
+            wake = wake.or(host.wake(io, short));
+        }
+        if !self.port.sends.is_empty()
+            && self.port.owner != Some(Sender::Software)
+            && (!short || self.port.leaving.is_none())
+        {
+            let room = match self.port.leaving {
+                Some(vc) => io.credits(0, vc) > 0,
+                None => (0..vcs.unicast).any(|channel| io.has_room(0, vcs.set + channel)),
+            };
+            if room {
+                wake = wake.or(io.busy_until(0).map_or(Wake::Next, Wake::At));
+            }
+        }
+        wake
+    }
+
+    /// Work that is left, in words.
+    pub fn open(&self) -> Option<String> {
+        if self.end.is_some() {
+            return None;
+        }
+        let waits = self.records.iter().position(|record| record.start != Cycle::MAX && record.end == Cycle::MAX);
+        let waits = waits.map_or(String::new(), |at| format!(", the first under way is number {at}"));
+        Some(format!("rank {} has {} operations left{waits}", self.number, self.left))
+    }
+
+    /// Describes the rank to a wave.
+    pub fn probe(&self, scope: &mut Scope<'_>) {
+        scope.scope("rank", |scope| {
+            scope.bits("left", 32, self.left as u64);
+            scope.bits("messages", 16, self.port.sends.len() as u64);
+            scope.valid("sending", 32, self.port.sends.front().map(|message| u64::from(message.number)));
+            scope.bits("software", 16, self.hosts.len() as u64);
+            scope.valid("call", 32, self.calls.current.map(|(operation, _)| u64::from(operation)));
+            for (number, stream) in self.streams.iter().enumerate() {
+                scope.indexed("stream", number, |scope| {
+                    scope.bits("busy", 1, u64::from(stream.busy));
+                    scope.bits("waiting", 32, stream.waiting.len() as u64);
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,47 @@
+//! Where the cycles of a workload went: its critical path through ranks and messages, from the last operation back to cycle 0.
+
+use super::{Kind, Part, Phase, Why};
+use crate::workload::result::{Step, WorkloadResult};
+
+/// What a workload is called where one is asked for.
+pub const NAME: &str = "workload";
+
+/// The path of a workload that has ended.
+///
+/// # Errors
+/// It has not.
+pub fn explain(result: &WorkloadResult) -> Result<Why, String> {
+    let (Some(end), Some(last)) = (result.end_cycle, result.path.last()) else {
+        return Err(format!("{NAME}: it did not end, or took no time"));
+    };
+    let parts: Vec<Part> = result.path.iter().map(part).collect();
+    let sum: u64 = parts.iter().map(|part| part.to - part.from).sum();
+    if sum != end {
+        return Err(format!("{NAME}: {sum} of {end} cycles are explained"));
+    }
+    Ok(Why {
+        collective: NAME.to_owned(),
+        what: "rank".to_owned(),
+        number: last.rank,
+        landed_at: last.node.clone(),
+        start_cycle: 0,
+        end_cycle: end,
+        latency_cycles: end,
+        last_contribution: None,
+        parts,
+        engines: Vec::new(),
+    })
+}
+
+fn part(step: &Step) -> Part {
+    let (kind, phase) = match step.what.as_str() {
+        "compute" | "load" | "store" | "metadata" => (Kind::Compute, Phase::Inject),
+        "overhead" => (Kind::Software, Phase::Inject),
+        "message" => (Kind::Message, Phase::Transit),
+        "stream" => (Kind::Queue, Phase::Inject),
+        _ => (Kind::Collective, Phase::Reduce),
+    };
+    let what = if kind == Kind::Collective { format!(" ({})", step.what) } else { String::new() };
+    let place = format!("rank {}, {}{what}", step.rank, step.node);
+    Part { from: step.start_cycle, to: step.end_cycle, kind, phase, place }
+}

@@ -1,0 +1,312 @@
+//! From a trace to what each end point is to do.
+//!
+//! Messages get numbers at their receivers: first those of the trace, channel by channel, then a round each of the collectives in
+//! software. Members of a collective in software are counted from its root on.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::config::{Traced, Workload};
+use super::file::Engine;
+use crate::build::Built;
+use crate::names::{Layout, layout};
+use crate::random::Stream;
+use crate::{Loaded, Problem, Scenario};
+use watershed_arith::{self as arith, Mode};
+use watershed_fabric::topology::EndPlace;
+use watershed_piuma::host::schedule::{Algorithm, Schedule};
+use watershed_piuma::host::{Job, Numbers};
+use watershed_piuma::rank::plan::{Call, Data, Kind as Do, Operation, Outgoing, Plan, Software};
+use watershed_piuma::rank::{Rank, tag::KEY_BITS};
+use watershed_piuma::{Core, End, JobKind, MemoryCfg, OpSelect};
+use watershed_workload::check::Instance;
+use watershed_workload::{Collective, Format, Kind, Trace, What};
+
+/// The algorithm of a collective in software.
+pub fn algorithm(what: What, engine: Engine) -> Algorithm {
+    match (what, engine) {
+        (What::AllReduce, Engine::RecursiveDoubling) => Algorithm::RecursiveDoubling,
+        (What::AllReduce, Engine::Rabenseifner) => Algorithm::Rabenseifner,
+        (What::AllReduce, Engine::BinaryTree) => Algorithm::BinaryTree,
+        (What::AllReduce, _) => Algorithm::Ring,
+        (What::Reduce, _) => Algorithm::BinomialReduce,
+        (What::Broadcast, _) => Algorithm::BinomialBroadcast,
+        (What::Barrier, _) => Algorithm::Dissemination,
+        (What::AllGather, _) => Algorithm::RingAllGather,
+        (What::ReduceScatter, _) => Algorithm::RingReduceScatter,
+        (What::AllToAll, _) => Algorithm::Pairwise,
+        (What::Gather, _) => Algorithm::LinearGather,
+        (What::Scatter, _) => Algorithm::LinearScatter,
+    }
+}
+
+/// Who computes a collective of the trace.
+pub fn engine(loaded: &Loaded, what: What) -> Engine {
+    let name = loaded.scenario.workload.as_ref().and_then(|of| of.engines.get(what.name()).copied()).unwrap_or("");
+    Engine::of(what).iter().copied().find(|engine| engine.name() == name).unwrap_or(Engine::of(what)[0])
+}
+
+/// Words of the vector of a collective: whole elements in whole words; of an all-to-all as many for everybody.
+pub fn words(workload: &Workload, collective: Collective, members: u64) -> u64 {
+    let elements = collective.bytes.div_ceil(u64::from(workload.dtype.bits() / 8).max(1));
+    let words = elements.div_ceil(u64::from(workload.dtype.lanes()));
+    match collective.what {
+        What::Barrier => 0,
+        What::AllToAll => words.next_multiple_of(members),
+        _ => words,
+    }
+}
+
+/// The vector of a member, counted as its engine counts.
+pub fn vector(scenario: &Scenario, collective: u32, member: u32, words: u64) -> Vec<u64> {
+    let Some(workload) = &scenario.workload else { return Vec::new() };
+    let (dtype, bits) = (workload.dtype, layout(workload.dtype));
+    let distribution = match bits {
+        Layout::Float { .. } => crate::file::Distribution::Normal,
+        Layout::Integer { .. } => crate::file::Distribution::Integers,
+    };
+    let mut stream = Stream::data(scenario.seed, 1 << 34 | collective as usize, member as usize);
+    let mut word = || {
+        let lanes: Vec<u64> = (0..dtype.lanes()).map(|_| stream.element(distribution, bits)).collect();
+        arith::pack_lanes(dtype, &lanes)
+    };
+    (0..words).map(|_| word()).collect()
+}
+
+/// Says what is wrong with two collectives of groups that meet at a switch: nothing says which of them goes first. Whether it is.
+pub fn stand_apart(
+    scenario: &Scenario,
+    (first, second): (&crate::config::Collective, &crate::config::Collective),
+    meet: impl FnOnce() -> bool,
+    problems: &mut Vec<Problem>,
+) -> bool {
+    // Those of one group are called in one order by all of its members.
+    if scenario.workload.is_none() || first.participants == second.participants || !meet() {
+        return false;
+    }
+    let (one, two) = (&second.name, &first.name);
+    let message = format!("\"{one}\" and \"{two}\" meet at a switch, and nothing says which of them goes first");
+    let problem = Problem::at("workload.trace", message).expected("groups whose trees have no switch in common");
+    problems.push(problem.help("[workload.engine] can give kinds of collectives to software"));
+    true
+}
+
+/// The number of a member of a group within a collective in software: counted from the root.
+fn counted(member: usize, root: u32, members: usize) -> usize {
+    (member + members - root as usize) % members
+}
+
+/// Everything that is the same for all ranks.
+struct Common<'a> {
+    loaded: &'a Loaded,
+    traced: &'a Traced,
+    workload: &'a Workload,
+    /// Of each channel: the number of its first message at its receiver.
+    firsts: Vec<u32>,
+    /// Of each rank: its incoming channels' numbers.
+    incoming: Vec<Vec<Range<u32>>>,
+    /// Of each collective in software: what its members know.
+    jobs: Vec<Option<Arc<Job>>>,
+    index_bits: u32,
+    data: Data,
+}
+
+/// Puts ranks at their end points.
+pub fn ranks(
+    loaded: &Loaded,
+    built: &[Built],
+    places: &[EndPlace],
+    memory: &Arc<MemoryCfg>,
+    ends: &mut [End],
+) -> Vec<Problem> {
+    let (Some(workload), Some(traced)) = (&loaded.scenario.workload, &loaded.workload) else { return Vec::new() };
+    let common = match Common::new(loaded, workload, traced) {
+        Ok(common) => common,
+        Err(problem) => return vec![problem],
+    };
+    let ids: Vec<u16> = loaded.scenario.collectives.iter().map(|collective| collective.id as u16).collect();
+    for (rank, &end) in (0..).zip(&workload.ranks) {
+        let point = &mut ends[end as usize];
+        if point.traffic().is_some() {
+            let message = format!("end point {end} has traffic of its own");
+            let expected = "ranks at end points without [[traffic]]";
+            return vec![Problem::at("workload.participants", message).expected(expected)];
+        }
+        let plan = common.plan(rank, built, places[end as usize]);
+        let core = point.core.get_or_insert_with(|| Box::new(Core::new(Arc::clone(memory))));
+        for &id in &ids {
+            core.wait_for(id, false);
+        }
+        point.beside.get_or_insert_default().rank = Some(Box::new(Rank::new(Arc::new(plan), rank)));
+    }
+    Vec::new()
+}
+
+impl<'a> Common<'a> {
+    fn new(loaded: &'a Loaded, workload: &'a Workload, traced: &'a Traced) -> Result<Common<'a>, Problem> {
+        let (trace, matched) = (&traced.trace, &traced.matched);
+        let mut next = vec![0u32; trace.ranks.len()];
+        let mut incoming = vec![Vec::new(); trace.ranks.len()];
+        let firsts = matched.channels.iter().map(|channel| {
+            let next = &mut next[channel.to as usize];
+            let first = *next;
+            *next += channel.receives.len() as u32;
+            incoming[channel.to as usize].push(first..*next);
+            first
+        });
+        let firsts = firsts.collect();
+        let mut longest = 0;
+        for node in trace.ranks.iter().flat_map(|rank| &rank.nodes) {
+            if let Kind::Send { bytes, .. } = node.kind {
+                // A packet's number, and whether it is the last.
+                longest = longest.max(bytes.div_ceil(8).div_ceil(workload.packet_words) << 1);
+            }
+        }
+        let mut software = Vec::new();
+        for instance in &matched.collectives {
+            let of = instance.collective;
+            let ranks = &trace.groups[of.group as usize].ranks;
+            let engine = engine(loaded, of.what);
+            if engine == Engine::Network || ranks.len() < 2 {
+                software.push(None);
+                continue;
+            }
+            let words = words(workload, of, ranks.len() as u64);
+            longest = longest.max(words.div_ceil(workload.packet_words));
+            let schedule = Schedule { algorithm: algorithm(of.what, engine), ranks: ranks.len() as u32, words };
+            let members: Vec<u32> = (0..ranks.len()).map(|at| ranks[(at + of.root as usize) % ranks.len()]).collect();
+            let first: Vec<u32> = members.iter().map(|&rank| next[rank as usize]).collect();
+            for &rank in &members {
+                next[rank as usize] = next[rank as usize].saturating_add(schedule.rounds());
+            }
+            software.push(Some((schedule, members, first)));
+        }
+        let index_bits = (u64::BITS - longest.leading_zeros()).max(1);
+        let number_bits = u32::BITS - next.iter().copied().max().unwrap_or(0).leading_zeros();
+        if index_bits + number_bits > KEY_BITS {
+            let most = next.iter().max().copied().unwrap_or(0);
+            let message = format!(
+                "a rank receives {most} messages, and the longest has {longest} packets: they cannot be told apart"
+            );
+            return Err(
+                Problem::at("workload.trace", message).expected("fewer or shorter messages, or more `packet_words`")
+            );
+        }
+        let job = |(schedule, members, first): (Schedule, Vec<u32>, Vec<u32>)| {
+            Arc::new(Job {
+                schedule,
+                ends: members.iter().map(|&rank| workload.ranks[rank as usize]).collect(),
+                select: OpSelect { op: workload.op, dtype: workload.dtype, mode: Mode::default() },
+                overhead: workload.overhead_cycles,
+                packet_words: workload.packet_words,
+                class: watershed_piuma::rank::tag::CLASS,
+                numbers: Some(Numbers { first: first.into(), index_bits }),
+            })
+        };
+        let jobs = software.into_iter().map(|software| software.map(job)).collect();
+        let scenario = Arc::new(loaded.scenario.clone());
+        let data = Data(Arc::new(move |collective, member, words| vector(&scenario, collective, member, words)));
+        Ok(Common { loaded, traced, workload, firsts, incoming, jobs, index_bits, data })
+    }
+
+    /// What one rank is to do.
+    fn plan(&self, rank: u32, built: &[Built], place: EndPlace) -> Plan {
+        let (trace, matched) = (&self.traced.trace, &self.traced.matched);
+        let nodes = &trace.ranks[rank as usize].nodes;
+        let channels: Vec<u32> =
+            (0..).zip(&matched.channels).filter(|(_, of)| of.from == rank).map(|(at, _)| at).collect();
+        let received: Vec<u32> =
+            (0..).zip(&matched.channels).filter(|(_, of)| of.to == rank).map(|(at, _)| at).collect();
+        let outgoing = channels.iter().map(|&at| {
+            let to = matched.channels[at as usize].to;
+            Outgoing { end: self.workload.ranks[to as usize], rank: to, first: self.firsts[at as usize] }
+        });
+        let (software, calls) = self.collectives(rank, built, place);
+        let mut done: BTreeMap<u32, Do> = BTreeMap::new();
+        done.extend((0..).zip(&software).map(|(index, software)| (software.operation, Do::Software(index))));
+        done.extend((0..).zip(&calls).map(|(index, (operation, _))| (*operation, Do::Call(index))));
+        let calls = calls.into_iter().map(|(_, call)| call).collect();
+        let hertz = self.loaded.scenario.clock.frequency_hz;
+        let index_of = |list: &[u32], channel: u32| list.binary_search(&channel).unwrap_or(0) as u32;
+        let operations = (0..).zip(nodes).map(|(at, node): (u32, _)| {
+            let of = matched.of[rank as usize][at as usize];
+            let kind = match node.kind {
+                Kind::Nothing | Kind::Compute(_) | Kind::Memory { .. } => {
+                    Do::Compute(self.workload.cycles(&node.kind, hertz))
+                }
+                Kind::Send { bytes, .. } => Do::Send { channel: index_of(&channels, of), words: bytes.div_ceil(8) },
+                Kind::Receive { .. } => Do::Receive { channel: index_of(&received, of) },
+                // A group of one has nothing to do.
+                Kind::Collective(_) => done.get(&at).copied().unwrap_or(Do::Compute(0)),
+            };
+            Operation { kind, stream: node.stream }
+        });
+        let operations: Vec<Operation> = operations.collect();
+        let (first, followers) = followers(trace, rank);
+        Plan {
+            operations,
+            first,
+            followers,
+            waits: nodes.iter().map(|node| node.waits.len() as u32).collect(),
+            streams: nodes.iter().filter_map(|node| node.stream).max().map_or(0, |most| most + 1),
+            outgoing: outgoing.collect(),
+            incoming: self.incoming[rank as usize].clone(),
+            software,
+            calls,
+            overhead: self.workload.overhead_cycles,
+            buffered: trace.format == Format::Goal,
+            packet_words: self.workload.packet_words,
+            index_bits: self.index_bits,
+            seed: self.loaded.scenario.seed,
+            data: self.data.clone(),
+        }
+    }
+
+    /// The rank's collectives, in software and in the network, in the order in which they are written.
+    fn collectives(&self, rank: u32, built: &[Built], place: EndPlace) -> (Vec<Software>, Vec<(u32, Call)>) {
+        let (trace, matched) = (&self.traced.trace, &self.traced.matched);
+        let mut software = Vec::new();
+        let mut calls: Vec<(u32, Call)> = Vec::new();
+        for (collective, instance) in (0..).zip(&matched.collectives) {
+            let Instance { collective: of, nodes, .. } = instance;
+            let ranks = &trace.groups[of.group as usize].ranks;
+            let Some(member) = ranks.iter().position(|&member| member == rank) else { continue };
+            let operation = nodes[member];
+            if let Some(job) = &self.jobs[collective as usize] {
+                let member = counted(member, of.root, ranks.len()) as u32;
+                software.push(Software { job: Arc::clone(job), member, collective, operation });
+            } else if let Some(&at) = self.traced.network.get(&(of.what, of.group, of.root)) {
+                let kind = JobKind {
+                    sends: of.what != What::Broadcast || member == of.root as usize,
+                    receives: built[at].footprint().reached.contains(&place),
+                    data: of.what != What::Barrier,
+                };
+                let id = self.loaded.scenario.collectives[at].id as u16;
+                let words = words(self.workload, *of, ranks.len() as u64).max(1);
+                calls.push((operation, Call { id, kind, words, collective, member: member as u32 }));
+            }
+        }
+        calls.sort_by_key(|(operation, _)| *operation);
+        (software, calls)
+    }
+}
+
+/// Who waits for each node of a rank.
+fn followers(trace: &Trace, rank: u32) -> (Vec<u32>, Vec<(u32, bool)>) {
+    let nodes = &trace.ranks[rank as usize].nodes;
+    let mut lists = vec![Vec::new(); nodes.len()];
+    for (at, node) in (0..).zip(nodes) {
+        for wait in &node.waits {
+            lists[wait.node as usize].push((at, wait.start));
+        }
+    }
+    let mut first = Vec::with_capacity(nodes.len() + 1);
+    let mut followers = Vec::new();
+    for list in lists {
+        first.push(followers.len() as u32);
+        followers.extend(list);
+    }
+    first.push(followers.len() as u32);
+    (first, followers)
+}

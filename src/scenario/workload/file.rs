@@ -1,0 +1,179 @@
+//! `[workload]` as it is written. The doc comments are the format's reference.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use watershed_workload::What;
+
+use crate::file::ParticipantsFile;
+
+/// A trace of an application that end points run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+pub struct WorkloadFile {
+    /// A GOAL schedule, or the prefix of Chakra's files (`PREFIX.0.et`, `PREFIX.1.et` and so on); relative to the scenario.
+    #[schemars(length(min = 1))]
+    pub trace: String,
+    /// The end point of each rank, in the order of the ranks: "all" end points from the first on, or a list.
+    #[serde(default)]
+    pub participants: ParticipantsFile,
+    /// Computing takes so many times as long as the trace says.
+    #[serde(default = "one")]
+    #[schemars(range(min = 0.0, max = 1_000_000.0))]
+    pub compute_scale: f64,
+    /// Cycles of software at the sender and at the receiver of each message, and before each round of a collective in software.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub overhead_cycles: u64,
+    /// Words of 64 bits in a packet, behind its header.
+    #[serde(default = "eight")]
+    #[schemars(range(min = 1, max = 4096))]
+    pub packet_words: u64,
+    /// Operation of reductions: traces say nothing of it. Default: "sum".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::file::operations")]
+    pub op: Option<String>,
+    /// Type of an element of collectives: traces count bytes. Default: "f32".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::file::types")]
+    pub dtype: Option<String>,
+    /// Peak rate of a device in 10^12 operations a second: nodes that count their operations take the time of a roofline, not the one that was
+    /// measured. Default: as measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.000_001, max = 1_000_000.0))]
+    pub peak_tflops: Option<f64>,
+    /// The roofline's bandwidth in Gb/s. Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.000_001, max = 100_000_000.0))]
+    pub device_bandwidth_gbps: Option<f64>,
+    /// Bandwidth of remote memory in Gb/s, for nodes that load and store. Default: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.000_001, max = 100_000_000.0))]
+    pub remote_bandwidth_gbps: Option<f64>,
+    /// Latency of remote memory in ns.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1_000_000_000.0))]
+    pub remote_latency_ns: f64,
+    /// Who computes collectives.
+    #[serde(default)]
+    pub engine: EngineFile,
+    /// Process groups that the trace names and does not list: ranks by the name of the group.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub groups: BTreeMap<String, Vec<u32>>,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn eight() -> u64 {
+    8
+}
+
+/// Who computes each kind of collective; by default the family's engine where it can, else the first algorithm of the list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(inline)]
+pub struct EngineFile {
+    /// "network", "ring", "recursive-doubling", "rabenseifner" or "binary-tree".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allreduce: Option<Engine>,
+    /// "network" or "binomial".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reduce: Option<Engine>,
+    /// "network" or "binomial".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broadcast: Option<Engine>,
+    /// "network" or "dissemination".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub barrier: Option<Engine>,
+    /// "ring".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allgather: Option<Engine>,
+    /// "ring".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reduce_scatter: Option<Engine>,
+    /// "pairwise".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alltoall: Option<Engine>,
+    /// "linear".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gather: Option<Engine>,
+    /// "linear".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scatter: Option<Engine>,
+}
+
+/// Who computes a collective.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// The engines of the scenario's family, in the network.
+    Network,
+    /// Software: segments go round.
+    Ring,
+    /// Software: pairs exchange whole vectors at doubling distances.
+    RecursiveDoubling,
+    /// Software: reduce-scatter by halving, all-gather by doubling.
+    Rabenseifner,
+    /// Software: whole vectors climb a binary tree and the result comes back.
+    BinaryTree,
+    /// Software: whole vectors climb up, or down, a binomial tree.
+    Binomial,
+    /// Software: in round r everybody tells the rank 2^r further on.
+    Dissemination,
+    /// Software: pairs exchange their parts, one pair a round.
+    Pairwise,
+    /// Software: the root and the others, one after the other.
+    Linear,
+}
+
+impl Engine {
+    /// Its name in a scenario.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Network => "network",
+            Self::Ring => "ring",
+            Self::RecursiveDoubling => "recursive-doubling",
+            Self::Rabenseifner => "rabenseifner",
+            Self::BinaryTree => "binary-tree",
+            Self::Binomial => "binomial",
+            Self::Dissemination => "dissemination",
+            Self::Pairwise => "pairwise",
+            Self::Linear => "linear",
+        }
+    }
+
+    /// Those that can compute a kind of collective; the network first, if it can.
+    pub const fn of(what: What) -> &'static [Engine] {
+        match what {
+            What::AllReduce => {
+                &[Self::Network, Self::Ring, Self::RecursiveDoubling, Self::Rabenseifner, Self::BinaryTree]
+            }
+            What::Reduce | What::Broadcast => &[Self::Network, Self::Binomial],
+            What::Barrier => &[Self::Network, Self::Dissemination],
+            What::AllGather | What::ReduceScatter => &[Self::Ring],
+            What::AllToAll => &[Self::Pairwise],
+            What::Gather | What::Scatter => &[Self::Linear],
+        }
+    }
+}
+
+impl EngineFile {
+    /// What is given for a kind of collective.
+    pub fn given(&self, what: What) -> Option<Engine> {
+        match what {
+            What::AllReduce => self.allreduce,
+            What::Reduce => self.reduce,
+            What::Broadcast => self.broadcast,
+            What::Barrier => self.barrier,
+            What::AllGather => self.allgather,
+            What::ReduceScatter => self.reduce_scatter,
+            What::AllToAll => self.alltoall,
+            What::Gather => self.gather,
+            What::Scatter => self.scatter,
+        }
+    }
+}

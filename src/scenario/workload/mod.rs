@@ -1,0 +1,21 @@
+//! `[workload]`: traces of applications on the end points of a scenario (requirements X-WORK-1 to X-WORK-3).
+//!
+//! | file | holds |
+//! |---|---|
+//! | [`file`](mod@file) | the table as it is written |
+//! | [`config`] | the same after checking, with the trace |
+//! | [`build`] | from the trace to what each end point is to do |
+//! | [`volume`] | rounds' words that an algorithm has to cost |
+//! | [`result`] | times of ranks, counts |
+//! | [`report`] | the same of a run, and the checks of bits and volumes |
+//! | [`path`] | the critical path through ranks and messages |
+//! | [`perfetto`] | what ranks did when, for Perfetto |
+
+pub mod build;
+pub mod config;
+pub mod file;
+pub mod path;
+pub mod perfetto;
+pub mod report;
+pub mod result;
+pub mod volume;

@@ -1,0 +1,349 @@
+//! Times of ranks, counts and the critical path of a workload that was run, and the checks of bits and volumes.
+
+use super::build::{self, engine, vector, words};
+use super::config::{Traced, Workload};
+use super::file::Engine;
+use super::path;
+use super::result::{CollectiveResult, RankResult, Span, WorkloadResult};
+use super::volume;
+use crate::Loaded;
+use crate::build::{Built, Ready};
+use crate::golden;
+use crate::result::Check;
+use watershed_arith::{self as arith, Mode};
+use watershed_oracle as oracle;
+use watershed_piuma::host::schedule::Schedule;
+use watershed_piuma::rank::Rank;
+use watershed_piuma::rank::plan::{Outcome, digest};
+use watershed_workload::check::Instance;
+use watershed_workload::{Kind, What};
+
+/// More nodes than this are not spans of their own in the document: those of a rank and kind that touch each other are one.
+const SPANS: usize = 4096;
+
+/// Cycles from a first one up to another one.
+type Range = (u64, u64);
+
+/// Joins ranges that touch.
+fn union(mut ranges: Vec<Range>) -> Vec<Range> {
+    ranges.sort_unstable();
+    let mut joined: Vec<Range> = Vec::new();
+    for (start, end) in ranges.into_iter().filter(|(start, end)| start < end) {
+        match joined.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => joined.push((start, end)),
+        }
+    }
+    joined
+}
+
+fn length(ranges: &[Range]) -> u64 {
+    ranges.iter().map(|(start, end)| end - start).sum()
+}
+
+/// Cycles of two unions that they have in common.
+fn common(one: &[Range], two: &[Range]) -> u64 {
+    let (mut a, mut b, mut sum) = (0, 0, 0);
+    while let (Some(first), Some(second)) = (one.get(a), two.get(b)) {
+        sum += first.1.min(second.1).saturating_sub(first.0.max(second.0));
+        if first.1 < second.1 { a += 1 } else { b += 1 }
+    }
+    sum
+}
+
+/// Whether a node computes.
+fn computes(kind: &Kind) -> bool {
+    matches!(kind, Kind::Nothing | Kind::Compute(_))
+}
+
+/// What nodes of a rank did when: those that compute, and those that communicate.
+fn ranges(traced: &Traced, rank: &Rank, now: u64) -> [Vec<(Range, u32)>; 2] {
+    let mut lists = [Vec::new(), Vec::new()];
+    let nodes = &traced.trace.ranks[rank.number() as usize].nodes;
+    for (at, (record, node)) in (0..).zip(rank.records().iter().zip(nodes)) {
+        if record.busy < now {
+            lists[usize::from(!computes(&node.kind))].push(((record.busy, record.end.min(now)), at));
+        }
+    }
+    lists
+}
+
+/// Everything about a workload, and the checks of it.
+pub fn report(loaded: &Loaded, ready: &Ready, oracle: bool) -> Option<(WorkloadResult, Vec<Check>)> {
+    let (workload, traced) = (loaded.scenario.workload.as_ref()?, loaded.workload.as_deref()?);
+    let ranks = path::ranks(&ready.system);
+    let now = ready.system.now();
+    let mut checks = Vec::new();
+    let end_cycle = ranks.iter().map(|rank| rank.end()).collect::<Option<Vec<u64>>>();
+    let end_cycle = end_cycle.and_then(|ends| ends.into_iter().max());
+    let mut result = WorkloadResult {
+        trace: workload.trace.clone(),
+        format: workload.format.clone(),
+        end_cycle,
+        end_ns: end_cycle.map(|cycles| loaded.scenario.clock.nanoseconds(cycles)),
+        ..WorkloadResult::default()
+    };
+    let whole = workload.nodes as usize <= SPANS;
+    for rank in &ranks {
+        let nodes = &traced.trace.ranks[rank.number() as usize].nodes;
+        let lists = ranges(traced, rank, now);
+        let [compute, communicate] = [0, 1].map(|of: usize| union(lists[of].iter().map(|(range, _)| *range).collect()));
+        let (computed, communicated) = (length(&compute), length(&communicate));
+        let overlap = common(&compute, &communicate);
+        let end = rank.end().unwrap_or(now);
+        result.ranks.push(RankResult {
+            end_point: workload.ranks[rank.number() as usize].into(),
+            nodes: nodes.len() as u64,
+            end_cycle: rank.end(),
+            compute_cycles: computed,
+            communicate_cycles: communicated,
+            overlap_cycles: overlap,
+            exposed_cycles: communicated - overlap,
+            wait_cycles: end.saturating_sub(computed + communicated - overlap),
+        });
+        for (what, list, union) in [("compute", &lists[0], &compute), ("communicate", &lists[1], &communicate)] {
+            let span = |name: String, (start_cycle, end_cycle): Range| Span {
+                rank: rank.number().into(),
+                what: what.to_owned(),
+                name,
+                start_cycle,
+                end_cycle,
+            };
+            if whole {
+                let own = list.iter().filter(|((start, end), _)| start < end);
+                result.spans.extend(own.map(|&(range, at)| span(nodes[at as usize].title(traced.trace.format), range)));
+            } else {
+                result.spans.extend(union.iter().map(|&range| span(String::new(), range)));
+            }
+        }
+    }
+    messages(traced, &ranks, &mut result);
+    let wrong: u64 = ranks.iter().map(|rank| rank.wrong()).sum();
+    if oracle && result.messages > 0 {
+        result.messages_exact = Some(wrong == 0);
+        let detail = format!("{} messages of {} words, {wrong} of them wrong", result.messages, result.message_words);
+        checks.push(Check { name: "bit-exact: messages".into(), passed: wrong == 0, detail });
+    }
+    let outcomes = outcomes(traced, &ranks);
+    for (index, instance) in traced.matched.collectives.iter().enumerate() {
+        let found = &outcomes[index];
+        let one = collective(loaded, (workload, traced), ready, (index, instance), (&ranks, found), oracle);
+        result.collectives.push(one);
+    }
+    checks.extend(collective_checks(loaded, traced, &outcomes, &result.collectives, oracle));
+    if end_cycle.is_some() {
+        result.path = path::path(traced, &ranks);
+    }
+    Some((result, checks))
+}
+
+/// Counts messages that were received.
+fn messages(traced: &Traced, ranks: &[&Rank], result: &mut WorkloadResult) {
+    for channel in &traced.matched.channels {
+        let sender = ranks[channel.from as usize];
+        let records = ranks[channel.to as usize].records();
+        let received: std::collections::BTreeSet<u32> = channel
+            .receives
+            .iter()
+            .map(|&node| records[node as usize])
+            .filter(|record| record.end != u64::MAX)
+            .map(|record| record.number)
+            .collect();
+        for &node in &channel.sends {
+            if !received.contains(&sender.records()[node as usize].number) {
+                continue;
+            }
+            if let Kind::Send { bytes, .. } = traced.trace.ranks[channel.from as usize].nodes[node as usize].kind {
+                result.messages += 1;
+                result.message_words += bytes.div_ceil(8);
+            }
+        }
+    }
+}
+
+/// What came of each collective at each of its members, in the order of the group.
+fn outcomes(traced: &Traced, ranks: &[&Rank]) -> Vec<Vec<Option<Outcome>>> {
+    let mut all: Vec<Vec<Option<Outcome>>> =
+        traced.matched.collectives.iter().map(|instance| vec![None; instance.nodes.len()]).collect();
+    for rank in ranks {
+        for outcome in rank.outcomes() {
+            let index = traced.matched.of[rank.number() as usize][outcome.operation as usize] as usize;
+            let group = traced.matched.collectives[index].collective.group as usize;
+            let member = traced.trace.groups[group].ranks.iter().position(|&member| member == rank.number());
+            if let Some(member) = member {
+                all[index][member] = Some(*outcome);
+            }
+        }
+    }
+    all
+}
+
+fn collective(
+    loaded: &Loaded,
+    (workload, traced): (&Workload, &Traced),
+    ready: &Ready,
+    (index, instance): (usize, &Instance),
+    (ranks, found): (&[&Rank], &[Option<Outcome>]),
+    oracle: bool,
+) -> CollectiveResult {
+    let of = instance.collective;
+    let group = &traced.trace.groups[of.group as usize];
+    let records =
+        || group.ranks.iter().zip(&instance.nodes).map(|(&rank, &at)| ranks[rank as usize].records()[at as usize]);
+    let starts: Vec<u64> = records().map(|record| record.start).filter(|&start| start != u64::MAX).collect();
+    let over = records().all(|record| record.end != u64::MAX);
+    let alone = group.ranks.len() < 2;
+    let exact = (oracle && over && !alone)
+        .then(|| is_exact(loaded, (workload, traced), &ready.collectives, (index, instance), found));
+    CollectiveResult {
+        kind: of.what.name().to_owned(),
+        engine: engine(loaded, of.what).name().to_owned(),
+        group: group.name.clone(),
+        members: group.ranks.len() as u64,
+        bytes: of.bytes,
+        words_sent: found.iter().flatten().map(|outcome| outcome.words[0]).sum(),
+        start_cycle: starts.iter().copied().min(),
+        last_start_cycle: starts.iter().copied().max(),
+        end_cycle: over.then(|| records().map(|record| record.end).max()).flatten(),
+        bit_exact: exact.or((oracle && !alone).then_some(false)),
+    }
+}
+
+/// Whether every member of a collective has the oracle's bits.
+fn is_exact(
+    loaded: &Loaded,
+    (workload, traced): (&Workload, &Traced),
+    built: &[Built],
+    (index, instance): (usize, &Instance),
+    found: &[Option<Outcome>],
+) -> bool {
+    let of = instance.collective;
+    let members = found.len();
+    let words = words(workload, of, members as u64);
+    let engine = engine(loaded, of.what);
+    let data = |member: u32| vector(&loaded.scenario, index as u32, member, words);
+    if engine != Engine::Network {
+        let schedule = Schedule { algorithm: build::algorithm(of.what, engine), ranks: members as u32, words };
+        let mut vectors: Vec<Vec<u64>> = (0..members as u32).map(data).collect();
+        let mut combine =
+            |left: u64, right: u64| oracle::word_pair(workload.op, workload.dtype, Mode::default(), left, right).0;
+        schedule.execute(&mut vectors, &mut combine);
+        // Software counts its members from the root.
+        return (0..members).all(|at| {
+            let member = (at + of.root as usize) % members;
+            found[member].is_some_and(|outcome| outcome.digest == digest(&vectors[at]))
+        });
+    }
+    let Some(&place) = traced.network.get(&(of.what, of.group, of.root)) else { return false };
+    if of.what == What::Barrier {
+        return found.iter().all(Option::is_some);
+    }
+    let collective = &loaded.scenario.collectives[place];
+    let lanes = workload.dtype.lanes() as usize;
+    let rows: Vec<Vec<u64>> =
+        if of.what == What::Broadcast { vec![data(of.root)] } else { (0..members as u32).map(data).collect() };
+    let tree = built[place].footprint().tree.as_ref().filter(|_| of.what != What::Broadcast);
+    let (expected, flags) = golden::rows(collective, tree, members, words as usize * lanes, &|row, word| {
+        rows[row.min(rows.len() - 1)][word]
+    });
+    let expected: Vec<u64> = expected[0].chunks(lanes).map(|lanes| arith::pack_lanes(workload.dtype, lanes)).collect();
+    let (expected, nothing) = (digest(&expected), digest(&[]));
+    let receives = |member: usize| match of.what {
+        What::Reduce => member == of.root as usize,
+        What::Broadcast => member != of.root as usize,
+        _ => true,
+    };
+    let raised = found.iter().flatten().fold(arith::Flags::NONE, |all, of| all | arith::Flags::from_bits(of.flags));
+    (0..members).all(|member| {
+        let wanted = if receives(member) { expected } else { nothing };
+        found[member].is_some_and(|outcome| outcome.digest == wanted)
+    }) && raised == flags
+}
+
+/// One check of bits and one of volumes for each kind of collective.
+fn collective_checks(
+    loaded: &Loaded,
+    traced: &Traced,
+    outcomes: &[Vec<Option<Outcome>>],
+    results: &[CollectiveResult],
+    oracle: bool,
+) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for what in What::ALL {
+        let of_kind = |of: &&(usize, &Instance)| of.1.collective.what == what;
+        let all: Vec<(usize, &Instance)> = traced.matched.collectives.iter().enumerate().collect();
+        let all: Vec<&(usize, &Instance)> = all.iter().filter(of_kind).collect();
+        if all.is_empty() {
+            continue;
+        }
+        let engine = engine(loaded, what);
+        let (name, count) = (format!("{} by {}", what.name(), engine.name()), all.len());
+        if oracle {
+            let wrong = all.iter().find(|(index, _)| results[*index].bit_exact == Some(false));
+            checks.push(match wrong {
+                None => Check::passed(
+                    format!("bit-exact: {name}"),
+                    format!("{count} have the oracle's bits at every member"),
+                ),
+                Some((index, of)) => {
+                    let end = if results[*index].end_cycle.is_some() {
+                        "has other bits than the oracle's"
+                    } else {
+                        "did not end"
+                    };
+                    Check::failed(format!("bit-exact: {name}"), format!("number {} of its group {end}", of.number))
+                }
+            });
+        }
+        if engine == Engine::Network {
+            continue;
+        }
+        let wrong = all.iter().find_map(|(index, of)| volumes(loaded, engine, of, &outcomes[*index]));
+        let words: u64 = all.iter().map(|(index, _)| results[*index].words_sent).sum();
+        checks.push(match wrong {
+            None => {
+                Check::passed(format!("volume: {name}"), format!("{count} as the algorithm has it: {words} words sent"))
+            }
+            Some(wrong) => Check::failed(format!("volume: {name}"), wrong),
+        });
+    }
+    checks
+}
+
+/// The first member whose words are not those of the algorithm.
+fn volumes(loaded: &Loaded, engine: Engine, instance: &Instance, found: &[Option<Outcome>]) -> Option<String> {
+    let workload = loaded.scenario.workload.as_ref()?;
+    let (of, members) = (instance.collective, found.len());
+    if members < 2 {
+        return None;
+    }
+    let words = words(workload, of, members as u64);
+    (0..members).find_map(|member| {
+        let counted = (member + members - of.root as usize) % members;
+        let expected = volume::of(of.what, engine, members as u64, words, counted as u64);
+        let got = found[member].map_or([0, 0], |outcome| outcome.words);
+        (got != expected).then(|| {
+            let [sent, received] = got;
+            format!(
+                "member {member} of {members}: {sent} words sent, {received} received; the algorithm has {} and {}",
+                expected[0], expected[1]
+            )
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_joined_and_compared() {
+        let one = union(vec![(5, 7), (0, 3), (2, 4), (9, 9)]);
+        assert_eq!(one, [(0, 4), (5, 7)]);
+        assert_eq!(length(&one), 6);
+        let two = union(vec![(3, 6), (6, 100)]);
+        assert_eq!(common(&one, &two), 3);
+        assert_eq!(common(&two, &one), 3);
+        assert_eq!(common(&one, &[]), 0);
+    }
+}
