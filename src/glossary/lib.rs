@@ -147,7 +147,7 @@ mod tests {
         ] {
             assert!(terms(query).contains(&expected), "{query}: {:?}", terms(query));
         }
-        assert_eq!(terms("P7 1 earlier"), ["P0 to P10", "too, earlier"]);
+        assert_eq!(terms("sw7 1 earlier"), ["core0, sw4", "too, earlier"]);
         assert_eq!(terms("held up"), ["held up"]);
         assert_eq!(terms("nonsense"), Vec::<&str>::new());
         assert_eq!(like("CENGG").as_deref(), Some("CENG"));

@@ -79,6 +79,11 @@ impl Built {
         &self.segments[0].footprint
     }
 
+    /// What its trees use, segment by segment.
+    pub fn footprints(&self) -> impl Iterator<Item = &Footprint> {
+        self.segments.iter().map(|segment| &segment.footprint)
+    }
+
     /// Participants, and a receiver that does not take part.
     pub fn parts(&self) -> usize {
         self.jobs.len() / self.segments.len()
@@ -230,18 +235,6 @@ pub(super) fn common(scenario: &Scenario) -> Common {
     }
 }
 
-/// What every tree that may have to claim uses.
-pub(crate) fn footprints<'a>(
-    built: &'a [Built],
-    multicasts: &'a [Footprint],
-) -> BTreeMap<overlaps::Owner, &'a Footprint> {
-    let segments = built.iter().enumerate().flat_map(|(index, built)| {
-        let segments = built.segments.iter().enumerate();
-        segments.map(move |(segment, of)| (overlaps::Owner::Segment(index, segment), &of.footprint))
-    });
-    segments.chain((0..).map(overlaps::Owner::Multicast).zip(multicasts)).collect()
-}
-
 struct Builder<'a> {
     loaded: &'a Loaded,
     scenario: &'a Scenario,
@@ -338,7 +331,7 @@ impl<'a> Builder<'a> {
         if !self.problems.is_empty() {
             return None;
         }
-        let footprints = footprints(&collectives, &multicasts);
+        let footprints = overlaps::footprints(collectives.iter().map(Built::footprints), &multicasts);
         let claims = programs::overlaps(scenario, (&layout, &common, &neighbours), &registers, &footprints);
         // Who looks at ports by their numbers (embeddings, waves) does not run in windows.
         let windows = options.windows && sparse.is_some() && claims.wiring.is_empty() && self.acts_alone();

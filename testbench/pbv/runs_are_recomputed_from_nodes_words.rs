@@ -395,6 +395,12 @@ fn a_barrier_that_is_answered_twice_is_judged_by_the_answer_that_came() {
     assert_eq!((whole, not), (1, 1));
 }
 
+/// The stranger sits at the end point that configures the engines of both collectives: it may write their tables.
+#[test]
+fn a_stranger_that_configures_writes_no_tables() {
+    one(6938, BuildOf::Usual).unwrap_or_else(|error| panic!("{error}"));
+}
+
 #[test]
 fn thirty_runs_with_the_least_room_are_right_and_end() {
     hold(50..80, BuildOf::Small);

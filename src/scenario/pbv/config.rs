@@ -313,9 +313,8 @@ pub(crate) fn resolve(file: &PbvFile, topology: &Topology, replays: bool, proble
         }
         (reports.clone(), to)
     });
-    let strangers = file.stranger.iter().enumerate();
-    let strangers =
-        strangers.filter_map(|(index, file)| stranger(file, index, &collectives, topology, problems)).collect();
+    let mut strange = |(index, file)| stranger(file, index, (&collectives, &setup), topology, problems);
+    let strangers = file.stranger.iter().enumerate().filter_map(&mut strange).collect();
     let pbv = Pbv {
         engine: file.engine.clone(),
         strangers,
@@ -385,7 +384,7 @@ fn can_be(wrong: WrongFile, message: Message) -> bool {
 fn stranger(
     file: &StrangerFile,
     index: usize,
-    collectives: &[Collective],
+    (collectives, setup): (&[Collective], &Setup),
     topology: &Topology,
     problems: &mut Vec<Problem>,
 ) -> Option<Stranger> {
@@ -417,16 +416,22 @@ fn stranger(
         ),
         _ => {}
     }
+    // Tables are written by the end point that configures them: its frames that do so lack nothing.
+    let in_band = setup.file.configuration != ConfigurationFile::SidePort;
+    let writes = in_band && setup.configured_by == file.end_point && file.wrong != WrongFile::Channel;
+    let can_be = |message| {
+        can_be(file.wrong, message) && !(writes && matches!(message, Message::Write | Message::Configuration))
+    };
     let mut messages = Vec::new();
     for (at, name) in file.messages.iter().enumerate() {
         let here = format!("{path}.messages[{at}]");
         match Message::ALL.iter().find(|message| message.name() == name) {
-            Some(&message) if can_be(file.wrong, message) => messages.push(message),
+            Some(&message) if can_be(message) => messages.push(message),
             Some(_) => {
-                let legal: Vec<&str> =
-                    Message::ALL.iter().filter(|&&m| can_be(file.wrong, m)).map(|m| m.name()).collect();
+                let legal: Vec<&str> = Message::ALL.iter().filter(|&&m| can_be(m)).map(|m| m.name()).collect();
                 problems.push(
-                    Problem::at(here, format!("a {name} message cannot have this wrong")).expected(legal.join(", ")),
+                    Problem::at(here, format!("a {name} message of {who} cannot have this wrong"))
+                        .expected(legal.join(", ")),
                 );
             }
             None => problems.push(
@@ -436,7 +441,7 @@ fn stranger(
         }
     }
     if file.messages.is_empty() {
-        messages.extend(Message::ALL.iter().copied().filter(|&message| can_be(file.wrong, message)));
+        messages.extend(Message::ALL.iter().copied().filter(|&message| can_be(message)));
     }
     if file.until_cycle <= file.from_cycle
         || (file.until_cycle - file.from_cycle) / file.every_cycles.max(1) > MOST_STRANGE

@@ -365,11 +365,7 @@ impl<'a> Run<'a> {
             };
             let lone = marked.iter().copied().find(|&answer| !values.iter().any(|value| agree(value, &[answer])));
             let leading = if taken.is_empty() { &marked[..marked.len().min(1)] } else { &taken[..] };
-            // Without words, as of a barrier, all agree: those who were there count when the answer that came was given.
-            let came = leading.iter().map(|answer| answer.cycle).min();
-            let before = |value: &Value| value.answered.zip(came).is_none_or(|(answered, came)| answered <= came);
-            let held = values.iter().position(|value| before(value) && agree(value, leading));
-            let held = held.or_else(|| values.iter().position(|value| agree(value, leading)));
+            let held = given(&values, leading, agree);
             let value = if values.is_empty() { None } else { Some(values.swap_remove(held.unwrap_or(0))) };
             let mut fault = None;
             if let (Some(value), Some(reader)) = (&value, &reader)
@@ -605,6 +601,15 @@ struct Answer {
     words: Vec<u64>,
     flags: Flags,
     error: Option<Status>,
+}
+
+/// Which value the answers that came are of: the last one that was given before the first of them came, for without words, as of a
+/// barrier, all values agree with them; else any that agrees.
+fn given(values: &[Value], came: &[&Answer], agree: impl Fn(&Value, &[&Answer]) -> bool) -> Option<usize> {
+    let first = came.iter().map(|answer| answer.cycle).min();
+    let before = |value: &Value| value.answered.zip(first).is_none_or(|(answered, first)| answered <= first);
+    let held = values.iter().position(|value| before(value) && agree(value, came));
+    held.or_else(|| values.iter().position(|value| agree(value, came)))
 }
 
 /// The elements in words; the last word may have lanes that are not used.

@@ -1,6 +1,8 @@
 //! Which trees of a scenario overlap, and so take turns by [claims](watershed_piuma::claim).
 
+use std::collections::BTreeMap;
 use watershed_piuma::claim::Wiring;
+use watershed_piuma::legality::Footprint;
 
 /// Whose tree a claimant is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -9,6 +11,17 @@ pub enum Owner {
     Segment(usize, usize),
     /// A multicast.
     Multicast(usize),
+}
+
+/// What every tree that may have to claim uses: those of the segments of each collective, and of multicasts.
+pub fn footprints<'a, S: Iterator<Item = &'a Footprint>>(
+    collectives: impl Iterator<Item = S>,
+    multicasts: &'a [Footprint],
+) -> BTreeMap<Owner, &'a Footprint> {
+    let segments = collectives.enumerate().flat_map(|(index, segments)| {
+        segments.enumerate().map(move |(segment, footprint)| (Owner::Segment(index, segment), footprint))
+    });
+    segments.chain((0..).map(Owner::Multicast).zip(multicasts)).collect()
 }
 
 /// Which trees claim, and how.

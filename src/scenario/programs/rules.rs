@@ -20,10 +20,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Loaded;
-use crate::build::{Built, common, footprints, layout, roles, select};
+use crate::build::{Built, common, layout, roles, select};
 use crate::config::{Collective, CollectiveKind};
-use crate::piuma::overlaps::{Owner, Plan};
-use crate::programs::build::overlaps;
+use crate::piuma::overlaps::{self, Owner, Plan};
+use crate::programs::build::overlaps as overlapping;
 use watershed_fabric::topology::{EndPlace, Layout, Neighbours, Shape};
 use watershed_oracle::EngineList;
 use watershed_piuma::legality::{self, Claim, Footprint, channel_name};
@@ -211,7 +211,7 @@ impl Rules {
     /// The conflict sets that the registers make now.
     pub(crate) fn plan(&self, loaded: &Loaded, system: &System, built: &[Built]) -> Plan {
         let scenario = &loaded.scenario;
-        let mut footprints = footprints(built, &[]);
+        let mut footprints = overlaps::footprints(built.iter().map(Built::footprints), &[]);
         let multicasts = scenario.programs.as_ref().map_or(&[][..], |programs| &programs.multicasts);
         for Tree { of, id, footprint } in &self.trees {
             match *of {
@@ -223,7 +223,7 @@ impl Rules {
             }
         }
         let ground = (&self.layout, &common(scenario), &self.neighbours);
-        overlaps(scenario, ground, &system.tables, &footprints)
+        overlapping(scenario, ground, &system.tables, &footprints)
     }
 
     /// The tree that the registers describe.

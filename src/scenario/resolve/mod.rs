@@ -113,24 +113,7 @@ impl Resolver<'_> {
         });
         let traffic = self.traffic(file, &topology);
         self.measure(file, &traffic);
-        let wave = Wave {
-            signals: file.wave.signals.clone(),
-            depth: file.wave.depth,
-            from_cycle: file.wave.from_cycle.unwrap_or(0),
-            to_cycle: file.wave.to_cycle,
-            clock: file.wave.clock,
-        };
-        if wave.to_cycle.is_some_and(|to| to < wave.from_cycle) {
-            self.report(
-                Problem::at("wave.to_cycle", "the window ends before it starts")
-                    .expected(format!("a cycle from {} on", wave.from_cycle)),
-            );
-        }
-        for (index, glob) in wave.signals.iter().enumerate() {
-            if let Err(error) = watershed_probe::Selection::new([glob]) {
-                self.report(Problem::at(format!("wave.signals[{index}]"), error.to_string()));
-            }
-        }
+        let wave = self.wave(file);
         super::snapshot::check(&file.golden, self.source, &mut self.problems);
 
         let derived = self.derived(file.family, &topology, &link, &memory, &switch);
@@ -160,6 +143,29 @@ impl Resolver<'_> {
             derived,
             roundings: std::mem::take(&mut self.roundings),
         })
+    }
+
+    /// What a waveform shows if nothing is asked for.
+    fn wave(&mut self, file: &ScenarioFile) -> Wave {
+        let wave = Wave {
+            signals: file.wave.signals.clone(),
+            depth: file.wave.depth,
+            from_cycle: file.wave.from_cycle.unwrap_or(0),
+            to_cycle: file.wave.to_cycle,
+            clock: file.wave.clock,
+        };
+        if wave.to_cycle.is_some_and(|to| to < wave.from_cycle) {
+            self.report(
+                Problem::at("wave.to_cycle", "the window ends before it starts")
+                    .expected(format!("a cycle from {} on", wave.from_cycle)),
+            );
+        }
+        for (index, glob) in wave.signals.iter().enumerate() {
+            if let Err(error) = watershed_probe::Selection::new([glob]) {
+                self.report(Problem::at(format!("wave.signals[{index}]"), error.to_string()));
+            }
+        }
+        wave
     }
 
     /// Values that follow from the others.

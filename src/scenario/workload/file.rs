@@ -89,19 +89,19 @@ pub struct EngineFile {
     /// "network" or "dissemination".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub barrier: Option<Engine>,
-    /// "ring".
+    /// Only in software: "ring".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allgather: Option<Engine>,
-    /// "ring".
+    /// Only in software: "ring".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reduce_scatter: Option<Engine>,
-    /// "pairwise".
+    /// Only in software: "pairwise".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alltoall: Option<Engine>,
-    /// "linear".
+    /// Only in software: "linear".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gather: Option<Engine>,
-    /// "linear".
+    /// Only in software: "linear".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scatter: Option<Engine>,
 }
