@@ -80,7 +80,7 @@ pub(super) struct Arguments {
     /// Write the inputs and outputs of a block, named as in waves, cycle by cycle: $readmemh files and CSV, in the folder of --out
     #[arg(long, value_name = "BLOCK")]
     record: Option<String>,
-    /// Write what the ranks of a workload did when as a Chrome trace, which Perfetto shows: https://ui.perfetto.dev
+    /// Write what the ranks of a workload did when as a Chrome trace, which Perfetto (ui.perfetto.dev) shows
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
     /// Write the latencies of all traffic as CSV: one line a bucket that is not empty

@@ -85,7 +85,7 @@ impl Search {
     }
 
     /// Whether words of a tree may be in its switches.
-    fn runs(&self, state: &State, tree: u16) -> bool {
+    fn runs(state: &State, tree: u16) -> bool {
         let at = usize::from(tree);
         state.parts[at].contains(&Part::Started) || state.flying[at].iter().any(|&count| count > 0)
     }
@@ -224,7 +224,9 @@ impl Model for Search {
                 let parts = &mut state.parts[usize::from(tree)];
                 parts[leaf] = Part::Ended;
                 if parts.iter().all(|part| *part == Part::Ended) {
-                    parts.iter_mut().for_each(|part| *part = Part::Idle);
+                    for part in parts.iter_mut() {
+                        *part = Part::Idle;
+                    }
                 }
                 self.up(&mut state, tree, leaf, Wire::Done);
             }
@@ -258,7 +260,8 @@ impl Model for Search {
             Property::always("one of those that conflict runs", |search, state: &State| {
                 let wiring = &search.plan.wiring;
                 search.trees().all(|tree| {
-                    !search.runs(state, tree) || !wiring.conflicts(tree).iter().any(|&other| search.runs(state, other))
+                    !Search::runs(state, tree)
+                        || !wiring.conflicts(tree).iter().any(|&other| Search::runs(state, other))
                 })
             }),
             Property::always("every message has a slot", |search, state: &State| {
@@ -283,7 +286,7 @@ impl Model for Search {
                 let mut joins = state.units.0.values().flat_map(|unit| &unit.joins);
                 let over = search.plan.drains && search.is_over(state) && state.pulses.is_empty();
                 let taken = state.queued.iter().flatten().all(|&count| count == 0);
-                !over || !taken || joins.all(|join| join.is_idle())
+                !over || !taken || joins.all(watershed::piuma::claim::Join::is_idle)
             }),
         ]
     }

@@ -1,4 +1,4 @@
-//! The claim wires of a system under way (see [`claim`](watershed_piuma::claim)): the pulses between cores, switches and arbiters.
+//! The claim wires of a system under way (see [`watershed_piuma::claim`]): the pulses between cores, switches and arbiters.
 
 use super::overlaps::{Owner, Plan};
 use crate::Scenario;

@@ -64,6 +64,8 @@ pub fn hypervolume(points: &[Vec<f64>], reference: &[f64]) -> f64 {
 }
 
 #[cfg(test)]
+// Small whole numbers: sums and products of them are exact.
+#[allow(clippy::float_cmp)]
 mod tests {
     use super::*;
 
