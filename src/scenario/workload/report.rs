@@ -9,6 +9,7 @@ use super::volume;
 use crate::Loaded;
 use crate::build::{Built, Ready};
 use crate::golden;
+use crate::names::Named;
 use crate::result::Check;
 use watershed_arith::{self as arith, Mode};
 use watershed_oracle as oracle;
@@ -195,11 +196,14 @@ fn collective(
     let alone = group.ranks.len() < 2;
     let exact = (oracle && over && !alone)
         .then(|| is_exact(loaded, (workload, traced), &ready.collectives, (index, instance), found));
+    let reduces = matches!(of.what, What::AllReduce | What::Reduce | What::ReduceScatter);
     CollectiveResult {
         kind: of.what.name().to_owned(),
         engine: engine(loaded, of.what).name().to_owned(),
         group: group.name.clone(),
         members: group.ranks.len() as u64,
+        op: reduces.then(|| Named::name(workload.op).to_owned()),
+        dtype: reduces.then(|| Named::name(workload.dtype).to_owned()),
         bytes: of.bytes,
         words_sent: found.iter().flatten().map(|outcome| outcome.words[0]).sum(),
         start_cycle: starts.iter().copied().min(),

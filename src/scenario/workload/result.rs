@@ -63,6 +63,10 @@ pub struct CollectiveResult {
     pub group: String,
     /// Members.
     pub members: u64,
+    /// The operation and the type of an element; null if nothing is reduced.
+    pub op: Option<String>,
+    /// See `op`.
+    pub dtype: Option<String>,
     /// Bytes of the vector.
     pub bytes: u64,
     /// Words that all members sent as messages; 0 of an engine.
