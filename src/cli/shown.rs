@@ -57,10 +57,9 @@ pub(super) fn tell(loaded: &Loaded, document: &Document, wave: Option<&Path>) {
 /// What shows the failed checks of a run: the line for its waveform, or how to get one.
 fn of_checks(loaded: &Loaded, document: &Document, wave: Option<&Path>) -> Vec<String> {
     let failed: Vec<&Check> = document.checks.iter().filter(|check| !check.passed).collect();
-    let names: Vec<String> = match (&failed[..], build::layout(loaded)) {
-        ([], _) | (_, Err(_)) => Vec::new(),
-        (_, Ok(layout)) => layout.plan.nodes.iter().map(|node| node.name.clone()).collect(),
-    };
+    // Of large systems a layout is costly: it is made for those who have a place to look up in it.
+    let layout = if failed.is_empty() || wave.is_none() { None } else { build::layout(loaded).ok() };
+    let names: Vec<String> = layout.into_iter().flat_map(|layout| layout.plan.nodes).map(|node| node.name).collect();
     let shown = |detail: &str| {
         let words = || detail.split(|letter: char| !letter.is_alphanumeric() && letter != '_' && letter != '.');
         let named = words().map(|word| word.trim_end_matches('.')).find(|word| {
