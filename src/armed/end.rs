@@ -51,7 +51,6 @@ use super::stranger::{Forged, Other, Stranger, Wrong};
 use super::tables::{CHANNELS, DOWN, MANAGE, Tables, UP};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use watershed_fabric::traffic::Traffic;
 use watershed_fabric::{Block, Flit, Io};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
@@ -97,8 +96,6 @@ pub struct End {
     managing: Assembly,
     /// Frames of the agent, or for it, that the processor will look at.
     desk: VecDeque<(Cycle, manage::Message)>,
-    /// Background traffic at this end point.
-    pub traffic: Option<Box<Traffic>>,
     assembling: [Assembly; 2],
     long: [Vec<u64>; 2],
     /// Software messages under assembly: words and token of each point-to-point channel.
@@ -131,7 +128,6 @@ impl End {
             manager: None,
             managing: Assembly::default(),
             desk: VecDeque::new(),
-            traffic: None,
             assembling: [Assembly::default(); 2],
             long: [const { Vec::new() }; 2],
             unicast: Vec::new(),
@@ -297,7 +293,7 @@ impl End {
         }
         // A software message: a header flit, then the frame.
         let first = io.vcs().set;
-        for vc in first..io.vcs().total() {
+        for vc in first..first + tables.message_channels(io.vcs()) {
             let Some(flit) = io.head(0, vc) else { continue };
             io.take(0, vc);
             moved = true;
@@ -768,9 +764,6 @@ impl Block for End {
                 wake = wake.or(Wake::At(packet.due));
             }
         }
-        if let Some(traffic) = &mut self.traffic {
-            wake = wake.or(traffic.tick(io));
-        }
         if moved {
             return Wake::Next;
         }
@@ -811,8 +804,5 @@ impl Block for End {
             scope.bits("malformed", 32, self.refused.malformed);
             scope.bits("not_ours", 32, self.refused.not_ours);
         });
-        if let Some(traffic) = &self.traffic {
-            traffic.probe(scope);
-        }
     }
 }

@@ -74,6 +74,7 @@ pub use stranger::{Forged, Other, Stranger, Wrong};
 pub use tables::{CHANNELS, DOWN, Discard, Entry, MANAGE, Managed, Tables, TablesCfg, UP, WORDS, Ways};
 
 pub use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
+use watershed_fabric::traffic::Beside;
 use watershed_fabric::{Block, Io, Network};
 use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
@@ -155,4 +156,4 @@ impl Block for Wired {
 }
 
 /// An armed system: multicast tables, a discard port in every switch, engines and faults in the wires.
-pub type System = Network<Tables, Discard, Wired, End, WORDS>;
+pub type System = Network<Tables, Discard, Wired, Beside<End>, WORDS>;

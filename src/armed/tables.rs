@@ -43,7 +43,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use watershed_fabric::fault::{View, Way};
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{EndPlace, Neighbours};
-use watershed_fabric::{self as fabric, At, Flit, Join, JoinCx, JoinOut, PortSet, Route};
+use watershed_fabric::{self as fabric, At, Flit, Join, JoinCx, JoinOut, PortSet, Route, Shares, Vcs};
 use watershed_kernel::{Cycle, Rng, Wake};
 
 /// Words of a port set: switches of this family have up to 255 external ports.
@@ -132,6 +132,8 @@ pub struct Tables {
     routes: Routes,
     /// The ways of the agent's frames, and its rules; none without an agent.
     managed: Option<Arc<Managed>>,
+    /// How the point-to-point channels are shared between messages of software reductions and traffic.
+    shares: Shares,
     staged: Staged,
 }
 
@@ -254,7 +256,26 @@ impl Tables {
         assert!(external_ports <= MOST_PORTS, "a switch of this family has up to {MOST_PORTS} ports");
         assert!(cfg.entries <= MULTICAST_IDS, "there are {MULTICAST_IDS} multicast ids");
         let entries = vec![Vec::new(); names.len()];
-        Tables { cfg, names, entries, discard: external_ports, routes, managed: None, staged: Staged::default() }
+        Tables {
+            cfg,
+            names,
+            entries,
+            discard: external_ports,
+            routes,
+            managed: None,
+            shares: Shares::WHOLE,
+            staged: Staged::default(),
+        }
+    }
+
+    /// Shares the point-to-point channels with traffic.
+    pub fn share(&mut self, shares: Shares) {
+        self.shares = shares;
+    }
+
+    /// Point-to-point channels of software messages, from the first one on.
+    pub fn message_channels(&self, vcs: Vcs) -> u8 {
+        if self.shares == Shares::WHOLE { vcs.unicast } else { self.shares.messages }
     }
 
     /// Lets an agent write them.
@@ -437,7 +458,7 @@ impl fabric::Tables<WORDS> for Tables {
     }
 
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
-        self.routes.route(at, flit)
+        self.shares.route(at, |at| self.routes.route(at, flit))
     }
 
     fn commit(&mut self) {

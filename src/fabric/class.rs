@@ -1,4 +1,4 @@
-//! Traffic classes at the outputs of a switch: whose turn it is to ask for a channel.
+//! Traffic classes at the outputs of a switch: whose turn it is to ask for a channel, and to use the link.
 //!
 //! ```text
 //!   heads that ask for channels of output o:   class 0   class 7   class 0   class 7
@@ -9,13 +9,18 @@
 //! them goes first its arbiters say, as without classes. After [`RouterCfg::class_bound`](super::RouterCfg) grants in a row past a packet
 //! of a lower class it sees those of lower classes only, until one of them has its grant.
 //!
+//! Where several packets hold channels of one output, switch allocation sees the flits of the highest class among those that
+//! have a credit, and after as many flits in a row past one of a lower class, those of lower classes until one has left
+//! *\[chosen: the same bound, counted in flits\]*. So a packet of a high class that has a channel of its own does not share the link.
+//!
 //! A packet that has its channel keeps it to its tail, whatever its class, and packets that came by one queue leave in order:
-//! a head of a high class waits for the rest of what is under way, and for what stands before it in its own queue.
+//! where there is one channel, a head of a high class waits for the rest of what is under way, and always for what stands before
+//! it in its own queue.
 //!
 //! Families whose packets have no classes ([`Tables::CLASSES`]) pay nothing: the code is not there.
 //!
-//! Limitations: if several channels are free at once, lower classes get theirs a cycle later than they could; switch
-//! allocation, in which packets that hold channels share a link, looks at no classes.
+//! Limitations: if several channels are free at once, lower classes get theirs a cycle later than they could. A flit of a high
+//! class that loses its input passage to another output keeps flits of lower classes from its own output in that cycle.
 
 use super::tables::Tables;
 use super::unicast::{Here, bits};
@@ -44,6 +49,26 @@ impl Classes {
     }
 }
 
+/// What the allocators of all switches know of classes; nothing where packets have none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClassRegisters {
+    /// Per output port: what is known of the packets that ask for its channels.
+    asking: Vec<Classes>,
+    /// Per output port: what is known of the flits that could leave by it.
+    ports: Vec<Classes>,
+    /// Per queue: the class of the packet that holds a channel, and how many flits stood there when the cycle began.
+    queues: Vec<(u8, u16)>,
+}
+
+impl ClassRegisters {
+    /// Of so many ports, each with `1 << vc_shift` queues.
+    pub fn new(classes: bool, ports: usize, vc_shift: u32) -> ClassRegisters {
+        let count = if classes { ports } else { 0 };
+        let ports = vec![Classes::default(); count];
+        ClassRegisters { asking: ports.clone(), ports, queues: vec![(0, 0); count << vc_shift] }
+    }
+}
+
 /// The class of the packet at the head of a queue.
 fn class<T: Tables<W>, const W: usize>(here: &Here<'_, W>, local: usize) -> u8 {
     T::class(&here.flow.pool[here.inputs[local].head as usize].flit)
@@ -51,11 +76,12 @@ fn class<T: Tables<W>, const W: usize>(here: &Here<'_, W>, local: usize) -> u8 {
 
 fn of<'a, const W: usize>(here: &'a mut Here<'_, W>, local: usize) -> &'a mut Classes {
     let at = here.base as usize + usize::from(here.inputs[local].out_port);
-    &mut here.arbiters.class_q[at]
+    &mut here.arbiters.classes.asking[at]
 }
 
-/// Takes out of `routed`, words of bits of queues that ask for a channel, those that are kept back in this cycle.
-pub(super) fn keep_back<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, routed: &mut [u64]) {
+/// Moves out of `routed`, words of bits of queues that ask for a channel, to `kept` those that are kept back in this cycle.
+pub(super) fn keep_back<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, routed: &mut [u64], kept: &mut [u64]) {
+    kept.fill(0);
     for w in 0..routed.len() {
         for local in bits(routed, w) {
             let of = of(here, local);
@@ -75,6 +101,7 @@ pub(super) fn keep_back<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, ro
             let class = class::<T, W>(here, local);
             if of(here, local).keeps_back(class, bound) {
                 routed[w] &= !(1 << (local & 63));
+                kept[w] |= 1 << (local & 63);
             }
         }
     }
@@ -88,6 +115,64 @@ pub(super) fn count<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, seen: 
             let local = w << 6 | bit;
             let class = class::<T, W>(here, local);
             of(here, local).granted(class);
+            let queue = here.first_queue + local;
+            here.arbiters.classes.queues[queue].0 = class;
+        }
+    }
+}
+
+/// Whether a queue that holds a channel has a flit and a credit.
+fn could_leave<const W: usize>(here: &Here<'_, W>, local: usize) -> bool {
+    let queue = &here.inputs[local];
+    here.gate(usize::from(queue.out_port)).credit >> queue.state.out_vc() & 1 == 1
+}
+
+/// Moves out of `active`, words of bits of queues that hold a channel, to `kept` those whose flit is kept back in this cycle.
+pub(super) fn keep_flits_back<const W: usize>(here: &mut Here<'_, W>, active: &mut [u64], kept: &mut [u64]) {
+    kept.fill(0);
+    let (base, first, bound) = (here.base as usize, here.first_queue, here.router.class_bound);
+    for w in 0..active.len() {
+        for local in bits(active, w) {
+            let input = &here.inputs[local];
+            let out = base + usize::from(input.out_port);
+            here.arbiters.classes.queues[first + local].1 = input.len;
+            let of = &mut here.arbiters.classes.ports[out];
+            (of.highest, of.lowest) = (0, u8::MAX);
+        }
+    }
+    for w in 0..active.len() {
+        for local in bits(active, w) {
+            if could_leave(here, local) {
+                let out = base + usize::from(here.inputs[local].out_port);
+                let ClassRegisters { ports, queues, .. } = &mut here.arbiters.classes;
+                let (of, class) = (&mut ports[out], queues[first + local].0);
+                (of.highest, of.lowest) = (of.highest.max(class), of.lowest.min(class));
+            }
+        }
+    }
+    for w in 0..active.len() {
+        for local in bits(active, w) {
+            let out = base + usize::from(here.inputs[local].out_port);
+            let ClassRegisters { ports, queues, .. } = &here.arbiters.classes;
+            if could_leave(here, local) && ports[out].keeps_back(queues[first + local].0, bound) {
+                active[w] &= !(1 << (local & 63));
+                kept[w] |= 1 << (local & 63);
+            }
+        }
+    }
+}
+
+/// Counts the flits that left, of the queues that switch allocation saw.
+pub(super) fn count_flits<const W: usize>(here: &mut Here<'_, W>, seen: &[u64]) {
+    for w in 0..seen.len() {
+        for local in bits(seen, w) {
+            let input = &here.inputs[local];
+            let out = here.base as usize + usize::from(input.out_port);
+            let ClassRegisters { ports, queues, .. } = &mut here.arbiters.classes;
+            let (class, before) = queues[here.first_queue + local];
+            if input.len < before {
+                ports[out].granted(class);
+            }
         }
     }
 }

@@ -82,6 +82,6 @@ pub use portset::PortSet;
 pub use router::{RouterCfg, SwitchAllocator, VcAllocator};
 pub use simulation::Simulation;
 pub use switch::Pipeline;
-pub use tables::{At, Route, Tables};
+pub use tables::{At, Route, Shares, Tables};
 pub use waits::{Cause, HeadWaits, WaitCycles};
 pub use wires::{Depths, Io, Phase, Wires, credit_round_trip};

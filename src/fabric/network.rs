@@ -11,7 +11,7 @@
 //! evaluation (K-CLK-1, K-CLK-2; [`Evaluation`]).
 
 use super::arena::{Across, Arena, Bumps};
-use super::class::Classes;
+use super::class::ClassRegisters;
 use super::division::{Division, Parts};
 use super::frames::check_buffers;
 use super::node::{Masks, NodeInfo};
@@ -228,7 +228,7 @@ where
             let from = if joins.is_empty() { 0 } else { first_switch };
             parts.push(Part {
                 arbiters: Arbiters {
-                    class_q: vec![Classes::default(); if T::CLASSES { ports } else { 0 }],
+                    classes: ClassRegisters::new(T::CLASSES, ports, wires.flow.vc_shift),
                     ..Arbiters::new(&cfg, division.switches(part), widest, plan.vcs, ports, wires.flow.vc_shift)
                 },
                 forks: Forks::default(),
@@ -755,16 +755,16 @@ where
                     Phase::Idle if self.plan.vcs.is_set(vc) => {
                         (self.tables.outputs(node, port, &flit).iter().collect(), vc)
                     }
-                    Phase::Idle if queue.len < T::ROUTE_FLITS => {
+                    Phase::Idle if queue.len < T::route_flits(vc - self.plan.vcs.set) => {
                         let whom = self.upstream_name(node, port, vc);
                         waits.push(WaitFor { who: who(), whom, why: "its address has not come".into() });
                         continue;
                     }
                     Phase::Idle => {
-                        let flit = wires.flow.pool[route_entry::<T, W>(&wires.flow.pool, queue.head)].flit;
                         let sides = wires.ports.stretch(info.port_base, usize::from(info.ports));
                         let at = At::new(sides, (self.plan.vcs, stride_shift(wires.flow.vc_shift)), node, port, vc);
-                        (vec![self.tables.unicast(&at, &flit).port], self.plan.vcs.set)
+                        let entry = route_entry::<T, W>(&wires.flow.pool, queue.head, at.channel);
+                        (vec![self.tables.unicast(&at, &wires.flow.pool[entry].flit).port], self.plan.vcs.set)
                     }
                     Phase::Routed => (vec![queue.out_port], self.plan.vcs.set),
                     Phase::Active => {

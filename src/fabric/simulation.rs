@@ -4,6 +4,7 @@
 //! tick.
 
 use super::{Block, Evaluation, HeadWaits, Join, Journal, LinkCount, Network, Plan, Step, Tables, WaitCycles};
+use crate::traffic::{MayHaveTraffic, Traffic};
 use watershed_kernel::{Autopsy, Cycle};
 use watershed_probe::{TraceError, Tracer};
 
@@ -25,6 +26,18 @@ pub trait Simulation {
     fn fault(&self) -> Option<&str>;
     /// Who waits for whom.
     fn autopsy(&self) -> Autopsy;
+    /// Flits on links, not in queues.
+    fn flits_on_links(&self) -> usize;
+    /// End points.
+    fn end_count(&self) -> usize;
+    /// Traffic at one end point, if there is some.
+    fn traffic(&self, end: usize) -> Option<&Traffic>;
+    /// The same, to give it something to do; it is asked again in the next cycle.
+    fn traffic_mut(&mut self, end: usize) -> Option<&mut Traffic>;
+    /// All traffic, in the order of the end points.
+    fn all_traffic(&self) -> Box<dyn Iterator<Item = &Traffic> + '_>;
+    /// All traffic, to take from it what it has written down; nobody is woken.
+    fn each_traffic(&mut self, take: &mut dyn FnMut(&mut Traffic));
     /// Whether every credit is back where it began and nothing is under way.
     fn at_rest(&self) -> bool;
     /// Nodes, links, levels.
@@ -66,7 +79,7 @@ where
     T: Tables<W> + Sync,
     J: Join<Tables = T> + Clone + Send,
     B: Block<Tables = T> + Send,
-    E: Block<Tables = T> + Send,
+    E: Block<Tables = T> + MayHaveTraffic + Send,
 {
     fn now(&self) -> Cycle {
         Network::now(self)
@@ -98,6 +111,34 @@ where
 
     fn autopsy(&self) -> Autopsy {
         Network::autopsy(self)
+    }
+
+    fn flits_on_links(&self) -> usize {
+        Network::flits_on_links(self)
+    }
+
+    fn end_count(&self) -> usize {
+        Network::ends(self).len()
+    }
+
+    fn traffic(&self, end: usize) -> Option<&Traffic> {
+        Network::end(self, end).traffic()
+    }
+
+    fn traffic_mut(&mut self, end: usize) -> Option<&mut Traffic> {
+        Network::end_mut(self, end).traffic_mut()
+    }
+
+    fn all_traffic(&self) -> Box<dyn Iterator<Item = &Traffic> + '_> {
+        Box::new(Network::ends(self).into_iter().filter_map(MayHaveTraffic::traffic))
+    }
+
+    fn each_traffic(&mut self, take: &mut dyn FnMut(&mut Traffic)) {
+        Network::each_end(self, |end| {
+            if let Some(traffic) = end.traffic_mut() {
+                take(traffic);
+            }
+        });
     }
 
     fn at_rest(&self) -> bool {

@@ -25,7 +25,7 @@
 //! Limitations: one flit an output port in a cycle.
 
 use super::arbiter::{Bank, Policy};
-use super::class::Classes;
+use super::class::ClassRegisters;
 use super::network::SwitchCfg;
 use super::ports::NONE;
 use super::router::{RouterCfg, SwitchAllocator, VcAllocator};
@@ -114,8 +114,8 @@ pub(super) struct Arbiters<const W: usize> {
     pub va_grant_q: Vec<u16>,
     /// Per output channel: which input port goes first (separable with matrix arbiters).
     pub va_ports: Option<Bank<W>>,
-    /// Per output port: classes of those that ask for its channels; only if packets have classes.
-    pub class_q: Vec<Classes>,
+    /// Only if packets have classes.
+    pub classes: ClassRegisters,
     /// Per queue: the cycle in which the step it is in decides; only if a step takes several cycles.
     pub timer_q: Vec<u32>,
 }
@@ -140,7 +140,7 @@ impl<const W: usize> Arbiters<W> {
             va_cursor_q: some(ordered, ports),
             va_grant_q: some(!ordered, queues),
             va_ports: matrix.then(|| Bank::new(cfg.policy, queues, widest)),
-            class_q: Vec::new(),
+            classes: ClassRegisters::default(),
             timer_q: vec![NO_TIMER; if cfg.pipeline.is_slow() { queues } else { 0 }],
         }
     }
@@ -212,6 +212,8 @@ pub(super) struct Scratch<const W: usize> {
     pub fresh: Vec<u64>,
     pub routed: Vec<u64>,
     pub active: Vec<u64>,
+    /// Those that classes keep back in this cycle, of `routed` and of `active`.
+    pub kept_back: [Vec<u64>; 2],
     /// Per output: the words of queue bits of those that want a channel there.
     pub want: Vec<u64>,
     /// Per queue: channels that offered themselves or were picked.
@@ -337,6 +339,7 @@ impl<const W: usize> Scratch<W> {
             fresh: vec![0; words],
             routed: vec![0; words],
             active: vec![0; words],
+            kept_back: [vec![0; words], vec![0; words]],
             want: vec![0; words * widest],
             offers: vec![0; widest << vc_shift],
             channels: vec![PortSet::EMPTY; widest * speedup],

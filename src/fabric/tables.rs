@@ -12,6 +12,12 @@ pub trait Tables<const W: usize> {
     /// flit; input buffers hold as many, and a packet is as long.
     const ROUTE_FLITS: u16 = 1;
 
+    /// The same of a point-to-point channel, counted from the first one: [`Tables::ROUTE_FLITS`] or fewer.
+    fn route_flits(channel: u8) -> u16 {
+        let _ = channel;
+        Self::ROUTE_FLITS
+    }
+
     /// The outputs of a set-routed packet whose head flit came in by `port`; the internal engine port may be among
     /// them. An empty set is a breach of the configuration and stops the run.
     fn outputs(&self, switch: u32, port: u16, flit: &Flit) -> PortSet<W>;
@@ -28,7 +34,7 @@ pub trait Tables<const W: usize> {
     }
 
     /// Route computation: where a point-to-point packet, which stands at the head of the queue that `at` names, goes on. `flit`
-    /// is its head flit, or the last one of [`Tables::ROUTE_FLITS`].
+    /// is its head flit, or the last one of [`Tables::route_flits`].
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route;
 
     /// Whether point-to-point packets have classes that channel allocation looks at: of those that ask for channels of one
@@ -82,10 +88,21 @@ impl<'a> At<'a> {
     /// the channels of the lane are counted from 0, and the answer must be moved back with [`Route::in_lane`].
     #[inline]
     #[must_use]
-    pub fn lane(self, lanes: u8) -> Self {
+    fn lane(self, lanes: u8) -> Self {
         let each = self.count / lanes;
         let lane = self.channel / each;
         At { channel: self.channel - lane * each, first: self.first + lane * each, count: each, ..self }
+    }
+
+    /// The view of a packet where the first `left` channels belong to somebody else than those behind them, and it never leaves
+    /// those that it is on: the channels that are seen are counted from 0, as with [`At::lane`].
+    #[inline]
+    #[must_use]
+    fn beside(self, left: u8) -> Self {
+        if self.channel < left {
+            return At { count: left, ..self };
+        }
+        At { channel: self.channel - left, first: self.first + left, count: self.count - left, ..self }
     }
 
     /// How many point-to-point channels there are.
@@ -113,6 +130,34 @@ impl<'a> At<'a> {
     }
 }
 
+/// How the point-to-point channels are shared: the first ones are for messages, those behind them for traffic, in lanes of equal
+/// size. A packet never leaves its share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// Channels of messages; 0 where nothing but traffic has point-to-point channels.
+    pub messages: u8,
+    /// Lanes of traffic.
+    pub lanes: u8,
+}
+
+impl Shares {
+    /// One lane of everything.
+    pub const WHOLE: Shares = Shares { messages: 0, lanes: 1 };
+
+    /// Route computation: `route` sees the channels of the packet's share, counted from 0.
+    #[inline(always)]
+    pub fn route(self, at: &At<'_>, route: impl FnOnce(&At<'_>) -> Route) -> Route {
+        if self == Shares::WHOLE {
+            return route(at);
+        }
+        let mut at = at.beside(self.messages);
+        if at.first > 0 || self.messages == 0 {
+            at = at.lane(self.lanes);
+        }
+        route(&at).in_lane(&at)
+    }
+}
+
 /// The answer of route computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
@@ -134,7 +179,7 @@ impl Route {
     /// The answer for a packet that was seen through [`At::lane`]: the channels moved back to where they are.
     #[inline]
     #[must_use]
-    pub fn in_lane(self, at: &At<'_>) -> Route {
+    fn in_lane(self, at: &At<'_>) -> Route {
         Route { vcs: (self.vcs & ((1 << at.count) - 1)) << at.first, ..self }
     }
 }

@@ -8,7 +8,7 @@
 //! | 4 | RC | VA | SA | ST |
 //!
 //! Cycle 1 is the first in which the head flit stands at the head of its queue and the flit with the address, if that is
-//! another one ([`Tables::ROUTE_FLITS`]), behind it. Body flits pass SA and ST only. Steps
+//! another one ([`Tables::route_flits`]), behind it. Body flits pass SA and ST only. Steps
 //! that share a cycle are chained combinationally; steps in different cycles have a register between them: the state
 //! of the queue at the start of the cycle, kept as words of queue bits ([`Masks`]) so that a
 //! switch with one packet in forty queues looks at one. A packet that comes to the head of its queue because the tail
@@ -19,7 +19,7 @@
 //! |---|---|
 //! | RC | [`Tables::unicast`]: one output port and the channels that may be used there |
 //! | VA | [`vc_alloc`]; where packets have classes, `class` says first which of them it sees |
-//! | SA | [`switch_alloc`]; what set-routed packets took in this cycle is gone |
+//! | SA | [`switch_alloc`], of classes as VA; what set-routed packets took in this cycle is gone |
 
 use super::network::SwitchCfg;
 use super::node::Masks;
@@ -29,6 +29,7 @@ use super::tables::{At, Tables};
 use super::waits::Cause;
 use super::wires::{AGAIN, CHECKED, Flow, Input, Slot, State, UNSEEN, WATCHED, Wires};
 use super::{Join, Pipeline, PortSet, RouterCfg, class, switch_alloc, vc_alloc};
+use std::mem::take;
 use watershed_kernel::Wake;
 
 /// One switch as its point-to-point units see it: its own part of each arena, so that a queue is named by its number
@@ -171,7 +172,7 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
     let (mut any_fresh, mut any_routed, mut any_active) = (0, 0, 0);
     for (w, at) in here.masks.iter().enumerate() {
         let fresh = at.occupied & here.unicast_bits & !(at.routed | at.active);
-        let fresh = addressed::<T, W>(here.inputs, w, fresh);
+        let fresh = addressed::<T, W>(here.inputs, w, fresh, (here.flow.vc_shift, here.flow.vcs.set));
         let active = at.active & at.occupied;
         here.scratch.fresh[w] = fresh;
         here.scratch.routed[w] = at.routed;
@@ -208,17 +209,7 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
         any_routed = ripe(here, Step::Channel, pipeline.vc_alloc);
     }
     if any_routed != 0 {
-        if T::CLASSES {
-            let mut seen = std::mem::take(&mut here.scratch.routed);
-            class::keep_back::<T, W>(here, &mut seen);
-            here.scratch.routed = seen;
-        }
-        vc_alloc::serve_words(here);
-        if T::CLASSES {
-            let seen = std::mem::take(&mut here.scratch.routed);
-            class::count::<T, W>(here, &seen);
-            here.scratch.routed = seen;
-        }
+        allocate_channels::<T, W>(here);
         if pipeline.vc_alloc == 0 {
             for w in 0..here.words() {
                 here.scratch.active[w] |= here.scratch.routed[w] & here.masks[w].active;
@@ -230,14 +221,51 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
         any_active = ripe(here, Step::Switch, pipeline.switch_alloc);
     }
     if any_active != 0 || (here.router.speculative && any_routed != 0) {
-        switch_alloc::serve_words(here);
+        allocate_switch::<T, W>(here);
     }
     if here.flow.asks_again {
         for w in 0..here.words() {
             look_again(here, w, here.scratch.routed[w]);
         }
     }
+    if T::CLASSES && any_routed != 0 {
+        // Whom a higher class kept from its channel has waited for a channel.
+        for w in 0..here.words() {
+            here.scratch.routed[w] |= here.scratch.kept_back[0][w];
+        }
+    }
     note_waits(here);
+}
+
+/// VA, which sees what classes let it see: of `routed`, that is left.
+fn allocate_channels<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>) {
+    if !T::CLASSES {
+        return vc_alloc::serve_words(here);
+    }
+    let words = here.words();
+    let (mut seen, mut kept) = (take(&mut here.scratch.routed), take(&mut here.scratch.kept_back[0]));
+    class::keep_back::<T, W>(here, &mut seen[..words], &mut kept[..words]);
+    here.scratch.routed = seen;
+    vc_alloc::serve_words(here);
+    let seen = take(&mut here.scratch.routed);
+    class::count::<T, W>(here, &seen[..words]);
+    (here.scratch.routed, here.scratch.kept_back[0]) = (seen, kept);
+}
+
+/// SA, which sees what classes let it see; `active` is afterwards what it was.
+fn allocate_switch<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>) {
+    if !T::CLASSES {
+        return switch_alloc::serve_words(here);
+    }
+    let words = here.words();
+    let (mut seen, mut kept) = (take(&mut here.scratch.active), take(&mut here.scratch.kept_back[1]));
+    class::keep_flits_back(here, &mut seen[..words], &mut kept[..words]);
+    here.scratch.active = seen;
+    switch_alloc::serve_words(here);
+    let mut seen = take(&mut here.scratch.active);
+    class::count_flits(here, &seen[..words]);
+    seen.iter_mut().zip(&kept[..words]).for_each(|(word, kept)| *word |= kept);
+    (here.scratch.active, here.scratch.kept_back[1]) = (seen, kept);
 }
 
 /// What the packets wait for that are still there, of those words of this cycle.
@@ -293,7 +321,8 @@ fn serve_word_as_seen<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tabl
 /// registers of the machine.
 fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T) {
     let at = here.masks[0];
-    let fresh = addressed::<T, W>(here.inputs, 0, at.occupied & here.unicast_bits & !(at.routed | at.active));
+    let fresh = at.occupied & here.unicast_bits & !(at.routed | at.active);
+    let fresh = addressed::<T, W>(here.inputs, 0, fresh, (here.flow.vc_shift, here.flow.vcs.set));
     let mut routed = at.routed;
     let mut active = at.active & at.occupied;
     let at_once = here.pipeline.route == 0;
@@ -310,19 +339,25 @@ fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(here: &mut Here<'_, 
     if routed != 0 {
         if T::CLASSES {
             let mut seen = [routed];
-            class::keep_back::<T, W>(here, &mut seen);
-            [routed] = seen;
-        }
-        vc_alloc::serve_word::<LOOK, W>(here, routed);
-        if T::CLASSES {
-            class::count::<T, W>(here, &[routed]);
+            class::keep_back::<T, W>(here, &mut seen, &mut [0]);
+            vc_alloc::serve_word::<LOOK, W>(here, seen[0]);
+            class::count::<T, W>(here, &seen);
+        } else {
+            vc_alloc::serve_word::<LOOK, W>(here, routed);
         }
         if here.pipeline.vc_alloc == 0 {
             active |= routed & here.masks[0].active;
         }
     }
     if active != 0 {
-        switch_alloc::serve_word::<LOOK, W>(here, active);
+        if T::CLASSES {
+            let mut seen = [active];
+            class::keep_flits_back(here, &mut seen, &mut [0]);
+            switch_alloc::serve_word::<LOOK, W>(here, seen[0]);
+            class::count_flits(here, &seen);
+        } else {
+            switch_alloc::serve_word::<LOOK, W>(here, active);
+        }
     }
     if here.flow.asks_again {
         look_again(here, 0, routed);
@@ -361,17 +396,22 @@ pub(super) fn bits(words: &[u64], w: usize) -> impl Iterator<Item = usize> + use
 
 /// Of these queues in word `w`, those in which as much of the first packet stands as its route is computed from.
 #[inline(always)]
-fn addressed<T: Tables<W>, const W: usize>(inputs: &[Input], w: usize, queues: u64) -> u64 {
+fn addressed<T: Tables<W>, const W: usize>(inputs: &[Input], w: usize, queues: u64, (shift, set): (u32, u8)) -> u64 {
     if T::ROUTE_FLITS == 1 {
         return queues;
     }
-    each(queues).filter(|bit| inputs[w << 6 | bit].len >= T::ROUTE_FLITS).fold(0, |all, bit| all | 1 << bit)
+    let needs = |bit: usize| T::route_flits((bit & ((1 << shift) - 1)) as u8 - set);
+    each(queues).filter(|&bit| inputs[w << 6 | bit].len >= needs(bit)).fold(0, |all, bit| all | 1 << bit)
 }
 
-/// Where the flit with the address of a packet stands in the pool; `head`: where its first one does.
+/// Where the flit with the address of a packet stands in the pool that came on a channel, counted from the first
+/// point-to-point one; `head`: where its first one does.
 #[inline(always)]
-pub(super) fn route_entry<T: Tables<W>, const W: usize>(pool: &[Slot], head: u32) -> usize {
-    (1..T::ROUTE_FLITS).fold(head, |at, _| pool[at as usize].next) as usize
+pub(super) fn route_entry<T: Tables<W>, const W: usize>(pool: &[Slot], head: u32, channel: u8) -> usize {
+    if T::ROUTE_FLITS == 1 {
+        return head as usize;
+    }
+    (1..T::route_flits(channel)).fold(head, |at, _| pool[at as usize].next) as usize
 }
 
 /// RC: a packet that came to the head of its queue gets an output port.
@@ -381,7 +421,7 @@ fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &
     let (port, vc) = ((local >> shift) as u16, here.vc(local) as u8);
     let channel = &mut here.inputs[local];
     let at = At::new(here.sides, (here.flow.vcs, here.stride), here.node, port, vc);
-    let looked_at = route_entry::<T, W>(&here.flow.pool, channel.head);
+    let looked_at = route_entry::<T, W>(&here.flow.pool, channel.head, vc - here.flow.vcs.set);
     let route = tables.unicast(&at, &here.flow.pool[looked_at].flit);
     let head = &mut here.flow.pool[channel.head as usize];
     here.flow.asks_again |= route.again;

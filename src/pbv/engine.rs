@@ -30,7 +30,9 @@
 //! | `ce.memory_ports` | 2 | accesses a cycle | a configuration frame replaces the 128 entries of the table at so many a cycle; until then no message is taken, looked up, or written to a register |
 //!
 //! Injected frames and those that pass share a port flit by flit only between frames: a port's channel belongs to one frame
-//! from head to tail. Of two that want to start, the one that passes goes first every other time *\[chosen\]*.
+//! from head to tail. Of two that want to start, the one that passes goes first every other time *\[chosen\]*. Background
+//! traffic, on channels behind that of frames, passes untouched; where it and frames want the same output, they take turns flit
+//! by flit.
 //!
 //! No deadlock through the engine: an output queue with room for four messages of every context that runs at it
 //! ([`messages_of`]; less is refused before cycle 0) is filled by nothing that others wait for, and what the engine takes waits
@@ -54,7 +56,7 @@ use super::metrics::{INBOX, OUTPUT};
 use super::packet::{Body, ConfigRecord, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet, Status, flits_by_length};
 use super::priority::Picker;
 use super::reports::Reporter;
-use super::routes::{Directory, ROUTE_FLITS, address_of, frame_flit};
+use super::routes::{Directory, FRAMES, ROUTE_FLITS, address_of, frame_flit};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owner, Owners, PbvTable, RegisterBlock, following};
 use watershed_fabric::{Block, Io};
 use watershed_kernel::{Cycle, Digest, Wake};
@@ -113,9 +115,19 @@ enum Way {
 
 // ------------------------------------------------------------------------------------------------- interposer
 
+/// Whose turn it is at an output that frames and background traffic share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+enum Turn {
+    #[default]
+    Frames,
+    Traffic,
+}
+
 /// Extraction and passing: one state for each side and channel.
 #[derive(Clone, Debug, Default)]
 struct Interposer {
+    /// By output; who had it last lets the other go first.
+    turns: [Turn; 2],
     ways: [[Way; MOST_CHANNELS]; 2],
     /// Words of the frame being extracted.
     collecting: [[Vec<u64>; MOST_CHANNELS]; 2],
@@ -132,13 +144,14 @@ pub const MOST_CHANNELS: usize = 8;
 
 impl Interposer {
     /// One clock of the data path. `room`: flits the inbox can still take. `injecting`: per port, whether an injected
-    /// frame holds channel 0. Complete extracted frames are pushed to `frames`.
+    /// frame holds [`FRAMES`]. `yields`: ports at which traffic lets an injected frame go first. Complete extracted frames are
+    /// pushed to `frames`.
     fn tick(
         &mut self,
         io: &mut Io<'_>,
         mine: impl Fn(u32) -> bool,
         room: usize,
-        injecting: [bool; 2],
+        (injecting, yields): ([bool; 2], [bool; 2]),
         frames: &mut Vec<Vec<u64>>,
     ) -> bool {
         let vcs = io.vcs();
@@ -147,14 +160,24 @@ impl Interposer {
             let to = 1 - from;
             let (side, out) = (usize::from(from), usize::from(to));
             let mut extracted = false;
-            for channel in 0..vcs.unicast {
+            // Who had the output last goes last; the channels of traffic take turns by the cycle.
+            let traffic = vcs.unicast - 1;
+            let turn = (io.now() % u64::from(traffic.max(1))) as u8;
+            let behind = (turn..traffic).chain(0..turn).map(|channel| 1 + channel);
+            let frames_first = self.turns[out] == Turn::Frames || yields[out];
+            let (early, late) = if frames_first { (Some(FRAMES), None) } else { (None, Some(FRAMES)) };
+            for channel in early.into_iter().chain(behind).chain(late) {
+                if channel != FRAMES && yields[out] {
+                    continue;
+                }
                 let vc = vcs.set + channel;
                 let at = usize::from(channel);
                 let Some(flit) = io.head(from, vc) else { continue };
                 let between = self.ways[side][at] == Way::Between;
                 // Whose frame it is stands behind its head flit.
-                let addressed = if between { io.behind_head(from, vc, ROUTE_FLITS - 1) } else { None };
-                if between && addressed.is_none() {
+                let frame = channel == FRAMES;
+                let addressed = if between && frame { io.behind_head(from, vc, ROUTE_FLITS - 1) } else { None };
+                if between && frame && addressed.is_none() {
                     continue;
                 }
                 if addressed.is_some_and(|flit| mine(address_of(&flit))) {
@@ -182,7 +205,7 @@ impl Interposer {
                 }
                 let starts = self.ways[side][at] == Way::Between;
                 let free = if starts {
-                    !(channel == 0 && (injecting[out] || self.yields[out])) && io.can_start(to, vc)
+                    !(frame && (injecting[out] || self.yields[out])) && io.can_start(to, vc)
                 } else {
                     io.can_send(to, vc)
                 };
@@ -194,6 +217,7 @@ impl Interposer {
                 moved = true;
                 self.ways[side][at] = if flit.tag.tail() { Way::Between } else { Way::Passes };
                 self.passing[out][at] = !flit.tag.tail();
+                self.turns[out] = if frame { Turn::Traffic } else { Turn::Frames };
             }
         }
         moved
@@ -641,6 +665,22 @@ impl Engine {
         self.ce.digest(to);
     }
 
+    /// Outputs at which it is the turn of frames, and a copy is there that could go.
+    fn wants(&self, io: &Io<'_>) -> [bool; 2] {
+        let mut wants = [false; 2];
+        if let Some(copy) = &self.output.copy {
+            let (out, vc) = (usize::from(copy.port), io.vcs().set + FRAMES);
+            let turn = self.interposer.turns[out] == Turn::Frames;
+            let free = if copy.sent == 0 {
+                !self.interposer.passing[out][0] && io.can_start(copy.port, vc)
+            } else {
+                io.can_send(copy.port, vc)
+            };
+            wants[out] = turn && free;
+        }
+        wants
+    }
+
     fn inject(&mut self, io: &mut Io<'_>, directory: &Directory) {
         if self.written <= io.now() {
             self.output.look_up(&self.registers.table, directory, self.number, self.cfg.base);
@@ -667,6 +707,7 @@ impl Engine {
             self.log.note(Event::sent(io.now(), &copy.header));
         }
         io.send(copy.port, vc, frame_flit(&copy.header, vc, copy.sent, &copy.words));
+        self.interposer.turns[out] = Turn::Traffic;
         copy.sent += 1;
         if copy.sent == copy.words.len() {
             self.output.copy = None;
@@ -692,7 +733,8 @@ impl Block for Engine {
             injecting[usize::from(copy.port)] = copy.sent > 0;
         }
         let mut frames = std::mem::take(&mut self.scratch.0);
-        let moved = self.interposer.tick(io, mine, room, injecting, &mut frames);
+        let yields = self.wants(io);
+        let moved = self.interposer.tick(io, mine, room, (injecting, yields), &mut frames);
         // The collective engine sees what the checker had at the start of the cycle.
         self.step(io.now());
         self.inject(io, directory);

@@ -1,5 +1,6 @@
-//! How frames of this family look to a [link with faults](watershed_fabric::fault): everything on its channels is a frame of
-//! the family.
+//! How frames of this family look to a [link with faults](watershed_fabric::fault): everything on channel
+//! [`FRAMES`] is a frame of the family. What is on others, background traffic, only a dead link stops
+//! *\[chosen: traffic has no recovery\]*.
 //!
 //! Ways are those of the place: [`Way::Up`] is from port 0 to port 1, away from the switch at whose port the link begins.
 //!
@@ -8,6 +9,7 @@
 //! gets a frame that a damaged address leads astray.
 
 use super::packet::flits_by_length;
+use super::routes::FRAMES;
 use watershed_fabric::Flit;
 use watershed_fabric::fault::{View, Way};
 use watershed_kernel::Rng;
@@ -17,8 +19,8 @@ use watershed_kernel::Rng;
 pub struct Frames;
 
 impl View for Frames {
-    fn way(&self, from: u16, _: &Flit) -> Option<Way> {
-        Some(if from == 0 { Way::Up } else { Way::Down })
+    fn way(&self, from: u16, head: &Flit) -> Option<Way> {
+        (head.tag.vc() == FRAMES).then_some(if from == 0 { Way::Up } else { Way::Down })
     }
 
     fn damage(&self, head: &Flit, rng: &mut Rng) -> (u16, u8) {

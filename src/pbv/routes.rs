@@ -8,7 +8,8 @@
 
 use super::packet::{HEADER_BYTES, Header, NO_DEVICE};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN};
-use watershed_fabric::{At, Flit, PortSet, Route, Tables};
+use watershed_fabric::routing::Routes;
+use watershed_fabric::{At, Flit, PortSet, Route, Shares, Tables};
 
 /// A flit of a frame. Its number on the side-band is a label for waves and journals: nothing is decided by it.
 pub fn frame_flit(header: &Header, vc: u8, index: usize, words: &[u64]) -> Flit {
@@ -18,6 +19,10 @@ pub fn frame_flit(header: &Header, vc: u8, index: usize, words: &[u64]) -> Flit 
 
 /// Flits of a frame up to the one with its destination address.
 pub const ROUTE_FLITS: u16 = 2;
+
+/// The channel of frames: one, so that messages from one device to another never overtake each other. Background traffic has
+/// those behind it, and class 0.
+pub const FRAMES: u8 = 0;
 
 /// The destination address in the last of the first [`ROUTE_FLITS`] flits: DW 2.
 pub fn address_of(flit: &Flit) -> u32 {
@@ -134,6 +139,8 @@ pub struct Directory {
     engines: Vec<Vec<u16>>,
     /// Switch and port of every engine by its number.
     places: Vec<(u32, u16)>,
+    /// How background traffic goes, if there is some.
+    traffic: Option<(Routes, Shares)>,
 }
 
 impl Directory {
@@ -158,6 +165,11 @@ impl Directory {
         }
     }
 
+    /// Lets background traffic go by these routes, on the channels behind [`FRAMES`] in so many lanes.
+    pub fn carry_traffic(&mut self, routes: Routes, lanes: u8) {
+        self.traffic = Some((routes, Shares { messages: FRAMES + 1, lanes }));
+    }
+
     fn over(switches: usize, (next, diameter): (Vec<u16>, u32)) -> Directory {
         Directory {
             index: vec![0; 1 << 16],
@@ -167,6 +179,7 @@ impl Directory {
             diameter,
             engines: vec![Vec::new(); switches],
             places: Vec::new(),
+            traffic: None,
         }
     }
 
@@ -297,8 +310,12 @@ impl<const W: usize> Tables<W> for Directory {
     const ROUTE_FLITS: u16 = ROUTE_FLITS;
     const CLASSES: bool = true;
 
+    fn route_flits(channel: u8) -> u16 {
+        if channel == FRAMES { ROUTE_FLITS } else { 1 }
+    }
+
     fn class(head: &Flit) -> u8 {
-        class_of(head)
+        if head.tag.vc() == FRAMES { class_of(head) } else { 0 }
     }
 
     fn outputs(&self, _: u32, _: u16, _: &Flit) -> PortSet<W> {
@@ -306,7 +323,10 @@ impl<const W: usize> Tables<W> for Directory {
     }
 
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
-        Route::over(self.port(at.switch, address_of(flit)))
+        let frame = || Route::over(self.port(at.switch, address_of(flit)));
+        let Some((routes, shares)) = &self.traffic else { return frame() };
+        let is_frame = at.channel == FRAMES;
+        shares.route(at, |at| if is_frame { frame() } else { routes.route(at, flit) })
     }
 
     fn no_route(&self, switch: u32, port: u16, _: &Flit) -> String {

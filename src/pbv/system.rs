@@ -15,15 +15,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ce::CeCfg;
-use super::engine::{Engine, EngineCfg, MOST_CHANNELS};
+use super::engine::{Engine, EngineCfg};
 use super::event::Event;
 use super::node::Node;
 use super::plan::{Seat, Tables};
-use super::routes::{Directory, ROUTE_FLITS};
+use super::routes::{Directory, FRAMES, ROUTE_FLITS};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owners};
 use watershed_fabric::arbiter::Policy;
 use watershed_fabric::fault::FaultyLink;
 use watershed_fabric::topology::LinkParams;
+use watershed_fabric::traffic::Beside;
 use watershed_fabric::{
     Block, Blocks, Io, Network, NoJoin, NodeKind, Parts, Pipeline, Plan, PlanLink, PlanNode, RouterCfg, Step,
     SwitchCfg, Vcs, credit_round_trip,
@@ -32,7 +33,7 @@ use watershed_kernel::{Cycle, Wake};
 use watershed_probe::Scope;
 
 /// A PBV system: up to 128 ports a switch.
-pub type System = Network<Directory, NoJoin<Directory>, Wired, Node, 2>;
+pub type System = Network<Directory, NoJoin<Directory>, Wired, Beside<Node>, 2>;
 
 /// Where a switch's engine joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +74,6 @@ pub struct Spec {
     pub stages: u8,
     /// Flits of input buffers; `None`: the credit round trip.
     pub buffer: Option<u16>,
-    /// Point-to-point channels.
-    pub channels: u8,
     /// Collective engines.
     pub ce: CeCfg,
     /// Flits of frames that wait in an engine.
@@ -102,7 +101,6 @@ impl Spec {
             inner: 1,
             stages: 1,
             buffer: None,
-            channels: 1,
             ce: CeCfg::default(),
             inbox: EngineCfg::of(0).inbox,
             output: EngineCfg::of(0).output,
@@ -204,13 +202,12 @@ impl Spec {
     /// Builds the system; `nodes` says what the nodes do, and those it does not name do nothing.
     ///
     /// # Panics
-    /// If `nodes` names a device that is no node, or the specification is none (a port without a link, no channel).
+    /// If `nodes` names a device that is no node, or the specification is none (a port without a link).
     pub fn build(&self, nodes: Vec<Node>) -> System {
-        assert!((1..=MOST_CHANNELS as u8).contains(&self.channels), "1 to {MOST_CHANNELS} channels");
         let links = self.ported_links();
         let directory = self.directory();
         let mut plan = Plan {
-            vcs: Vcs { set: 0, unicast: self.channels },
+            vcs: Vcs { set: 0, unicast: FRAMES + 1 },
             nodes: Vec::new(),
             links: Vec::new(),
             levels: vec!["local".into(), "inter-switch".into()],
@@ -251,6 +248,7 @@ impl Spec {
             self.switches.iter().map(|switch| EngineCfg { inbox, output, ce, ..EngineCfg::of(switch.device) });
         let engines = engines.collect();
         let (side_port, side_port_cycles, owners) = (Tables::default(), BTreeMap::new(), BTreeMap::new());
+        let ends = ends.into_iter().map(Beside::from).collect();
         let ground = Ground { plan, directory, engines, ends, faults: Vec::new(), side_port, side_port_cycles, owners };
         let pipeline = Pipeline::new(self.stages);
         let depths = |link: &PlanLink, _: u8| self.buffer.unwrap_or_else(|| credit_loop(link, pipeline) as u16);
@@ -287,7 +285,7 @@ pub struct Ground {
     /// Engines, in the order in which the directory has their ports.
     pub engines: Vec<EngineCfg>,
     /// End points, as the plan has them.
-    pub ends: Vec<Node>,
+    pub ends: Vec<Beside<Node>>,
     /// Links that misbehave: switch, port and what sits there, beyond an engine if there is one.
     pub faults: Vec<((u32, u16), FaultyLink)>,
     /// Tables that engines get out of band.
@@ -337,7 +335,7 @@ impl Ground {
             if !plan.links.iter().any(|link| link.a == (switch, port) || link.b == (switch, port)) {
                 let (end, path) = (format!("{name}.idle{suffix}"), format!("{home}.idle{suffix}"));
                 push_end(&mut plan, (switch, port), wires.local, end, path);
-                ends.push(Node::new(IDLE));
+                ends.push(Node::new(IDLE).into());
             }
             // Further parts of a larger engine lie behind the one that others know.
             let (at, side) = if cfg.part > 0 { plan.outermost(switch, port) } else { (switch, port) };

@@ -5,7 +5,7 @@ use super::host::Host;
 use super::processor::Processor;
 use super::rank::Rank;
 use super::{REQUEST, Registers};
-use watershed_fabric::traffic::Traffic;
+use watershed_fabric::traffic::{MayHaveTraffic, Traffic};
 use watershed_fabric::{Block, Flit, Io};
 use watershed_kernel::Wake;
 use watershed_probe::Scope;
@@ -33,16 +33,6 @@ pub struct Beside {
 }
 
 impl End {
-    /// The traffic, if there is any.
-    pub fn traffic(&self) -> Option<&Traffic> {
-        self.beside.as_ref()?.traffic.as_ref()
-    }
-
-    /// The same, to be changed.
-    pub fn traffic_mut(&mut self) -> Option<&mut Traffic> {
-        self.beside.as_mut()?.traffic.as_mut()
-    }
-
     /// The processor, if there is one.
     pub fn processor(&self) -> Option<&Processor> {
         self.beside.as_ref()?.processor.as_ref()
@@ -83,6 +73,8 @@ impl Block for End {
             return wake;
         };
         let Beside { traffic, processor, hosts, rank } = &mut **beside;
+        let shares = registers.shares;
+        io.show((shares.messages > 0).then_some(shares.messages));
         if let Some(core) = &mut self.core {
             if let Some(processor) = processor {
                 wake = wake.or(processor.tick(core, io, registers));
@@ -94,6 +86,7 @@ impl Block for End {
                 wake = wake.or(rank.tick(core, io));
             }
         }
+        io.show(None);
         if let Some(traffic) = traffic {
             wake = wake.or(traffic.tick(io));
             io.heed_credits(self.core.is_some() || traffic.wants_credits());
@@ -140,5 +133,15 @@ impl Block for End {
         if let Some(traffic) = self.traffic() {
             traffic.probe(scope);
         }
+    }
+}
+
+impl MayHaveTraffic for End {
+    fn traffic(&self) -> Option<&Traffic> {
+        self.beside.as_ref()?.traffic.as_ref()
+    }
+
+    fn traffic_mut(&mut self) -> Option<&mut Traffic> {
+        self.beside.as_mut()?.traffic.as_mut()
     }
 }

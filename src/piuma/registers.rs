@@ -31,6 +31,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 use watershed_arith::{DType, Mode, Op, Round};
+use watershed_fabric::Shares;
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::Names;
 use watershed_fabric::{At, Flit, PortSet, Route, Tables};
@@ -144,8 +145,8 @@ pub struct Registers {
     pub rewritable: bool,
     /// How far they are from the programs' cores.
     pub reach: Option<Arc<Reach>>,
-    /// Lanes of equal size that the point-to-point channels are divided into; a packet never leaves its lane.
-    pub lanes: u8,
+    /// How the point-to-point channels are shared between messages of hosts and ranks and traffic.
+    pub shares: Shares,
 }
 
 /// Register sets with ports as the fabric counts them; empty if all switches have all ports.
@@ -209,7 +210,7 @@ impl Registers {
             routes,
             rewritable: false,
             reach: None,
-            lanes: 1,
+            shares: Shares::WHOLE,
             cfg,
         };
         registers.vectors = vec![0; registers.stride()];
@@ -615,11 +616,7 @@ impl Tables<1> for Registers {
 
     #[inline(always)]
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
-        if self.lanes == 1 {
-            return self.route(at, flit);
-        }
-        let at = at.lane(self.lanes);
-        self.route(&at, flit).in_lane(&at)
+        self.shares.route(at, |at| self.route(at, flit))
     }
 
     fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String {

@@ -1,10 +1,7 @@
 //! From the checked configuration to a system that can be clocked: layout, registers, end points, and the checks that
 //! need them (register legality, overlaps). A wrong configuration ends here with a [`Problem`] at its place.
 
-use super::config::{
-    Arbiter, AutoOr, Collective, CollectiveKind, Family, Injection, PacketFlits, Rate, SwitchPort, SwitchRegisters,
-    Topology, TrafficPattern, Tree,
-};
+use super::config::{Arbiter, AutoOr, Collective, CollectiveKind, Family, SwitchRegisters, Tree};
 use super::file::{self, ReliabilityFile};
 use super::hosts;
 use super::piuma::{ground, overlaps};
@@ -12,6 +9,7 @@ use super::problem::Problem;
 use super::programs::build as programs;
 use super::scan;
 use super::segments;
+use super::sources::{self, Sources};
 use super::{Loaded, Problems, Scenario, workload};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,11 +18,10 @@ use watershed_arith::{self as arith, Op, TreeCfg};
 use watershed_fabric::arbiter::Policy;
 use watershed_fabric::replay::Reliability;
 use watershed_fabric::routing::{Routes, Unroutable};
-use watershed_fabric::topology::{Common, EndPlace, HyperX, Layout, LinkParams, Mesh, Names, Neighbours, Shape, Torus};
-use watershed_fabric::traffic::{Hotspots, Lengths, Permutation, Process, Spec, Target, Traffic};
+use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams, Names, Neighbours, Shape};
 use watershed_fabric::{
-    Blocks, Network, NoBump, Parts, Pipeline, PlanLink, RouterCfg, SwitchAllocator, SwitchCfg, VcAllocator, Vcs,
-    credit_round_trip,
+    Blocks, Network, NoBump, Parts, Pipeline, PlanLink, RouterCfg, Shares, SwitchAllocator, SwitchCfg, VcAllocator,
+    Vcs, credit_round_trip,
 };
 use watershed_oracle::EngineList;
 use watershed_piuma::embed::{self, Ground, Vectors};
@@ -97,31 +94,16 @@ pub struct Ready {
     pub collectives: Vec<Built>,
     /// Values that follow from the rest, for the printed configuration.
     pub derived: Vec<(String, u64)>,
-    /// What packets are counted as, by the number in their tag.
-    pub classes: Vec<Class>,
+    /// The sources of traffic, if there are any.
+    pub(crate) sources: Option<Sources>,
     /// Times and counts of hosts in ideal mode, by host; `None` for others.
     pub ideal: Vec<Option<hosts::ideal::Ideal>>,
-    /// End points that some traffic can send to.
-    pub addressed: Vec<bool>,
-    /// Lanes that the point-to-point channels are divided into.
-    pub lanes: u8,
     /// Links of each level in the whole system, if only those that something uses were built.
     pub all_links: Option<Vec<u64>>,
     /// Trees that take turns.
     pub claims: overlaps::Plan,
     /// Where end points are, if any trees take turns.
     pub ends: Vec<EndPlace>,
-}
-
-/// A class of packets: a traffic of the scenario, or a part of one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Class {
-    /// Index of the traffic.
-    pub traffic: usize,
-    /// Its name in results.
-    pub name: String,
-    /// End points (or flows) that create its packets.
-    pub sources: u64,
 }
 
 /// Switches that a part of a system of nodes has at least, if it runs in windows: their registers fill a part of the
@@ -189,6 +171,17 @@ pub(super) fn router(scenario: &Scenario) -> RouterCfg {
     }
 }
 
+/// Flits of an input buffer of a channel of collectives, which by default has as many as credits take for their way round
+/// without their delay, or of a point-to-point one.
+pub(super) fn depth(scenario: &Scenario, collective: bool, round_trip: impl FnOnce() -> u64) -> u16 {
+    let switch = &scenario.switch;
+    match switch.collective_buffer_flits {
+        _ if !collective => switch.point_to_point_buffer_flits as u16,
+        AutoOr::Fixed(flits) => flits as u16,
+        AutoOr::Auto => (round_trip() + u64::from(switch.router.credit_delay_cycles)) as u16,
+    }
+}
+
 /// The arbitration policy of a scenario.
 pub(super) fn policy(arbiter: Arbiter) -> Policy {
     match arbiter {
@@ -203,6 +196,32 @@ pub(super) fn lay_out(scenario: &Scenario, common: &Common) -> Layout {
     scenario.topology.shape.layout(common)
 }
 
+/// The topology of a scenario, laid out, and routed as it says. A routing function sees the channels of one lane: what
+/// `switch.point_to_point_vcs` says, divided into `lanes`.
+pub(super) fn routed(loaded: &Loaded, common: &Common, lanes: u8, problems: &mut Vec<Problem>) -> Option<Layout> {
+    let scenario = &loaded.scenario;
+    let unicast = scenario.switch.point_to_point_vcs as u8 / lanes;
+    let mut layout = lay_out(scenario, &Common { vcs: Vcs { unicast, ..common.vcs }, ..*common });
+    let checked = match scenario.routing {
+        Some(routing) => layout.route(routing.algorithm),
+        None if scenario.traffic.is_empty() => Ok(()),
+        None => layout.check_channels(),
+    };
+    layout.plan.vcs = common.vcs;
+    if let Err(unroutable) = checked {
+        let places = ["switch.point_to_point_vcs", "routing.algorithm", "topology.kind"];
+        let place = places.into_iter().find(|place| loaded.source.has(place)).unwrap_or("topology");
+        let mut problem = Problem::at(place, unroutable.to_string());
+        if let Unroutable::Channels { needed, .. } = unroutable {
+            let all = needed * lanes;
+            problem = problem.expected(format!("`switch.point_to_point_vcs` = {all} or more"));
+        }
+        problems.push(problem);
+        return None;
+    }
+    Some(layout)
+}
+
 /// Only the layout of a scenario: switches, links, end points of traffic, routing.
 ///
 /// # Errors
@@ -211,7 +230,7 @@ pub fn layout(loaded: &Loaded) -> Result<Layout, Problems> {
     let mut builder = Builder::new(loaded);
     let common = common(builder.scenario);
     let layout = builder.layout(&common).map(|mut layout| {
-        builder.sources(&mut layout, common.local);
+        Sources::place(builder.scenario, &mut layout, common.local, &mut builder.problems);
         layout
     });
     match layout {
@@ -239,51 +258,25 @@ struct Builder<'a> {
     scenario: &'a Scenario,
     problems: Vec<Problem>,
     derived: Vec<(String, u64)>,
-    classes: Vec<Class>,
-    addressed: Vec<bool>,
-    lanes: u8,
 }
 
 impl<'a> Builder<'a> {
     fn new(loaded: &'a Loaded) -> Builder<'a> {
-        let scenario = &loaded.scenario;
-        // Requests and replies have channels of their own, or they could wait for each other.
-        let closed = |t: &super::config::Traffic| matches!(t.injection, Injection::ClosedLoop { .. });
-        Builder {
-            loaded,
-            scenario,
-            problems: Vec::new(),
-            derived: Vec::new(),
-            classes: Vec::new(),
-            addressed: Vec::new(),
-            lanes: if scenario.traffic.iter().any(closed) { 2 } else { 1 },
-        }
+        Builder { loaded, scenario: &loaded.scenario, problems: Vec::new(), derived: Vec::new() }
     }
 
     /// The layout of a scenario, routed as it says.
     fn layout(&mut self, common: &Common) -> Option<Layout> {
+        let shares = self.shares();
+        let all = shares.lanes + u8::from(shares.messages > 0);
+        routed(self.loaded, common, all, &mut self.problems)
+    }
+
+    /// Messages of hosts and ranks have channels of their own beside traffic.
+    fn shares(&self) -> Shares {
         let scenario = self.scenario;
-        let mut layout = lay_out(scenario, common);
-        let Some(routing) = scenario.routing else { return Some(layout) };
-        // A routing function sees the channels of one lane.
-        layout.plan.vcs.unicast /= self.lanes;
-        match layout.routed(routing.algorithm) {
-            Ok(mut layout) => {
-                layout.plan.vcs = common.vcs;
-                Some(layout)
-            }
-            Err(unroutable) => {
-                let places = ["switch.point_to_point_vcs", "routing.algorithm", "topology.kind"];
-                let place = places.into_iter().find(|place| self.loaded.source.has(place)).unwrap_or("topology");
-                let mut problem = Problem::at(place, unroutable.to_string());
-                if let Unroutable::Channels { needed, .. } = unroutable {
-                    let all = needed * self.lanes;
-                    problem = problem.expected(format!("`switch.point_to_point_vcs` = {all} or more"));
-                }
-                self.problems.push(problem);
-                None
-            }
-        }
+        let talk = scenario.workload.is_some() || hosts::build::simulated(scenario);
+        sources::shares(scenario, talk && !scenario.traffic.is_empty())
     }
 
     fn build(&mut self, options: BuildOptions) -> Option<Ready> {
@@ -308,7 +301,7 @@ impl<'a> Builder<'a> {
             }
             None => self.layout(&common)?,
         };
-        let sources = self.sources(&mut layout, common.local);
+        let mut sources = Sources::place(scenario, &mut layout, common.local, &mut self.problems);
         let neighbours = sparse.map_or_else(|| Neighbours::new(&layout), Neighbours::of_nodes);
 
         let cfg = RegistersCfg {
@@ -323,7 +316,7 @@ impl<'a> Builder<'a> {
             None => Names::List(layout.switch_names().map(String::from).collect()),
         };
         let mut registers = Registers::new(cfg, names, routes);
-        registers.lanes = self.lanes;
+        registers.shares = self.shares();
         programs::make_writable(&mut registers, scenario, (&layout, &common, &neighbours));
         let collectives = self.collectives(&layout, &neighbours, &mut registers)?;
         let multicasts = self.multicasts(&layout, &neighbours, &mut registers)?;
@@ -352,7 +345,7 @@ impl<'a> Builder<'a> {
             self.derived.push(("ceng_result_slots".into(), u64::from(ceng.result_slots)));
         }
         let memory = Arc::new(self.memory());
-        let (mut ends, collectives) = self.ends(&layout, sources, (collectives, &claims), &memory, options);
+        let (mut ends, collectives) = self.ends(&layout, &mut sources, (collectives, &claims), &memory, options);
         if let Some(programs) = &scenario.programs {
             let built = (&collectives[..], &claims);
             let problems = programs::processors(scenario, programs, &layout, built, &memory, &mut ends);
@@ -372,18 +365,9 @@ impl<'a> Builder<'a> {
         if !self.problems.is_empty() {
             return None;
         }
-        let depths = |link: &PlanLink, vc: u8| -> u16 {
-            if !common.vcs.is_set(vc) {
-                return scenario.switch.point_to_point_buffer_flits as u16;
-            }
-            match scenario.switch.collective_buffer_flits {
-                AutoOr::Fixed(flits) => flits as u16,
-                AutoOr::Auto => {
-                    (credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front())
-                        + u64::from(router.credit_delay)) as u16
-                }
-            }
-        };
+        let trip =
+            |link: &PlanLink| credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front());
+        let depths = |link: &PlanLink, vc: u8| depth(scenario, common.vcs.is_set(vc), || trip(link));
         let mut trips = vec![("link", common.link), ("local_link", common.local)];
         if let Shape::Nodes(nodes) = &layout.shape {
             let params = |latency, cycles_per_flit| LinkParams { latency, cycles_per_flit };
@@ -422,10 +406,8 @@ impl<'a> Builder<'a> {
             system,
             collectives,
             derived: std::mem::take(&mut self.derived),
-            classes: std::mem::take(&mut self.classes),
+            sources: (!scenario.traffic.is_empty()).then_some(sources),
             ideal,
-            addressed: std::mem::take(&mut self.addressed),
-            lanes: self.lanes,
             all_links: sparse.map(|nodes| nodes.links_by_level().to_vec()),
             ends: if claims.wiring.is_empty() { Vec::new() } else { layout.ends },
             claims,
@@ -445,176 +427,6 @@ impl<'a> Builder<'a> {
     fn acts_alone(&self) -> bool {
         let scenario = self.scenario;
         scenario.programs.is_none() && scenario.hosts.is_empty() && scenario.measure.is_none()
-    }
-
-    // ------------------------------------------------------------------------------------------------- traffic
-
-    /// Attaches the end points that flows need and says which sources sit where.
-    fn sources(&mut self, layout: &mut Layout, local: LinkParams) -> BTreeMap<usize, Vec<Spec>> {
-        let scenario = self.scenario;
-        let mut sources: BTreeMap<usize, Vec<Spec>> = BTreeMap::new();
-        self.classes = scenario.traffic.iter().enumerate().map(|(traffic, t)| class(traffic, &t.name)).collect();
-        for (index, traffic) in scenario.traffic.iter().enumerate() {
-            let lengths = lengths(&traffic.packet_flits);
-            let (mut replies, mut answers) = (0, None);
-            if let Injection::ClosedLoop { reply_flits, service_cycles, .. } = &traffic.injection {
-                replies = self.classes.len() as u16;
-                self.classes.push(class(index, &format!("{} (replies)", traffic.name)));
-                answers = Some(Spec {
-                    process: Process::Answers { requests: index as u16, service: *service_cycles },
-                    lengths: self::lengths(reply_flits),
-                    target: Target::Fixed(0),
-                    start: 0,
-                    stop: u64::MAX,
-                    class: replies,
-                    lane: 1,
-                });
-            }
-            if let TrafficPattern::Trace { classes, .. } = &traffic.pattern {
-                for k in 1..usize::from(*classes) {
-                    self.classes.push(class(index, &format!("{}.{k}", traffic.name)));
-                }
-            }
-            if self.classes.len() > watershed_fabric::MAX_IDS {
-                let message = format!("{} classes of packets are too many", self.classes.len());
-                let expected = format!("up to {} traffics, replies and classes of traces", watershed_fabric::MAX_IDS);
-                self.problems.push(Problem::at(format!("traffic[{index}]"), message).expected(expected));
-                return sources;
-            }
-            let process = |rate: Option<Rate>| match &traffic.injection {
-                Injection::Bernoulli { rate: own } => Process::bernoulli(rate.or(*own).map_or(0.0, |r| r.0), &lengths),
-                Injection::Periodic { rate: own } => Process::periodic(rate.or(*own).map_or(0.0, |r| r.0), &lengths),
-                Injection::Bursty { rate: own, burst_alpha, burst_beta } => {
-                    Process::bursty(rate.or(*own).map_or(0.0, |r| r.0), &lengths, *burst_alpha, *burst_beta)
-                }
-                Injection::ClosedLoop { window, think_cycles, .. } => {
-                    Process::ClosedLoop { window: *window, think: *think_cycles, replies }
-                }
-                Injection::Trace => Process::Fed,
-            };
-            let spec = |process, target| Spec {
-                process,
-                lengths: lengths.clone(),
-                target,
-                start: traffic.start_cycle,
-                stop: traffic.stop_cycle.unwrap_or(u64::MAX),
-                class: index as u16,
-                lane: 0,
-            };
-            let mut senders = 0;
-            if let TrafficPattern::Flows { flows } = &traffic.pattern {
-                for (at, flow) in flows.iter().enumerate() {
-                    let path = |key: &str| format!("traffic[{index}].flows[{at}].{key}");
-                    let from = self.attach(layout, local, &flow.from, path("from"));
-                    let to = self.attach(layout, local, &flow.to, path("to"));
-                    let (Some(from), Some(to)) = (from, to) else { continue };
-                    sources.entry(from).or_default().push(spec(process(Some(flow.rate)), Target::Fixed(to as u32)));
-                    let at_to = sources.entry(to).or_default();
-                    if let Some(answers) = &answers
-                        && !at_to.contains(answers)
-                    {
-                        at_to.push(answers.clone());
-                    }
-                    self.address(to);
-                    self.address(if answers.is_some() { from } else { to });
-                    senders += 1;
-                }
-            } else {
-                let process = process(None);
-                let targets = self.targets(&traffic.pattern, layout.cores as u32);
-                for (end, target) in targets.into_iter().enumerate() {
-                    let specs = sources.entry(end).or_default();
-                    if let Some(target) = target {
-                        specs.push(spec(process.clone(), target));
-                        senders += 1;
-                    }
-                    specs.extend(answers.clone());
-                }
-                if answers.is_some() {
-                    (0..layout.cores).for_each(|end| self.address(end));
-                }
-            }
-            for class in self.classes.iter_mut().filter(|class| class.traffic == index) {
-                class.sources = senders;
-            }
-        }
-        self.addressed.resize(layout.ends.len(), false);
-        sources
-    }
-
-    fn address(&mut self, end: usize) {
-        if self.addressed.len() <= end {
-            self.addressed.resize(end + 1, false);
-        }
-        self.addressed[end] = true;
-    }
-
-    /// Where each of the end points sends, if it does.
-    fn targets(&mut self, pattern: &TrafficPattern, ends: u32) -> Vec<Option<Target>> {
-        let scenario = self.scenario;
-        let (sides, concentration) = coordinates(&scenario.topology);
-        let all = |target: Target| vec![Some(target); ends as usize];
-        let fixed = |permutation: Permutation| -> Vec<Option<Target>> {
-            (0..ends).map(|end| Some(Target::Fixed(permutation.destination(end, &sides, concentration)))).collect()
-        };
-        let targets = match pattern {
-            // A trace says itself where its packets go: the target of its sources is never asked.
-            TrafficPattern::Uniform { include_self: true } | TrafficPattern::Trace { .. } => {
-                all(Target::Uniform { ends })
-            }
-            TrafficPattern::Uniform { include_self: false } => all(Target::Others { ends }),
-            TrafficPattern::AllToAll => all(Target::InTurn { ends }),
-            TrafficPattern::Hotspot { hotspots } => {
-                let shares: Vec<(u32, f64)> = hotspots.iter().map(|spot| (spot.end_point, spot.share)).collect();
-                all(Target::Hotspots(Arc::new(Hotspots::new(ends, &shares))))
-            }
-            TrafficPattern::Permutation { pairs, .. } => {
-                let mut list = vec![None; ends as usize];
-                for &(src, dst) in pairs {
-                    list[src as usize] = Some(Target::Fixed(dst));
-                }
-                list
-            }
-            TrafficPattern::Transpose => fixed(Permutation::Transpose),
-            TrafficPattern::BitComplement => fixed(Permutation::BitComplement),
-            TrafficPattern::BitReverse => fixed(Permutation::BitReverse),
-            TrafficPattern::Shuffle => fixed(Permutation::Shuffle),
-            TrafficPattern::Tornado => fixed(Permutation::Tornado),
-            TrafficPattern::Neighbour => fixed(Permutation::Neighbour),
-            TrafficPattern::Flows { .. } => Vec::new(),
-        };
-        for target in &targets {
-            match target {
-                Some(Target::Fixed(end)) => self.address(*end as usize),
-                Some(_) if self.addressed.iter().filter(|end| **end).count() < ends as usize => {
-                    (0..ends as usize).for_each(|end| self.address(end));
-                }
-                _ => {}
-            }
-        }
-        targets
-    }
-
-    fn attach(&mut self, layout: &mut Layout, local: LinkParams, at: &SwitchPort, path: String) -> Option<usize> {
-        let place = EndPlace { switch: at.switch, port: at.port };
-        if at.port >= layout.external_ports {
-            let message = format!("{} has no port {} for traffic", layout.plan.nodes[at.switch as usize].name, at.port);
-            let expected = format!("P0 to P{}", layout.external_ports - 1);
-            self.problems.push(Problem::at(path, message).expected(expected));
-            return None;
-        }
-        if let Some(end) = layout.end_at(place) {
-            return Some(end);
-        }
-        if let Some((far, _)) = layout.neighbour(at.switch, at.port) {
-            let message = format!(
-                "{} leads to {}: no traffic can enter or leave there",
-                at.name, layout.plan.nodes[far as usize].name
-            );
-            self.problems.push(Problem::at(path, message).expected("a local port or one without a link"));
-            return None;
-        }
-        Some(layout.attach(place, local))
     }
 
     // --------------------------------------------------------------------------------------------- collectives
@@ -910,7 +722,7 @@ impl<'a> Builder<'a> {
     fn ends(
         &self,
         layout: &Layout,
-        sources: BTreeMap<usize, Vec<Spec>>,
+        sources: &mut Sources,
         (mut built, claims): (Vec<Built>, &overlaps::Plan),
         memory: &Arc<MemoryCfg>,
         options: BuildOptions,
@@ -960,9 +772,9 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        for (end, sources) in sources {
-            let mut traffic = Traffic::with(end as u32, sources, self.lanes, scenario.seed);
-            traffic.check(!options.no_monitors);
+        let messages = self.shares().messages;
+        for (end, mut traffic) in sources.take_traffic(scenario.seed, !options.no_monitors) {
+            traffic.leave(messages);
             ends[end].beside.get_or_insert_default().traffic = Some(traffic);
         }
         (ends, built)
@@ -978,38 +790,6 @@ fn find<T>(list: &[T], next: &mut usize, place: EndPlace, key: impl Fn(&T) -> En
     };
     *next = at + 1;
     Some(at)
-}
-
-fn class(traffic: usize, name: &str) -> Class {
-    Class { traffic, name: name.to_owned(), sources: 0 }
-}
-
-/// Packet lengths as sources draw them.
-pub(super) fn lengths(given: &PacketFlits) -> Lengths {
-    match given {
-        PacketFlits::Fixed(flits) => Lengths::Fixed(*flits),
-        PacketFlits::Range { min, max } => Lengths::Range(*min, *max),
-        PacketFlits::List(list) => {
-            let list: Vec<(u32, u64)> = list.iter().map(|item| (item.flits, u64::from(item.weight))).collect();
-            Lengths::weighted(&list)
-        }
-    }
-}
-
-/// The sides of a topology's dimensions and its end points a switch, for patterns that move along dimensions. A topology
-/// without dimensions is a ring of its end points.
-fn coordinates(topology: &Topology) -> (Vec<u32>, u32) {
-    match &topology.shape {
-        Shape::Mesh(Mesh { size, concentration }, _)
-        | Shape::Torus(Torus { size, concentration, .. })
-        | Shape::HyperX(HyperX { size, concentration, .. }) => (size.clone(), u32::from(*concentration)),
-        Shape::Die(_)
-        | Shape::Nodes(_)
-        | Shape::FatTree(_)
-        | Shape::Dragonfly(_)
-        | Shape::Tree(_)
-        | Shape::Graph(_) => (vec![topology.end_points()], 1),
-    }
 }
 
 /// Who sends, who must receive (`None`: whoever the registers name, at least one), and whether it is a reduction.

@@ -59,6 +59,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub mod armed;
+pub(crate) mod background;
 pub mod build;
 pub mod config;
 pub mod cost;
@@ -98,6 +99,7 @@ pub mod shipped;
 pub mod snapshot;
 pub mod soundness;
 pub mod source;
+pub(crate) mod sources;
 pub mod summary;
 mod timeline;
 pub mod trace;

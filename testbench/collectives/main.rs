@@ -24,6 +24,7 @@ mod segments_use_more_links;
 mod streams_at_the_rate_of_the_narrowest_part;
 mod support;
 mod threads_change_nothing;
+mod traffic_beside_engines;
 mod waves_agree_with_the_arithmetic;
 mod what_stands_is_named;
 mod wider_accumulation_rounds_once;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use watershed::fabric::traffic::MayHaveTraffic;
 use watershed::scenario::result::Document;
 use watershed::scenario::run::{RunOptions, run};
 use watershed::scenario::{build, load_text};

@@ -169,7 +169,10 @@ fn what_cannot_be_is_refused() {
             "in ideal mode all ranks start at once",
         ),
         ("[[host]]\nalgorithm = \"ring\"\nexchange = \"get\"\n", "on the fabric messages are written, not read"),
-        ("[[traffic]]\npattern = \"uniform\"\nrate = 0.1\n[[host]]\nalgorithm = \"ring\"\n", "has traffic of its own"),
+        (
+            "[switch]\npoint_to_point_vcs = 1\n[[traffic]]\npattern = \"uniform\"\nrate = 0.1\n[[host]]\nalgorithm = \"ring\"\n",
+            "needs 1 point-to-point channels, there are 0",
+        ),
     ] {
         let message = refusal(&die(rest), &[]);
         assert!(message.contains(why), "{rest}\n{message}");

@@ -286,6 +286,8 @@ enum BuildOf {
     Small,
     /// Links that send again.
     Reliable,
+    /// Beside traffic, and contexts of different classes.
+    Busy,
 }
 
 impl BuildOf {
@@ -300,6 +302,22 @@ impl BuildOf {
             BuildOf::Reliable => text
                 .replace("[limits]", "[link.reliability]\nreplay_frames = 2\nreceive_frames = 1\n[limits]")
                 .replace("sequence_check = false", "sequence_check = true"),
+            BuildOf::Busy => {
+                let mut rng = Rng::new(seed, 0xb5);
+                let mut parts = text.split("[[pbv.collective]]\n");
+                let mut busy = parts.next().unwrap().replace("[limits]", "[switch]\npoint_to_point_vcs = 2\n[limits]");
+                for part in parts {
+                    let _ = write!(busy, "[[pbv.collective]]\ntraffic_class = {}\n{part}", rng.below(8));
+                }
+                let (rate, flits) = (1 + rng.below(7), 1 + rng.below(9));
+                let _ = write!(
+                    busy,
+                    "[[traffic]]\npattern = \"uniform\"\nrate = 0.{rate}\npacket_flits = {{ min = 1, max = {flits} }}\n\
+                     stop_cycle = {}\n",
+                    500 + rng.below(8000)
+                );
+                busy
+            }
         }
     }
 }
@@ -409,6 +427,17 @@ fn thirty_runs_with_the_least_room_are_right_and_end() {
 #[test]
 fn thirty_runs_over_links_that_send_again_are_right_and_end() {
     hold(80..110, BuildOf::Reliable);
+}
+
+#[test]
+fn thirty_runs_beside_traffic_are_right_and_end() {
+    hold(110..140, BuildOf::Busy);
+}
+
+#[test]
+#[ignore = "long: make soak"]
+fn thousands_of_runs_beside_traffic_are_right_and_end() {
+    hold(campaign::asked(110..3000), BuildOf::Busy);
 }
 
 #[test]

@@ -260,8 +260,7 @@ fn latencies_of_a_deterministic_sum_are_those_of_both_its_rounds() {
             ready.system.ends().iter().flat_map(|end| end.leaves().iter().flat_map(watershed::armed::Leaf::results));
         leaves.filter(|of| of.round.data == Some(data)).map(|of| (of.entered, of.got)).max().unwrap()
     };
-    let own =
-        ready.system.ends().iter().flat_map(watershed::armed::End::roots).map(|root| root.rounds()[0].own_ready).max();
+    let own = ready.system.ends().iter().flat_map(|end| end.roots()).map(|root| root.rounds()[0].own_ready).max();
     let last = entered(0).0.max(own.unwrap());
     let got = ready.system.ends().iter().flat_map(|end| end.leaves().iter().flat_map(watershed::armed::Leaf::results));
     assert_eq!(got.map(|of| of.got).max().unwrap() - last, latency);

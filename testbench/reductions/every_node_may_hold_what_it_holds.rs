@@ -442,6 +442,32 @@ fn fifty_faulty_runs_hold_what_they_may() {
     assert!(outcomes.complete > 50 && outcomes.after_retry > 5 && outcomes.incomplete > 5, "{}", outcomes.words());
 }
 
+/// A random case beside traffic.
+fn case_beside_traffic(seed: u64) -> Case {
+    let case = case(seed);
+    let mut rng = Rng::new(seed, 0xb5);
+    let (rate, flits, stop) = (1 + rng.below(7), 1 + rng.below(9), 1000 + rng.below(30_000));
+    let traffic = format!(
+        "[[traffic]]\npattern = \"uniform\"\nrate = 0.{rate}\npacket_flits = {{ min = 1, max = {flits} }}\nstop_cycle = {stop}\n"
+    );
+    Case { text: case.text.replace("[limits]", "[switch]\npoint_to_point_vcs = 4\n[limits]") + &traffic, ..case }
+}
+
+#[test]
+fn thirty_runs_beside_traffic_hold_what_they_may() {
+    let outcomes = hold(50..80, case_beside_traffic);
+    println!("rounds of 30 runs beside traffic: {}", outcomes.words());
+    assert!(outcomes.complete > 30 && outcomes.incomplete > 2, "{}", outcomes.words());
+}
+
+#[test]
+#[ignore = "minutes: part of make soak"]
+fn thousands_of_runs_beside_traffic_hold_what_they_may() {
+    let outcomes = hold(campaign::asked(80..3000), case_beside_traffic);
+    println!("rounds of the runs beside traffic: {}", outcomes.words());
+    assert!(outcomes.complete > 0, "{}", outcomes.words());
+}
+
 #[test]
 fn thirty_runs_with_run_time_trees_hold_what_they_may() {
     let mut outcomes = hold(0..30, case_at_run_time);

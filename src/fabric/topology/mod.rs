@@ -191,6 +191,23 @@ impl Layout {
         Ok(self)
     }
 
+    /// As [`Layout::routed`], of a layout in place.
+    ///
+    /// # Errors
+    /// The same; the layout stays as it was.
+    pub fn route(&mut self, algorithm: Algorithm) -> Result<(), Unroutable> {
+        self.routing = Router::make(self, algorithm)?;
+        Ok(())
+    }
+
+    /// Whether there are as many point-to-point channels as the simplest routing needs to be free of deadlocks.
+    ///
+    /// # Errors
+    /// If there are fewer.
+    pub fn check_channels(&self) -> Result<(), Unroutable> {
+        Router::make(self, Algorithm::of(&self.shape)[0]).map(|_| ())
+    }
+
     /// Attaches an extra end point for traffic to a free port and returns its number.
     ///
     /// # Panics

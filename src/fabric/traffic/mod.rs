@@ -13,6 +13,7 @@
 //! | file | holds |
 //! |---|---|
 //! | [`source`](Spec) | processes, packet lengths, targets |
+//! | [`beside`](Beside) | an end point of a family with traffic beside it |
 //! | [`gap`](Gaps) | geometric gaps in one draw |
 //! | [`pattern`](Permutation) | patterns in which every source has one destination |
 //! | [`histogram`](Histogram) | latencies counted |
@@ -23,7 +24,8 @@
 //!
 //! **Lanes.** Channels can be divided into lanes of equal size: packets of one lane use its channels only, from the
 //! source to the sink, and enter independently of those of other lanes. Requests and replies of a closed loop have a
-//! lane each, so that neither can ever wait for the other.
+//! lane each, so that neither can ever wait for the other. The first channels can be left to somebody else
+//! ([`Traffic::leave`]); the lanes divide those behind them.
 //!
 //! **Numbers.** A packet carries the number of its class in the tag's id, so that sinks count by class. Its own number
 //! (`seq`) starts at a random value of the source's own stream. Requests and replies have no room for their sender in
@@ -38,11 +40,13 @@
 //!
 //! **Limitations.** A header holds 40 bits of the creation cycle: latencies from 2^40 cycles on are not seen as such.
 
+mod beside;
 mod gap;
 mod histogram;
 mod pattern;
 mod source;
 
+pub use beside::Beside;
 pub use gap::Gaps;
 pub use histogram::Histogram;
 pub use pattern::{Needs, Permutation};
@@ -156,6 +160,8 @@ pub struct Traffic {
     pending: usize,
     lanes: Vec<Lane>,
     next_lane: usize,
+    /// Point-to-point channels before those of the lanes, which belong to somebody else.
+    left: u8,
     arriving: Vec<Arriving>,
     received: Vec<Received>,
     created: Vec<Created>,
@@ -192,6 +198,7 @@ impl Traffic {
             pending: 0,
             lanes: vec![Lane::default(); usize::from(lanes)],
             next_lane: 0,
+            left: 0,
             arriving: Vec::new(),
             received: Vec::new(),
             created: Vec::new(),
@@ -206,6 +213,17 @@ impl Traffic {
     /// Lets the sink take nothing before `cycle`: a blocked consumer.
     pub fn block_until(&mut self, cycle: Cycle) {
         self.consume_from = cycle;
+    }
+
+    /// Leaves the first so many point-to-point channels to somebody else at this port.
+    pub fn leave(&mut self, channels: u8) {
+        self.left = channels;
+    }
+
+    /// Creates nothing from `now` on; what was created is sent.
+    pub fn stop(&mut self, now: Cycle) {
+        self.sources.iter_mut().for_each(|source| source.stop(now));
+        self.due = self.sources.iter().map(|source| source.next).min().unwrap_or(Cycle::MAX);
     }
 
     /// Whether the sink checks every flit; it does unless told otherwise.
@@ -319,8 +337,9 @@ impl Traffic {
     fn channels(&self, lane: usize, io: &Io<'_>) -> (u8, u8) {
         let vcs = io.vcs();
         let lanes = self.lanes.len() as u8;
-        let each = if lanes == 1 { vcs.unicast } else { vcs.unicast / lanes };
-        (vcs.set + each * lane as u8, each)
+        let all = vcs.unicast - self.left;
+        let each = if lanes == 1 { all } else { all / lanes };
+        (vcs.set + self.left + each * lane as u8, each)
     }
 
     /// Whether anything that waits has a credit.
@@ -402,11 +421,11 @@ impl Traffic {
         let vcs = io.vcs();
         let now = io.now();
         if now < self.consume_from {
-            let blocked = (vcs.set..vcs.total()).any(|vc| io.queued(0, vc) > 0);
+            let blocked = (vcs.set + self.left..vcs.total()).any(|vc| io.queued(0, vc) > 0);
             return if blocked { Wake::At(self.consume_from) } else { Wake::OnInput };
         }
         let mut more = false;
-        let mut queues = io.occupied(0) >> vcs.set;
+        let mut queues = io.occupied(0) >> vcs.set >> self.left << self.left;
         while queues != 0 {
             let channel = queues.trailing_zeros() as u8;
             queues &= queues - 1;
@@ -509,6 +528,15 @@ fn body_word(seq: u64, index: u64) -> u64 {
     (seq << 16 ^ index).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// An end point that may have traffic.
+pub trait MayHaveTraffic {
+    /// Its traffic, if it has some.
+    fn traffic(&self) -> Option<&Traffic>;
+
+    /// The same, to be changed.
+    fn traffic_mut(&mut self) -> Option<&mut Traffic>;
+}
+
 /// An end point that only has traffic, over any tables.
 #[derive(Clone, Debug)]
 pub struct TrafficEnd<T> {
@@ -539,5 +567,15 @@ impl<T> Block for TrafficEnd<T> {
 
     fn probe(&self, scope: &mut Scope<'_>) {
         self.traffic.probe(scope);
+    }
+}
+
+impl<T> MayHaveTraffic for TrafficEnd<T> {
+    fn traffic(&self) -> Option<&Traffic> {
+        Some(&self.traffic)
+    }
+
+    fn traffic_mut(&mut self) -> Option<&mut Traffic> {
+        Some(&mut self.traffic)
     }
 }

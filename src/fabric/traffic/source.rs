@@ -426,6 +426,19 @@ impl Source {
         }
     }
 
+    /// Creates nothing of its own from `now` on. Replies are owed even then.
+    pub fn stop(&mut self, now: Cycle) {
+        self.spec.stop = self.spec.stop.min(now);
+        match self.spec.process {
+            Process::Answers { .. } => return,
+            Process::Fed => self.planned.clear(),
+            _ => {}
+        }
+        if self.next >= self.spec.stop {
+            self.next = Cycle::MAX;
+        }
+    }
+
     /// A packet number that names the sender.
     fn signed(&mut self) -> u64 {
         u64::from(self.end) << SALT_BITS | self.rng.bits() >> (u64::BITS - SALT_BITS)

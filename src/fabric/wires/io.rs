@@ -16,6 +16,8 @@ pub struct Io<'a> {
     /// System-wide number of its port 0.
     pub(crate) base: u32,
     pub(crate) sent: u8,
+    /// Point-to-point channels that are shown.
+    pub(crate) shown: u8,
     /// What flits wait for that the block does not take.
     pub(crate) waits_for: Cause,
 }
@@ -24,7 +26,8 @@ impl<'a> Io<'a> {
     /// What block `node` sees, which sits in a wire or at the end of one.
     pub(crate) fn new(wires: &'a mut Wires, node: u32, in_wire: bool) -> Io<'a> {
         let base = wires.port(node, 0);
-        Io { wires, node, base, sent: 0, waits_for: if in_wire { Cause::Engine } else { Cause::Memory } }
+        let shown = wires.flow.vcs.unicast;
+        Io { wires, node, base, sent: 0, shown, waits_for: if in_wire { Cause::Engine } else { Cause::Memory } }
     }
 
     /// The system-wide number of a port.
@@ -39,10 +42,17 @@ impl<'a> Io<'a> {
         self.wires.flow.now
     }
 
-    /// The virtual channels.
+    /// The virtual channels, as far as they are shown.
     #[inline]
     pub fn vcs(&self) -> Vcs {
-        self.wires.flow.vcs
+        Vcs { unicast: self.shown, ..self.wires.flow.vcs }
+    }
+
+    /// Shows the first so many point-to-point channels only, or all of them again: to a part of a block that leaves the others to
+    /// another part.
+    #[inline]
+    pub fn show(&mut self, channels: Option<u8>) {
+        self.shown = channels.unwrap_or(self.wires.flow.vcs.unicast);
     }
 
     /// The flit at the head of an input queue.

@@ -8,11 +8,12 @@ use super::config::{Armed, Reduction};
 use super::file::{
     ComputeFile, ConfiguredBy, EffectFile, Method, NanFile, SendsFile, SignallingNan, WayFile, WrongFile,
 };
-use crate::build::{lay_out, pipeline, policy, replay, router};
+use crate::build::{depth, pipeline, policy, replay, routed, router};
 use crate::config::{AutoOr, Data};
 use crate::names::layout;
 use crate::problem::Problem;
 use crate::random::Stream;
+use crate::sources::{self, Sources};
 use crate::{Loaded, Problems, Scenario, number};
 use watershed_arith::{Mode, NanPolicy, Op, Quad, SignalPolicy, repsum};
 use watershed_armed::frame::ETHERNET_FLITS;
@@ -71,6 +72,8 @@ pub struct Ready {
     pub engines: BTreeMap<(u32, u16), usize>,
     /// Values that follow from the rest.
     pub derived: Vec<(String, u64)>,
+    /// The sources of traffic, if there are any.
+    pub(crate) sources: Option<Sources>,
 }
 
 /// What a build can leave out.
@@ -95,12 +98,13 @@ pub struct BuildOptions {
 pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> {
     let scenario = &loaded.scenario;
     let armed = scenario.armed.as_ref().expect("the armed family has its table");
-    Builder { scenario, armed, options, problems: Vec::new(), derived: Vec::new() }
+    Builder { loaded, scenario, armed, options, problems: Vec::new(), derived: Vec::new() }
         .build()
         .map_err(|problems| loaded.problems(problems))
 }
 
 struct Builder<'a> {
+    loaded: &'a Loaded,
     scenario: &'a Scenario,
     armed: &'a Armed,
     options: BuildOptions,
@@ -120,7 +124,12 @@ impl Builder<'_> {
             link: scenario.link.params(),
             local: scenario.link.local_params(),
         };
-        let lay = lay_out(scenario, &common);
+        // Messages of software reductions, to which others may fall back, have a lane of their own beside those of traffic.
+        let quiet = scenario.traffic.is_empty();
+        let shares = sources::shares(scenario, !quiet);
+        let lanes = if quiet { 1 } else { 1 + shares.lanes };
+        let Some(mut lay) = routed(self.loaded, &common, lanes, &mut self.problems) else { return Err(self.problems) };
+        let mut sources = Sources::place(scenario, &mut lay, common.local, &mut self.problems);
         if lay.external_ports > tables::MOST_PORTS {
             let message = format!("{} ports a switch are too many", lay.external_ports);
             let expected = format!("up to {} ports", tables::MOST_PORTS);
@@ -145,6 +154,9 @@ impl Builder<'_> {
         let names: Vec<String> = lay.switch_names().map(String::from).collect();
         let routes = Routes { routing: lay.routing.clone(), ends: lay.ends.clone() };
         let mut tables = Tables::new(cfg, names, lay.external_ports, routes);
+        if !quiet {
+            tables.share(shares);
+        }
         let agent = Arc::new(Agent::new(&lay));
         if let Some(manage) = &armed.agent {
             let ways = agent.ways(lay.ends[manage.end_point as usize]);
@@ -223,18 +235,11 @@ impl Builder<'_> {
             return Err(self.problems);
         }
 
-        let depths = |link: &PlanLink, vc: u8| -> u16 {
-            if !common.vcs.is_set(vc) {
-                return scenario.switch.point_to_point_buffer_flits as u16;
-            }
-            match scenario.switch.collective_buffer_flits {
-                AutoOr::Fixed(flits) => flits as u16,
-                AutoOr::Auto => {
-                    let trip = credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front())
-                        + u64::from(scenario.switch.router.credit_delay_cycles);
-                    (trip as u16).max(FRAME_FLITS as u16)
-                }
-            }
+        let trip =
+            |link: &PlanLink| credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front());
+        let depths = |link: &PlanLink, vc: u8| {
+            let least = if common.vcs.is_set(vc) { FRAME_FLITS as u16 } else { 0 };
+            depth(scenario, common.vcs.is_set(vc), || trip(link)).max(least)
         };
         let switch = SwitchCfg {
             pipeline,
@@ -244,7 +249,8 @@ impl Builder<'_> {
         };
         let switches = plan.count(NodeKind::Switch);
         let join = if armed.agent.is_some() { Discard::managed() } else { Discard::default() };
-        let blocks = Blocks { joins: vec![join; switches], no_join: Discard::default(), bumps, ends: made };
+        let ends = Sources::beside(Some(&mut sources), made, (scenario.seed, switch.monitors), shares.messages);
+        let blocks = Blocks { joins: vec![join; switches], no_join: Discard::default(), bumps, ends };
         let mut vc_names = vec!["up".to_owned(), "down".to_owned()];
         vc_names.extend(armed.agent.map(|_| "agent".to_owned()));
         vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
@@ -254,7 +260,8 @@ impl Builder<'_> {
         }
         let parts = Parts::by_threads(self.options.threads);
         let system = Network::in_parts(parts, plan, tables, blocks, switch, &depths, vc_names);
-        Ok(Ready { system, reductions, engines, derived: self.derived })
+        let sources = (!quiet).then_some(sources);
+        Ok(Ready { system, reductions, engines, derived: self.derived, sources })
     }
 
     fn engine_cfg(&self) -> EngineCfg {

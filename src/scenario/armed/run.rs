@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json};
 use super::asked::{Asked, Ended};
 use super::build::{BuildOptions, Ready, build};
 use super::config::{Armed, Reduction};
+use super::file::EffectFile;
 use super::golden::{MergedAt, Reader, engines};
 use super::ladder::ladder;
 use super::result::{ArmedResult, Configured, Distinct, MergedShare, Outcomes, ReductionResult, RoundResult};
@@ -15,12 +16,13 @@ use crate::result::{Check, Document, Outcome, ResultData};
 use crate::run::family::{After, Family, Report};
 use crate::run::watchdog::{Watchdog, not_done, stands};
 use crate::run::{Flip, Progress, RunError, RunOptions};
+use crate::sources::Sources;
 use crate::why;
 use watershed_arith::{Quad, ResultCode};
 use watershed_armed::frame::FRAME_FLITS;
 use watershed_armed::root::RootRound;
 use watershed_armed::{
-    Client, ClientState, Discard, End, Job, Leaf, Refusals, Root, RootState, RoundEnd, Soft, System, Wired,
+    Client, ClientState, Discard, Job, Leaf, Refusals, Root, RootState, RoundEnd, Soft, System, Wired,
 };
 use watershed_fabric::{Simulation, Step};
 use watershed_kernel::Cycle;
@@ -432,6 +434,10 @@ impl Family for Run<'_> {
         std::mem::take(&mut self.ready.derived)
     }
 
+    fn take_sources(&mut self) -> Option<Sources> {
+        self.ready.sources.take()
+    }
+
     fn flip(&mut self, _flip: Flip<'_>) -> Result<(), RunError> {
         let what = "--flip is for PIUMA's engines; faults of the armed family are in the scenario, [[armed.fault]]";
         Err(RunError::Usage(what.into()))
@@ -479,6 +485,10 @@ impl Family for Run<'_> {
         (!(self.all_over() && idle && self.ready.system.live_flits() == 0)).then(String::new)
     }
 
+    fn loses_traffic(&self) -> bool {
+        self.armed.faults.iter().any(|fault| fault.effect == EffectFile::Dead)
+    }
+
     fn left(&self) -> String {
         not_done(&self.open())
     }
@@ -491,7 +501,7 @@ impl Family for Run<'_> {
         let total = self.armed.reductions.iter();
         let total = total.map(|of| u64::from(of.rounds) * u64::from(of.composed().rounds_each())).sum();
         let ends = self.ready.system.ends();
-        let roots = ends.iter().flat_map(End::roots).flat_map(Root::rounds);
+        let roots = ends.iter().flat_map(|end| end.roots()).flat_map(Root::rounds);
         let done = roots.filter(|round| round.end.is_some() && round.round.data.is_some()).count() as u64;
         Progress { cycle: self.ready.system.now(), done, total }
     }

@@ -19,7 +19,8 @@ pub struct SwitchFile {
     #[schemars(range(min = 1, max = 4096))]
     pub collective_ids: u32,
     /// Virtual channels for point-to-point packets. Default: 2; as many as routing needs in a system of nodes, which is
-    /// also the least there.
+    /// also the least there. Armed, beside traffic: an equal share of them is for messages of reductions in software. PBV:
+    /// channels of traffic, behind the one of frames.
     #[schemars(range(min = 1, max = 8))]
     pub point_to_point_vcs: u32,
     /// Buffer of one point-to-point channel at an input, in flits.

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize as DeriveDeserialize, Serialize};
 
-/// Point-to-point traffic: who sends to whom (`pattern`), when (`injection`) and how much.
+/// Point-to-point traffic, alone or beside the engines of any family: who sends to whom (`pattern`), when (`injection`) and how
+/// much. Beside jobs, traffic without an end stops with the last of them.
 #[derive(Debug, Clone, PartialEq, Serialize, DeriveDeserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]

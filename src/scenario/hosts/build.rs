@@ -71,12 +71,6 @@ pub fn ranks(loaded: &Loaded, memory: &Arc<MemoryCfg>, ends: &mut [End]) -> Vec<
         }
         for (rank, (&end, vector)) in host.ranks.iter().zip(vectors(loaded, index)).enumerate() {
             let point = &mut ends[end as usize];
-            if point.traffic().is_some() {
-                let message = format!("end point {end} has traffic of its own");
-                let expected = "ranks at end points without [[traffic]]";
-                problems.push(Problem::at(format!("host[{index}]"), message).expected(expected));
-                return problems;
-            }
             point.core.get_or_insert_with(|| Box::new(Core::new(Arc::clone(memory))));
             point.beside.get_or_insert_default().hosts.push(Rank::new(Arc::clone(&job), rank as u32, vector));
         }

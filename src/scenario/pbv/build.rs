@@ -10,14 +10,16 @@ use super::file::{
 };
 use super::strange;
 use crate::armed::file::{ComputeFile, EffectFile};
-use crate::build::{lay_out, pipeline, policy, replay, router};
+use crate::build::{depth, pipeline, policy, replay, routed, router};
 use crate::config::{AutoOr, Data};
 use crate::names::layout;
 use crate::problem::Problem;
 use crate::random::Stream;
+use crate::sources::{self, Sources};
 use crate::{Loaded, Problems, Scenario, number};
 use watershed_arith::{Mode, pack_lanes};
 use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
+use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, EndPlace, Layout};
 use watershed_fabric::{Plan, PlanLink, RouterCfg, SwitchCfg, Vcs};
 use watershed_kernel::{Cycle, Rng};
@@ -29,7 +31,7 @@ use watershed_pbv::node::{Node, Part, TaskTime, When};
 use watershed_pbv::packet::{FLIT_BYTES, Groups, HEADER_BYTES, Header, Message, NO_DEVICE, PBV_ENTRIES, Packet};
 use watershed_pbv::plan::{self, Branch, Tables};
 use watershed_pbv::reports::Reports;
-use watershed_pbv::routes::Directory;
+use watershed_pbv::routes::{Directory, FRAMES};
 use watershed_pbv::system::{Ground, System, Wires, credit_loop};
 use watershed_pbv::tables::{ENGINE_BASE, ENGINE_SPAN, METRICS, Owner, Owners, engine_base};
 
@@ -49,6 +51,8 @@ pub struct Ready {
     pub names: BTreeMap<u16, String>,
     /// Values that follow from the rest.
     pub derived: Vec<(String, u64)>,
+    /// The sources of traffic, if there are any.
+    pub(crate) sources: Option<Sources>,
 }
 
 /// What a build can leave out.
@@ -70,8 +74,11 @@ pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> 
     let scenario = &loaded.scenario;
     let pbv = scenario.pbv.as_ref().expect("the PBV family has its table");
     let common = common(scenario);
-    let lay = lay_out(scenario, &common);
+    let mut problems = Vec::new();
+    let lanes = sources::lanes(scenario);
+    let Some(lay) = routed(loaded, &common, lanes, &mut problems) else { return Err(loaded.problems(problems)) };
     let mut builder = Builder::new(scenario, pbv, options, &lay);
+    builder.sources = Sources::at_ends(scenario, &lay, common.local, &mut builder.problems);
     let ready = builder.build(&lay, &common);
     match ready {
         Some(ready) if builder.problems.is_empty() => Ok(ready),
@@ -79,10 +86,12 @@ pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> 
     }
 }
 
-/// Links and channels: one channel, so that messages from one device to another never overtake each other.
+/// Links and channels: one channel for frames, so that messages from one device to another never overtake each other, and
+/// behind it those of traffic.
 fn common(scenario: &Scenario) -> Common {
+    let traffic = if scenario.traffic.is_empty() { 0 } else { scenario.switch.point_to_point_vcs as u8 };
     Common {
-        vcs: Vcs { set: 0, unicast: 1 },
+        vcs: Vcs { set: 0, unicast: FRAMES + 1 + traffic },
         engine: false,
         link: scenario.link.params(),
         local: scenario.link.local_params(),
@@ -102,6 +111,8 @@ struct Builder<'a> {
     parts: Vec<(u32, u8, u8, u16)>,
     problems: Vec<Problem>,
     derived: Vec<(String, u64)>,
+    /// Sources of traffic, if there are any.
+    sources: Option<Sources>,
 }
 
 impl<'a> Builder<'a> {
@@ -118,7 +129,7 @@ impl<'a> Builder<'a> {
         };
         let devices = lay.ends.iter().map(device).collect();
         let (parts, problems, derived) = (Vec::new(), Vec::new(), Vec::new());
-        Builder { scenario, pbv, options, links, neighbours, devices, parts, problems, derived }
+        Builder { scenario, pbv, options, links, neighbours, devices, parts, problems, derived, sources: None }
     }
 
     fn switch_device(&self, switch: u32) -> u16 {
@@ -127,6 +138,10 @@ impl<'a> Builder<'a> {
 
     fn build(&mut self, lay: &Layout, common: &Common) -> Option<Ready> {
         let mut directory = self.directory(lay)?;
+        if let Some(sources) = &self.sources {
+            let routes = Routes { routing: lay.routing.clone(), ends: lay.ends.clone() };
+            directory.carry_traffic(routes, sources.lanes);
+        }
         let collectives = self.collectives(lay, &directory);
         for &(switch, plane, _, device) in &self.parts {
             directory.add_part(device, switch, plane);
@@ -182,24 +197,19 @@ impl<'a> Builder<'a> {
         let side_port_cycles = self.side_port(&side_port);
         let engines = self.engines(lay);
         let owners = self.owners(&engines, &collectives);
+        let checked = self.scenario.checks.monitors && !self.options.no_checks;
+        let mut sources = self.sources.take();
+        let ends = Sources::beside(sources.as_mut(), ends, (self.scenario.seed, checked), FRAMES + 1);
         let ground = Ground { plan, directory, engines, ends, faults, side_port, side_port_cycles, owners };
         let system = self.wire(ground, common);
         let derived = std::mem::take(&mut self.derived);
-        Some(Ready { system, collectives, operands, tables, devices: self.devices.clone(), names, derived })
+        Some(Ready { system, collectives, operands, tables, devices: self.devices.clone(), names, derived, sources })
     }
 
     fn wire(&mut self, ground: Ground, common: &Common) -> System {
         let scenario = self.scenario;
         let pipeline = pipeline(scenario);
-        let depths = |link: &PlanLink, _: u8| -> u16 {
-            match scenario.switch.collective_buffer_flits {
-                AutoOr::Fixed(flits) => flits as u16,
-                AutoOr::Auto => {
-                    let delay = u64::from(scenario.switch.router.credit_delay_cycles);
-                    (credit_loop(link, pipeline) + delay) as u16
-                }
-            }
-        };
+        let depths = |link: &PlanLink, vc: u8| depth(scenario, vc == FRAMES, || credit_loop(link, pipeline));
         let switch = SwitchCfg {
             pipeline,
             policy: policy(scenario.switch.arbiter),

@@ -467,7 +467,8 @@ pub struct CollectiveFile {
     #[serde(skip_serializing_if = "is_one")]
     #[schemars(range(min = 0, max = 1_048_576))]
     pub merge_cycles_per_word: u64,
-    /// Traffic class of its frames: of those that wait in an engine a higher one goes first.
+    /// Traffic class of its frames: of those that wait in an engine or for a port a higher one goes first; traffic beside them
+    /// has class 0.
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = 7))]
     pub traffic_class: u32,

@@ -19,6 +19,7 @@ use crate::result::{Check, Document, Outcome, ResultData, hex};
 use crate::run::family::{Family, Report};
 use crate::run::watchdog::{Watchdog, not_done, stands};
 use crate::run::{Flip, Progress, RunError, RunOptions};
+use crate::sources::Sources;
 use crate::why;
 use watershed_arith::{Flags, unpack_lanes};
 use watershed_fabric::Simulation;
@@ -469,6 +470,10 @@ impl Family for Run<'_> {
         std::mem::take(&mut self.ready.derived)
     }
 
+    fn take_sources(&mut self) -> Option<Sources> {
+        self.ready.sources.take()
+    }
+
     fn flip(&mut self, _flip: Flip<'_>) -> Result<(), RunError> {
         let what = "--flip is for PIUMA's engines; faults of the PBV family are in the scenario, [[pbv.fault]]";
         Err(RunError::Usage(what.into()))
@@ -519,6 +524,10 @@ impl Family for Run<'_> {
         let (open, flits) = (self.open(), self.ready.system.live_flits());
         let who = if open.is_empty() { String::new() } else { format!("; {}", not_done(&open)) };
         (!open.is_empty() || flits > 0).then(|| format!("{flits} flits are queued or under way{who}"))
+    }
+
+    fn loses_traffic(&self) -> bool {
+        self.pbv.faults.iter().any(|fault| fault.effect == EffectFile::Dead)
     }
 
     fn left(&self) -> String {

@@ -7,7 +7,6 @@
 //! | [`overlaps`] | which trees those are |
 //! | [`ground`] | what embeddings stand on |
 //! | [`run`] | who may start when, and when all is done |
-//! | [`traffic`] | traces that are fed, windows that are measured |
 //! | [`results`] | results of collectives, critical paths, checks |
 
 mod claims;
@@ -15,4 +14,3 @@ pub(crate) mod ground;
 pub mod overlaps;
 pub(crate) mod results;
 pub(crate) mod run;
-mod traffic;

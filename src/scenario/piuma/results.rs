@@ -23,7 +23,6 @@ impl Run<'_> {
             document.collectives.push(result);
             report.data.push(rows);
         }
-        self.traffic(document);
         report.findings = if oracle { self.findings(document) } else { Vec::new() };
         report.last.extend(self.unflipped());
         if !scenario.hosts.is_empty() {
@@ -345,7 +344,7 @@ impl Run<'_> {
         let built = &self.ready.collectives[index];
         let segment = &built.segments[segment];
         let again = build(self.loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() }).ok()?;
-        let mut runner = Runner::new(self.loaded, Box::new(Run::new(self.loaded, again).ok()?));
+        let mut runner = Runner::new(self.loaded, Box::new(Run::new(self.loaded, again))).ok()?;
         let (id, seq) = (segment.id, word as u64);
         for (switch, engine) in self.ready.system.joins().iter().enumerate() {
             let flip = engine.tap().filter(|tap| (tap.id, tap.seq) == (id, seq)).map_or(0, |tap| tap.flip);

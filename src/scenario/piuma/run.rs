@@ -1,24 +1,20 @@
 //! The cycles of a PIUMA system or a plain fabric: who may start when, and when all is done.
 
 use super::claims::Claims;
-use super::traffic::{Feed, MARGIN, Snapshot};
 use crate::build::{BuildOptions, Ready, build};
-use crate::config::{Collective, Traffic};
-use crate::measure::{Measurement, Phase};
+use crate::config::Collective;
 use crate::programs::{circle, rules::Rules};
-use crate::result::{Check, Document, Links, Outcome};
-use crate::run::family::{After, Before, Family, Report};
+use crate::result::{Check, Document, Outcome};
+use crate::run::family::{After, Family, Report};
 use crate::run::watchdog::Watchdog;
-use crate::run::{Flip, Progress, RunError, RunOptions, link_report};
+use crate::run::{Flip, Progress, RunError, RunOptions};
+use crate::sources::Sources;
 use crate::why::{Ask, Why};
-use crate::{Loaded, Problem, hosts, ladder};
-use watershed_fabric::{LinkCount, Simulation, Step};
+use crate::{Loaded, hosts, ladder};
+use watershed_fabric::{Simulation, Step};
 use watershed_kernel::Cycle;
 use watershed_piuma::{Job, Store, Tap};
 use watershed_probe::ladder::Ladder;
-
-/// Steps between two collections of what end points have measured.
-const COLLECT: u32 = 128;
 
 /// A run under way.
 pub(crate) struct Run<'a> {
@@ -46,16 +42,10 @@ pub(crate) struct Run<'a> {
     pub(super) refused: Option<String>,
     /// What is asked of stores, from the first one on.
     pub(super) rules: Option<Rules>,
-    pub(super) measurement: Measurement,
-    /// The network at the start and at the end of the window.
-    pub(super) window: [Option<Snapshot>; 2],
-    pub(super) feed: Feed,
     /// The wires by which trees that overlap take turns.
     pub(super) claims: Option<Claims>,
     /// Where a bit was to be flipped: switch, collective id, word.
     pub(super) flip: Option<(String, u16, u64)>,
-    /// Steps since what end points have measured was collected.
-    steps: u32,
 }
 
 /// Where a collective stands.
@@ -77,25 +67,17 @@ impl<'a> Run<'a> {
         // Who looks at the system between two cycles needs it to stand in one cycle then.
         let windows = windows && !watched && !options.timeline;
         let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads, windows })?;
-        Run::new(loaded, ready)
+        Ok(Run::new(loaded, ready))
     }
 
-    pub(super) fn new(loaded: &'a Loaded, mut ready: Ready) -> Result<Run<'a>, RunError> {
+    pub(super) fn new(loaded: &'a Loaded, mut ready: Ready) -> Run<'a> {
         let done = vec![0; ready.collectives.len()];
         let started = |of: &Collective| if of.called { State::Complete } else { State::Running };
         let state = loaded.scenario.collectives.iter().map(started).collect();
         let claims = Claims::new(&loaded.scenario, &mut ready);
-        let measurement = Measurement::new(loaded.scenario.measure, ready.classes.len());
-        for end in 0..ready.system.ends().len() {
-            if let Some(traffic) = ready.system.end_mut(end).traffic_mut() {
-                traffic.measure();
-            }
-        }
-        let feed = Feed::open(loaded, &ready)?;
-        let window = [None, None];
         let host_starts = vec![None; loaded.scenario.hosts.len()];
         let programs_left = ready.system.ends().iter().any(|end| end.processor().is_some());
-        Ok(Run {
+        Run {
             loaded,
             ready,
             state,
@@ -109,13 +91,9 @@ impl<'a> Run<'a> {
             silent: None,
             refused: None,
             rules: None,
-            measurement,
-            window,
-            feed,
             claims,
             flip: None,
-            steps: 0,
-        })
+        }
     }
 }
 
@@ -124,15 +102,6 @@ impl Run<'_> {
     pub(super) fn host_from(&self, first: usize) -> Option<usize> {
         let hosts = &self.loaded.scenario.hosts;
         (first..hosts.len()).find(|&index| hosts[index].mode == hosts::file::HostMode::Fabric)
-    }
-
-    /// Whether there is anything but traffic.
-    pub(super) fn has_work(&self) -> bool {
-        let scenario = &self.loaded.scenario;
-        !self.state.is_empty()
-            || scenario.programs.is_some()
-            || scenario.workload.is_some()
-            || self.host_from(0).is_some()
     }
 
     pub(super) fn host_is_done(&self, index: usize, host: &hosts::config::Host) -> bool {
@@ -242,21 +211,6 @@ impl Run<'_> {
         self.state.iter().any(|state| *state != State::Complete)
     }
 
-    pub(super) fn is_done(&self) -> bool {
-        if self.collectives_left() || self.programs_left || self.hosts_left() || self.ranks_left {
-            return false;
-        }
-        if self.measurement.has_window() {
-            return self.measurement.phase == Phase::Done;
-        }
-        // Traffic that ends is waited for; endless traffic ends with the last collective, or at the cycle limit.
-        let endless = self.loaded.scenario.traffic.iter().any(Traffic::is_endless);
-        if self.loaded.scenario.traffic.is_empty() || (endless && self.has_work()) {
-            return true;
-        }
-        !endless && self.drained()
-    }
-
     /// Looks who is complete.
     pub(super) fn advance(&mut self) {
         for index in 0..self.state.len() {
@@ -347,30 +301,33 @@ impl Family for Run<'_> {
         self.next_host();
     }
 
-    fn before(&mut self) -> Before {
-        if self.is_done() {
-            return Before::Done;
+    fn take_sources(&mut self) -> Option<Sources> {
+        self.ready.sources.take()
+    }
+
+    fn has_work(&self) -> bool {
+        let scenario = &self.loaded.scenario;
+        !self.state.is_empty()
+            || scenario.programs.is_some()
+            || scenario.workload.is_some()
+            || self.host_from(0).is_some()
+    }
+
+    fn is_done(&self) -> bool {
+        !(self.collectives_left() || self.programs_left || self.hosts_left() || self.ranks_left)
+    }
+
+    fn before(&mut self) -> Cycle {
+        let Some(claims) = &mut self.claims else { return Cycle::MAX };
+        claims.clock(&mut self.ready.system);
+        if let Err(why) = claims.settle(&self.loaded.scenario, &mut self.ready) {
+            self.refused.get_or_insert(why);
         }
-        let now = self.ready.system.now();
-        if now + MARGIN >= self.feed.until && !self.feed(now) {
-            return Before::Done;
-        }
-        if now >= self.measurement.next() {
-            self.measure(now);
-            return Before::Again;
-        }
-        let mut until = self.measurement.next().min(self.feed.until);
-        if let Some(claims) = &mut self.claims {
-            claims.clock(&mut self.ready.system);
-            if let Err(why) = claims.settle(&self.loaded.scenario, &mut self.ready) {
-                self.refused.get_or_insert(why);
-            }
-            until = until.min(claims.next());
-        }
-        Before::Until(until)
+        claims.next()
     }
 
     fn after(&mut self, step: Step) -> After {
+        self.silent = None;
         if let Some(claims) = &mut self.claims {
             claims.listen(&mut self.ready.system);
             if let Err(why) = claims.settle(&self.loaded.scenario, &mut self.ready) {
@@ -392,33 +349,15 @@ impl Family for Run<'_> {
             self.programs_left = false;
             self.next_host();
             return After::Again;
-        } else if step == Step::Quiet && !self.feed.is_at_end() {
-            // The next packet of a trace is further away than the run has read; what is wrong with it is asked for before the
-            // next step.
-            self.feed.until = self.ready.system.now();
-            return After::Again;
-        } else if step == Step::Quiet && self.measurement.next() != u64::MAX {
-            // Nothing will happen any more, but the window has not been looked at.
-            let next = self.measurement.next();
-            self.measure(next);
-            return After::Again;
         } else if step == Step::Quiet {
             self.silent = Some(self.ready.system.alive_until());
             return After::Quiet;
-        }
-        self.steps += 1;
-        if self.steps.is_multiple_of(COLLECT) && !self.ready.system.runs_in_windows() {
-            self.collect();
         }
         After::On
     }
 
     fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
-    }
-
-    fn problem(&mut self) -> Option<Problem> {
-        self.feed.wrong.take()
     }
 
     fn standing(&self, watchdog: &mut Watchdog) -> Option<String> {
@@ -482,69 +421,12 @@ impl Family for Run<'_> {
         self.results(document, oracle)
     }
 
-    fn settle(&mut self, document: &Document) -> Vec<Check> {
-        let mut checks = Vec::new();
-        if self.measurement.has_window() && self.state.is_empty() {
-            let sent: u64 = self.sources().map(watershed_fabric::traffic::Traffic::sent_flits).sum();
-            let received = self.sources().flat_map(watershed_fabric::traffic::Traffic::received);
-            let received: u64 = received.map(|class| class.flits).sum();
-            let live = self.ready.system.live_flits() as u64;
-            let detail = format!("{sent} flits entered, {received} arrived, {live} are on their way");
-            checks.push(Check { name: "nothing lost".into(), passed: sent == received + live, detail });
-        }
-        if self.drains() && document.outcome == Outcome::Finished {
-            if !self.loaded.scenario.traffic.is_empty() {
-                let (created, received) = self.traffic_totals();
-                let detail = format!("{received} of {created} packets arrived whole");
-                checks.push(Check { name: "nothing lost".into(), passed: created == received, detail });
-            }
-            // Whatever is still on its way now are credits.
-            while self.ready.system.fault().is_none() && self.ready.system.step() != Step::Quiet {}
-        }
-        checks
+    fn settle(&mut self, _document: &Document) -> Vec<Check> {
+        Vec::new()
     }
 
-    fn drains(&self) -> bool {
-        !self.measurement.has_window() && self.loaded.scenario.traffic.iter().all(|traffic| !traffic.is_endless())
-    }
-
-    fn limit_is_end(&self) -> Option<&'static str> {
-        // Endless traffic alone has no end of its own: the limit is its end.
-        let endless = self.loaded.scenario.traffic.iter().any(Traffic::is_endless);
-        let alone = endless && !self.has_work() && !self.measurement.has_window();
-        alone.then_some("ran to limits.max_cycles under endless traffic")
-    }
-
-    fn links(&self, cycles: u64, all: bool) -> Links {
-        let window = match &self.window {
-            [Some(from), Some(to)] => Some((from, to)),
-            _ => None,
-        };
-        let cycles = window.map_or(cycles, |_| self.measurement.to - self.measurement.from);
-        let system = &self.ready.system;
-        let loads = system.link_counts().enumerate().map(|(at, (level, mut count, cycles_per_flit))| {
-            if let Some((from, to)) = window {
-                let (from, to) = (from.links[at], to.links[at]);
-                count = LinkCount {
-                    set: to.set - from.set,
-                    unicast: to.unicast - from.unicast,
-                    waited: to.waited - from.waited,
-                    packets: to.packets - from.packets,
-                };
-            }
-            (level, count, cycles_per_flit)
-        });
-        let there = self.ready.all_links.as_deref();
-        // The same window.
-        let waits = |at: usize| match window {
-            Some((from, to)) => to.waits[at].since(&from.waits[at]),
-            None => system.link_waits(at),
-        };
-        let all_waits = match window {
-            Some((from, to)) => to.head_waits.zip(from.head_waits).map(|(to, from)| to.since(&from)),
-            None => system.head_waits(),
-        };
-        link_report(system, loads, (all_waits.as_ref(), &waits), there, cycles, all)
+    fn all_links(&self) -> Option<&[u64]> {
+        self.ready.all_links.as_deref()
     }
 
     fn why(&self, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {

@@ -373,7 +373,6 @@ impl Resolver<'_> {
                     "switch.collective_ids",
                     "memory",
                     "checks.claims",
-                    "traffic",
                     "core",
                     "multicast",
                     "program",
@@ -388,14 +387,8 @@ impl Resolver<'_> {
                     "collective",
                     "switch.ceng",
                     "switch.collective_ids",
-                    "switch.point_to_point_vcs",
-                    "switch.point_to_point_buffer_flits",
-                    "switch.router.switch_allocator",
-                    "switch.router.allocator_iterations",
-                    "switch.router.input_speedup",
                     "memory",
                     "checks.claims",
-                    "traffic",
                     "armed",
                     "core",
                     "multicast",
@@ -403,7 +396,7 @@ impl Resolver<'_> {
                     "host",
                 ],
                 "in the pbv family",
-                "its collectives are in [[pbv.collective]]; frames travel on one channel, which keeps them in order",
+                "its collectives are in [[pbv.collective]]",
             ),
         };
         if file.link.reliability.is_some() && !matches!(file.family, Family::Armed | Family::Pbv) {
@@ -415,6 +408,26 @@ impl Resolver<'_> {
         for key in keys {
             if self.source.has(key) {
                 self.report(Problem::at_key(*key, format!("`{key}` means nothing {place}")).help(help));
+            }
+        }
+        let most = watershed_pbv::engine::MOST_CHANNELS as u32 - 1;
+        if file.family == Family::Pbv && !file.traffic.is_empty() && file.switch.point_to_point_vcs > most {
+            let channels = file.switch.point_to_point_vcs;
+            let message = format!("{channels} channels of traffic beside the one of frames are too many");
+            self.report(Problem::at("switch.point_to_point_vcs", message).expected(format!("up to {most}")));
+        }
+        if file.family == Family::Pbv && file.traffic.is_empty() {
+            for key in [
+                "switch.point_to_point_vcs",
+                "switch.point_to_point_buffer_flits",
+                "switch.router.switch_allocator",
+                "switch.router.allocator_iterations",
+                "switch.router.input_speedup",
+            ] {
+                if self.source.has(key) {
+                    let problem = Problem::at_key(key, format!("`{key}` means nothing {place} without [[traffic]]"));
+                    self.report(problem.help("frames travel on one channel, which keeps them in order"));
+                }
             }
         }
         let computes =

@@ -192,7 +192,7 @@ impl Resolver<'_> {
                     }
                 }
                 let (burst_alpha, burst_beta) = (file.burst_alpha.unwrap_or(1.0), file.burst_beta.unwrap_or(1.0));
-                let lengths = crate::build::lengths(packet_flits);
+                let lengths = crate::sources::lengths(packet_flits);
                 let peak = |rate| Process::burst_peak(rate, &lengths, burst_alpha, burst_beta);
                 let rates = file.flows.iter().flatten().map(|flow| flow.rate).chain(file.rate);
                 let most = rates.fold(0.0, f64::max);

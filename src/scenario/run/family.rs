@@ -5,23 +5,13 @@
 //! waveforms, records, links, common checks and the document are the runner's, once for all.
 
 use super::watchdog::Watchdog;
-use super::{Flip, Progress, RunError, RunOptions, link_report};
-use crate::Problem;
-use crate::result::{Check, Document, Links, Outcome, ResultData};
+use super::{Flip, Progress, RunError, RunOptions};
+use crate::result::{Check, Document, Outcome, ResultData};
+use crate::sources::Sources;
 use crate::why::{Ask, Why};
 use watershed_fabric::{Simulation, Step};
 use watershed_kernel::Cycle;
 use watershed_probe::ladder::Ladder;
-
-/// What the runner is to do before the next step.
-pub(crate) enum Before {
-    /// Everything that was asked for is over.
-    Done,
-    /// Something was looked at: ask again.
-    Again,
-    /// Step, but simulate no cycle from this one on.
-    Until(Cycle),
-}
 
 /// What a step came to.
 pub(crate) enum After {
@@ -77,9 +67,25 @@ pub(crate) trait Family {
     /// Before the first cycle.
     fn begin(&mut self) {}
 
-    /// Before each step.
-    fn before(&mut self) -> Before {
-        Before::Until(Cycle::MAX)
+    /// The sources of traffic that stand in the system; asked once, before the first cycle. Their traffic is the runner's.
+    fn take_sources(&mut self) -> Option<Sources> {
+        None
+    }
+
+    /// Whether there is anything but traffic.
+    fn has_work(&self) -> bool {
+        true
+    }
+
+    /// Asked before each step: whether all work is over, so that nothing but traffic could keep the run going. A family that
+    /// lets a run go on until nothing moves says no.
+    fn is_done(&self) -> bool {
+        false
+    }
+
+    /// Before each step; no cycle is simulated from the one on that it answers.
+    fn before(&mut self) -> Cycle {
+        Cycle::MAX
     }
 
     /// After each step.
@@ -92,15 +98,11 @@ pub(crate) trait Family {
         None
     }
 
-    /// An input that turned out to be wrong while the run read it.
-    fn problem(&mut self) -> Option<Problem> {
-        None
-    }
-
     /// The watchdog looks: what stands although work is left and nothing is pending that would go on with it, in words.
     fn standing(&self, watchdog: &mut Watchdog) -> Option<String>;
 
-    /// Nothing moves any more: whether that is the end, and not a deadlock.
+    /// Nothing of the family's moves any more: whether that is the end, and not a deadlock. Under endless traffic it is asked
+    /// after each step.
     fn is_over(&self) -> bool;
 
     /// The limit of cycles has come: what is queued or not done then, in words; `None` if the run is over.
@@ -126,21 +128,14 @@ pub(crate) trait Family {
     /// Checks that stand between those of the jobs and those of the network.
     fn settle(&mut self, document: &Document) -> Vec<Check>;
 
-    /// Whether a run that has ended leaves nothing in the network. Traffic without an end does not.
-    fn drains(&self) -> bool {
-        true
-    }
-
-    /// What the limit of cycles means, if it is the end of a run that has no other.
-    fn limit_is_end(&self) -> Option<&'static str> {
+    /// Links of each level in the whole system, if only those that something uses were built.
+    fn all_links(&self) -> Option<&[u64]> {
         None
     }
 
-    /// What the links did.
-    fn links(&self, cycles: u64, all: bool) -> Links {
-        let system = self.system();
-        let (all_waits, waits) = (system.head_waits(), |at| system.link_waits(at));
-        link_report(system, system.link_counts(), (all_waits.as_ref(), &waits), None, cycles, all)
+    /// Whether faults can lose packets of traffic: a link that is dead.
+    fn loses_traffic(&self) -> bool {
+        false
     }
 
     /// Where the cycles of the jobs went.

@@ -271,7 +271,7 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
     let watcher: Option<&dyn Fn(Progress) -> Control> = WATCHER.get().map(|_| &watched as _);
     let options = &RunOptions { hook: options.hook.or(watcher), ..*options };
     let begin = |windows| -> Result<_, RunError> {
-        let mut runner = Runner::new(loaded, families::build(loaded, options, windows)?);
+        let mut runner = Runner::new(loaded, families::build(loaded, options, windows)?)?;
         runner.prepare(options)?;
         runner.drive(options);
         Ok(runner)
@@ -282,7 +282,7 @@ fn run_family(loaded: &Loaded, options: &RunOptions<'_>) -> Result<RunResult, Ru
         drop(runner);
         runner = begin(false)?;
     }
-    if let Some(problem) = runner.family.problem() {
+    if let Some(problem) = runner.problem() {
         return Err(loaded.problems(vec![problem]).into());
     }
     let wave_error = runner.close(options);

@@ -2,14 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use super::family::{After, Before, Family, Report};
+use super::family::{After, Family, Report};
 use super::watchdog::LOOK;
-use super::{Control, RunError, RunOptions, RunResult, close_wave, open_wave, trace_error};
-use crate::Loaded;
+use super::{Control, RunError, RunOptions, RunResult, close_wave, link_report, open_wave, trace_error};
+use crate::background::{Background, Before};
 use crate::record::{self, recording};
-use crate::result::{Check, Document, Outcome};
+use crate::result::{Check, Document, Links, Outcome};
 use crate::timeline::Timeline;
+use crate::{Loaded, Problem};
 use watershed_fabric::{Evaluation, Step};
+use watershed_kernel::Cycle;
 use watershed_probe::TraceSummary;
 
 /// Time between two looks at how far a run is, but for runs where a look takes long.
@@ -19,6 +21,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Runner<'a, F: Family + ?Sized> {
     loaded: &'a Loaded,
     pub family: Box<F>,
+    /// Traffic, if there is some.
+    background: Option<Background<'a>>,
     document: Document,
     /// Why the run stands, or what was not done at its limit.
     stuck: Option<String>,
@@ -29,12 +33,18 @@ pub(crate) struct Runner<'a, F: Family + ?Sized> {
 
 impl<'a, F: Family + ?Sized> Runner<'a, F> {
     /// A run in cycle 0.
-    pub fn new(loaded: &'a Loaded, mut family: Box<F>) -> Runner<'a, F> {
+    ///
+    /// # Errors
+    /// A trace of traffic cannot be read.
+    pub fn new(loaded: &'a Loaded, mut family: Box<F>) -> Result<Runner<'a, F>, RunError> {
         let mut document = Document::new(loaded);
         for (key, value) in family.take_derived() {
             document.derive(&key, value);
         }
-        Runner { loaded, family, document, stuck: None, notes: Vec::new(), wave: None, timeline: None }
+        let sources = family.take_sources();
+        let background = sources.map(|sources| Background::new(loaded, sources, family.system_mut())).transpose()?;
+        let (notes, wave, timeline) = (Vec::new(), None, None);
+        Ok(Runner { loaded, family, background, document, stuck: None, notes, wave, timeline })
     }
 
     /// Makes ready what the caller wants to be kept.
@@ -78,11 +88,18 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
         let mut look = 0;
         let (mut looked, mut pause) = (Instant::now(), PAUSE);
         loop {
-            let until = match self.family.before() {
-                Before::Done => return Outcome::Finished,
-                Before::Again => continue,
-                Before::Until(until) => until,
-            };
+            if self.is_done() {
+                return Outcome::Finished;
+            }
+            let mut until = u64::MAX;
+            if let Some(background) = &mut self.background {
+                match background.before(self.family.system_mut()) {
+                    Before::Wrong => return Outcome::Finished,
+                    Before::Again => continue,
+                    Before::Until(cycle) => until = cycle,
+                }
+            }
+            let until = until.min(self.family.before());
             // A jump over idle cycles must not jump over the limit, nor over a cycle in which something is looked at.
             let step = self.family.system_mut().step_before(limit.min(stop).min(until));
             let now = self.family.system().now();
@@ -100,8 +117,9 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
                 timeline.look(system);
             }
             match self.family.after(step) {
-                After::On => {}
+                After::On => self.traffic_went_on(),
                 After::Again => continue,
+                After::Quiet if self.traffic_is_quiet() => continue,
                 // Nothing will ever happen again: if work is left, the watchdog need not wait.
                 After::Quiet if self.family.is_over() => return Outcome::Finished,
                 After::Quiet => {
@@ -139,6 +157,41 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
         }
     }
 
+    /// Whether all work is over, and all traffic that ends.
+    fn is_done(&self) -> bool {
+        let over = |background: &Background<'_>| background.is_over(self.family.system(), self.family.has_work());
+        self.family.is_done() && self.background.as_ref().is_none_or(over)
+    }
+
+    /// Traffic after a step. Where a run goes on until nothing moves, endless traffic stops with the last of the work.
+    fn traffic_went_on(&mut self) {
+        let Some(background) = &mut self.background else { return };
+        background.stepped(self.family.system_mut());
+        if background.waits_for_work() && self.family.is_over() {
+            background.stop(self.family.system_mut());
+        }
+    }
+
+    /// Nothing moves any more: whether traffic has something to do about it.
+    fn traffic_is_quiet(&mut self) -> bool {
+        self.background.as_mut().is_some_and(|background| background.is_quiet(self.family.system_mut()))
+    }
+
+    /// An input that turned out to be wrong while the run read it.
+    pub fn problem(&mut self) -> Option<Problem> {
+        self.background.as_mut()?.take_wrong()
+    }
+
+    /// What the links did.
+    fn links(&self, all: bool) -> Links {
+        let (system, there, cycles) = (self.family.system(), self.family.all_links(), self.document.cycles);
+        if let Some(background) = &self.background {
+            return background.links(system, there, cycles, all);
+        }
+        let (all_waits, waits) = (system.head_waits(), |at| system.link_waits(at));
+        link_report(system, system.link_counts(), (all_waits.as_ref(), &waits), there, cycles, all)
+    }
+
     /// The run stands: who waits for whom, and who is not done.
     fn stands(&mut self, what: &str) -> Outcome {
         let (autopsy, left) = (self.family.system().autopsy(), self.family.left());
@@ -166,9 +219,12 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
         let wanted = &self.loaded.scenario.checks;
         let (oracle, monitors) = (wanted.oracle && !options.no_checks, wanted.monitors && !options.no_checks);
         let mut report = self.family.report(&mut self.document, oracle);
+        if let Some(background) = &mut self.background {
+            background.report(&mut self.document, self.family.system_mut());
+        }
         let ask = |ask| self.family.why(ask, &self.document, &mut self.notes);
         let why = options.why.map(ask).unwrap_or_default();
-        self.document.links = self.family.links(self.document.cycles, options.all_links);
+        self.document.links = self.links(options.all_links);
         let data = std::mem::take(&mut report.data);
         self.checks(report, monitors);
         let ladder = if options.ladder { self.family.ladder() } else { None };
@@ -201,7 +257,8 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
             (_, Some(fault)) => Check::failed("rules", fault),
             (Outcome::Deadlock, _) => Check::failed("progress", stuck),
             (Outcome::MaxCycles, _) => {
-                if let Some(end) = self.family.limit_is_end() {
+                let work = self.family.has_work();
+                if let Some(end) = self.background.as_ref().and_then(|background| background.limit_is_end(work)) {
                     self.document.outcome = Outcome::Finished;
                     return Check::passed("progress", end);
                 }
@@ -221,8 +278,18 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
         let mut checks = vec![self.ended(report.open)];
         checks.extend(report.findings);
         checks.extend(self.family.settle(&self.document));
-        let (system, drains) = (self.family.system(), self.family.drains());
+        if let Some(background) = &self.background {
+            let (work, lossy) = (self.family.has_work(), self.family.loses_traffic());
+            checks.extend(background.check(self.family.system(), &self.document, work, lossy));
+        }
+        let drains = self.background.as_ref().is_none_or(Background::drains);
         let emptied = drains && self.document.outcome == Outcome::Finished;
+        if emptied {
+            // Whatever is still on its way now are credits.
+            let system = self.family.system_mut();
+            while system.fault().is_none() && system.step_before(Cycle::MAX) != Step::Quiet {}
+        }
+        let system = self.family.system();
         if emptied {
             let live = system.live_flits();
             let detail =

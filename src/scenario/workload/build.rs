@@ -128,11 +128,6 @@ pub fn ranks(
     let ids: Vec<u16> = loaded.scenario.collectives.iter().map(|collective| collective.id as u16).collect();
     for (rank, &end) in (0..).zip(&workload.ranks) {
         let point = &mut ends[end as usize];
-        if point.traffic().is_some() {
-            let message = format!("end point {end} has traffic of its own");
-            let expected = "ranks at end points without [[traffic]]";
-            return vec![Problem::at("workload.participants", message).expected(expected)];
-        }
         let plan = common.plan(rank, built, places[end as usize]);
         let core = point.core.get_or_insert_with(|| Box::new(Core::new(Arc::clone(memory))));
         for &id in &ids {
