@@ -254,7 +254,7 @@ pages! {
     waves "waves.md" 15 3
     latency "latency.md" 6 4
     sweeps "sweeps.md" 10 2
-    compare "compare.md" 2 1
+    compare "compare.md" 3 1
     snapshots "snapshots.md" 6 1
     numerics "numerics.md" 3 1
     verify_rtl "verify-rtl.md" 6 4
