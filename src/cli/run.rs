@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::io::BufWriter;
-use std::path::{self, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -231,10 +231,9 @@ impl ScenarioArguments {
 
     /// Reads and checks the scenario with more values set.
     pub fn load_with(&self, sets: &[String]) -> Result<Loaded, Problems> {
-        // Named from the working folder; what a scenario names is relative to itself.
-        let trace = self.workload.as_ref().map(|path| path::absolute(path).unwrap_or_else(|_| path.clone()));
+        let trace = self.workload.iter();
         let mut overrides: Vec<String> =
-            trace.map(|path| format!("workload.trace={:?}", path.display().to_string())).into_iter().collect();
+            trace.map(|path| format!("workload.trace={:?}", path.display().to_string())).collect();
         overrides.extend(self.set.iter().cloned());
         overrides.extend(sets.iter().cloned());
         overrides.extend(self.seed.map(|seed| format!("seed={seed}")));

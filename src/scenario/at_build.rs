@@ -69,7 +69,9 @@ fn shipped() {
     let (folders, mut files): (Vec<PathBuf>, Vec<PathBuf>) = in_folder(traces).partition(|path| path.is_dir());
     // Of samples in folders, with their licences, only those that shipped scenarios run.
     let schedules = folders.into_iter().flat_map(in_folder);
-    files.extend(schedules.filter(|path| path.extension().is_some_and(|extension| extension == "goal")));
+    files.extend(
+        schedules.filter(|path| path.extension().is_some_and(|extension| extension == "goal" || extension == "et")),
+    );
     table(&root, files, "include_bytes!", "shipped_files.rs");
     table(&root, found, "include_str!", "shipped.rs");
 }

@@ -58,6 +58,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use watershed_workload::Trace;
+
 pub mod armed;
 pub(crate) mod background;
 pub mod build;
@@ -191,14 +193,34 @@ pub fn load_named(given: &Path, overrides: &[String]) -> Result<Loaded, Problems
     if given.exists() {
         return load_file(given, overrides);
     }
+    let (path, text) = find_shipped(given)?;
+    load_text(path, text, &shipped::base(path), shipped::stem(path), overrides)
+}
+
+/// As [`load_named`], with a trace that is in memory instead of the one that `[workload]` names.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn load_traced(given: &Path, overrides: &[String], trace: &Trace) -> Result<Loaded, Problems> {
+    if given.exists() {
+        let text = read_file(given)?;
+        let base = given.parent().unwrap_or(Path::new(""));
+        let stem = given.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        return load(&given.display().to_string(), &text, (base, &stem), overrides, Some(trace));
+    }
+    let (path, text) = find_shipped(given)?;
+    load(path, text, (&shipped::base(path), shipped::stem(path)), overrides, Some(trace))
+}
+
+/// Path and text of the shipped scenario of this name.
+fn find_shipped(given: &Path) -> Result<(&'static str, &'static str), Problems> {
     let name = given.to_string_lossy().replace('\\', "/");
-    let Some((path, text)) = shipped::find(&name) else {
+    shipped::find(&name).ok_or_else(|| {
         let problem = Problem::general("there is no such scenario file")
             .nearest(shipped::stem(&name), shipped::SHIPPED.iter().map(|(path, _)| shipped::stem(path)))
             .help("`watershed list` shows the scenarios that come with the program");
-        return Err(Problems::new(Source::empty(name).into(), vec![problem]));
-    };
-    load_text(path, text, &shipped::base(path), shipped::stem(path), overrides)
+        Problems::new(Source::empty(name).into(), vec![problem])
+    })
 }
 
 /// The text of a scenario with what it inherits, not yet checked.
@@ -258,6 +280,16 @@ pub fn read_file(path: &Path) -> Result<String, Problems> {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[String]) -> Result<Loaded, Problems> {
+    load(name, text, (base, stem), overrides, None)
+}
+
+fn load(
+    name: &str,
+    text: &str,
+    (base, stem): (&Path, &str),
+    overrides: &[String],
+    trace: Option<&Trace>,
+) -> Result<Loaded, Problems> {
     let (mut source, syntax) = Source::parse(name, text);
     let mut problems: Vec<Problem> = syntax.into_iter().collect();
     if problems.is_empty() {
@@ -267,6 +299,7 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
         source.set_older();
     }
     problems.extend(jobs::apply(&mut source, overrides));
+    source.set_absolute("workload", "trace");
     if source.has("extends") && problems.is_empty() {
         problems.push(Problem::at_key("extends", "`extends` stands in a file: it cannot be set"));
     }
@@ -281,7 +314,7 @@ pub fn load_text(name: &str, text: &str, base: &Path, stem: &str, overrides: &[S
         Ok(file) => file,
         Err(problem) => return Err(Problems::new(source, vec![problem])),
     };
-    let traced = match resolve::workload::read(&mut file, base) {
+    let traced = match resolve::workload::read(&mut file, base, trace) {
         Ok(traced) => traced.map(Arc::new),
         Err(problems) => return Err(Problems::new(source, problems)),
     };

@@ -140,6 +140,18 @@ impl Source {
         &mut self.root
     }
 
+    /// Makes a path in this table absolute if an override set it: such a path is relative to the working folder, one of a file to the file.
+    pub(super) fn set_absolute(&mut self, table: &str, key: &str) {
+        let Value::Table(entries) = &mut self.root.value else { return };
+        let Some(Value::Table(entries)) = entries.get_mut(table).map(|node| &mut node.value) else { return };
+        let Some(Node { value: Value::String(text), span, .. }) = entries.get_mut(key) else { return };
+        if (1..PARENT).contains(&span.origin)
+            && let Ok(path) = std::path::absolute(Path::new(text.as_str()))
+        {
+            *text = path.to_string_lossy().into_owned();
+        }
+    }
+
     /// A source without text, for problems that come before there is any.
     pub fn empty(name: impl Into<String>) -> Self {
         Self::parse(name, "").0

@@ -14,6 +14,8 @@
 //! | [`check`](mod@check) | ranks that are there, messages with two ends, collectives that all members agree on, no cycles |
 //! | [`pace`](mod@pace) | how long it takes if messages and collectives take no time, and what that time is made of |
 //! | [`error`] | what is wrong with a trace: file, rank, node |
+//! | [`model`] | neural networks as tables of layers |
+//! | [`train`] | a network that ranks train together, as a trace |
 //!
 //! # Model
 //!
@@ -39,11 +41,13 @@ pub mod chakra;
 pub mod check;
 pub mod error;
 pub mod goal;
+pub mod model;
 pub mod pace;
+pub mod train;
 
 pub use check::{Matched, check};
 pub use error::Error;
-pub use pace::{Pace, pace};
+pub use pace::{Pace, Times, pace};
 
 /// How a trace is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -285,10 +289,21 @@ impl Trace {
     /// What is wrong, with file, rank and node.
     pub fn read(path: &Path, groups: &[Group]) -> Result<(Trace, Matched), Error> {
         let trace = match chakra::prefix(path) {
-            Some(prefix) => chakra::read(&prefix, groups)?,
+            Some(prefix) => chakra::read(&chakra::Disk, &prefix, groups)?,
             None => goal::read(path)?,
         };
         Trace::checked(trace)
+    }
+
+    /// Reads Chakra's files from elsewhere and checks them.
+    ///
+    /// # Errors
+    /// What is wrong, with file, rank and node.
+    pub fn read_from(files: &dyn chakra::Files, prefix: &Path, groups: &[Group]) -> Result<(Trace, Matched), Error> {
+        if files.numbers(prefix).is_empty() {
+            return Err(Error::new(prefix, "there is no such trace"));
+        }
+        Trace::checked(chakra::read(files, prefix, groups)?)
     }
 
     /// Checks a trace.

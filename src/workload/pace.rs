@@ -1,10 +1,10 @@
-//! How long a trace takes without a network: messages and collectives take no time, streams run one node at a time. What is left is
-//! what is computed and who waits for whom.
+//! How long a trace takes without a network: messages take no time, collectives none or a time that is given, streams run one node at
+//! a time. What is left is what is computed and who waits for whom.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
-use super::{Compute, Error, Kind, Matched, Trace, check::NONE};
+use super::{Collective, Compute, Error, Kind, Matched, Trace, check::NONE};
 
 /// When everything ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +13,22 @@ pub struct Pace {
     pub ends: Vec<u64>,
     /// The critical path: who computed when, the last one first. What lies between two steps takes no time.
     pub path: Vec<Step>,
+    /// When each node of each rank has started and ended, in ps.
+    pub nodes: Vec<Vec<(u64, u64)>>,
+}
+
+/// How long things take, in ps.
+#[derive(Clone, Copy)]
+pub struct Times<'a> {
+    /// Computing.
+    pub compute: &'a dyn Fn(&Compute) -> u64,
+    /// A collective, from when its last member has begun.
+    pub collective: &'a dyn Fn(&Collective) -> u64,
+}
+
+impl Times<'_> {
+    /// Computing as it was measured; collectives take no time.
+    pub const MEASURED: Times<'static> = Times { compute: &|compute| compute.ps, collective: &|_| 0 };
 }
 
 /// A step of the critical path.
@@ -33,15 +49,15 @@ pub struct Step {
 /// # Errors
 /// A node that never ends.
 pub(crate) fn ends(trace: &Trace, matched: &Matched) -> Result<(), Error> {
-    Clock::new(trace, matched, false, &|_| 0).run().map(|_| ())
+    Clock::new(trace, matched, false, Times { compute: &|_| 0, collective: &|_| 0 }).run().map(|_| ())
 }
 
-/// How long it takes, with what computing takes in ps.
+/// How long it takes.
 ///
 /// # Errors
 /// A node that never starts, as its stream is taken by one that waits for it.
-pub fn pace(trace: &Trace, matched: &Matched, time: &dyn Fn(&Compute) -> u64) -> Result<Pace, Error> {
-    Clock::new(trace, matched, true, time).run()
+pub fn pace(trace: &Trace, matched: &Matched, times: Times<'_>) -> Result<Pace, Error> {
+    Clock::new(trace, matched, true, times).run()
 }
 
 /// A node of a rank.
@@ -52,7 +68,7 @@ struct Clock<'a> {
     matched: &'a Matched,
     /// Streams run one node at a time.
     streams: bool,
-    time: &'a dyn Fn(&Compute) -> u64,
+    times: Times<'a>,
     nodes: Vec<Vec<State>>,
     followers: Vec<Vec<Vec<(u32, bool)>>>,
     /// What a stream runs, and what waits for it by when it became ready.
@@ -87,7 +103,7 @@ struct State {
 }
 
 impl<'a> Clock<'a> {
-    fn new(trace: &'a Trace, matched: &'a Matched, streams: bool, time: &'a dyn Fn(&Compute) -> u64) -> Clock<'a> {
+    fn new(trace: &'a Trace, matched: &'a Matched, streams: bool, times: Times<'a>) -> Clock<'a> {
         let state = |waits: usize| State { left: waits as u32, start: 0, end: None, by: None };
         let nodes = trace.ranks.iter().map(|rank| rank.nodes.iter().map(|node| state(node.waits.len())).collect());
         let followers = trace.ranks.iter().map(|rank| {
@@ -103,7 +119,7 @@ impl<'a> Clock<'a> {
             trace,
             matched,
             streams,
-            time,
+            times,
             nodes: nodes.collect(),
             followers: followers.collect(),
             busy: BTreeMap::new(),
@@ -157,7 +173,7 @@ impl<'a> Clock<'a> {
         let index = self.matched.of[at.0 as usize][at.1 as usize];
         match self.trace.ranks[at.0 as usize].nodes[at.1 as usize].kind {
             Kind::Nothing | Kind::Memory { .. } => self.events.push(Reverse((now, at))),
-            Kind::Compute(compute) => self.events.push(Reverse((now + (self.time)(&compute), at))),
+            Kind::Compute(compute) => self.events.push(Reverse((now + (self.times.compute)(&compute), at))),
             Kind::Send { .. } => {
                 let to = self.matched.channels[index as usize].to;
                 let waited = self.channels[index as usize].waited.pop_front();
@@ -180,8 +196,16 @@ impl<'a> Clock<'a> {
                 self.started[index as usize] += 1;
                 if self.started[index as usize] == instance.nodes.len() as u32 {
                     let ranks = &self.trace.groups[instance.collective.group as usize].ranks;
+                    let time = (self.times.collective)(&instance.collective);
                     for (&rank, &node) in ranks.iter().zip(&instance.nodes) {
-                        self.end(now, (rank, node), Some(at).filter(|_| (rank, node) != at));
+                        let by = Some(at).filter(|_| (rank, node) != at);
+                        if time == 0 {
+                            self.end(now, (rank, node), by);
+                        } else {
+                            let state = self.state((rank, node));
+                            state.by = by.or(state.by);
+                            self.events.push(Reverse((now + time, (rank, node))));
+                        }
                     }
                 }
             }
@@ -275,6 +299,8 @@ impl<'a> Clock<'a> {
             }
             at = state.by;
         }
-        Pace { ends, path }
+        let times = |state: &State| (state.start, state.end.unwrap_or(state.start));
+        let nodes = self.nodes.iter().map(|nodes| nodes.iter().map(times).collect()).collect();
+        Pace { ends, path, nodes }
     }
 }

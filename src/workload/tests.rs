@@ -129,7 +129,7 @@ fn without_a_network_only_computing_and_waiting_are_left() {
     };
     let trace = trace(vec![nodes(10), nodes(20)]);
     let matched = check(&trace).unwrap();
-    let pace = pace(&trace, &matched, &|compute| compute.ps).unwrap();
+    let pace = pace(&trace, &matched, Times::MEASURED).unwrap();
     // Both computations of a rank that wait for nothing run one after the other; the sum is there after 20 us.
     assert_eq!(pace.ends, [23_000_000, 27_000_000]);
     let path: Vec<(u32, u32)> = pace.path.iter().map(|step| (step.rank, step.node)).collect();
@@ -316,6 +316,6 @@ fn comments_streams_and_starts_are_read() {
         (&*nodes[1].waits, &*nodes[2].waits),
         (&[Wait { node: 0, start: false }][..], &[Wait { node: 1, start: true }][..])
     );
-    let pace = pace(&trace, &matched, &|compute| compute.ps).unwrap();
+    let pace = pace(&trace, &matched, Times::MEASURED).unwrap();
     assert_eq!(pace.ends, [16_000]);
 }

@@ -26,6 +26,7 @@ mod numbers_are_held_side_by_side;
 mod overrides_reach_every_value;
 #[cfg(unix)]
 mod progress_is_shown;
+mod ranks_are_shown_over_time;
 mod reports_are_clicked_through;
 mod reports_are_readable;
 mod results_are_replayed;

@@ -1,7 +1,9 @@
 //! `[workload]`: the trace, where its ranks are, and who computes its collectives.
 
+use std::io::{self, Read};
 use std::path::Path;
 
+use watershed_workload::chakra::{self, Files};
 use watershed_workload::{Group, Trace, What, goal};
 
 use crate::config::{Family, Topology};
@@ -22,11 +24,15 @@ pub fn engine(file: &WorkloadFile, family: Family, what: What) -> Engine {
     file.engine.given(what).or(usual).unwrap_or(can[0])
 }
 
-/// Reads the trace of a scenario, and adds the collectives that the network computes to the scenario's.
+/// Reads the trace of a scenario, or takes the one that is given, and adds the collectives that the network computes to the scenario's.
 ///
 /// # Errors
 /// What is wrong with the trace, or with what is asked of engines.
-pub(crate) fn read(scenario: &mut ScenarioFile, base: &Path) -> Result<Option<Traced>, Vec<Problem>> {
+pub(crate) fn read(
+    scenario: &mut ScenarioFile,
+    base: &Path,
+    given: Option<&Trace>,
+) -> Result<Option<Traced>, Vec<Problem>> {
     let Some(file) = &scenario.workload else { return Ok(None) };
     let family = scenario.family;
     if !matches!(family, Family::Piuma | Family::Fabric) {
@@ -39,9 +45,11 @@ pub(crate) fn read(scenario: &mut ScenarioFile, base: &Path) -> Result<Option<Tr
     let path = base.join(&file.trace);
     // Schedules that come with the program are part of it.
     let inside = path.iter().any(|part| part == shipped::INSIDE);
-    let read = match inside.then(|| shipped::read(&path).ok()).flatten() {
-        Some(bytes) => goal::parse(&path, &bytes).and_then(Trace::checked),
-        None => Trace::read(&path, &groups),
+    let read = match (given, inside.then(|| shipped::read(&path).ok()).flatten()) {
+        (Some(trace), _) => Trace::checked(trace.clone()),
+        (None, Some(bytes)) => goal::parse(&path, &bytes).and_then(Trace::checked),
+        (None, None) if inside => Trace::read_from(&Inside, &path, &groups),
+        (None, None) => Trace::read(&path, &groups),
     };
     let (trace, matched) = read.map_err(|error| {
         let mut problem = Problem::at("workload.trace", error.message()).help(format!("in {}", error.place()));
@@ -60,6 +68,19 @@ pub(crate) fn read(scenario: &mut ScenarioFile, base: &Path) -> Result<Option<Tr
     let added = network(file, family, &mut traced, scenario)?;
     scenario.collective.extend(added);
     Ok(Some(traced))
+}
+
+/// Files of Chakra that come with the program.
+struct Inside;
+
+impl Files for Inside {
+    fn numbers(&self, prefix: &Path) -> Vec<u32> {
+        (0..).take_while(|&rank| shipped::len(&chakra::file(prefix, rank)).is_ok()).collect()
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read>> {
+        Ok(Box::new(shipped::open(path)?))
+    }
 }
 
 /// What is asked of engines that cannot do it.

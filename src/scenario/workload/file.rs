@@ -13,7 +13,8 @@ use crate::file::ParticipantsFile;
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct WorkloadFile {
-    /// A GOAL schedule, or the prefix of Chakra's files (`PREFIX.0.et`, `PREFIX.1.et` and so on); relative to the scenario.
+    /// A GOAL schedule, or the prefix of Chakra's files (`PREFIX.0.et`, `PREFIX.1.et` and so on); relative to the scenario, and where `--set`
+    /// or a sweep gives it, to the working folder.
     #[schemars(length(min = 1))]
     pub trace: String,
     /// The end point of each rank, in the order of the ranks: "all" end points from the first on, or a list.

@@ -20,7 +20,7 @@ pub fn json(result: &WorkloadResult, clock: &Clock) -> String {
     }
     let span = |name: &str, pid: usize, tid: usize, (from, to): (u64, u64)| {
         json!({
-            "name": name, "ph": "X", "pid": pid, "tid": tid, "ts": us(from), "dur": us(to) - us(from),
+            "name": name, "ph": "X", "pid": pid, "tid": tid, "ts": us(from), "dur": us(to.saturating_sub(from)),
             "args": { "start_cycle": from, "end_cycle": to },
         })
     };

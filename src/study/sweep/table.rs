@@ -184,6 +184,7 @@ impl Facts {
                 .or_else(|| most(self.numbers("armed.reductions", "latency_mean_cycles")))
                 .or_else(|| most(self.numbers("pbv.collectives", "latency_mean_cycles")))
                 .or_else(|| most(self.numbers("hosts", "latency_cycles")))
+                .or_else(|| number("workload.end_cycle"))
         };
         let packets = || most(self.numbers("traffic", "mean_latency_cycles"));
         let slow_packets = || {

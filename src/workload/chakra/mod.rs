@@ -19,7 +19,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
-use std::io::{BufReader, ErrorKind, Read};
+use std::io::{self, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use super::{Collective, Compute, Error, Format, Group, HASH, Kind, Node, Rank, Trace, Wait, What, hash};
@@ -37,9 +37,9 @@ pub const VERSION: &str = "0.0.4";
 const LONGEST: u64 = 1 << 28;
 
 /// Streams.
-const DEVICE: u16 = 0;
+pub(crate) const DEVICE: u16 = 0;
 const PROCESSOR: u16 = 1;
-const NETWORK: u16 = 2;
+pub(crate) const NETWORK: u16 = 2;
 
 /// The prefix of Chakra's files that a path means; `None` if it means another file.
 pub fn prefix(path: &Path) -> Option<PathBuf> {
@@ -52,10 +52,36 @@ pub fn prefix(path: &Path) -> Option<PathBuf> {
 }
 
 /// The file of a rank.
-fn file(prefix: &Path, rank: u32) -> PathBuf {
+pub fn file(prefix: &Path, rank: u32) -> PathBuf {
     let mut name = prefix.as_os_str().to_owned();
     name.push(format!(".{rank}.et"));
     name.into()
+}
+
+/// Where files are: on the disk, or in a program.
+pub trait Files {
+    /// The numbers of ranks that have a file, ascending.
+    fn numbers(&self, prefix: &Path) -> Vec<u32>;
+
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read>>;
+}
+
+/// Files on the disk.
+#[derive(Clone, Copy, Debug)]
+pub struct Disk;
+
+impl Files for Disk {
+    fn numbers(&self, prefix: &Path) -> Vec<u32> {
+        numbers(prefix)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read>> {
+        Ok(Box::new(File::open(path)?))
+    }
 }
 
 /// The numbers of ranks that have a file.
@@ -73,8 +99,8 @@ fn numbers(prefix: &Path) -> Vec<u32> {
 ///
 /// # Errors
 /// What is wrong with one of them, or that one is missing.
-pub fn read(prefix: &Path, given: &[Group]) -> Result<Trace, Error> {
-    let numbers = numbers(prefix);
+pub fn read(files: &dyn Files, prefix: &Path, given: &[Group]) -> Result<Trace, Error> {
+    let numbers = files.numbers(prefix);
     for (expected, &number) in (0..).zip(&numbers) {
         if number != expected {
             let error = Error::new(&file(prefix, expected), "the file of this rank is missing").rank(expected);
@@ -95,7 +121,7 @@ pub fn read(prefix: &Path, given: &[Group]) -> Result<Trace, Error> {
             }
             groups.add(group.clone());
         }
-        let nodes = Reader::open(&path, rank, count, &mut groups, &mut state)?.nodes()?;
+        let nodes = Reader::open(files, (&path, rank), count, &mut groups, &mut state)?.nodes()?;
         ranks.push(Rank { file: path, nodes });
     }
     Ok(Trace { format: Format::Chakra, ranks, groups: groups.list, hash: state })
@@ -163,7 +189,7 @@ struct Reader<'a> {
     ranks: u32,
     groups: &'a mut Groups,
     state: &'a mut u64,
-    input: BufReader<File>,
+    input: BufReader<Box<dyn Read>>,
     at: u64,
     message: Vec<u8>,
 }
@@ -182,13 +208,13 @@ struct Raw<'a> {
 
 impl<'a> Reader<'a> {
     fn open(
-        path: &'a Path,
-        rank: u32,
+        files: &dyn Files,
+        (path, rank): (&'a Path, u32),
         ranks: u32,
         groups: &'a mut Groups,
         state: &'a mut u64,
     ) -> Result<Reader<'a>, Error> {
-        let input = File::open(path).map_err(|error| Error::new(path, error.to_string()).rank(rank))?;
+        let input = files.open(path).map_err(|error| Error::new(path, error.to_string()).rank(rank))?;
         Ok(Reader { path, rank, ranks, groups, state, input: BufReader::new(input), at: 0, message: Vec::new() })
     }
 
