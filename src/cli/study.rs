@@ -12,18 +12,21 @@ use watershed_scenario::{names, shipped};
 use watershed_study::compare::study::{SHIPPED, Study, study_schema};
 use watershed_study::compare::{page, table};
 use watershed_study::named::{self, Report};
+use watershed_study::training;
 
 /// Run a study: simulations whose results stand beside the values of a source, or beside each other.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A study by name lays what it finds beside the values of a source; a study file compares contestants that do the same job at
-several vector lengths and in several systems (see `watershed compare`). face-off is such a file and comes with the program.
+several vector lengths and in several systems (see `watershed compare`), or train networks layer by layer. face-off and training
+are such files and come with the program.
 
 Examples:
   watershed study
   watershed study pbv-table1
   watershed study piuma-paper -o paper.html --svg pictures   (minutes, about 5 GiB of memory)
   watershed study face-off -o face-off.html
+  watershed study training -o training.html   (some minutes)
   watershed study mine.toml --csv
   watershed study --schema
 
@@ -181,6 +184,9 @@ pub(super) struct Wanted<'a> {
 
 /// Runs a study file and tells what it found.
 pub(super) fn told(study: &Study, wanted: &Wanted<'_>) -> Exit {
+    if study.file.training.is_some() {
+        return trained(study, wanted);
+    }
     let counter = Counter::new("contestants");
     let outcome = study.run(threads(wanted.jobs), &progress::stopped, &|done, of| counter.show(done, of));
     counter.finish();
@@ -200,6 +206,32 @@ pub(super) fn told(study: &Study, wanted: &Wanted<'_>) -> Exit {
         print(&table::study_csv(&outcome));
     } else {
         print(&table::study(&outcome));
+    }
+    if outcome.passed() { Exit::Fine } else { Exit::Failed }
+}
+
+/// Runs a training study and tells what it found.
+fn trained(study: &Study, wanted: &Wanted<'_>) -> Exit {
+    let counter = Counter::new("all-reduces");
+    let outcome =
+        training::training(study, threads(wanted.jobs), &progress::stopped, &|done, of| counter.show(done, of));
+    counter.finish();
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(stopped) => return refuse(&stopped),
+    };
+    if let Some(path) = wanted.out
+        && let Err(error) = output::write(path, training::table::page(&outcome))
+    {
+        complain(&error);
+        return Exit::Bad;
+    }
+    if wanted.json {
+        print(&serde_json::to_string_pretty(&outcome).unwrap_or_default());
+    } else if wanted.csv {
+        print(&training::table::csv(&outcome));
+    } else {
+        print(&training::table::text(&outcome));
     }
     if outcome.passed() { Exit::Fine } else { Exit::Failed }
 }

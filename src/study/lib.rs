@@ -13,6 +13,7 @@
 //! | [`plot`] | diagrams as SVG |
 //! | [`report`] | results and sweeps as one HTML page |
 //! | [`snapshot`] | scenarios held against golden files: `watershed test` |
+//! | [`training`] | networks trained by several contestants, layer by layer |
 //! | [`sweep`] | many points over the parameters of scenarios, in a store |
 
 pub mod compare;
@@ -26,3 +27,4 @@ pub mod plot;
 pub mod report;
 pub mod snapshot;
 pub mod sweep;
+pub mod training;

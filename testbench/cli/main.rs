@@ -43,6 +43,7 @@ mod sweeps_survive;
 mod terms_are_explained;
 mod topologies_are_shown;
 mod traces_are_inspected;
+mod training_is_written;
 mod usage_and_exit_statuses;
 mod waves_are_compared_and_shown;
 mod waves_are_pointed_at;

@@ -145,7 +145,10 @@ fn wrong_studies_are_explained() {
     }
     for (arguments, what) in [
         (&["nothing.toml"][..], "there is no such study file"),
-        (&["face-of"], "there is no study \"face-of\"; there is pbv-table1, piuma-paper, face-off or which-engine"),
+        (
+            &["face-of"],
+            "there is no study \"face-of\"; there is pbv-table1, piuma-paper, face-off, which-engine or training",
+        ),
         (&["pbv-table1", "--csv"], "for study files"),
         (&["face-off", "--svg", "x"], "for studies by name"),
     ] {

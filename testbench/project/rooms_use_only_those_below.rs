@@ -16,7 +16,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "kernel", "probe", "files",
         ],
     ),
-    ("study", &["scenario", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"]),
+    ("study", &["scenario", "workload", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"]),
     ("glossary", &["scenario"]),
     ("scenario", &["workload", "piuma", "armed", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"]),
     ("workload", &[]),

@@ -377,7 +377,8 @@ pub enum Stopped {
     Refused(String),
 }
 
-fn go(loaded: &Loaded, stop: &(dyn Fn() -> bool + Sync)) -> Result<RunResult, Stopped> {
+/// Runs it to its end, or until it is stopped.
+pub(crate) fn go(loaded: &Loaded, stop: &(dyn Fn() -> bool + Sync)) -> Result<RunResult, Stopped> {
     let hook = |progress| if stop() { Control::Stop } else { run::watched(progress) };
     let options = RunOptions { all_links: true, hook: Some(&hook), ..RunOptions::default() };
     let result = run::run(loaded, &options).map_err(|error| Stopped::Refused(error.to_string()))?;

@@ -99,19 +99,30 @@ fn all(
     stop: &(dyn Fn() -> bool + Sync),
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<Entry>, Stopped> {
+    let measure = |(contestant, disturb): &(Contestant, Disturb)| measure::measure(contestant, disturb, stop);
+    each(contestants, jobs, progress, measure).into_iter().collect()
+}
+
+/// Does something with each of a list on several threads; results in the order of the list.
+pub(crate) fn each<T: Sync, R: Send>(
+    list: &[T],
+    jobs: usize,
+    progress: &(dyn Fn(usize, usize) + Sync),
+    work: impl Fn(&T) -> Result<R, Stopped> + Sync,
+) -> Vec<Result<R, Stopped>> {
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let results: Mutex<Vec<Option<Result<Entry, Stopped>>>> = Mutex::new(vec![None; contestants.len()]);
+    let results: Mutex<Vec<Option<Result<R, Stopped>>>> = Mutex::new(list.iter().map(|_| None).collect());
     std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, contestants.len().max(1)) {
+        for _ in 0..jobs.clamp(1, list.len().max(1)) {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((contestant, disturb)) = contestants.get(at) else { return };
-                    let result = measure::measure(contestant, disturb, stop);
+                    let Some(item) = list.get(at) else { return };
+                    let result = work(item);
                     if let Ok(mut results) = results.lock() {
                         results[at] = Some(result);
                     }
-                    progress(done.fetch_add(1, Ordering::Relaxed) + 1, contestants.len());
+                    progress(done.fetch_add(1, Ordering::Relaxed) + 1, list.len());
                 }
             });
         }

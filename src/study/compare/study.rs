@@ -12,13 +12,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{Contestant, Disturb, Entry, SCHEMA_VERSION, Stopped};
+use crate::training::file::TrainingFile;
 use watershed_scenario::kind::{self, Kind};
-use watershed_scenario::{Problem, Problems, Source, file, inherit, schema, shipped};
+use watershed_scenario::written::Written;
+use watershed_scenario::{Loaded, Problem, Problems, Source, file, inherit, load_named, load_traced, schema, shipped};
+use watershed_workload::Trace;
 
 /// Studies that come with the program: path and text.
 pub const SHIPPED: &[(&str, &str)] = &[
     ("testbench/studies/face-off.toml", include_str!("../../../testbench/studies/face-off.toml")),
     ("testbench/studies/which-engine.toml", include_str!("../../../testbench/studies/which-engine.toml")),
+    ("testbench/studies/training.toml", include_str!("../../../testbench/studies/training.toml")),
 ];
 
 /// A study file as it is written.
@@ -29,7 +33,8 @@ pub struct StudyFile {
     /// What it is about; the page begins with it.
     #[serde(default)]
     pub about: String,
-    /// Vector lengths, ascending.
+    /// Vector lengths, ascending. Needed, but for `[training]`, whose lengths are those of its layers.
+    #[serde(default)]
     #[schemars(length(min = 1, max = 64), inner(range(min = 1, max = 268_435_456)))]
     pub elements: Vec<u64>,
     /// Who is compared.
@@ -42,6 +47,9 @@ pub struct StudyFile {
     /// How participants are disturbed.
     #[serde(default)]
     pub disturb: DisturbFile,
+    /// Training of networks instead of one job.
+    #[serde(default)]
+    pub training: Option<TrainingFile>,
 }
 
 /// A contestant.
@@ -121,6 +129,8 @@ pub struct Study {
     pub file: StudyFile,
     /// Names and scenarios of the contestants.
     contestants: Vec<(String, String)>,
+    /// The folder that files are relative to.
+    base: PathBuf,
     source: Arc<Source>,
 }
 
@@ -192,7 +202,7 @@ impl Study {
     pub fn load(name: &str) -> Result<Self, Problems> {
         let path = Path::new(name);
         let own = SHIPPED.iter().find(|(path, _)| *path == name || shipped::stem(path) == name);
-        if let (false, Some((path, text))) = (path.exists(), own) {
+        if let (false, Some((path, text))) = (path.is_file(), own) {
             return Self::parse(path, text, Path::new(path).parent().unwrap_or(Path::new("")));
         }
         if kind::surely_other(path, &[Kind::Study]).is_some() {
@@ -229,11 +239,72 @@ impl Study {
         if !problems.is_empty() {
             return Err(Problems::new(source, problems));
         }
-        Ok(Self { name: shipped::stem(name).to_owned(), file, contestants, source })
+        Ok(Self { name: shipped::stem(name).to_owned(), file, contestants, base: base.to_owned(), source })
     }
 
-    fn problem(&self, problem: Problem) -> String {
+    /// A problem with its place in the file.
+    pub(crate) fn problem(&self, problem: Problem) -> String {
         Problems::new(Arc::clone(&self.source), vec![problem]).to_string()
+    }
+
+    /// Names and scenarios of the contestants.
+    pub(crate) fn contestants(&self) -> &[(String, String)] {
+        &self.contestants
+    }
+
+    /// The folder that files are relative to.
+    pub(crate) fn base(&self) -> &Path {
+        &self.base
+    }
+
+    /// Keeps only these contestants.
+    pub(crate) fn keep(&mut self, names: &[&str]) {
+        let kept: Vec<bool> = self.contestants.iter().map(|(name, _)| names.contains(&name.as_str())).collect();
+        let mut at = kept.iter();
+        self.file.contestant.retain(|_| at.next() == Some(&true));
+        self.contestants.retain(|(name, _)| names.contains(&name.as_str()));
+        let named = |name: &String| names.contains(&name.as_str());
+        if let Some(training) = &mut self.file.training {
+            training.figure.retain(|figure| named(&figure.contestant) && figure.over.as_ref().is_none_or(named));
+        }
+    }
+
+    /// Sets a value in the scenarios of all contestants.
+    pub(crate) fn set(&mut self, set: &str) {
+        for contestant in &mut self.file.contestant {
+            contestant.set.push(set.to_owned());
+        }
+    }
+
+    /// The scenarios of all contestants as text, in the first system, without a trace.
+    pub(crate) fn written(&self) -> Vec<String> {
+        let systems = self.systems();
+        let lines = |(at, (_, path)): (usize, &(String, String))| {
+            let loaded = load_named(Path::new(path), &self.sets(at, &systems[0])).ok()?;
+            Some(Written::new(&loaded).lines.join("\n") + "\n")
+        };
+        self.contestants.iter().enumerate().filter_map(lines).collect()
+    }
+
+    /// What all are compared in.
+    pub(crate) fn systems(&self) -> Vec<SystemFile> {
+        let plain = || SystemFile { name: "as the scenarios are".into(), set: Vec::new(), only: BTreeMap::new() };
+        if self.file.system.is_empty() { vec![plain()] } else { self.file.system.clone() }
+    }
+
+    /// What is set in a contestant's scenario.
+    fn sets(&self, index: usize, system: &SystemFile) -> Vec<String> {
+        let only = system.only.get(&self.contestants[index].0).into_iter().flatten();
+        self.file.contestant[index].set.iter().chain(&system.set).chain(only).cloned().collect()
+    }
+
+    /// The scenario of a contestant with this trace as its workload.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(crate) fn traced(&self, (system, index): (&SystemFile, usize), trace: &Trace) -> Result<Loaded, String> {
+        let path = Path::new(&self.contestants[index].1);
+        load_traced(path, &self.sets(index, system), trace).map_err(|problems| problems.to_string())
     }
 
     /// How participants are disturbed.
@@ -251,8 +322,7 @@ impl Study {
     /// # Errors
     /// A scenario is wrong, or jobs of one cell differ.
     pub fn cells(&self) -> Result<Vec<(String, u64, Vec<Contestant>)>, String> {
-        let plain = [SystemFile { name: "as the scenarios are".into(), set: Vec::new(), only: BTreeMap::new() }];
-        let systems = if self.file.system.is_empty() { &plain[..] } else { &self.file.system };
+        let systems = self.systems();
         let mut cells = Vec::new();
         for (number, system) in systems.iter().enumerate() {
             let contestants = (0..self.contestants.len())
@@ -286,8 +356,7 @@ impl Study {
     fn contestant(&self, index: usize, system: &SystemFile) -> Result<Contestant, String> {
         let (name, path) = &self.contestants[index];
         let own = &self.file.contestant[index];
-        let only = system.only.get(name).into_iter().flatten();
-        let sets: Vec<String> = own.set.iter().chain(&system.set).chain(only).cloned().collect();
+        let sets = self.sets(index, system);
         let source = own.job.as_ref().map_or_else(|| path.clone(), |job| format!("{path}:{job}"));
         let mut jobs = super::jobs(&source, &sets)?;
         if jobs.len() > 1 {
@@ -350,8 +419,30 @@ fn named(file: &ContestantFile, base: &Path) -> (String, String) {
     (file.name.clone().unwrap_or_else(|| shipped::stem(&path).to_owned()), path)
 }
 
+/// A study is of jobs at several lengths, or of training.
+fn one_kind(file: &StudyFile, problems: &mut Vec<Problem>) {
+    let Some(training) = &file.training else {
+        if file.elements.is_empty() {
+            problems.push(Problem::general("`elements` is missing").expected("vector lengths, or a [training]"));
+        }
+        return;
+    };
+    let job = file.contestant.iter().position(|one| one.job.is_some()).map(|index| format!("contestant[{index}].job"));
+    let elements = (!file.elements.is_empty()).then(|| "elements".to_owned());
+    let disturb = (file.disturb != DisturbFile::default()).then(|| "disturb".to_owned());
+    for place in [elements, disturb, job].into_iter().flatten() {
+        let problem = Problem::at_key(place, "this means nothing to training: a layer says how long its vector is");
+        problems.push(problem.related("training", "the training"));
+    }
+    if !training.minibatch.is_sorted_by(|a, b| a < b) {
+        let problem = Problem::at("training.minibatch", "the minibatches are not in ascending order");
+        problems.push(problem.expected("each once, smallest first"));
+    }
+}
+
 /// What hangs together.
 fn rules(file: &StudyFile, contestants: &[(String, String)], problems: &mut Vec<Problem>) {
+    one_kind(file, problems);
     if !file.elements.is_sorted_by(|a, b| a < b) {
         problems.push(
             Problem::at("elements", "the lengths are not in ascending order").expected("each once, shortest first"),

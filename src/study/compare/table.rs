@@ -122,7 +122,7 @@ pub fn text(comparison: &Comparison) -> String {
 }
 
 /// Lines of cells in columns, the first to the left.
-fn columns(lines: &[Vec<String>], out: &mut String) {
+pub(crate) fn columns(lines: &[Vec<String>], out: &mut String) {
     let count = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width =
         |at: usize| lines.iter().filter_map(|line| line.get(at)).map(|word| word.chars().count()).max().unwrap_or(0);
@@ -332,7 +332,7 @@ fn cells(entry: &Entry) -> Vec<String> {
     .collect()
 }
 
-fn field(text: &str) -> String {
+pub(crate) fn field(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
