@@ -29,10 +29,12 @@
 //! | [`division`](Parts) | a system in parts: for threads, and for the cache |
 //! | `windows` | parts that run ahead of each other by as many cycles as a link between them takes |
 //! | [`traffic`] | point-to-point sources and sinks |
+//! | [`bench`](Bench) | a block alone, clocked by hand |
 
 pub mod arbiter;
 mod arena;
 mod awake;
+pub mod bench;
 mod between_steps;
 mod class;
 mod crc;
@@ -69,6 +71,7 @@ mod windows;
 mod wires;
 
 pub use arena::{Across, Bumps};
+pub use bench::Bench;
 pub use crc::crc32;
 pub use division::Parts;
 pub use flit::{Flit, MAX_ENDS, MAX_IDS, Tag};
