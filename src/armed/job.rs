@@ -181,6 +181,35 @@ impl Round {
 }
 
 impl Job {
+    /// A job of one round over one tree, with one contribution a member and nothing that takes time: what differs is set by who
+    /// needs it.
+    pub fn of(op: &'static Opcode, tree: u16, members: Arc<[u32]>, keys: Keys, quads: Arc<[Quad]>) -> Job {
+        Job {
+            number: 0,
+            trees: vec![tree],
+            run_time: None,
+            closing: false,
+            flows: 1,
+            rounds: 1,
+            composed: Composed::Plain,
+            opening: false,
+            op,
+            keys,
+            inputs: Inputs::new(quads, members.len() as u32, 1),
+            members,
+            first_seqno: 0,
+            start: 0,
+            retry_after: 0,
+            max_retries: 0,
+            patience: 0,
+            compute: Compute::Fixed(0),
+            local_cycles: 0,
+            late: Vec::new(),
+            mode: Mode::default(),
+            overheads: Overheads::default(),
+        }
+    }
+
     /// Participants without the root.
     pub fn leaves(&self) -> u32 {
         self.members.len() as u32 - 1

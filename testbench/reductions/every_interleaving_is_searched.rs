@@ -42,29 +42,13 @@ struct Tree {
 fn tree(hazard: Hazard) -> (Tree, Out<Frame>) {
     let keys = Keys { vni: 7, cookie: 0xc00c };
     let quads: Vec<Quad> = OPERANDS.iter().map(|&word| Quad::of([word, 0, 0, 0])).collect();
+    let op = Opcode::from_number(0x14).unwrap();
     let job = Arc::new(Job {
-        number: 0,
-        trees: vec![3],
-        flows: 1,
-        rounds: 1,
-        composed: Composed::Plain,
         opening: true,
-        closing: false,
-        run_time: None,
-        op: Opcode::from_number(0x14).unwrap(),
-        keys,
-        members: Arc::from([0, 1, 2]),
-        first_seqno: 0,
-        start: 0,
         retry_after: 4000,
         max_retries: 1,
         patience: 1 << 20,
-        inputs: Inputs::new(quads.into(), 3, 1),
-        compute: Compute::Fixed(0),
-        local_cycles: 0,
-        late: Vec::new(),
-        mode: Mode::default(),
-        overheads: Overheads::default(),
+        ..Job::of(op, 3, Arc::from([0, 1, 2]), keys, quads.into())
     });
     let cfg = EngineCfg { descriptors: 1, stages: 2, hazard, timeouts: [1; 4], ..EngineCfg::default() };
     let routes = Routes { routing: Routing::Mesh(Mesh { size: vec![1], concentration: 1 }), ends: Vec::new() };
