@@ -32,6 +32,22 @@
 //! Limitation: a single path (no separate near and far path); the two give the same bits.
 //!
 //! Requirements: A-PIPE-1, A-MODE-1 (`common.md`, section 1); IEEE 754-2019, 6.3 for the sign of zero.
+//!
+//! ```
+//! use watershed_arith::adder::{add, align, compare, normalise};
+//! use watershed_arith::format::builds::F64;
+//! use watershed_arith::round::{pack, round};
+//! use watershed_arith::{Flags, Mode};
+//!
+//! let mode = Mode::default();
+//! let (a, b) = (1.0_f64.to_bits(), f64::EPSILON.to_bits() / 2); // the segments, one after another
+//! let compared = compare::<F64>(mode, a, b, false);
+//! let aligned = align::<F64>(compared);
+//! let summed = add::<F64>(mode, aligned);
+//! let rounded = round::<F64>(mode, normalise::<F64>(summed));
+//! let packed = pack::<F64>(mode, rounded);
+//! assert_eq!((packed.bits, packed.flags), (a, Flags::INEXACT)); // too small to change 1.0
+//! ```
 
 use super::format::{Build, Class, Fault, nan_of_pair};
 use super::round::{EXTRA_BITS, Normalised, Packed, Special, pack, round, shift_right_sticky};

@@ -24,6 +24,17 @@
 //! Parameters and timing: as the [adder](super::adder).
 //!
 //! Requirements: A-OP-1 (`common.md`, section 1); R-AR-3 (`armed.md`) for NaNs.
+//!
+//! ```
+//! use watershed_arith::comparator::{Selection, float_keys, order, select};
+//! use watershed_arith::format::builds::F32;
+//! use watershed_arith::{Flags, Mode};
+//!
+//! let (zero, minus_zero) = (0, 0x8000_0000);
+//! let keys = float_keys::<F32>(Mode::default(), Selection::Min, zero, minus_zero);
+//! let least = select(Selection::Min, order(keys));
+//! assert_eq!((least.bits, least.flags), (minus_zero, Flags::NONE));
+//! ```
 
 use super::format::{Build, Class, Fault, Unpacked, nan_of_pair};
 use super::round::Packed;

@@ -11,6 +11,17 @@
 //!
 //! An end point divides once, when it has the sum; this is no pipeline, and its cycles are not counted. NaNs and infinities
 //! stay what they are, a signalling NaN raises invalid.
+//!
+//! ```
+//! use watershed_arith::divider::word_quotient;
+//! use watershed_arith::{DType, Flags, Mode};
+//!
+//! // Two lanes of f32, 6.0 and 3.0, divided by four participants.
+//! let word = u64::from(6.0_f32.to_bits()) << 32 | u64::from(3.0_f32.to_bits());
+//! let (mean, flags) = word_quotient(DType::F32, Mode::default(), word, 4);
+//! assert_eq!(f32::from_bits((mean >> 32) as u32), 1.5);
+//! assert_eq!((f32::from_bits(mean as u32), flags), (0.75, Flags::NONE));
+//! ```
 
 use super::format::{Build, Class, Fault, builds, nan_of_pair};
 use super::lanes::{pack_lanes, unpack_lanes};

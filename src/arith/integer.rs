@@ -22,6 +22,19 @@
 //! Parameters and timing: as the [adder](super::adder).
 //!
 //! Requirements: A-OP-1 (`common.md`, section 1); R-OP-1 (`armed.md`) for wrapping and the overflow flag.
+//!
+//! ```
+//! use watershed_arith::format::builds::F64;
+//! use watershed_arith::integer::{Gate, extend, finish, multiply};
+//! use watershed_arith::{DType, Mode};
+//!
+//! let product = |a: i32, b: i32| {
+//!     let extended = extend::<F64>(DType::I32, Gate::Mul, a as u32 as u64, b as u32 as u64);
+//!     finish::<F64>(DType::I32, Gate::Mul, multiply::<F64>(Gate::Mul, extended)).bits as u32 as i32
+//! };
+//! assert_eq!(product(-7, 6), -42);
+//! assert_eq!(product(1 << 30, 4), 0); // modulo 2^32
+//! ```
 
 use super::format::{Build, Fault};
 use super::multiplier::Wide;

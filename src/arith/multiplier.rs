@@ -24,6 +24,19 @@
 //! result is denormal.
 //!
 //! Requirements: A-PIPE-1, A-MODE-1 (`common.md`, section 1).
+//!
+//! ```
+//! use watershed_arith::format::builds::F32;
+//! use watershed_arith::multiplier::{factor, multiply, normalise, sum};
+//! use watershed_arith::round::{pack, round};
+//! use watershed_arith::{Flags, Mode};
+//!
+//! let mode = Mode::default();
+//! let [a, b] = [3.0_f32, -0.5].map(|value| u64::from(value.to_bits()));
+//! let product = sum::<F32>(multiply::<F32>(factor::<F32>(mode, a, b)));
+//! let packed = pack::<F32>(mode, round::<F32>(mode, normalise::<F32>(product)));
+//! assert_eq!((packed.bits as u32, packed.flags), ((-1.5_f32).to_bits(), Flags::NONE));
+//! ```
 
 use super::format::{Build, Class, Fault, Format, nan_of_pair};
 use super::round::{EXTRA_BITS, Normalised, Packed, Special, pack, round};

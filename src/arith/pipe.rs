@@ -22,6 +22,18 @@
 //! Limitation: one function for the life of the pipe; [`tree`](super::tree) mixes functions.
 //!
 //! Requirement: A-PIPE-1 (`common.md`, section 1).
+//!
+//! ```
+//! use watershed_arith::{DType, Function, Mode, Pipe, PipeIn};
+//!
+//! let [one, two, three] = [1.0, 2.0, 3.0].map(f64::to_bits);
+//! let mut adder = Pipe::new(Function::Add, DType::F64, Mode::default(), 3);
+//! assert_eq!(adder.tick(Some(PipeIn { a: one, b: two, tag: 7 })), None); // cycle 0
+//! assert_eq!(adder.tick(None), None); // cycle 1
+//! assert_eq!(adder.tick(None), None); // cycle 2
+//! let sum = adder.tick(None).expect("three stages: due in cycle 3");
+//! assert_eq!((sum.bits, sum.tag), (three, 7));
+//! ```
 
 use super::adder::{self, Aligned, Compared, Summed};
 use super::comparator::{self, Keys, Ordered, Selection};

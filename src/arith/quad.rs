@@ -26,6 +26,18 @@
 //! barrier gives zero words and the larger code. Opcodes (R-OP-1) are in [`OPCODES`].
 //!
 //! Requirements: R-AR-1 to R-AR-6, R-OP-1, R-RC-1 (`armed.md`); A-PIPE-1 (`common.md`).
+//!
+//! ```
+//! use watershed_arith::{DType, Mode, Op, Quad, QuadPipe, QuadUnit};
+//!
+//! let unit = QuadUnit::new(Op::Sum, DType::I64, Mode::default()).expect("there is such a unit");
+//! let mut pipe = QuadPipe::new(unit, 2);
+//! let (a, b) = (Quad::of([1, 2, 3, 4]), Quad::of([10, 20, 30, 40]));
+//! assert_eq!(pipe.tick(Some((a, b, 5))), None); // cycle 0
+//! assert_eq!(pipe.tick(None), None); // cycle 1
+//! let (sum, tag) = pipe.tick(None).expect("two stages: due in cycle 2");
+//! assert_eq!((sum.lanes, tag), ([11, 22, 33, 44], 5));
+//! ```
 
 use super::code::ResultCode;
 use super::format::builds::F64;

@@ -41,6 +41,21 @@
 //! Storage: an idle tree is a few bytes; everything else exists only while waves are in flight.
 //!
 //! Requirements: P-SW-2, P-SW-3 (`piuma.md`); A-PIPE-1, A-FLAG-1 (`common.md`, section 1).
+//!
+//! ```
+//! use watershed_arith::{DType, Op, Tree, TreeCfg, TreeIn};
+//!
+//! // Four ports, two levels of two stages: a latency of four cycles.
+//! let mut tree = Tree::new(TreeCfg { radix: 4, unit_stages: 2 });
+//! let left: Vec<_> = (0..6)
+//!     .map(|cycle| {
+//!         // A wave every cycle: 1 + 2 + 3 + c.
+//!         let wave = TreeIn::of(Op::Sum, DType::I64, &[1, 2, 3, cycle]);
+//!         tree.tick(Some(wave)).map(|out| out.value)
+//!     })
+//!     .collect();
+//! assert_eq!(left, [None, None, None, None, Some(6), Some(7)]);
+//! ```
 
 use std::collections::VecDeque;
 

@@ -19,6 +19,26 @@
 //! knows all three from the request for the tree, and without them the first arm frame could not be told from a forged one.
 //! Source addresses are stamped by the fabric, so a sender is who it says it is. A descending frame can only come in by the
 //! parent port of an entry: what a leaf multicasts ends at the discard port of its own switch, whatever it carries.
+//!
+//! ```
+//! use watershed_armed::admission::descends;
+//! use watershed_armed::{Address, Frame, Header, Keys, Owner, Portals, Refused};
+//!
+//! let owner = Owner { root: 0, keys: Keys { vni: 1, cookie: 77 } };
+//! let frame = |header: Header, source: u32, word: u64| Frame {
+//!     address: Address { multicast_id: 0, reduction_id: 0 },
+//!     source,
+//!     vni: 1,
+//!     portals: Portals::default(),
+//!     rank: source,
+//!     header: Header { cookie: 77, ..header },
+//!     lanes: [word, 0, 0, 0],
+//! };
+//! let arm = frame(Header { arm: true, seqno: 5, ..Header::default() }, 0, 0);
+//! assert_eq!(descends(&arm, &owner, Some(4)), Ok(()));
+//! assert_eq!(descends(&arm, &owner, Some(5)), Err(Refused::Stale)); // it has been armed with this number
+//! assert_eq!(descends(&Frame { source: 3, ..arm }, &owner, None), Err(Refused::Sender)); // not the root
+//! ```
 
 use super::frame::{Frame, FrameError};
 use super::header::{Age, NO_RESULT, age};

@@ -13,6 +13,41 @@
 //! number once it has done what is asked, and again if it is asked again, so that a lost request and a lost answer are the
 //! same to both *chosen*. A root that is refused, or gets no answer, tells its participants to reduce in software
 //! ([`soft`](super::soft)); if it is granted the tree after that, it has it deleted.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use watershed_armed::job::RunTime;
+//! use watershed_armed::manage::{Message, Place, Verb};
+//! use watershed_armed::{Client, ClientState, Job, Keys};
+//! use watershed_arith::quad::{Opcode, Quad};
+//!
+//! // End point 0 is the root, 1 and 2 are the leaves; they sum integers.
+//! let op = Opcode::from_number(0x14).unwrap(); // INT SUM
+//! let quads = [1, 40, 2].map(|word| Quad::of([word, 0, 0, 0]));
+//! let job = Job::of(op, 3, [0, 1, 2].into(), Keys { vni: 1, cookie: 77 }, quads.into());
+//! let run_time = RunTime {
+//!     agent: 9,
+//!     answer_timeout: 100,
+//!     requests: 2,
+//!     most_trees: 1,
+//!     changes: None,
+//!     delete: true,
+//!     first_patience: 0,
+//! };
+//! let job = Job { trees: Vec::new(), run_time: Some(run_time), ..job };
+//! let mut client = Client::new(Arc::new(job), 0);
+//! let mut out = Vec::new();
+//! client.act(0, true, false, &mut out); // cycle 0: it asks the agent at end point 9
+//! let request = out.remove(0);
+//! assert_eq!((request.to, request.verb), (Place::End(9), Verb::Ask));
+//! client.act(99, true, false, &mut out);
+//! assert!(out.is_empty());
+//! client.act(100, true, false, &mut out); // no answer for 100 cycles: it asks again
+//! assert_eq!(out.len(), 1);
+//! let answer = Message::new(request.from, request.to, Verb::Granted, request.job);
+//! client.receive(150, &Message { number: request.number, keys: request.keys, ids: [5, u16::MAX], ..answer });
+//! assert_eq!((client.state(), client.trees()), (ClientState::Granted, &[5][..]));
+//! ```
 
 use super::admission::{Refusals, Refused};
 use super::job::{Job, RunTime};

@@ -35,6 +35,49 @@
 //! *chosen*. The queue of strangers holds two frames. Queues in switches, links and engines all have bounds.
 //!
 //! Which frames processes obey: see [`admission`](super::admission); those they do not are counted here, by why.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use watershed_armed::job::Overheads;
+//! use watershed_armed::{
+//!     Address, DOWN, End, EngineCfg, FRAME_FLITS, Frame, Header, Job, Keys, Leaf, Portals, Tables, TablesCfg, Tokens, WORDS,
+//! };
+//! use watershed_fabric::{Bench, Flit, Vcs};
+//! use watershed_arith::quad::{Opcode, Quad};
+//! # use watershed_fabric::routing::{Routes, Routing};
+//! # use watershed_fabric::topology::Mesh;
+//! # let routing = Routing::Mesh(Mesh { size: vec![1], concentration: 1 });
+//! # let routes = Routes { routing, ends: Vec::new() };
+//! # let cfg = TablesCfg { entries: 1, engine: EngineCfg::default(), record: false, log: false };
+//! # let tables = Tables::new(cfg, vec!["switch".into()], 2, routes);
+//!
+//! // End point 0 is the root, 1 and 2 are the leaves; they sum integers.
+//! let op = Opcode::from_number(0x14).unwrap(); // INT SUM
+//! let quads = [1, 40, 2].map(|word| Quad::of([word, 0, 0, 0]));
+//! let job = Job::of(op, 3, [0, 1, 2].into(), Keys { vni: 1, cookie: 77 }, quads.into());
+//! let overheads = Overheads { send: 5, receive: 7, merge: 0 };
+//! let mut end = End::new(1, 1, Tokens::new(3));
+//! end.add_leaf(Leaf::new(Arc::new(Job { overheads, ..job }), 0, 1, 1));
+//!
+//! // The arm frame descends in cycles 10 to 20.
+//! let arm = Frame {
+//!     address: Address { multicast_id: 3, reduction_id: 0 },
+//!     source: 0,
+//!     vni: 1,
+//!     portals: Portals::default(),
+//!     rank: 0,
+//!     header: Header { arm: true, cookie: 77, ..Header::default() },
+//!     lanes: [0; 4],
+//! };
+//! let words = arm.to_words().unwrap().into_iter().zip(0..);
+//! let arrivals = words.map(|(word, at)| (10 + u64::from(at), 0, Flit::part(0, DOWN, 0, at, FRAME_FLITS as u32, word)));
+//! let mut bench = Bench::<_, _, WORDS>::at_the_end(end, tables, Vcs { set: 2, unicast: 0 }, arrivals);
+//! while bench.tick() {}
+//! // The tail in cycle 20, seen 7 cycles later; the contribution leaves 5 cycles after that.
+//! assert_eq!(bench.sent()[0].0, 20 + 7 + 5);
+//! let words: Vec<u64> = bench.sent().iter().map(|(.., flit)| flit.word).collect();
+//! assert_eq!(Frame::from_words(&words).unwrap().lanes[0], 40);
+//! ```
 
 use super::admission::{Refusals, Refused};
 use super::client::Client;

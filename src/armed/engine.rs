@@ -80,6 +80,55 @@
 //! at run time and its address given to another job, the first arm frame of that one clears what is left.
 //!
 //! Limitations: one climbing frame is assembled at a time; an engine on a port that no tree climbs is not instantiated.
+//!
+//! ```
+//! use watershed_armed::{
+//!     Address, DOWN, Engine, EngineCfg, Entry, FRAME_FLITS, Frame, Header, Keys, Owner, Portals, Tables, TablesCfg, Tokens,
+//!     UP, WORDS, Wired,
+//! };
+//! use watershed_arith::Opcode;
+//! use watershed_fabric::{Bench, Flit, PortSet, Vcs};
+//! # use watershed_fabric::routing::{Routes, Routing};
+//! # use watershed_fabric::topology::Mesh;
+//! # let routing = Routing::Mesh(Mesh { size: vec![1], concentration: 1 });
+//! # let routes = Routes { routing, ends: Vec::new() };
+//!
+//! // A tree of two leaves behind the switch of this engine; its root is end point 0.
+//! let keys = Keys { vni: 1, cookie: 77 };
+//! let frame = |header: Header, source: u32, word: u64| Frame {
+//!     address: Address { multicast_id: 0, reduction_id: 0 },
+//!     source,
+//!     vni: 1,
+//!     portals: Portals::default(),
+//!     rank: source,
+//!     header: Header { cookie: 77, ..header },
+//!     lanes: [word, 0, 0, 0],
+//! };
+//! let engine = EngineCfg { stages: 3, ..EngineCfg::default() };
+//! let cfg = TablesCfg { entries: 1, engine, record: false, log: false };
+//! let mut tables = Tables::new(cfg, vec!["switch".into()], 3, routes);
+//! let (children, owner) = (PortSet::one(1) | PortSet::one(2), Owner { root: 0, keys });
+//! tables.insert(0, Entry { multicast_id: 0, parent: 0, children, wait_count: 2, owner }).unwrap();
+//! let engine = Wired::Engine(Box::new(Engine::new(&engine, 0, 0, 0, Tokens::new(3))));
+//!
+//! // The arm frame descends in cycles 10 to 20, the contributions climb in 30 to 40 and in 41 to 51.
+//! let flits = |frame: Frame, vc: u8, port: u16, cycle: u64| {
+//!     let words = frame.to_words().unwrap().into_iter().zip(0..);
+//!     words.map(move |(word, at)| (cycle + u64::from(at), port, Flit::part(0, vc, 0, at, FRAME_FLITS as u32, word)))
+//! };
+//! let op = Opcode::from_number(0x14).unwrap().number; // INT SUM
+//! let arm = flits(frame(Header { arm: true, op, ..Header::default() }, 0, 0), DOWN, 1, 10);
+//! let gives = |leaf, word| frame(Header { op, count: 1, ..Header::default() }, leaf, word);
+//! let arrivals = arm.chain(flits(gives(1, 40), UP, 0, 30)).chain(flits(gives(2, 2), UP, 0, 41));
+//! let mut bench = Bench::<_, _, WORDS>::in_the_wire(engine, tables, Vcs { set: 2, unicast: 0 }, arrivals);
+//! while bench.tick() {}
+//!
+//! let climbed: Vec<_> = bench.sent().iter().filter(|(_, port, _)| *port == 1).collect();
+//! let words: Vec<u64> = climbed.iter().map(|(.., flit)| flit.word).collect();
+//! let sum = Frame::from_words(&words).unwrap();
+//! assert_eq!((sum.lanes[0], sum.header.count), (42, 2));
+//! assert_eq!(climbed[0].0, 51 + 2 + 3); // the last tail in cycle t, the head of the result in t + 2 + stages
+//! ```
 
 use super::admission::{Keys, Refusals, Refused, descends, is_contribution};
 use super::frame::{FRAME_FLITS, Frame, FrameError};

@@ -8,6 +8,41 @@
 //! Timing: store and forward, because the check sum covers the header that changes: the head of a frame leaves in the cycle after
 //! its tail was taken. One frame a direction and channel is stored; the next is taken in while it leaves.
 //! A frame that is damaged or is no reduction frame is dropped and counted. Point-to-point packets pass as they are.
+//!
+//! ```
+//! use watershed_armed::{
+//!     Adapter, Address, EngineCfg, FRAME_FLITS, Frame, Header, Keys, Portals, Tables, TablesCfg, UP, WORDS, Wired,
+//! };
+//! use watershed_fabric::{Bench, Flit, Vcs};
+//! # use watershed_fabric::routing::{Routes, Routing};
+//! # use watershed_fabric::topology::Mesh;
+//! # let routing = Routing::Mesh(Mesh { size: vec![1], concentration: 1 });
+//! # let routes = Routes { routing, ends: Vec::new() };
+//! # let cfg = TablesCfg { entries: 1, engine: EngineCfg::default(), record: false, log: false };
+//! # let tables = Tables::new(cfg, vec!["switch".into()], 2, routes);
+//! # let keys = Keys { vni: 1, cookie: 77 };
+//! let frame = |header: Header, source: u32, word: u64| Frame {
+//!     address: Address { multicast_id: 0, reduction_id: 0 },
+//!     source,
+//!     vni: 1,
+//!     portals: Portals::default(),
+//!     rank: source,
+//!     header: Header { cookie: 77, ..header },
+//!     lanes: [word, 0, 0, 0],
+//! };
+//! let flits = |frame: Frame, vc: u8, port: u16, cycle: u64| {
+//!     let words = frame.to_words().unwrap().into_iter().zip(0..);
+//!     words.map(move |(word, at)| (cycle + u64::from(at), port, Flit::part(0, vc, 0, at, FRAME_FLITS as u32, word)))
+//! };
+//!
+//! // A fabric frame comes from the switch in cycles 10 to 20; 13 flits of its Ethernet form leave from cycle 21 on.
+//! let arrivals = flits(frame(Header { count: 1, ..Header::default() }, 5, 42), UP, 0, 10);
+//! let adapter = Wired::Adapter(Box::<Adapter>::default());
+//! let mut bench = Bench::<_, _, WORDS>::in_the_wire(adapter, tables, Vcs { set: 2, unicast: 0 }, arrivals);
+//! while bench.tick() {}
+//! let cycles: Vec<_> = bench.sent().iter().map(|(cycle, ..)| *cycle).collect();
+//! assert_eq!(cycles, (21..34).collect::<Vec<_>>());
+//! ```
 
 use super::frame::{ETHERNET_FLITS, FRAME_FLITS, Frame};
 use super::tables::{CHANNELS, DOWN, Tables, UP};

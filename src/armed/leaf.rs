@@ -13,6 +13,38 @@
 //! the sequence number of that tree's last arm frame, at most once for each number. What the root did not send, or sent
 //! with other keys, or before the last arm, is counted and ignored (see [`admission`](super::admission)); so are results of
 //! other numbers.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use watershed_armed::station::Merges;
+//! use watershed_armed::{Address, Compute, Frame, Header, Job, Keys, Leaf, LeafState, Portals, Tokens};
+//! use watershed_arith::quad::{Opcode, Quad};
+//!
+//! // End point 0 is the root, 1 and 2 are the leaves; they sum integers.
+//! let op = Opcode::from_number(0x14).unwrap(); // INT SUM
+//! let quads = [1, 40, 2].map(|word| Quad::of([word, 0, 0, 0]));
+//! let job = Job::of(op, 3, [0, 1, 2].into(), Keys { vni: 1, cookie: 77 }, quads.into());
+//! let job = Job { compute: Compute::Fixed(30), ..job };
+//! let mut leaf = Leaf::new(Arc::new(job), 0, 1, 1); // rank 1, at end point 1
+//! # let frame = |header: Header| Frame {
+//! #     address: Address { multicast_id: 3, reduction_id: 0 },
+//! #     source: 0,
+//! #     vni: 1,
+//! #     portals: Portals::default(),
+//! #     rank: 0,
+//! #     header: Header { cookie: 77, ..header },
+//! #     lanes: [43, 0, 0, 0],
+//! # };
+//! let (mut merges, mut out) = (Merges::new(1, Tokens::new(3)), Vec::new());
+//! leaf.receive(10, 0, &frame(Header { arm: true, seqno: 0, ..Header::default() }), 0); // armed in cycle 10
+//! leaf.act(39, false, &mut merges, &mut out);
+//! assert!(out.is_empty() && leaf.state() == LeafState::Computing); // it computes for 30 cycles
+//! leaf.act(40, false, &mut merges, &mut out);
+//! assert_eq!((out[0].0.lanes[0], out[0].0.header.count, leaf.state()), (40, 1, LeafState::Waiting));
+//! // The result of number 0 comes down, without arming again.
+//! leaf.receive(90, 0, &frame(Header { seqno: 1, resno: 0, ..Header::default() }), 0);
+//! assert_eq!((leaf.results()[0].quad.lanes[0], leaf.state()), (43, LeafState::Done));
+//! ```
 
 use super::admission::{Refusals, Refused, descends};
 use super::frame::{Frame, Portals};

@@ -29,6 +29,36 @@
 //! It knows from the launch of a job which end point is its root, and obeys nobody else about it *chosen*.
 //!
 //! A tree that was asked for and cannot be had is refused; entries that were written for it are erased before the answer.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use watershed_armed::manage::{Message, Place, Verb};
+//! use watershed_armed::{Agent, EngineCfg, Keys, Manager, ManagerCfg, Tables, TablesCfg};
+//! use watershed_fabric::Vcs;
+//! use watershed_fabric::routing::Routes;
+//! use watershed_fabric::topology::{Common, LinkParams, Mesh};
+//!
+//! // One switch with three end points; the agent sits at end point 2, the root of job 0 at end point 0.
+//! let link = LinkParams { latency: 1, cycles_per_flit: 1 };
+//! let common = Common { vcs: Vcs { set: 3, unicast: 1 }, engine: false, link, local: link };
+//! let layout = Mesh { size: vec![1], concentration: 3 }.layout(&common);
+//! let cfg = TablesCfg { entries: 4, engine: EngineCfg::default(), record: false, log: false };
+//! # let routes = Routes { routing: layout.routing.clone(), ends: layout.ends.clone() };
+//! let book = Tables::new(cfg, vec!["switch".into()], layout.external_ports, routes);
+//! let agent = Arc::new(Agent::new(&layout));
+//! let ends = layout.ends.clone().into();
+//! let mut manager = Manager::new(2, ManagerCfg::default(), agent, ends, [0].into(), book);
+//!
+//! let ask = Message::new(Place::End(2), Place::End(0), Verb::Ask, 0);
+//! let ask = Message { number: 1, keys: Keys { vni: 1, cookie: 77 }, ..ask };
+//! let mut out = Vec::new();
+//! manager.receive(&ask.with_members(0, &[0, 1]), &mut out);
+//! manager.act(10, &mut out);
+//! manager.act(2009, &mut out);
+//! assert!(out.is_empty()); // it computes for 2000 cycles
+//! manager.act(2010, &mut out);
+//! assert_eq!((out[0].to, out[0].verb), (Place::Switch(0), Verb::Write));
+//! ```
 
 use super::admission::{Keys, Owner, Refusals, Refused};
 use super::agent::{Agent, Refusal, SpanningTree};

@@ -7,6 +7,16 @@
 //! ```
 //!
 //! The engine is the one that stands in systems, clocked by the same loop over real links; only the two ends are makeshift.
+//!
+//! ```
+//! use watershed_arith::Opcode;
+//! use watershed_armed::{Contribution, reduce_contributions};
+//!
+//! let op = Opcode::from_number(0x14).unwrap(); // INT SUM
+//! let outcome = reduce_contributions(op, &[1, 2, 3].map(|word| Contribution::of([word, 10 * word, 0, 0])));
+//! assert_eq!(outcome.single().unwrap().lanes, [6, 60, 0, 0]);
+//! assert_eq!(outcome.counts.merged, 3); // frames merged into the descriptor
+//! ```
 
 use super::engine::{EngineCfg, EngineCounts};
 use super::frame::{FRAME_FLITS, Frame, Portals};

@@ -29,6 +29,31 @@
 //!
 //! An OP_MISMATCH or CONTR_OVERFLOW that arrives completes the round as far as the protocol goes: leaves get the code and no
 //! usable data, and the report counts the round as detected.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use watershed_armed::station::Merges;
+//! use watershed_armed::{Header, Job, Keys, Root, RootState, Tokens};
+//! use watershed_arith::quad::{Opcode, Quad};
+//!
+//! // End point 0 is the root, 1 and 2 are the leaves; they sum integers.
+//! let op = Opcode::from_number(0x14).unwrap(); // INT SUM
+//! let quads = [1, 40, 2].map(|word| Quad::of([word, 0, 0, 0]));
+//! let job = Job::of(op, 3, [0, 1, 2].into(), Keys { vni: 1, cookie: 77 }, quads.into());
+//! let mut root = Root::new(Arc::new(job), 0, 0);
+//! let (mut merges, mut out) = (Merges::new(0, Tokens::new(3)), Vec::new());
+//! root.act(0, false, &mut merges, &mut out); // cycle 0: it arms
+//! let (arm, _) = out.remove(0);
+//! assert!(arm.header.arm && root.state() == RootState::Gathering);
+//!
+//! // The engines send the sum of both leaves; the root adds its own word and multicasts the result.
+//! let mut partial = arm;
+//! (partial.source, partial.rank) = (1, 1);
+//! partial.header = Header { arm: false, count: 2, ..arm.header };
+//! root.receive(0, &partial.with_quad(Quad::of([42, 0, 0, 0])), 0);
+//! root.act(50, false, &mut merges, &mut out);
+//! assert_eq!((out[0].0.lanes[0], out[0].0.header.count, root.state()), (43, 3, RootState::Done));
+//! ```
 
 use super::admission::{Refusals, Refused, is_contribution};
 use super::engine::mismatch;

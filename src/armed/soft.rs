@@ -23,6 +23,27 @@
 //! Whose messages are obeyed: see [`admission`](super::admission).
 //!
 //! Limitations: no retry: a lost message is a missing one. One flow.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use watershed_armed::station::Merges;
+//! use watershed_armed::{Compute, Job, Keys, Soft, Tokens};
+//! use watershed_arith::quad::{Opcode, Quad};
+//!
+//! // End point 0 is the root, 1 and 2 are the leaves; they sum integers.
+//! let op = Opcode::from_number(0x14).unwrap(); // INT SUM
+//! let quads = [1, 40, 2].map(|word| Quad::of([word, 0, 0, 0]));
+//! let job = Job::of(op, 3, [0, 1, 2].into(), Keys { vni: 1, cookie: 77 }, quads.into());
+//! let job = Job { trees: Vec::new(), compute: Compute::Fixed(30), ..job };
+//! let mut rank = Soft::new(Arc::new(job), 1, 1); // rank 1 sends its word to rank 0
+//! let (mut merges, mut out) = (Merges::new(1, Tokens::new(3)), Vec::new());
+//! for now in [0, 29] {
+//!     rank.act(now, false, &mut merges, &mut out);
+//!     assert!(out.is_empty()); // it computes for 30 cycles
+//! }
+//! rank.act(30, false, &mut merges, &mut out);
+//! assert_eq!((out[0].to, out[0].frame.lanes[0]), (0, 40));
+//! ```
 
 use super::admission::{Refusals, Refused};
 use super::frame::{Frame, Portals};

@@ -194,6 +194,37 @@ pub(super) struct Faults {
 }
 
 /// A link with faults; a bump in the wire.
+///
+/// ```
+/// use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer};
+/// # use watershed_fabric::bench::NoTables;
+/// # use watershed_fabric::fault::{View, Way};
+/// # use watershed_fabric::{Bench, Block, Flit, Io, Vcs};
+/// # use watershed_kernel::{Rng, Wake};
+/// # struct Link(FaultyLink);
+/// # struct Frames;
+/// # impl View for Frames {
+/// #     fn way(&self, _: u16, _: &Flit) -> Option<Way> { Some(Way::Up) }
+/// #     fn damage(&self, _: &Flit, _: &mut Rng) -> (u16, u8) { (0, 0) }
+/// # }
+/// # impl Block for Link {
+/// #     type Tables = NoTables;
+/// #     fn tick(&mut self, io: &mut Io<'_>, _: &NoTables) -> Wake { self.0.tick(io, &Frames) }
+/// #     fn open(&self) -> Option<String> { self.0.open() }
+/// #     fn probe(&self, scope: &mut watershed_probe::Scope<'_>) { self.0.probe(scope) }
+/// # }
+///
+/// // The second of three frames of one flit is lost; the others go on in the cycle in which they come.
+/// let way = Way::Both;
+/// let fault = Fault { effect: Effect::Drop, way, threshold: u64::MAX, nth: Some(1), id: None, from: 0, until: u64::MAX };
+/// let link = FaultyLink::new(vec![fault], LinkLayer::default(), 1, 0);
+/// let frames = (0..3).map(|number| (10 + number, 0, Flit::collective(0, 0, number, 7 + number)));
+/// let mut bench = Bench::<_, _, 1>::in_the_wire(Link(link), NoTables, Vcs { set: 1, unicast: 0 }, frames);
+/// while bench.tick() {}
+/// let left: Vec<_> = bench.sent().iter().map(|(cycle, port, flit)| (*cycle, *port, flit.word)).collect();
+/// assert_eq!(left, [(10, 1, 7), (12, 1, 9)]);
+/// assert_eq!(bench.block().0.counts().dropped, 1);
+/// ```
 #[derive(Clone, Debug)]
 pub struct FaultyLink {
     faults: Faults,

@@ -76,6 +76,39 @@ pub struct LinkLoad {
 
 /// A whole system. `T` are the family's tables, `J` the engine behind the internal port, `B` the engine in the wire,
 /// `E` the end point, `W` the words of a port set.
+///
+/// ```
+/// use watershed_fabric::arbiter::Policy;
+/// use watershed_fabric::routing::Routes;
+/// use watershed_fabric::topology::{Common, LinkParams, Mesh};
+/// use watershed_fabric::traffic::{SourceCfg, Target, Traffic, TrafficEnd};
+/// use watershed_fabric::{Blocks, Network, NoBump, NoJoin, Pipeline, RouterCfg, Step, SwitchCfg, Vcs};
+///
+/// // One switch of two stages between two end points; the links take one cycle.
+/// let link = LinkParams { latency: 1, cycles_per_flit: 1 };
+/// let common = Common { vcs: Vcs { set: 0, unicast: 1 }, engine: false, link, local: link };
+/// let layout = Mesh { size: vec![1], concentration: 2 }.layout(&common);
+/// let routes = Routes { routing: layout.routing.clone(), ends: layout.ends.clone() };
+/// // End point 0 creates a packet of one flit for end point 1, in cycle 0.
+/// let source = SourceCfg { rate: 1.0, packet_flits: 1, target: Target::Fixed(1), start: 0, stop: 1, class: 0 };
+/// let ends = [vec![source], vec![]];
+/// let ends = ends.iter().zip(0..).map(|(sources, end)| TrafficEnd::new(Traffic::new(end, sources, 1)));
+/// let blocks = Blocks { joins: vec![], no_join: NoJoin::default(), bumps: vec![], ends: ends.collect() };
+/// let (pipeline, policy, router) = (Pipeline::new(2), Policy::RoundRobin, RouterCfg::default());
+/// let cfg = SwitchCfg { pipeline, policy, monitors: true, router };
+/// let mut net: Network<Routes, NoJoin<Routes>, NoBump<Routes>, TrafficEnd<Routes>, 1> =
+///     Network::new(layout.plan, routes, blocks, cfg, &|_, _| 8, vec!["p2p".into()]);
+///
+/// let mut landed = None;
+/// while net.step() != Step::Quiet {
+///     if net.end(1).traffic.received().first().is_some_and(|received| received.packets == 1) && landed.is_none() {
+///         landed = Some(net.now() - 1);
+///     }
+/// }
+/// // Link 1 + 1, switch 2 + link 1, the edge at the end point.
+/// assert_eq!(landed, Some(5));
+/// assert!(net.at_rest()); // every credit is back
+/// ```
 pub struct Network<T, J, B, E, const W: usize> {
     pub(super) plan: Plan,
     /// The whole system, or the first part of one that is divided; recording and the journal need it whole.

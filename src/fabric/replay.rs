@@ -36,6 +36,46 @@
 //!
 //! Limitations: numbers are wide enough never to wrap (hardware needs the next power of two above both buffers); faults other
 //! than a dead link strike frames, not acknowledgements.
+//!
+//! ```
+//! use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer};
+//! use watershed_fabric::replay::Reliability;
+//! # use watershed_fabric::bench::NoTables;
+//! # use watershed_fabric::fault::{View, Way};
+//! # use watershed_fabric::{Bench, Block, Flit, Io, Vcs};
+//! # use watershed_kernel::{Rng, Wake};
+//! # struct Link(FaultyLink);
+//! # struct Frames;
+//! # impl View for Frames {
+//! #     fn way(&self, _: u16, _: &Flit) -> Option<Way> { Some(Way::Up) }
+//! #     fn damage(&self, _: &Flit, _: &mut Rng) -> (u16, u8) { (0, 0) }
+//! # }
+//! # impl Block for Link {
+//! #     type Tables = NoTables;
+//! #     fn tick(&mut self, io: &mut Io<'_>, _: &NoTables) -> Wake { self.0.tick(io, &Frames) }
+//! #     fn open(&self) -> Option<String> { self.0.open() }
+//! #     fn probe(&self, scope: &mut watershed_probe::Scope<'_>) { self.0.probe(scope) }
+//! # }
+//!
+//! // The second of three frames is lost on the wire: it and the one behind it are sent again.
+//! let way = Way::Both;
+//! let fault = Fault { effect: Effect::Drop, way, threshold: u64::MAX, nth: Some(1), id: None, from: 0, until: u64::MAX };
+//! let reliability = Reliability {
+//!     replay_frames: 8,
+//!     receive_frames: 4,
+//!     wire_cycles: 3,
+//!     cycles_per_flit: 1,
+//!     timeout_cycles: 40,
+//!     attempts: 8,
+//! };
+//! let layer = LinkLayer { sequence_check: true, reliability: Some(reliability) };
+//! let link = FaultyLink::new(vec![fault], layer, 1, 0);
+//! let frames = (0..3).map(|number| (10 + number, 0, Flit::collective(0, 0, number, 7 + number)));
+//! let mut bench = Bench::<_, _, 1>::in_the_wire(Link(link), NoTables, Vcs { set: 1, unicast: 0 }, frames);
+//! while bench.tick() {}
+//! let left: Vec<_> = bench.sent().iter().map(|(cycle, _, flit)| (*cycle, flit.word)).collect();
+//! assert_eq!(left, [(13, 7), (21, 8), (22, 9)]);
+//! ```
 
 use std::collections::VecDeque;
 

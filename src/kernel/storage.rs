@@ -17,6 +17,19 @@ use std::collections::VecDeque;
 /// | [`Fifo::push`] | staged write |
 /// | [`Fifo::front`], [`Fifo::pop`] | the oldest entry that was there at the start of the cycle |
 /// | [`Fifo::edge`] | the clock edge: staged writes become visible, freed places become room |
+///
+/// ```
+/// use watershed_kernel::Fifo;
+///
+/// let mut fifo = Fifo::new(2);
+/// fifo.push('a'); // cycle 0
+/// assert_eq!(fifo.front(), None); // staged: it can be read from the next cycle on
+/// fifo.edge();
+/// assert_eq!(fifo.pop(), Some('a')); // cycle 1
+/// assert_eq!(fifo.room(), 1); // its place is free from the next cycle on
+/// fifo.edge();
+/// assert_eq!(fifo.room(), 2); // cycle 2
+/// ```
 #[derive(Clone, Debug)]
 pub struct Fifo<T> {
     depth: u32,

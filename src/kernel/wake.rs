@@ -86,6 +86,16 @@ impl WakeSet {
 /// Alarms of the next 256 cycles stand in a calendar, a list a cycle; later ones in a heap. All are looked at in the
 /// cycle they are for, so nothing moves from the one to the other. The lists share one array, so that a calendar with a few
 /// alarms is a few lines of the cache.
+///
+/// ```
+/// use watershed_kernel::Alarms;
+///
+/// let mut alarms = Alarms::default();
+/// alarms.set(0, 1_000_000, 7); // in cycle 0, block 7 asks for cycle 1,000,000
+/// assert_eq!(alarms.next(1), Some(1_000_000)); // no cycle before it needs to be simulated
+/// assert_eq!(alarms.due(1_000_000), Some(7));
+/// assert_eq!(alarms.due(1_000_000), None);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Alarms {
     /// The entry set last for each cycle of the calendar; valid if its bit in `filled` is set.

@@ -13,6 +13,15 @@
 use super::Cycle;
 
 /// Everything of one kind that is under way, by the cycle of its arrival.
+///
+/// ```
+/// use watershed_kernel::Wheel;
+///
+/// let mut link = Wheel::new(8);
+/// link.push(10, 3, "flit"); // sent in cycle 10 over a link of latency 2, with the edge at its end
+/// assert!(link.take(12).is_empty());
+/// assert_eq!(link.take(13), ["flit"]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Wheel<T> {
     slots: Vec<Vec<T>>,

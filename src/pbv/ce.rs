@@ -73,6 +73,42 @@
 //! of two ports (the accumulator's word is port 0), named as [`stage_waves`] says, with `cc_id`, `run` and `word` of each.
 //!
 //! Requirements: B-CE-1 to B-CE-9, B-ERR-1 to B-ERR-4 (`pbv.md`); paragraphs 96, 97, 141 to 147.
+//!
+//! ```
+//! use watershed_arith::{DType, Op};
+//! use watershed_pbv::Engine;
+//! use watershed_pbv::ce::{Ce, CeCfg, CeCx};
+//! use watershed_pbv::engine::EngineCfg;
+//! use watershed_pbv::packet::{Header, Message, Packet};
+//! use watershed_pbv::plan::{Branch, Collective, tables};
+//!
+//! // A sum of one word over the nodes 1 and 2, by the engine of switch 0.
+//! let collective = Collective::all_reduce(0, 1, Branch::leaf(0, [1, 2]), Op::Sum, DType::I64, 1);
+//! let tables = tables(std::slice::from_ref(&collective)).unwrap();
+//! # let mut engine = Engine::new(EngineCfg::of(0), 0);
+//! # engine.side_port(0, tables.engines[&(0, 0)].clone());
+//! let table = &engine.registers().table;
+//! let mut ce = Ce::new(CeCfg { unit_stages: 4, ..CeCfg::default() });
+//! ce.place(0, EngineCfg::of(0).base);
+//! let contribution = |node, word| Packet::of(Header { run: 1, ..collective.like(node, &tables) }, vec![word]);
+//! let arrivals = [
+//!     (10, collective.initialise(&tables)),
+//!     (20, collective.command(1)),
+//!     (40, contribution(1, 40)),
+//!     (50, contribution(2, 2)),
+//! ];
+//! let mut answered = None;
+//! for now in 0..100 {
+//!     let packet = arrivals.iter().find(|(cycle, _)| *cycle == now).map(|(_, packet)| packet.clone());
+//!     let mut out = Vec::new();
+//!     let (refuse, missing, watched) = (&mut |_| {}, &mut |_, _, _| {}, &mut |_: &Header| {});
+//!     ce.tick(packet, &mut CeCx { table, now, full: false, out: &mut out, refuse, missing, watched });
+//!     let satisfied = out.into_iter().map(|out| out.packet).find(|packet| packet.header.message == Message::Satisfied);
+//!     answered = answered.or(satisfied.map(|packet| (now, packet.words().to_vec())));
+//! }
+//! // The last message in cycle 50: its verdict in 52, its word four stages later.
+//! assert_eq!(answered, Some((56, vec![42])));
+//! ```
 
 mod admission;
 mod forward;

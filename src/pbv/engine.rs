@@ -46,6 +46,52 @@
 //! a frame.
 //!
 //! Requirements: B-STR-1, B-STR-2, B-HI-5, B-HI-6 (`pbv.md`); paragraphs 91, 92.
+//!
+//! ```
+//! use watershed_arith::{DType, Op};
+//! use watershed_pbv::Engine;
+//! use watershed_pbv::engine::EngineCfg;
+//! use watershed_pbv::packet::{Header, Message, Packet};
+//! use watershed_pbv::plan::{Branch, Collective, tables};
+//! use watershed_pbv::system::Spec;
+//!
+//! # let directory = Spec::regular(1, 2, 0x80, Vec::new()).directory();
+//! // A sum of one word over the nodes 1 and 2, by the engine of switch 0.
+//! let collective = Collective::all_reduce(0, 1, Branch::leaf(0, [1, 2]), Op::Sum, DType::I64, 1);
+//! let tables = tables(std::slice::from_ref(&collective)).unwrap();
+//! let mut engine = Engine::new(EngineCfg::of(0), 0);
+//! engine.side_port(0, tables.engines[&(0, 0)].clone()); // the PBV table, written before cycle 0
+//!
+//! let contribution = |node, word| {
+//!     let like = Header { run: 1, requester: node, ..collective.like(node, &tables) };
+//!     Packet::of(like, vec![word])
+//! };
+//! let arrivals = [
+//!     (10, collective.initialise(&tables)),
+//!     (20, collective.command(1)),
+//!     (40, contribution(1, 40)),
+//!     (50, contribution(2, 2)),
+//! ];
+//! let mut sent = Vec::new();
+//! for now in 0..100 {
+//!     for (_, packet) in arrivals.iter().filter(|(cycle, _)| *cycle == now) {
+//!         engine.receive(&packet.flits().unwrap(), now);
+//!     }
+//!     engine.step(now);
+//!     while let Some((header, words)) = engine.next_frame(&directory) {
+//!         let packet = Packet::from_flits(&words).unwrap();
+//!         sent.push((now, header.device, header.message, packet.words().to_vec()));
+//!     }
+//! }
+//! sent.sort();
+//! let expected = [
+//!     (10, 2, Message::Initialisation, vec![]), // node 1 is the source: it knows
+//!     (20, 2, Message::Command, vec![]),
+//!     (56, 1, Message::Satisfied, vec![42]),
+//!     (56, 2, Message::Satisfied, vec![42]),
+//! ];
+//! assert_eq!(sent, expected);
+//! ```
 
 use std::collections::VecDeque;
 use std::hash::Hasher;

@@ -14,6 +14,27 @@
 //! answer is kept until the next run, for a master that asks for it.
 //!
 //! Paragraphs 11 and 12.
+//!
+//! ```
+//! use watershed_arith::{DType, Op};
+//! use watershed_pbv::gather::Gather;
+//! use watershed_pbv::packet::{Header, Message, Packet, Status};
+//! use watershed_pbv::plan::{Branch, Collective, tables};
+//!
+//! // A sum of one word over the nodes 1 and 2, by the engine of switch 0x80.
+//! let collective = Collective::all_reduce(0, 1, Branch::leaf(0x80, [1, 2]), Op::Sum, DType::I64, 1);
+//! let tables = tables(std::slice::from_ref(&collective)).unwrap();
+//! let like = collective.like(1, &tables);
+//! let mut gather = Gather::new(0x80, 0b11);
+//! gather.cycles_per_word = 5;
+//! let response = |p_id, word| {
+//!     Packet::of(Header { message: Message::Contribution, p_id, run: 1, ..like }, vec![word])
+//! };
+//! gather.take(response(0, 40), 1, 100).unwrap();
+//! gather.take(response(1, 2), 1, 101).unwrap();
+//! assert_eq!(gather.take(response(1, 2), 1, 102), Err(Status::Duplicate));
+//! assert_eq!(gather.due(), Some(110)); // two merges of a word, one after the other, from cycle 100 on
+//! ```
 
 use std::collections::BTreeMap;
 

@@ -16,6 +16,20 @@
 //! Storage: for each queue a level, two sums of 40 bits and two maxima of 16 bits.
 //!
 //! Levels are looked at when the engine is clocked: it is whenever one of them changes.
+//!
+//! ```
+//! use watershed_pbv::metrics::{INBOX, Metrics};
+//!
+//! let mut metrics = Metrics::default();
+//! metrics.set_window(10);
+//! // Four flits wait in cycles 2 and 3, none in the others of the window.
+//! for (cycle, flits) in [(0, 0), (2, 4), (4, 0), (10, 0)] {
+//!     metrics.sample(cycle, |queue| if queue == INBOX { flits } else { 0 });
+//! }
+//! assert_eq!(metrics.complete(), 1);
+//! assert_eq!((metrics.reading(INBOX).sum, metrics.reading(INBOX).most), (8, 4));
+//! assert_eq!(metrics.mean_256ths(INBOX), 256 * 8 / 10);
+//! ```
 
 use super::engine::MOST_CHANNELS;
 use watershed_kernel::Cycle;

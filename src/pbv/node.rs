@@ -40,6 +40,32 @@
 //! the device has not fetched yet, as an end point's data does. It holds at most an answer for each frame that came in, of which
 //! the link brings one a frame's time, and what software has decided to send; a device that stopped taking frames while it is full
 //! could make two of them wait for each other *\[chosen\]*. Queues in switches, links and engines all have bounds.
+//!
+//! ```
+//! use watershed_arith::{DType, Op};
+//! use watershed_pbv::node::{Node, Part, TaskTime};
+//! use watershed_pbv::packet::{Header, Message, Packet};
+//! use watershed_pbv::plan::{Branch, Collective, tables};
+//!
+//! // A sum of one word over the nodes 1 and 2, by the engine of switch 0.
+//! let collective = Collective::all_reduce(0, 1, Branch::leaf(0, [1, 2]), Op::Sum, DType::I64, 1);
+//! let tables = tables(std::slice::from_ref(&collective)).unwrap();
+//! let mut node = Node::new(2);
+//! node.join(Part::of(collective.like(2, &tables), vec![42], TaskTime::Fixed(30)));
+//! // The engine's command comes in cycle 10; the task takes 30 cycles.
+//! let command = Packet::bare(Header { device: 2, requester: 0, offset: 0, ..collective.command(1).header });
+//! let mut sent = Vec::new();
+//! for now in 0..100 {
+//!     if now == 10 {
+//!         node.receive(&command.flits().unwrap(), now);
+//!     }
+//!     node.step(now);
+//!     while let Some((header, words)) = node.next_frame(now) {
+//!         sent.push((now, header.message, Packet::from_flits(&words).unwrap().words().to_vec()));
+//!     }
+//! }
+//! assert_eq!(sent, [(40, Message::Contribution, vec![42])]);
+//! ```
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::Hasher;

@@ -11,6 +11,19 @@
 //!
 //! Of one class frames go in the order in which they came. A higher number is a higher priority *\[chosen: the text says that the class may
 //! indicate a priority, and no more\]*.
+//!
+//! ```
+//! use watershed_pbv::priority::Picker;
+//!
+//! let mut picker = Picker::new(2); // two frames may go past an older one
+//! let mut waiting = vec![0, 5, 5, 5]; // classes, the oldest first
+//! let mut went = Vec::new();
+//! while let Some(at) = picker.next(waiting.iter().copied()) {
+//!     picker.went(at); // a frame a turn
+//!     went.push(waiting.remove(at));
+//! }
+//! assert_eq!(went, [5, 5, 0, 5]);
+//! ```
 
 /// Chooses by class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,6 +15,18 @@
 //! A report is a posted frame; its words are the cycle, and for each queue that crossed the threshold in this cycle its number in the
 //! upper and its level in the lower half. Of several reports only one waits in the output queue: what crosses meanwhile is
 //! reported behind it, if it still stands as high then. So reports never fill the queue that they tell of. *\[chosen\]*
+//!
+//! ```
+//! use watershed_pbv::reports::{Reporter, Reports};
+//!
+//! // Queue 3 is reported when it comes up to 8, and again when it was down at 2.
+//! let set = Reports::new(40, 1 << 3, 8, 2);
+//! let mut reporter = Reporter::default();
+//! let reported: Vec<bool> = [0, 8, 9, 5, 8, 2, 8] // a level a cycle
+//!     .map(|level| !reporter.look(set, false, |_| level).is_empty())
+//!     .to_vec();
+//! assert_eq!(reported, [false, true, false, false, false, false, true]);
+//! ```
 
 use super::metrics::QUEUES;
 

@@ -18,6 +18,21 @@
 //! |---|---|---|
 //! | `read` | what was read at the end of t - 1 and is changed in t | `valid`, `message`, `cc_id`, `run`, `slot`, `op`, `responder`, `load_…` (what a load brings), `pbv` and `p_count` as read |
 //! | `write` | what was changed in t - 1, and is written at the end of t | the same; `read_…` as read, `forward` (where the value changed came from), `used_…` as forwarded, `pbv` and `p_count` as written, `verdict` |
+//!
+//! ```
+//! use watershed_pbv::ce::{Hazard, Label, Request, Track, TrackOp, Tracker, Verdict};
+//!
+//! let mut tracker = Tracker::new(1, Hazard::Forward);
+//! let request = |op| Some(Request { slot: 0, generation: 0, op, label: Label::default() });
+//! let both = Track { pbv: 0b11, p_count: 2 };
+//! // An operation a cycle on one entry: forwarding keeps them apart.
+//! assert!(tracker.tick(request(TrackOp::Load(both))).is_none()); // cycle 0
+//! assert!(tracker.tick(request(TrackOp::Clear(0))).is_none()); // cycle 1
+//! let verdict = |judged: Option<_>| judged.map(|judged: watershed_pbv::ce::Judged| (judged.verdict, judged.track.p_count));
+//! assert_eq!(verdict(tracker.tick(request(TrackOp::Clear(1)))), Some((Verdict::Accepted, 2))); // cycle 2: of the load
+//! assert_eq!(verdict(tracker.tick(None)), Some((Verdict::Accepted, 1))); // cycle 3
+//! assert_eq!(verdict(tracker.tick(None)), Some((Verdict::Satisfied, 0))); // cycle 4
+//! ```
 
 use watershed_probe::{EnumTable, Scope};
 

@@ -152,6 +152,20 @@ pub struct Counted {
 }
 
 /// A CCE.
+///
+/// ```
+/// use watershed_piuma::Cce;
+/// use watershed_piuma::cce::{Message, Msr, NoPort};
+///
+/// let mut cce = Cce::new(4, 2, 1); // four ids; queues of two messages with one port
+/// let message = |data| Message { data, sender: 9 };
+/// assert!(cce.accept(3, message(1), 10)); // a send is decoded in cycle 10
+/// assert!(!cce.accept(3, message(2), 10)); // the port of the queue is taken
+/// assert!(cce.accept(3, message(2), 11));
+/// assert!(!cce.accept(3, message(3), 12)); // the queue is full
+/// assert_eq!(cce.load(3, Msr::Count), 0); // COUNT is about received messages
+/// assert_eq!(cce.take(3, 12), Ok(None));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Cce {
     depth: usize,

@@ -78,6 +78,35 @@ impl CengCfg {
 }
 
 /// A collective engine. Idle it is 32 bytes; what it holds exists only while it works, in one piece.
+///
+/// ```
+/// use watershed_arith::{DType, Mode, Op, TreeCfg};
+/// use watershed_fabric::{Flit, Join, JoinCx, Queued};
+/// use watershed_piuma::{Ceng, CengCfg, OpSelect, REQUEST, Registers, RegistersCfg};
+/// # use watershed_fabric::routing::{Routes, Routing};
+/// # use watershed_fabric::topology::Die;
+/// # let routes = Routes { routing: Routing::Die(Die::default()), ends: Vec::new() };
+///
+/// // Id 3 of switch 0 sums the requests of ports 2 and 7; the result goes on by port 5.
+/// let cfg = RegistersCfg { switches: 1, ids: 4, external_ports: 10 };
+/// let mut registers = Registers::new(cfg, vec!["sw0".to_owned()], routes);
+/// for (port, vector) in [(2, 1 << 10), (7, 1 << 10), (10, 1 << 5)] {
+///     registers.store(Registers::vector_address(0, 3, REQUEST, port), vector).unwrap();
+/// }
+/// let select = OpSelect { op: Op::Sum, dtype: DType::I64, mode: Mode::default() };
+/// registers.store(Registers::select_address(0, 3), select.encode()).unwrap();
+///
+/// // A tree over 11 ports with units of one stage: four levels, four cycles.
+/// let tree = TreeCfg { radix: 11, unit_stages: 1 };
+/// let mut ceng = Ceng::new(CengCfg { tree, operand_slots: 2, result_slots: 8, scan_slots: 8 });
+/// ceng.put(2, REQUEST, Flit::collective(3, REQUEST, 0, 40), 20); // visible from cycle 20 on
+/// ceng.put(7, REQUEST, Flit::collective(3, REQUEST, 0, 2), 23); // the last operand
+/// let result = (20..40).find_map(|now| {
+///     let cx = JoinCx { tables: &registers, switch: 0, now, queued: Queued::counts(&[]) };
+///     ceng.tick(&cx).result.map(|flit| (now, flit.word))
+/// });
+/// assert_eq!(result, Some((27, 42))); // taken in cycle 23, at the crossbar four cycles later
+/// ```
 #[derive(Clone, Debug)]
 pub struct Ceng {
     cfg: CengCfg,

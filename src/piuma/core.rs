@@ -129,6 +129,31 @@ enum Writing {
 ///
 /// It is woken twice in a collective of one word, among millions, and what it is woken for waits for its memory to be fetched.
 /// So what a core with one job of one word has of its own is two lines of a cache side by side, and nothing else.
+///
+/// ```
+/// use std::sync::Arc;
+/// use watershed_fabric::{Bench, Flit, Vcs};
+/// use watershed_piuma::{Core, End, Job, JobKind, MemoryCfg, REQUEST, RESPONSE, Registers, RegistersCfg};
+/// # use watershed_fabric::routing::{Routes, Routing};
+/// # use watershed_fabric::topology::Die;
+/// # let routes = Routes { routing: Routing::Die(Die::default()), ends: Vec::new() };
+///
+/// # let registers = Registers::new(RegistersCfg { switches: 1, ids: 4, external_ports: 10 }, vec!["sw0".to_owned()], routes);
+/// // A memory that moves half a word a cycle.
+/// let memory = MemoryCfg { bandwidth: Some(32), scale: 1, read_latency: 0, write_latency: 0 };
+/// let mut core = Core::new(Arc::new(memory));
+/// let kind = JobKind { sends: true, receives: true, data: true };
+/// core.add(Job::new(3, kind, 2, [10, 20].into(), 0, 5)); // two words of collective 3, called in cycle 5
+/// let end = End { core: Some(Box::new(core)), beside: None };
+/// // The results arrive in cycles 50 and 51.
+/// let results = (0..2).map(|seq| (50 + seq, 0, Flit::collective(3, RESPONSE, seq, 70 + seq)));
+/// let mut bench = Bench::<_, _, 1>::at_the_end(end, registers, Vcs { set: 2, unicast: 0 }, results);
+/// while bench.tick() {}
+/// let sent: Vec<_> = bench.sent().iter().map(|(cycle, _, flit)| (*cycle, flit.tag.vc(), flit.word)).collect();
+/// assert_eq!(sent, [(5, REQUEST, 10), (6, REQUEST, 20)]);
+/// let job = &bench.block().core.as_ref().unwrap().jobs()[0];
+/// assert_eq!((job.end(), job.output()), (Some(51), &[70, 71][..]));
+/// ```
 #[derive(Clone, Debug)]
 #[repr(align(128))]
 pub struct Core {

@@ -33,6 +33,45 @@
 //! another switch as many cycles more as a packet takes that meets nobody. Such accesses are out of band: they use no channel; a register of a tree that is in use is not to be written, and
 //! the next one who uses a tree that was written must find it whole (both are checked by who drives the run). Calls and
 //! messages of ids that meet others at a switch [claim](super::claim) their trees.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use watershed_piuma::{Beside, End};
+//! use watershed_piuma::program::assemble;
+//! use watershed_piuma::{Processor, ProcessorCfg};
+//! # use watershed_fabric::{Bench, Vcs};
+//! # use watershed_piuma::{Core, MemoryCfg, Registers, RegistersCfg};
+//! # use watershed_fabric::routing::{Routes, Routing};
+//! # use watershed_fabric::topology::Die;
+//! # let routes = Routes { routing: Routing::Die(Die::default()), ends: Vec::new() };
+//! # let registers = Registers::new(RegistersCfg { switches: 1, ids: 4, external_ports: 10 }, vec!["sw0".to_owned()], routes);
+//! # let memory = MemoryCfg { bandwidth: None, scale: 1, read_latency: 0, write_latency: 0 };
+//! # let core = Core::new(Arc::new(memory));
+//!
+//! let cfg = ProcessorCfg {
+//!     mtps: 1,
+//!     mtp_threads: 1,
+//!     stps: 0,
+//!     queue_depth: 8,
+//!     queue_ports: 1,
+//!     xbar: 1,
+//!     xbar_ports: 1,
+//!     decoders: 1,
+//!     calls: 1,
+//!     interrupt: 4,
+//!     local_words: 64,
+//!     scratchpad_words: 64,
+//! };
+//! let program = assemble("compute 7\n add r1, r1, 40\n add r1, r1, 2\n report r1\n").unwrap();
+//! let mut processor = Processor::new(cfg, (0, 1), 0, "core0".into(), 4);
+//! assert!(processor.start(&Arc::new(program), false, 3)); // a thread, from cycle 3 on
+//! let beside = Beside { processor: Some(processor), ..Beside::default() };
+//! let end = End { core: Some(Box::new(core)), beside: Some(Box::new(beside)) };
+//! let mut bench = Bench::<_, _, 1>::at_the_end(end, registers, Vcs { set: 2, unicast: 0 }, []);
+//! while bench.tick() {}
+//! let report = bench.block().processor().unwrap().reports()[0];
+//! assert_eq!((report.cycle, report.value), (12, 42)); // 3, 7 cycles of computing, two additions
+//! ```
 
 mod call;
 mod calls;

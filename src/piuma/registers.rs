@@ -118,6 +118,22 @@ pub enum AddressError {
 }
 
 /// The register files of all switches, and the point-to-point routes beside them.
+///
+/// ```
+/// use watershed_piuma::{REQUEST, Registers, RegistersCfg};
+/// # use watershed_fabric::routing::{Routes, Routing};
+/// # use watershed_fabric::topology::Die;
+/// # let routes = Routes { routing: Routing::Die(Die::default()), ends: Vec::new() };
+///
+/// let cfg = RegistersCfg { switches: 1, ids: 4, external_ports: 10 };
+/// let mut registers = Registers::new(cfg, vec!["sw0".to_owned()], routes);
+/// // Requests of id 3 that come in by ports 2 and 7 go to the engine, which is port 10.
+/// for port in [2, 7] {
+///     registers.store(Registers::vector_address(0, 3, REQUEST, port), 1 << 10).unwrap();
+/// }
+/// assert_eq!(registers.engine_inputs(0, 3), 1 << 7 | 1 << 2);
+/// assert!(registers.store(Registers::vector_address(0, 3, REQUEST, 2), 1 << 11).is_err()); // there is no port 11
+/// ```
 #[derive(Clone, Debug)]
 pub struct Registers {
     cfg: RegistersCfg,

@@ -33,6 +33,24 @@
 //!
 //! A response carries its element's number in the low 30 bits of the tag's `seq`, the input that it is for in the next
 //! four (in the switch that made it only), and in bit 34 that nothing is before it.
+//!
+//! ```
+//! use watershed_arith::{DType, Mode, Op};
+//! use watershed_fabric::Flit;
+//! use watershed_piuma::OpSelect;
+//! use watershed_piuma::scan::{ScanUnit, target};
+//!
+//! // Inputs 7, 2 and 4 in rank order, at the root; units of one stage. The total is there two stages after the operands
+//! // were taken; a stage later each input gets what is before it, one a cycle.
+//! let select = OpSelect { op: Op::Sum, dtype: DType::I64, mode: Mode::default() };
+//! let inputs = [(7, 1), (2, 10), (4, 100)].map(|(port, word)| (port, Flit::collective(3, 0, 0, word)));
+//! let mut unit = ScanUnit::default();
+//! unit.take(&inputs, select, 1, true, 20); // taken in cycle 20
+//! let left: Vec<_> = (20..30)
+//!     .filter_map(|now| unit.leave(now).map(|flit| (now, target(flit.tag.seq()), flit.word)))
+//!     .collect();
+//! assert_eq!(left, [(23, 7, 0), (24, 2, 1), (25, 4, 11)]);
+//! ```
 
 use super::RESPONSE;
 use super::registers::OpSelect;

@@ -1,5 +1,6 @@
 //! Do the README, the book, the Makefile and the test plan say what is true, and does the house stay small?
 
+mod blocks_have_examples;
 mod house_stays_small;
 mod imports;
 mod makefile_says_what_it_has;

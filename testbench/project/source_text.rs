@@ -16,6 +16,7 @@ pub struct Token {
 pub struct Source {
     /// Its path in the project.
     pub path: String,
+    /// Lines without the examples of its documentation, which are tests.
     pub lines: usize,
     pub tokens: Vec<Token>,
 }
@@ -24,8 +25,30 @@ impl Source {
     pub fn read(root: &Path, path: &Path) -> Source {
         let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let path = path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/");
-        Source { path, lines: text.lines().count(), tokens: tokens(&text) }
+        // With their fences and the empty line before them.
+        let shown: usize = examples(&text).iter().map(|example| example.lines().count() + 3).sum();
+        Source { path, lines: text.lines().count() - shown, tokens: tokens(&text) }
     }
+}
+
+/// The code of the examples in a source's documentation that are run as tests, without what marks it as documentation.
+pub fn examples(text: &str) -> Vec<String> {
+    let (mut found, mut open): (Vec<String>, Option<(String, bool)>) = (Vec::new(), None);
+    for line in text.lines() {
+        let line = line.trim_start();
+        let Some(shown) = line.strip_prefix("//!").or_else(|| line.strip_prefix("///")) else {
+            open = None;
+            continue;
+        };
+        let shown = shown.strip_prefix(' ').unwrap_or(shown);
+        match (&mut open, shown.strip_prefix("```")) {
+            (None, Some(mark)) => open = Some((String::new(), matches!(mark.trim(), "" | "rust" | "should_panic"))),
+            (Some(_), Some(_)) => found.extend(open.take().filter(|(_, runs)| *runs).map(|(body, _)| body)),
+            (Some((body, _)), None) => *body += &format!("{shown}\n"),
+            (None, None) => {}
+        }
+    }
+    found
 }
 
 /// All files below a folder that end in `.rs`, in the order of their paths.
@@ -245,4 +268,10 @@ fn structs_are_found_with_their_fields() {
     let found = structs(&tokens(TEXT));
     let found: Vec<(&str, usize)> = found.iter().map(|part| (&*part.name, part.size)).collect();
     assert_eq!(found, [("Three", 3)]);
+}
+
+#[test]
+fn examples_are_found_without_other_blocks() {
+    let text = "//! ```text\n//! a ─▶ b\n//! ```\n//!\n//! ```\n//! use x;\n//!\n//! # hidden();\n//! ```\nfn f() {}\n    /// ```\n    /// g();\n";
+    assert_eq!(examples(text), ["use x;\n\n# hidden();\n"]);
 }

@@ -31,6 +31,18 @@
 //! looked at clocks what is here beside that, from the same operands.
 //!
 //! Requirement: H-PIPE-1 (`hardware.md`).
+//!
+//! ```
+//! use watershed_arith::stages::{TreeStages, all_units};
+//! use watershed_arith::{DType, Op, TreeCfg, TreeIn};
+//!
+//! let mut stages = TreeStages::new(TreeCfg { radix: 2, unit_stages: 3 }, &all_units());
+//! assert!(stages.clock(Some(&TreeIn::of(Op::Sum, DType::I64, &[20, 22]))).is_none()); // cycle 0
+//! assert!(stages.moved() && !stages.is_empty()); // the first register has taken the operands
+//! assert!(stages.clock(None).is_none()); // cycle 1
+//! assert!(stages.clock(None).is_none()); // cycle 2
+//! assert_eq!(stages.clock(None).map(|left| left.value), Some(42)); // cycle 3
+//! ```
 
 mod tree;
 

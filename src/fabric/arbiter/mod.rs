@@ -9,6 +9,22 @@
 //! | [`Policy::RoundRobin`] | first requester at or after the cursor; the cursor moves behind the winner | 16 bits |
 //! | [`Policy::Matrix`] | the requester that was served least recently | n(n-1)/2 bits (n words here) |
 //! | [`Policy::Fixed`] | the lowest number: starves the others when it never pauses | none |
+//!
+//! ```
+//! use watershed_fabric::PortSet;
+//! use watershed_fabric::arbiter::{Bank, Policy};
+//!
+//! let mut bank = Bank::<1>::new(Policy::RoundRobin, 1, 8); // one arbiter over eight requesters
+//! let requests: PortSet<1> = [1, 4, 6].into_iter().collect();
+//! let served: Vec<u16> = (0..4)
+//!     .map(|_| {
+//!         let winner = bank.pick(0, &requests).expect("somebody asks"); // a cycle
+//!         bank.granted(0, winner);
+//!         winner
+//!     })
+//!     .collect();
+//! assert_eq!(served, [1, 4, 6, 1]);
+//! ```
 
 mod fixed;
 mod matrix;

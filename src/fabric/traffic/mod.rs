@@ -39,6 +39,24 @@
 //! other. Nothing is allocated for a packet once the queues have found their size.
 //!
 //! **Limitations.** A header holds 40 bits of the creation cycle: latencies from 2^40 cycles on are not seen as such.
+//!
+//! ```
+//! use watershed_fabric::bench::{Bench, NoTables};
+//! use watershed_fabric::traffic::{SourceCfg, Target, Traffic, TrafficEnd};
+//! use watershed_fabric::{Flit, Vcs};
+//!
+//! // A packet for end point 1 in cycles 0 and 1; nothing else is ever created.
+//! let target = Target::Fixed(1);
+//! let source = SourceCfg { rate: 1.0, packet_flits: 1, target, start: 0, stop: 2, class: 0 };
+//! let end = TrafficEnd::new(Traffic::new(0, &[source], 1));
+//! // A packet of one flit, created in cycle 2, arrives in cycle 9.
+//! let packet = Flit::part(0, 0, 0, 0, 1, Flit::header(0, 2));
+//! let mut bench = Bench::<NoTables, _, 1>::at_the_end(end, NoTables, Vcs { set: 0, unicast: 1 }, [(9, 0, packet)]);
+//! while bench.tick() {}
+//! assert_eq!(bench.sent().iter().map(|(cycle, ..)| *cycle).collect::<Vec<_>>(), [0, 1]);
+//! let received = bench.block().traffic.received()[0];
+//! assert_eq!((received.packets, received.latency_sum), (1, 7));
+//! ```
 
 mod beside;
 mod gap;

@@ -72,6 +72,22 @@
 //! one comes back when all receivers have taken a message. *Chosen*: a grant is for the messages that stand in the queue when
 //! it comes, so a multicast delays others by at most the messages of a queue. Trees of one id do not conflict.
 //! Limitations: conflicts are those at switches, even where the links differ.
+//!
+//! ```
+//! use watershed_piuma::claim::Arbiter;
+//!
+//! // Tree 1 meets trees 0 and 2; these two do not meet each other.
+//! let mut arbiter = Arbiter::new(vec![(0, vec![1]), (1, vec![0, 2]), (2, vec![1])]);
+//! arbiter.ask(0);
+//! assert_eq!(arbiter.grant(), [0]); // cycle 0
+//! arbiter.ask(1);
+//! arbiter.ask(2);
+//! assert_eq!(arbiter.grant(), []); // cycle 1: 1 meets 0, which holds; 2 meets 1, which is older
+//! arbiter.free(0);
+//! assert_eq!(arbiter.grant(), [1]); // cycle 2
+//! arbiter.free(1);
+//! assert_eq!(arbiter.grant(), [2]); // cycle 3
+//! ```
 
 mod queue;
 mod wiring;

@@ -23,6 +23,38 @@
 //! *Chosen*: messages are written into the partner's memory (not fetched from it); each round has a buffer of its own, so
 //! a partner that is ahead need not wait; a flag costs no memory bandwidth; of arrivals and reads each gets every other
 //! word of the memory when it is short; the processor itself is never the limit.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use watershed_piuma::{Beside, End};
+//! use watershed_piuma::host::schedule::{Algorithm, Schedule};
+//! use watershed_piuma::host::{Host, Job};
+//! use watershed_piuma::OpSelect;
+//! # use watershed_fabric::{Bench, Vcs};
+//! # use watershed_piuma::{Core, MemoryCfg, Registers, RegistersCfg};
+//! # use watershed_fabric::routing::{Routes, Routing};
+//! # use watershed_fabric::topology::Die;
+//! # let routes = Routes { routing: Routing::Die(Die::default()), ends: Vec::new() };
+//! # let registers = Registers::new(RegistersCfg { switches: 1, ids: 4, external_ports: 10 }, vec!["sw0".to_owned()], routes);
+//! # let memory = MemoryCfg { bandwidth: None, scale: 1, read_latency: 0, write_latency: 0 };
+//! # let core = Core::new(Arc::new(memory));
+//!
+//! // Rank 0 of two sends a vector of four words by recursive doubling: a header, the words, a flag.
+//! let schedule = Schedule { algorithm: Algorithm::RecursiveDoubling, ranks: 2, words: 4 };
+//! let (ends, select) = (vec![0, 1], OpSelect::default());
+//! let job = Job { schedule, ends, select, overhead: 10, packet_words: 8, class: 0, numbers: None };
+//! let mut host = Host::new(Arc::new(job), 0, vec![1, 2, 3, 4]);
+//! host.release(5); // the round begins in cycle 5, with an overhead of ten cycles
+//! let beside = Beside { hosts: vec![host], ..Beside::default() };
+//! # let mut core = core;
+//! # core.wait_for(3, false);
+//! let end = End { core: Some(Box::new(core)), beside: Some(Box::new(beside)) };
+//! let mut bench = Bench::<_, _, 1>::at_the_end(end, registers, Vcs { set: 2, unicast: 1 }, []);
+//! while bench.tick() {}
+//! let sent: Vec<_> = bench.sent().iter().map(|(cycle, ..)| *cycle).collect();
+//! assert_eq!(sent, [15, 16, 17, 18, 19, 20]);
+//! assert!(bench.block().hosts()[0].end().is_none()); // it waits for the other rank
+//! ```
 
 pub mod log;
 pub mod schedule;

@@ -26,6 +26,51 @@
 //! *Chosen*: messages of a rank leave one packet at a time, in turn; a packet keeps the port until its tail has left. A message is taken whether a receive waits for
 //! it or not: there is always room for it. Collectives of an engine are called one after the other, in the order in which they are written,
 //! which is the same at all members.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use watershed_piuma::rank::Rank;
+//! use watershed_piuma::rank::plan::{Data, Kind, Operation, Outgoing, Plan};
+//! use watershed_piuma::{Beside, End};
+//! # use watershed_fabric::{Bench, Vcs};
+//! # use watershed_piuma::{Core, MemoryCfg, Registers, RegistersCfg};
+//! # use watershed_fabric::routing::{Routes, Routing};
+//! # use watershed_fabric::topology::Die;
+//! # let routes = Routes { routing: Routing::Die(Die::default()), ends: Vec::new() };
+//! # let registers = Registers::new(RegistersCfg { switches: 1, ids: 4, external_ports: 10 }, vec!["sw0".to_owned()], routes);
+//! # let memory = MemoryCfg { bandwidth: None, scale: 1, read_latency: 0, write_latency: 0 };
+//! # let core = Core::new(Arc::new(memory));
+//!
+//! // It computes for ten cycles, then sends four words to end point 1, with an overhead of three cycles.
+//! let operation = |kind| Operation { kind, stream: Some(0) };
+//! let plan = Plan {
+//!     operations: vec![operation(Kind::Compute(10)), operation(Kind::Send { channel: 0, words: 4 })],
+//!     followers: vec![(1, false)], // the send waits for the end of the computation
+//!     first: vec![0, 1, 1],
+//!     waits: vec![0, 1],
+//!     streams: 1,
+//!     outgoing: vec![Outgoing { end: 1, rank: 1, first: 0 }],
+//!     overhead: 3,
+//!     packet_words: 8,
+//!     # incoming: Vec::new(),
+//!     # software: Vec::new(),
+//!     # calls: Vec::new(),
+//!     # buffered: false,
+//!     # index_bits: 20,
+//!     # seed: 1,
+//!     # data: Data(Arc::new(|_, _, _| Vec::new())),
+//! };
+//! # let mut core = core;
+//! # core.wait_for(3, false);
+//! let beside = Beside { rank: Some(Box::new(Rank::new(Arc::new(plan), 0))), ..Beside::default() };
+//! let end = End { core: Some(Box::new(core)), beside: Some(Box::new(beside)) };
+//! let mut bench = Bench::<_, _, 1>::at_the_end(end, registers, Vcs { set: 2, unicast: 1 }, []);
+//! while bench.tick() {}
+//! let sent: Vec<_> = bench.sent().iter().map(|(cycle, ..)| *cycle).collect();
+//! assert_eq!(sent, [13, 14, 15, 16, 17]); // a header and four words
+//! let records = bench.block().rank().unwrap().records();
+//! assert_eq!([records[0].end, records[1].end], [10, 17]);
+//! ```
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
