@@ -2,14 +2,14 @@
 //
 // Types that all modules share: operations, data types, modes, flags, and the fields of every stage register.
 //
-// Twin:        src/arith/types.rs (names and numbers), the register structs of src/arith/{adder,multiplier,round,comparator,
-//              integer}.rs, and `cut` of src/arith/unit.rs.
+// Twin:        src/arith/types.rs and src/arith/code.rs (names and numbers), the register structs of src/arith/{adder,
+//              multiplier,round,comparator,integer,locator,repsum,quad}.rs, `cut` of src/arith/unit.rs; frames, descriptors and entries of src/armed.
 // Numbers:     an enumeration has the numbers of the model's list (`Op::ALL`, `DType::ALL`, `Round::ALL`).
 // Widths:      a register is as wide as its widest format needs. In a unit built for narrower ones the upper bits are constant
 //              zeros, which synthesis takes away.
 package ws_pkg;
 
-  // What a reduction does with two operands. The last three take four words an operand and have no unit here.
+  // What a reduction does with two operands. The last three take four words an operand: only ws_quad_unit has them.
   typedef enum logic [3:0] {
     OpSum          = 4'd0,
     OpProd         = 4'd1,
@@ -281,6 +281,204 @@ package ws_pkg;
     mode_t  mode;
   } ctrl_t;
 
+  // Result code of a frame; of two the larger one climbs.
+  typedef enum logic [3:0] {
+    CodeOk            = 4'd0,
+    CodeFltInexact    = 4'd1,
+    CodeFltOverflow   = 4'd3,
+    CodeFltInvalid    = 4'd4,
+    CodeRepInexact    = 4'd5,
+    CodeIntOverflow   = 4'd6,
+    CodeContrOverflow = 4'd7,
+    CodeOpMismatch    = 4'd8
+  } code_e;
+
+  // The arithmetic part of a frame.
+  typedef struct packed {
+    logic [1:0]       oflow_id;
+    logic [7:0]       m;
+    code_e            code;
+    logic [3:0][63:0] word;
+  } quad_t;
+
+  // Which datapath of a quad unit an operation takes.
+  typedef enum logic [2:0] {
+    QuadAdd     = 3'd0,
+    QuadCmp     = 3'd1,
+    QuadInt     = 3'd2,
+    QuadLoc     = 3'd3,
+    QuadRep     = 3'd4,
+    QuadBarrier = 3'd5
+  } quad_path_e;
+
+  // What a segment of a quad unit must know of the operation it works on.
+  typedef struct packed {
+    logic   valid;
+    op_e    op;
+    dtype_e dtype;
+    mode_t  mode;
+  } quad_ctrl_t;
+
+  // Locator, one half (minimum or maximum), after segment 0.
+  typedef struct packed {
+    keys_t       keys;
+    logic [63:0] a_index;
+    logic [63:0] b_index;
+  } loc_keys_t;
+
+  // Locator, one half, after segment 1.
+  typedef struct packed {
+    ordered_t    ordered;
+    logic [63:0] a_index;
+    logic [63:0] b_index;
+    logic        a_first;
+  } loc_ordered_t;
+
+  // Reproducible sum, after segment 0.
+  typedef struct packed {
+    logic [7:0] m;
+    logic [2:0] distance;
+    quad_t      larger;
+    quad_t      smaller;
+  } rep_compared_t;
+
+  // Reproducible sum, after segment 1.
+  typedef struct packed {
+    logic [7:0]       m;
+    logic             overflowed;
+    logic [1:0]       oflow_id;
+    code_e            code;
+    logic [3:0][63:0] larger;
+    logic [3:0][63:0] smaller;
+  } rep_aligned_t;
+
+  // A frame of the armed family, as it is held where it is whole: what is constant or checked is left out.
+  typedef struct packed {
+    logic [12:0] multicast_id;
+    logic [2:0]  reduction_id;
+  } address_t;
+
+  typedef struct packed {
+    address_t    address;
+    logic [31:0] source;
+    logic [15:0] vni;
+    logic [15:0] target;
+    logic [31:0] request;
+    logic [15:0] initiator;
+    logic [31:0] rank;
+    logic [31:0] cookie;
+    logic        retry;
+    logic        arm;
+    logic [5:0]  op;
+    logic [9:0]  seqno;
+    logic [9:0]  resno;
+    logic [19:0] count;
+    quad_t       quad;
+  } frame_t;
+
+  // What a descriptor keeps of the headers of the first contribution.
+  typedef struct packed {
+    logic [31:0] source;
+    logic [15:0] target;
+    logic [31:0] request;
+    logic [15:0] initiator;
+    logic [31:0] rank;
+    logic [5:0]  op;
+  } heading_t;
+
+  // The state of one active reduction.
+  typedef struct packed {
+    logic        active;
+    logic        busy;         // a read-modify-write is in the pipeline
+    logic [7:0]  generation;   // which arming this is: what the pipeline holds for an earlier one is discarded
+    address_t    address;
+    logic [15:0] vni;
+    logic [31:0] cookie;
+    logic [9:0]  seqno;
+    logic [19:0] wait_count;
+    logic [19:0] count;
+    logic [47:0] deadline;
+    logic [47:0] known_until;  // free, and until then address and number are those of the reduction that it held
+    logic        first_valid;
+    heading_t    first;
+    quad_t       quad;
+  } descriptor_t;
+
+  // A multicast entry of this engine's port: whose tree it is, and how many end points are below.
+  typedef struct packed {
+    logic        valid;
+    logic [12:0] multicast_id;
+    logic [19:0] wait_count;
+    logic [31:0] root;
+    logic [15:0] vni;
+    logic [31:0] cookie;
+  } entry_t;
+
+  // What goes with a read-modify-write through the quad unit.
+  typedef struct packed {
+    logic [12:0] multicast_id;
+    logic [2:0]  reduction_id;
+    logic [9:0]  seqno;
+    logic [15:0] descriptor;
+    logic [7:0]  generation;
+    logic [19:0] count;
+    heading_t    first;
+  } merge_t;
+
+  // What a reduction engine did in a cycle, to be counted; of expiries there may be several.
+  typedef struct packed {
+    logic       armed;
+    logic       no_descriptor;
+    logic       down_refused;
+    logic       rearmed_active;
+    logic       released;
+    logic       merged;
+    logic       passed;
+    logic [1:0] wrong_kind;
+    logic       wrong_sender;
+    logic [1:0] wrong_vni;
+    logic [1:0] wrong_cookie;
+    logic [1:0] stale;
+    logic       mismatches;
+    logic       overflows;
+    logic       completed;
+    logic [2:0] expired;
+    logic [2:0] expired_empty;
+    logic       interlock;
+    logic       port_wait;
+  } armed_events_t;
+
+  // What it has counted.
+  typedef struct packed {
+    logic [31:0] armed;
+    logic [31:0] no_descriptor;
+    logic [31:0] down_refused;
+    logic [31:0] rearmed_active;
+    logic [31:0] released;
+    logic [31:0] merged;
+    logic [31:0] passed;
+    logic [31:0] damaged;
+    logic [31:0] malformed;
+    logic [31:0] wrong_kind;
+    logic [31:0] wrong_sender;
+    logic [31:0] wrong_vni;
+    logic [31:0] wrong_cookie;
+    logic [31:0] stale;
+    logic [31:0] mismatches;
+    logic [31:0] overflows;
+    logic [31:0] completed;
+    logic [31:0] expired;
+    logic [31:0] expired_empty;
+    logic [31:0] interlock;
+    logic [31:0] port_wait;
+  } armed_counts_t;
+
+  // An opcode of the armed family, decoded.
+  typedef struct packed {
+    logic    valid;
+    select_t select;  // NaN and signalling-NaN policy are the engine's
+  } opcode_t;
+
   // What is done to an entry of a tracking store, in the numbers of waves.
   typedef enum logic [1:0] {
     TrackNone  = 2'd0,
@@ -434,6 +632,91 @@ package ws_pkg;
   // Whether a word unit computes something for this operation.
   function automatic logic has_data(op_e op);
     has_data = op < OpBarrier || op == OpMinNum || op == OpMaxNum;
+  endfunction
+
+  function automatic code_e climb(code_e a, code_e b);
+    climb = a < b ? b : a;
+  endfunction
+
+  // The code of the worst exception.
+  function automatic code_e code_of(flags_t flags);
+    if (flags.int_overflow) code_of = CodeIntOverflow;
+    else if (flags.rep_inexact) code_of = CodeRepInexact;
+    else if (flags.invalid) code_of = CodeFltInvalid;
+    else if (flags.overflow) code_of = CodeFltOverflow;
+    else code_of = flags == '0 ? CodeOk : CodeFltInexact;
+  endfunction
+
+  function automatic quad_path_e quad_path_of(op_e op, dtype_e dtype);
+    unique case (op)
+      OpBarrier:                          quad_path_of = QuadBarrier;
+      OpMinMaxLoc, OpMinMaxNumLoc:        quad_path_of = QuadLoc;
+      OpRepSum:                           quad_path_of = QuadRep;
+      OpMin, OpMax, OpMinNum, OpMaxNum:   quad_path_of = QuadCmp;
+      default:                            quad_path_of = op == OpSum && is_float(dtype) ? QuadAdd : QuadInt;
+    endcase
+  endfunction
+
+  // The opcodes of a frame; the numbers are those of the public host driver.
+  function automatic opcode_t opcode_of(logic [5:0] number);
+    opcode_of = '0;
+    opcode_of.valid = 1'b1;
+    opcode_of.select.op = OpSum;
+    opcode_of.select.dtype = DtF64;
+    unique case (number)
+      6'h00: opcode_of.select = '{op: OpBarrier, dtype: DtU64, mode: '0};
+      6'h01: opcode_of.select = '{op: OpAnd, dtype: DtU64, mode: '0};
+      6'h02: opcode_of.select = '{op: OpOr, dtype: DtU64, mode: '0};
+      6'h03: opcode_of.select = '{op: OpXor, dtype: DtU64, mode: '0};
+      6'h10: opcode_of.select = '{op: OpMin, dtype: DtI64, mode: '0};
+      6'h11: opcode_of.select = '{op: OpMax, dtype: DtI64, mode: '0};
+      6'h12: opcode_of.select = '{op: OpMinMaxLoc, dtype: DtI64, mode: '0};
+      6'h14: opcode_of.select = '{op: OpSum, dtype: DtI64, mode: '0};
+      6'h20: opcode_of.select.op = OpMin;
+      6'h21: opcode_of.select.op = OpMax;
+      6'h22: opcode_of.select.op = OpMinMaxLoc;
+      6'h24: opcode_of.select.op = OpMinNum;
+      6'h25: opcode_of.select.op = OpMaxNum;
+      6'h26: opcode_of.select.op = OpMinMaxNumLoc;
+      6'h28: opcode_of.select.mode.round = RoundNearestEven;
+      6'h29: opcode_of.select.mode.round = RoundUp;
+      6'h2a: opcode_of.select.mode.round = RoundDown;
+      6'h2b: opcode_of.select.mode.round = RoundTowardZero;
+      6'h2c: begin
+        opcode_of.select.mode.round = RoundNearestEven;
+        opcode_of.select.mode.flush_to_zero = 1'b1;
+      end
+      6'h2d: begin
+        opcode_of.select.mode.round = RoundUp;
+        opcode_of.select.mode.flush_to_zero = 1'b1;
+      end
+      6'h2e: begin
+        opcode_of.select.mode.round = RoundDown;
+        opcode_of.select.mode.flush_to_zero = 1'b1;
+      end
+      6'h2f: begin
+        opcode_of.select.mode.round = RoundTowardZero;
+        opcode_of.select.mode.flush_to_zero = 1'b1;
+      end
+      6'h30: opcode_of.select.op = OpRepSum;
+      default: opcode_of.valid = 1'b0;
+    endcase
+  endfunction
+
+  // Whether a result code is assigned.
+  function automatic logic is_code(logic [3:0] number);
+    is_code = number <= 4'd8 && number != 4'd2;
+  endfunction
+
+  // How far a sequence number lies behind another, modulo 1024: 0 is the same, up to half the range older, else newer.
+  function automatic logic [9:0] behind(logic [9:0] seqno, logic [9:0] reference);
+    behind = reference - seqno;
+  endfunction
+
+  function automatic logic is_older(logic [9:0] seqno, logic [9:0] reference);
+    logic [9:0] distance;
+    distance = behind(seqno, reference);
+    is_older = distance != '0 && distance <= 10'd512;
   endfunction
 
   // The rounding decision, from the last bit kept, the first one lost, and whether any other is lost.

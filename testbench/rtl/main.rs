@@ -19,6 +19,7 @@ mod lint;
 #[allow(dead_code, reason = "waveforms are played for other tests too")]
 #[path = "../probe/player.rs"]
 mod player;
+mod quad;
 mod random;
 mod registers;
 mod switch;

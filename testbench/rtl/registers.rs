@@ -3,9 +3,9 @@
 //! The model's list of registers ([`Layout`](watershed::arith::stages::Layout)) decides what is looked at. A register has the same name on both sides
 //! but for `done`, which in the RTL carries the number of the segment behind which it lies.
 
-use watershed::arith::stages::{PASSED, TreeStages, UnitStages};
+use watershed::arith::stages::{Datapath, FieldPlace, PASSED, TreeStages, UnitStages};
 use watershed::arith::unit::cut;
-use watershed::arith::{DType, Flags, Mode, NanPolicy, SignalPolicy, TreeCfg, Unit};
+use watershed::arith::{DType, Flags, Mode, NanPolicy, QuadUnit, SignalPolicy, TreeCfg, Unit};
 
 use crate::bench::Bench;
 
@@ -50,24 +50,70 @@ fn net(register: &str, end: u8) -> String {
     }
 }
 
-/// Looks at every register of a unit that is `path` in the RTL.
-pub fn look_at_unit(bench: &mut Bench, name: &str, path: &str, stages: u8, unit: &UnitStages<Unit>) {
+/// Looks at every register of a unit that is `path` in the RTL, where `place` tells of a register other than that of lone operands:
+/// its name, its segment, lane and name of the field.
+fn look_at_stages<U: Datapath>(
+    bench: &mut Bench,
+    (name, path, stages): (&str, &str, u8),
+    unit: &UnitStages<U>,
+    place: impl Fn(&str, u8, Option<u8>, &str) -> String,
+) {
     for (at, ((_, groups), &end)) in unit.stages().zip(cut(stages)).enumerate() {
         let stage = format!("{name}.stage{}", at + 1);
         for (field, width) in [("valid", 1), ("joined", 1), ("op", 4), ("dtype", 4), ("tag", TAG_BITS)] {
             bench.look(format!("{stage}.{field}"), format!("{path}.{field}_q[{at}]"), width);
         }
         for group in groups {
-            for field in &group.fields {
-                let lane = field.lane.unwrap_or(0);
+            for &FieldPlace { lane, name, width } in &group.fields {
                 let expression = if group.name == PASSED {
-                    format!("{path}.passed_q[{at}]")
+                    format!("{path}.passed_q[{at}]{}", word_of(lane, name))
                 } else {
-                    format!("{path}.gen_lane[{lane}].gen_there.u_lane.{}.{}", net(group.name, end), field.name)
+                    format!("{path}.{}", place(group.name, end, lane, name))
                 };
-                bench.look(format!("{stage}.{}.lane{lane}.{}", group.name, field.name), expression, field.width);
+                let lane = lane.map_or_else(String::new, |lane| format!(".lane{lane}"));
+                bench.look(format!("{stage}.{}{lane}.{name}", group.name), expression, width);
             }
         }
+    }
+}
+
+/// A field of an operand or a result: a word of one is all of it, of four it has a number.
+fn word_of(lane: Option<u8>, name: &str) -> String {
+    match (lane, name) {
+        (None, "word") => String::new(),
+        (Some(lane), "word") => format!(".word[{lane}]"),
+        (_, name) => format!(".{name}"),
+    }
+}
+
+/// Looks at every register of a unit that is `path` in the RTL.
+pub fn look_at_unit(bench: &mut Bench, name: &str, path: &str, stages: u8, unit: &UnitStages<Unit>) {
+    look_at_stages(bench, (name, path, stages), unit, |register, end, lane, name| {
+        format!("gen_lane[{}].gen_there.u_lane.{}.{name}", lane.unwrap_or(0), net(register, end))
+    });
+}
+
+/// Looks at every register of a quad unit that is `path` in the RTL.
+pub fn look_at_quad(bench: &mut Bench, name: &str, path: &str, stages: u8, unit: &UnitStages<QuadUnit>) {
+    look_at_stages(bench, (name, path, stages), unit, place_in_quad);
+}
+
+/// Where a quad unit of the RTL has a field of a register that lies behind this segment.
+fn place_in_quad(register: &str, end: u8, lane: Option<u8>, name: &str) -> String {
+    if register == "done" {
+        return format!("done_{}{}", end - 1, word_of(lane, name));
+    }
+    let lane = lane.unwrap_or(0);
+    match (register, name) {
+        (_, "code") => format!("{register}.code"),
+        ("loc_keys", name @ ("a_index" | "b_index")) => format!("loc_keys.half[{lane}].{name}"),
+        ("loc_keys", name) => format!("loc_keys.half[{lane}].keys.{name}"),
+        ("loc_ordered", "a_first") => format!("loc_ordered.half[{lane}].a_first"),
+        ("loc_ordered", name) => format!("loc_ordered.half[{lane}].ordered.{name}"),
+        ("rep_compared", name @ ("larger" | "smaller")) => format!("rep_compared.{name}.word[{lane}]"),
+        ("rep_aligned", name @ ("larger" | "smaller")) => format!("rep_aligned.{name}[{lane}]"),
+        ("rep_compared" | "rep_aligned", name) => format!("{register}.{name}"),
+        (_, name) => format!("{register}.lane[{lane}].{name}"),
     }
 }
 
@@ -94,7 +140,7 @@ pub fn lane_values(unit: &UnitStages<Unit>, values: &mut Vec<Option<u128>>) {
 }
 
 /// What the registers of a unit hold, in the order of [`look_at_unit`].
-pub fn unit_values(unit: &UnitStages<Unit>, values: &mut Vec<Option<u128>>) {
+pub fn unit_values<U: Datapath>(unit: &UnitStages<U>, values: &mut Vec<Option<u128>>) {
     for (stage, groups) in unit.stages() {
         let control = [
             u128::from(stage.valid),
