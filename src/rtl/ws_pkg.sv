@@ -509,6 +509,117 @@ package ws_pkg;
     logic [15:0]  p_count;
   } track_t;
 
+  // Messages that a collective engine in RTL takes; the numbers are those of frames.
+  typedef enum logic [3:0] {
+    MessageNone           = 4'd0,
+    MessageInitialisation = 4'd5,
+    MessageCommand        = 4'd7,
+    MessageContribution   = 4'd8,
+    MessagePartial        = 4'd9,
+    MessageSatisfied      = 4'd10
+  } message_e;
+
+  // What becomes of a message; the numbers are those of frames.
+  typedef enum logic [3:0] {
+    StatusOk             = 4'd0,
+    StatusDuplicate      = 4'd1,
+    StatusCountZero      = 4'd2,
+    StatusUnknownContext = 4'd3,
+    StatusUnknownDevice  = 4'd4,
+    StatusWrongType      = 4'd5,
+    StatusPoisoned       = 4'd6,
+    StatusBadLength      = 4'd7,
+    StatusStoreFull      = 4'd8,
+    StatusInactive       = 4'd9,
+    StatusTimedOut       = 4'd10,
+    StatusMismatch       = 4'd11,
+    StatusBadAddress     = 4'd12,
+    StatusFailed         = 4'd13,
+    StatusDamaged        = 4'd14
+  } status_e;
+
+  // State of a context, in the numbers of waves.
+  typedef enum logic [2:0] {
+    ContextAbsent  = 3'd0,
+    ContextActive  = 3'd2,
+    ContextWaiting = 3'd4,
+    ContextDone    = 3'd5
+  } context_state_e;
+
+  // The header of a message, as far as a collective engine looks at it.
+  typedef struct packed {
+    message_e    message;
+    logic [11:0] cc_id;
+    logic [31:0] run;
+    logic [15:0] requester;
+    logic [15:0] dmu_id;
+    logic [6:0]  p_id;
+    logic        posted;
+    logic        poisoned;
+    logic        error;
+    status_e     status;
+    flags_t      flags;
+    op_e         op;
+    dtype_e      dtype;
+    mode_t       mode;
+    logic [15:0] words;
+  } message_t;
+
+  // What an initialisation stores for an engine.
+  typedef struct packed {
+    track_t       track;       // participants
+    logic [127:0] down;        // entries that messages go down to
+    logic [15:0]  words;
+    logic         pbv_order;
+    logic         master;
+    logic         initial_valid;
+    logic [63:0]  initial_word;
+    logic [15:0]  above;
+    logic [15:0]  collector;
+  } record_t;
+
+  // A context.
+  typedef struct packed {
+    context_state_e state;
+    logic [11:0]    cc_id;
+    logic [31:0]    run;
+    record_t        stored;
+    track_t         track;       // as of the last message whose verdict is known
+    logic [15:0]    initialiser;
+    logic [15:0]    requester;   // to whom the answer goes
+    logic [15:0]    dmu_id;
+    logic           like_command;
+    op_e            op;
+    dtype_e         dtype;
+    mode_t          mode;
+    flags_t         flags;
+    status_e        error;
+    logic [15:0]    generation;
+    logic           satisfied;
+    logic           early;       // the source's contribution was here before the command of this run
+    logic           commanded;
+  } context_t;
+
+  // An answer: up, or at the master down.
+  typedef struct packed {
+    logic        valid;
+    logic        satisfied;  // down, else up
+    logic [11:0] cc_id;
+    logic [31:0] run;
+    logic [15:0] device;
+    flags_t      flags;
+    status_e     status;
+  } answer_t;
+
+  // Bits of what goes with a word through the reduction unit: generation, slot, run, context, number of the word.
+  typedef struct packed {
+    logic [15:0] generation;
+    logic [11:0] slot;
+    logic [31:0] run;
+    logic [11:0] cc_id;
+    logic [15:0] word;
+  } word_tag_t;
+
   // Whether a register lies behind each segment, for this many clock stages.
   function automatic logic [Segments-1:0] cut(int unsigned stages);
     unique case (stages)
@@ -708,14 +819,10 @@ package ws_pkg;
     is_code = number <= 4'd8 && number != 4'd2;
   endfunction
 
-  // How far a sequence number lies behind another, modulo 1024: 0 is the same, up to half the range older, else newer.
-  function automatic logic [9:0] behind(logic [9:0] seqno, logic [9:0] reference);
-    behind = reference - seqno;
-  endfunction
-
+  // Whether a sequence number lies behind another, modulo 1024: by up to half the range.
   function automatic logic is_older(logic [9:0] seqno, logic [9:0] reference);
     logic [9:0] distance;
-    distance = behind(seqno, reference);
+    distance = reference - seqno;
     is_older = distance != '0 && distance <= 10'd512;
   endfunction
 

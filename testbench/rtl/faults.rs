@@ -9,7 +9,7 @@ use watershed::pbv::ce::Hazard;
 use watershed::probe::wave_in::WaveFile;
 
 use crate::bench::Difference;
-use crate::{arith, ceng, switch, tracker};
+use crate::{arith, armed, ceng, switch, tracker};
 
 /// What a sample of a faulty module and of a sound one came to; `None` without Verilator.
 type Both = Option<[Result<(), Box<Difference>>; 2]>;
@@ -84,4 +84,19 @@ fn an_overlooked_hazard_of_the_tracker_is_found() {
     };
     let both = || Some([run(Some("WS_FAULT_HAZARD"))?, run(None)?]);
     is_found("a tracker hazard", both(), "write.");
+}
+
+/// A reduction engine with and without a fault; the sound one is that of another test, built once.
+fn engines(fault: &'static str, cycles: u64) -> Both {
+    Some([armed::sample(Some(fault), cycles)?, armed::sample(None, cycles)?])
+}
+
+#[test]
+fn an_overlooked_interlock_of_a_descriptor_is_found() {
+    is_found("an interlock overlooked", engines("WS_FAULT_INTERLOCK", 12_000), "merged");
+}
+
+#[test]
+fn a_write_for_an_earlier_arming_is_found() {
+    is_found("a write for an earlier arming", engines("WS_FAULT_GENERATION", 30_000), "engine.descriptor");
 }

@@ -6,19 +6,24 @@
 //! | [`verilator`] | finds Verilator, builds a simulator of a module, runs it as a process |
 //! | [`bench`] | a module with its inputs and what is looked at; stimulus and expectation cycle by cycle; the first difference, as a wave |
 //! | [`registers`] | stage registers: what the model calls them, and where the RTL has them |
+//! | [`links`] | what a running system does at the ports of a node |
+//! | [`puppet`] | an end point at both ends of an engine in the wire, which sends and takes at random |
 //! | the others | tests, a file a module |
 //!
 //! Without Verilator the tests say so and pass. `WATERSHED_SEED` sets another seed of random stimuli;
 //! `WATERSHED_ONLY=name,name` compares the switches of these shipped scenarios only (`make soak` compares those of all).
 
 mod arith;
+mod armed;
 mod bench;
 mod ceng;
 mod faults;
+mod links;
 mod lint;
 #[allow(dead_code, reason = "waveforms are played for other tests too")]
 #[path = "../probe/player.rs"]
 mod player;
+mod puppet;
 mod quad;
 mod random;
 mod registers;

@@ -233,3 +233,23 @@ pub fn wave_of_tree(name: &str, path: &str, unit_stages: u8) -> Option<String> {
         _ => return None,
     })
 }
+
+/// Where the RTL has a signal of the scope `unit` of a reduction engine in waves, from its name below that scope; `tag` tells where a
+/// field of the tag is. `None` for what is no register.
+pub fn wave_of_quad(name: &str, path: &str, stages: u8, tag: impl Fn(usize, &str) -> Option<String>) -> Option<String> {
+    let parts: Vec<&str> = name.split('.').collect();
+    let at = index(parts.first()?, "stage")? - 1;
+    let end = cut(stages)[at];
+    let (register, lane, field) = match parts[1..] {
+        [field] => {
+            return Some(tag(at, field).unwrap_or_else(|| format!("{path}.{field}_q[{at}]")));
+        }
+        [register, field] => (register, None, field),
+        [register, lane, field] => (register, Some(index(lane, "lane")? as u8), field),
+        _ => return None,
+    };
+    Some(match register {
+        PASSED => format!("{path}.passed_q[{at}]{}", word_of(lane, field)),
+        register => format!("{path}.{}", place_in_quad(register, end, lane, field)),
+    })
+}

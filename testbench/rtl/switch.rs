@@ -10,7 +10,7 @@ use std::path::Path;
 
 use watershed::arith::TreeCfg;
 use watershed::arith::stages::units_of;
-use watershed::fabric::{Moved, NodeKind, Step, Tag};
+use watershed::fabric::{NodeKind, Step};
 use watershed::kernel::Rng;
 use watershed::piuma::{CHANNELS, CengCfg, REQUEST, RESPONSE, Registers, System};
 use watershed::scenario::build::{BuildOptions, build};
@@ -19,6 +19,7 @@ use watershed::scenario::{Loaded, load_file, load_text};
 
 use crate::bench::{Bench, Cosim, Difference};
 use crate::ceng::{held_operands, place_of_slots};
+use crate::links::{Events, Seen, bases};
 use crate::random::seed;
 use crate::registers::{units_literal, wave_of_tree};
 use crate::verilator::root;
@@ -220,17 +221,6 @@ struct Twins {
     rng: Rng,
 }
 
-/// System-wide numbers of the first ports of the switches.
-fn bases(system: &System) -> Vec<u32> {
-    let mut next = 0;
-    let base = |node: &watershed::fabric::PlanNode| {
-        let base = next;
-        next += u32::from(node.ports);
-        base
-    };
-    system.plan().nodes.iter().map(base).collect()
-}
-
 impl Twins {
     fn new(mut system: System, more: usize, name: &str, define: Option<&'static str>, mut rng: Rng) -> Option<Twins> {
         system.keep_journal(false);
@@ -263,7 +253,7 @@ impl Twins {
         if let Some(define) = define {
             bench.define(define);
         }
-        let bases = bases(&system);
+        let bases = bases(system.plan());
         let mut pairs = Vec::new();
         for (&switch, here) in switches.iter().zip(&of_switch) {
             let count = |port, vc| here.get(&format!("16'(depths[{port}] - u_dut.spent_q[{port}][{vc}])")).copied();
@@ -281,7 +271,7 @@ impl Twins {
 
     /// Runs the system to its end, or for so many cycles, and the RTL beside it.
     fn run(mut self, cycles: u64) -> Result<(u64, u64), Box<Difference>> {
-        let mut events = Events::new(&self.pairs);
+        let mut events = Events::new(self.pairs.iter().map(|pair| (pair.base, pair.ports)));
         let depths: Vec<Vec<u128>> = self.pairs.iter().map(|pair| self.depths(pair)).collect();
         for (pair, depths) in self.pairs.iter_mut().zip(&depths) {
             pair.configure(&self.shape, &self.system.tables, depths)?;
@@ -292,7 +282,11 @@ impl Twins {
             over = self.system.step_before(cycle + 1) == Step::Quiet || cycle + 1 == cycles;
             let entries = &self.system.journal().expect("kept").entries;
             for entry in &entries[read..] {
-                events.note(&self.pairs, &self.system.tables, entry);
+                // The last port is the engine's, which is inside.
+                events.note(entry, |at, local| {
+                    let Pair { switch, ports, .. } = self.pairs[at];
+                    (local + 1 < ports).then(|| self.system.tables.numbered(switch, local))
+                });
             }
             read = entries.len();
             cycle += 1;
@@ -309,7 +303,7 @@ impl Twins {
                     pair.cycle(
                         &self.shape,
                         &self.system.tables,
-                        (compared, &events.of[at]),
+                        (compared, at, &events),
                         &seen,
                         depths,
                         &mut self.rng,
@@ -339,66 +333,6 @@ impl Twins {
     }
 }
 
-/// What happened at a switch in a cycle.
-#[derive(Clone, Debug, Default)]
-struct Happened {
-    /// Flits that entered queues of external ports: port, tag, word.
-    entered: Vec<(u16, Tag, u64)>,
-    /// Queues of external ports that a flit left: port and channel.
-    left: Vec<(u16, u8)>,
-    /// Flits that were granted to links.
-    sent: Vec<(u16, Tag, u64)>,
-}
-
-/// What happened at each switch, by cycle.
-struct Events {
-    of: Vec<BTreeMap<u64, Happened>>,
-    granted: u64,
-}
-
-impl Events {
-    fn new(pairs: &[Pair]) -> Events {
-        Events { of: vec![BTreeMap::new(); pairs.len()], granted: 0 }
-    }
-
-    fn note(&mut self, pairs: &[Pair], registers: &Registers, entry: &watershed::fabric::Entry) {
-        let Some(at) =
-            pairs.iter().position(|pair| (pair.base..pair.base + u32::from(pair.ports)).contains(&entry.port))
-        else {
-            return;
-        };
-        let local = (entry.port - pairs[at].base) as u16;
-        let port = registers.numbered(pairs[at].switch, local);
-        if local + 1 == pairs[at].ports {
-            return;
-        }
-        let here = self.of[at].entry(entry.cycle).or_default();
-        match entry.what {
-            Moved::Entered { .. } => here.entered.push((port, entry.tag, entry.word)),
-            Moved::Left => here.left.push((port, entry.tag.vc())),
-            Moved::Sent { .. } => {
-                here.sent.push((port, entry.tag, entry.word));
-                self.granted += 1;
-            }
-            Moved::Put { .. } => {}
-        }
-    }
-
-    fn forget(&mut self, before: u64) {
-        for events in &mut self.of {
-            while events.first_key_value().is_some_and(|(&cycle, _)| cycle < before) {
-                events.pop_first();
-            }
-        }
-    }
-}
-
-/// Values of waves in a cycle and in the next.
-struct Seen<'a> {
-    now: &'a [Option<u128>],
-    next: &'a [Option<u128>],
-}
-
 impl Pair {
     /// Reset, then a store of every register.
     fn configure(&mut self, shape: &Shape, registers: &Registers, depths: &[u128]) -> Result<(), Box<Difference>> {
@@ -421,41 +355,32 @@ impl Pair {
         &mut self,
         shape: &Shape,
         registers: &Registers,
-        (cycle, events): (u64, &BTreeMap<u64, Happened>),
+        (cycle, number, events): (u64, usize, &Events),
         seen: &Seen<'_>,
         depths: &[u128],
         rng: &mut Rng,
     ) -> Result<(), Box<Difference>> {
-        let none = Happened::default();
-        let at = |cycle: Option<u64>| cycle.and_then(|cycle| events.get(&cycle)).unwrap_or(&none);
+        let at = |cycle: Option<u64>| events.at(number, cycle);
         let (before, now, next) = (at(cycle.checked_sub(1)), at(Some(cycle)), at(Some(cycle + 1)));
         let out = at(cycle.checked_sub(1 + u64::from(shape.post)));
         let addresses = addresses(registers, self.switch);
         let address = addresses[rng.below(addresses.len() as u64) as usize];
         let mut given = vec![0, u128::from(address & 0xff_ffff), 0, 0];
-        given[3] = next.entered.iter().fold(0, |all, (port, ..)| all | 1 << port);
+        given[3] = next.entered_ports();
         for port in 0..shape.ports {
-            let flit = next.entered.iter().find(|(at, ..)| *at == port);
-            let (tag, word) = flit.map_or((0, 0), |(_, tag, word)| (tag.0, *word));
+            let (tag, word) = next.entered_at(port);
             let returned = (0..shape.channels).fold(0, |all, vc| {
-                // Credits are what they were, less those that were spent, and those that came back.
-                let count = |values: &[Option<u128>]| {
-                    self.credits[usize::from(port)][usize::from(vc)].and_then(|at| values[at]).unwrap_or(0)
-                };
-                let spent = now.sent.iter().filter(|(at, tag, _)| (*at, tag.vc()) == (port, vc)).count() as u128;
-                let returned = count(seen.next) + spent - count(seen.now);
-                assert!(returned <= 1, "port {port}, channel {vc}: {returned} credits in a cycle");
-                all | returned << vc
+                let credits = self.credits[usize::from(port)][usize::from(vc)];
+                all | seen.returned(credits, now, (port, vc)) << vc
             });
             given.extend([u128::from(tag), u128::from(word), returned, depths[usize::from(port)]]);
         }
         let mut expected = vec![Some(0), Some(u128::from(registers.load(address).expect("a register")))];
-        expected.push(Some(out.sent.iter().fold(0, |all, (port, ..)| all | 1 << port)));
+        expected.push(Some(out.sent_ports()));
         for port in 0..shape.ports {
-            let flit = out.sent.iter().find(|(at, ..)| *at == port);
-            expected.extend([flit.map(|(_, tag, _)| u128::from(tag.0)), flit.map(|(.., word)| u128::from(*word))]);
-            let left = before.left.iter().filter(|(at, _)| *at == port);
-            expected.push(Some(left.fold(0, |all, (_, vc)| all | 1 << vc)));
+            let flit = out.sent_at(port);
+            expected.extend([flit.map(|(tag, _)| u128::from(tag.0)), flit.map(|(_, word)| u128::from(word))]);
+            expected.push(Some(before.left_at(port)));
         }
         expected.extend(self.signals.iter().map(|signal| signal.and_then(|at| seen.now[at])));
         self.cosim.cycle(false, &given, expected)

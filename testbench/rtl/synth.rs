@@ -232,8 +232,15 @@ fn yosys_reads_every_module() {
     };
     let files: Vec<String> =
         sources().iter().map(|source| source.strip_prefix(root()).expect("below").display().to_string()).collect();
-    let tops =
-        ["ws_fp_add", "ws_fp_mul", "ws_fp_minmax", "ws_int_unit", "ws_coll_switch -G Units=44'h100", "ws_pbv_tracker"];
+    let tops = [
+        "ws_fp_add",
+        "ws_fp_mul",
+        "ws_fp_minmax",
+        "ws_int_unit",
+        "ws_coll_switch -G Units=44'h100",
+        "ws_armed_engine",
+        "ws_pbv_tracker",
+    ];
     let script: Vec<String> = tops
         .iter()
         .map(|top| {

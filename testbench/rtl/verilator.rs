@@ -195,6 +195,9 @@ impl Verilator {
             "--x-initial",
             "fast",
             "--noassert",
+            // Resets of long queues are loops.
+            "--unroll-count",
+            "1024",
             "--prefix",
             "Vbench",
         ]);
