@@ -75,18 +75,16 @@ impl<'a> Run<'a> {
         self.ready.names.get(&device).cloned().unwrap_or_else(|| format!("device {device:#06x}"))
     }
 
-    /// End points that are not done, the first of them.
+    /// End points that are not done.
+    fn not_done(&self) -> impl Iterator<Item = &Node> {
+        let ends = self.ready.system.ends().into_iter().take(self.ready.devices.len());
+        let ends = ends.map(|end| &**end).filter(|node| !self.excused.contains(&node.device()));
+        ends.filter(|node| node.unsent() > 0 || self.pbv.collectives.iter().any(|of| node.waits(of.cc_id)))
+    }
+
+    /// Names of the first of them.
     fn open(&self) -> Vec<String> {
-        let mut open: Vec<String> = Vec::new();
-        let ends = self.ready.system.ends().iter().take(self.ready.devices.len());
-        for node in ends.filter(|node| !self.excused.contains(&node.device())) {
-            let waits = self.pbv.collectives.iter().any(|of| node.waits(of.cc_id));
-            if waits || node.unsent() > 0 {
-                open.push(self.name(node.device()));
-            }
-        }
-        open.truncate(8);
-        open
+        self.not_done().map(|node| self.name(node.device())).take(8).collect()
     }
 
     fn totals(&self, pbv: &mut PbvResult) {
@@ -517,7 +515,7 @@ impl Family for Run<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.open().is_empty()
+        self.not_done().next().is_none()
     }
 
     fn at_limit(&self) -> Option<String> {
