@@ -33,6 +33,8 @@ module ws_pbv_tracker
   input  logic [LabelBits-1:0] label_i,
   // Whether an operation on this entry can be taken in this cycle.
   output logic                 ready_o,
+  // Whether an operation on this entry is in the pipeline.
+  output logic                 holds_o,
   // What was offered two cycles ago.
   output logic                 valid_o,
   output track_op_e            op_o,
@@ -143,8 +145,8 @@ module ws_pbv_tracker
   end
 
   // Without forwarding nothing enters whose entry is in the pipeline.
-  assign ready_o = Forward || !((read_valid_q && read_request_q.slot == slot_i) ||
-                                (write_valid_q && write_request_q.slot == slot_i));
+  assign holds_o = (read_valid_q && read_request_q.slot == slot_i) || (write_valid_q && write_request_q.slot == slot_i);
+  assign ready_o = Forward || !holds_o;
   assign valid_o = write_valid_q;
   assign op_o = write_request_q.op;
   assign slot_o = write_request_q.slot;

@@ -9,7 +9,7 @@ use watershed::pbv::ce::Hazard;
 use watershed::probe::wave_in::WaveFile;
 
 use crate::bench::Difference;
-use crate::{arith, armed, ceng, switch, tracker};
+use crate::{arith, armed, ceng, pbv_ce, switch, tracker};
 
 /// What a sample of a faulty module and of a sound one came to; `None` without Verilator.
 type Both = Option<[Result<(), Box<Difference>>; 2]>;
@@ -99,4 +99,15 @@ fn an_overlooked_interlock_of_a_descriptor_is_found() {
 #[test]
 fn a_write_for_an_earlier_arming_is_found() {
     is_found("a write for an earlier arming", engines("WS_FAULT_GENERATION", 30_000), "engine.descriptor");
+}
+
+#[test]
+fn a_word_that_overtakes_the_one_before_is_found() {
+    let run = |define: Option<&'static str>| {
+        // The sound one is that of another test, built once.
+        let name = define.map_or("pbv-ce", |_| "fault-word");
+        Some(pbv_ce::drive(name, pbv_ce::usual(), define, 0x9b5c_0000, 8_000)?.map(drop))
+    };
+    let both = || Some([run(Some("WS_FAULT_WORD"))?, run(None)?]);
+    is_found("a word that overtakes the one before", both(), "in_unit");
 }

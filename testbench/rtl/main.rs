@@ -20,6 +20,7 @@ mod ceng;
 mod faults;
 mod links;
 mod lint;
+mod pbv_ce;
 #[allow(dead_code, reason = "waveforms are played for other tests too")]
 #[path = "../probe/player.rs"]
 mod player;

