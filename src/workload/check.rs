@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Collective, Error, Kind, Trace, What};
+use super::{ANY, Collective, Error, Kind, Trace, What};
 
 /// Who sends to whom, and which collectives are the same one.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,8 +11,10 @@ pub struct Matched {
     pub channels: Vec<Channel>,
     /// Collectives, those of a group in their order.
     pub collectives: Vec<Instance>,
-    /// Of every node of every rank: the index of its channel or its collective.
+    /// Of every node of every rank: the index of its channel or its collective; [`NONE`] of a receive that fits several channels.
     pub of: Vec<Box<[u32]>>,
+    /// Receives from any sender or of any tag: by rank and node, the channels that they fit, ascending.
+    pub open: BTreeMap<(u32, u32), Vec<u32>>,
 }
 
 /// Messages of one sender, receiver and tag.
@@ -26,8 +28,10 @@ pub struct Channel {
     pub tag: u32,
     /// Nodes of the sender, as they are written.
     pub sends: Vec<u32>,
-    /// Nodes of the receiver, as they are written.
+    /// Nodes of the receiver that fit this channel alone, as they are written.
     pub receives: Vec<u32>,
+    /// A receive from any sender or of any tag fits it, too: who receives what is known only when it comes.
+    pub open: bool,
 }
 
 /// A collective of a group.
@@ -102,12 +106,12 @@ fn messages(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
         for (node, kind) in (0..).zip(of.nodes.iter().map(|node| node.kind)) {
             let (key, sends) = match kind {
                 Kind::Send { to, tag, .. } => ((rank, to, tag), true),
-                Kind::Receive { from, tag, .. } => ((from, rank, tag), false),
+                Kind::Receive { from, tag, .. } if from != ANY && tag != ANY => ((from, rank, tag), false),
                 _ => continue,
             };
             let at = *places.entry(key).or_insert_with(|| {
                 let (from, to, tag) = key;
-                matched.channels.push(Channel { from, to, tag, sends: Vec::new(), receives: Vec::new() });
+                matched.channels.push(Channel { from, to, tag, sends: Vec::new(), receives: Vec::new(), open: false });
                 matched.channels.len() - 1
             });
             let channel = &mut matched.channels[at];
@@ -115,8 +119,9 @@ fn messages(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
             matched.of[rank as usize][node as usize] = at as u32;
         }
     }
-    for channel in &matched.channels {
-        let Channel { from, to, tag, sends, receives } = channel;
+    open_receives(trace, matched)?;
+    for channel in matched.channels.iter().filter(|channel| !channel.open || channel.from == channel.to) {
+        let Channel { from, to, tag, sends, receives, .. } = channel;
         let bytes = |rank: u32, node: u32| match trace.ranks[rank as usize].nodes[node as usize].kind {
             Kind::Send { bytes, .. } | Kind::Receive { bytes, .. } => bytes,
             _ => 0,
@@ -154,6 +159,66 @@ fn messages(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
                 return Err(trace.error(*to as usize, node as usize, what));
             }
         }
+    }
+    Ok(())
+}
+
+/// Finds the channels that receives from any sender or of any tag fit, and counts what has to come out even.
+fn open_receives(trace: &Trace, matched: &mut Matched) -> Result<(), Error> {
+    let bytes = |rank: u32, node: u32| match trace.ranks[rank as usize].nodes[node as usize].kind {
+        Kind::Send { bytes, .. } | Kind::Receive { bytes, .. } => bytes,
+        _ => 0,
+    };
+    for (rank, of) in (0..).zip(&trace.ranks) {
+        let mut receives = 0;
+        for (node, kind) in (0..).zip(of.nodes.iter().map(|node| node.kind)) {
+            let Kind::Receive { from, tag, bytes: room } = kind else { continue };
+            if from != ANY && tag != ANY {
+                continue;
+            }
+            receives += 1;
+            let mut fits = Vec::new();
+            for (at, channel) in (0..).zip(&mut matched.channels) {
+                let fit =
+                    [(from, channel.from), (tag, channel.tag)].iter().all(|&(want, is)| want == ANY || want == is);
+                if !fit || channel.to != rank || channel.sends.is_empty() {
+                    continue;
+                }
+                channel.open = true;
+                fits.push(at);
+                if let Some(&large) = channel.sends.iter().find(|&&send| bytes(channel.from, send) > room) {
+                    let sent = bytes(channel.from, large);
+                    let what = format!("it has room for {room} bytes, and may get {sent} of rank {}", channel.from);
+                    return Err(trace.error(rank as usize, node as usize, what));
+                }
+            }
+            if fits.is_empty() {
+                return Err(trace.error(rank as usize, node as usize, "nobody sends what it could receive"));
+            }
+            matched.open.insert((rank, node), fits);
+        }
+        if receives > 0 {
+            even(trace, matched, rank, receives)?;
+        }
+    }
+    Ok(())
+}
+
+/// As many messages come over the open channels of a rank as are received.
+fn even(trace: &Trace, matched: &Matched, rank: u32, open: usize) -> Result<(), Error> {
+    let channels = || matched.channels.iter().filter(|channel| channel.to == rank && channel.open);
+    let sent: usize = channels().map(|channel| channel.sends.len()).sum();
+    let received = open + channels().map(|channel| channel.receives.len()).sum::<usize>();
+    if sent > received {
+        let Some(last) = channels().next_back() else { return Ok(()) };
+        let what = format!("nobody receives it: rank {rank} receives {received} of {sent} messages that fit");
+        let node = last.sends[last.sends.len() - 1] as usize;
+        return Err(trace.error(last.from as usize, node, what));
+    }
+    let last = matched.open.range((rank, 0)..=(rank, NONE)).next_back();
+    if let (true, Some((&(_, node), _))) = (sent < received, last) {
+        let what = format!("nobody sends it: {sent} messages come that fit, and rank {rank} receives {received}");
+        return Err(trace.error(rank as usize, node as usize, what));
     }
     Ok(())
 }

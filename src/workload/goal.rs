@@ -15,15 +15,14 @@
 //! ```
 //!
 //! Labels may be missing; `tag`, `cpu` and `nic` are 0 then, and stand in any order. Comments are `//` and `/* */`. A dependency may
-//! stand before what it names. All NICs of a rank are the one port of its end point *\[chosen\]*. Sizes are in bytes, `calc` in ns.
-//!
-//! **Not supported**: receives from any source or of any tag (`-1`), which say no clear thing to a network that keeps an order.
+//! stand before what it names. All NICs of a rank are the one port of its end point *\[chosen\]*. Sizes are in bytes, `calc` in ns. A
+//! receive from `-1` is one from any rank, with `tag -1` one of any tag.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use super::{Compute, Error, Format, Group, HASH, Kind, Node, Rank, Trace, Wait, hash};
+use super::{ANY, Compute, Error, Format, Group, HASH, Kind, Node, Rank, Trace, Wait, hash};
 
 /// The most ranks.
 const RANKS: u64 = 1 << 20;
@@ -185,10 +184,6 @@ impl Parser<'_> {
     }
 
     fn rank_number(&self, line: u64, word: &str) -> Result<u32, Error> {
-        if word == "-1" {
-            let error = self.error(line, "a receive from any source");
-            return Err(error.help("record the schedule with the source that was matched"));
-        }
         let rank = self.number(line, word)?;
         if rank < self.ranks.len() as u64 {
             return Ok(rank as u32);
@@ -212,7 +207,8 @@ impl Parser<'_> {
                 (Kind::Send { to, tag: 0, bytes }, rest)
             }
             ["recv", size, "from", from, rest @ ..] => {
-                let (bytes, from) = (bytes(size).map_err(named)?, self.rank_number(line, from).map_err(named)?);
+                let bytes = bytes(size).map_err(named)?;
+                let from = if *from == "-1" { ANY } else { self.rank_number(line, from).map_err(named)? };
                 (Kind::Receive { from, tag: 0, bytes }, rest)
             }
             ["calc", ns, rest @ ..] => {
@@ -226,13 +222,16 @@ impl Parser<'_> {
         };
         let mut stream = 0;
         while let [key, value, more @ ..] = rest {
-            if (*key, *value) == ("tag", "-1") {
-                let error = self.error(line, "a message of any tag");
-                return Err(named(error.help("record the schedule with the tag that was matched")));
+            rest = more;
+            if let ("tag", "-1", Kind::Receive { tag, .. }) = (*key, *value, &mut kind) {
+                *tag = ANY;
+                continue;
             }
             let number = self.number(line, value).map_err(named)?;
             match (*key, &mut kind) {
-                ("tag", Kind::Send { tag, .. } | Kind::Receive { tag, .. }) => *tag = number as u32,
+                ("tag", Kind::Send { tag, .. } | Kind::Receive { tag, .. }) if number < u64::from(ANY) => {
+                    *tag = number as u32;
+                }
                 ("cpu", _) if number < 1 << 16 => stream = number as u16,
                 ("nic", Kind::Send { .. } | Kind::Receive { .. }) => {}
                 _ => {
@@ -241,7 +240,6 @@ impl Parser<'_> {
                     ));
                 }
             }
-            rest = more;
         }
         if let [word] = rest {
             return Err(named(self.error(line, format!("\"{word}\" lacks its number")).expected(FORMS)));

@@ -28,8 +28,10 @@
 //! | Chakra | 0: the device computes; 1: the processor; 2: messages that are sent, collectives and remote memory, as ASTRA-sim has them; receives occupy none |
 //! | GOAL | `cpu N`: a stream each, for computing and for the overhead of messages |
 //!
-//! Messages match by sender, receiver and tag: the first that is sent is the first that is received. The n-th collective of a group is
-//! the same one for all its members, counted in the order in which they are written.
+//! Messages match by sender, receiver and tag: the first that is sent is the first that is received. A receive from any sender or of any
+//! tag takes, of the messages that it fits, the one that came first; a message that comes goes to the receive that was posted first of
+//! those that fit it. Messages of one sender and tag never overtake each other. The n-th collective of a group is the same one for all
+//! its members, counted in the order in which they are written.
 //!
 //! **Memory.** A node takes about a hundred bytes and its name; a trace is held as a whole while it is run. Of a Chakra file one
 //! message at a time is held besides.
@@ -148,9 +150,9 @@ pub enum Kind {
     },
     /// A message is waited for.
     Receive {
-        /// The sender.
+        /// The sender, or [`ANY`].
         from: u32,
-        /// What it is matched by.
+        /// What it is matched by, or [`ANY`].
         tag: u32,
         /// The most that it may have.
         bytes: u64,
@@ -158,6 +160,9 @@ pub enum Kind {
     /// Something that a group does together.
     Collective(Collective),
 }
+
+/// A receive takes a message of any sender, or of any tag.
+pub const ANY: u32 = u32::MAX;
 
 /// How long something is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

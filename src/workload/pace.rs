@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
-use super::{Collective, Compute, Error, Kind, Matched, Trace, check::NONE};
+use super::{ANY, Collective, Compute, Error, Kind, Matched, Trace, check::NONE};
 
 /// When everything ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,9 @@ pub struct Step {
 /// # Errors
 /// A node that never ends.
 pub(crate) fn ends(trace: &Trace, matched: &Matched) -> Result<(), Error> {
-    Clock::new(trace, matched, false, Times { compute: &|_| 0, collective: &|_| 0 }).run().map(|_| ())
+    let mut clock = Clock::new(trace, matched, false, Times { compute: &|_| 0, collective: &|_| 0 });
+    clock.relaxed = true;
+    clock.run().map(|_| ())
 }
 
 /// How long it takes.
@@ -57,7 +59,13 @@ pub(crate) fn ends(trace: &Trace, matched: &Matched) -> Result<(), Error> {
 /// # Errors
 /// A node that never starts, as its stream is taken by one that waits for it.
 pub fn pace(trace: &Trace, matched: &Matched, times: Times<'_>) -> Result<Pace, Error> {
-    Clock::new(trace, matched, true, times).run()
+    let paced = Clock::new(trace, matched, true, times).run();
+    if matched.open.is_empty() || paced.is_ok() {
+        return paced;
+    }
+    let mut clock = Clock::new(trace, matched, true, times);
+    clock.relaxed = true;
+    clock.run()
 }
 
 /// A node of a rank.
@@ -68,12 +76,16 @@ struct Clock<'a> {
     matched: &'a Matched,
     /// Streams run one node at a time.
     streams: bool,
+    /// A receive of an open channel takes what comes over any of them: who gets what hangs on when it comes, which only a network knows.
+    relaxed: bool,
     times: Times<'a>,
     nodes: Vec<Vec<State>>,
     followers: Vec<Vec<Vec<(u32, bool)>>>,
     /// What a stream runs, and what waits for it by when it became ready.
     busy: BTreeMap<(u32, u16), Busy>,
     channels: Vec<Ends>,
+    /// Of each rank: messages of open channels that were sent and not received, and receives that wait for such, in their order.
+    open: Vec<Open>,
     /// Members of each collective that have started.
     started: Vec<u32>,
     events: BinaryHeap<Reverse<(u64, At)>>,
@@ -93,6 +105,13 @@ struct Ends {
     waited: VecDeque<(u64, u32)>,
 }
 
+/// Messages of open channels, by their channels, and receives that could take some of them.
+#[derive(Default)]
+struct Open {
+    sent: Vec<u32>,
+    waited: Vec<u32>,
+}
+
 #[derive(Clone, Copy)]
 struct State {
     left: u32,
@@ -100,6 +119,14 @@ struct State {
     end: Option<u64>,
     /// Who let it start or end last.
     by: Option<At>,
+}
+
+/// Whether a receive takes messages of a channel.
+fn fits(matched: &Matched, (rank, node): At, channel: u32) -> bool {
+    match matched.open.get(&(rank, node)) {
+        Some(channels) => channels.binary_search(&channel).is_ok(),
+        None => matched.of[rank as usize][node as usize] == channel,
+    }
 }
 
 impl<'a> Clock<'a> {
@@ -119,11 +146,13 @@ impl<'a> Clock<'a> {
             trace,
             matched,
             streams,
+            relaxed: false,
             times,
             nodes: nodes.collect(),
             followers: followers.collect(),
             busy: BTreeMap::new(),
             channels: matched.channels.iter().map(|_| Ends::default()).collect(),
+            open: trace.ranks.iter().map(|_| Open::default()).collect(),
             started: vec![0; matched.collectives.len()],
             events: BinaryHeap::new(),
             ready: VecDeque::new(),
@@ -174,6 +203,29 @@ impl<'a> Clock<'a> {
         match self.trace.ranks[at.0 as usize].nodes[at.1 as usize].kind {
             Kind::Nothing | Kind::Memory { .. } => self.events.push(Reverse((now, at))),
             Kind::Compute(compute) => self.events.push(Reverse((now + (self.times.compute)(&compute), at))),
+            Kind::Send { .. } if self.matched.channels[index as usize].open => {
+                let to = self.matched.channels[index as usize].to;
+                let fits = |node: &u32| self.relaxed || fits(self.matched, (to, *node), index);
+                match self.open[to as usize].waited.iter().position(fits) {
+                    Some(place) => {
+                        let node = self.open[to as usize].waited.remove(place);
+                        self.end(now, (to, node), Some(at));
+                    }
+                    None => self.open[to as usize].sent.push(index),
+                }
+                self.events.push(Reverse((now, at)));
+            }
+            Kind::Receive { .. } if index == NONE || self.matched.channels[index as usize].open => {
+                let takes = |&channel: &u32| self.relaxed || fits(self.matched, at, channel);
+                let sent = self.open[at.0 as usize].sent.iter().position(takes);
+                if let Some(place) = sent {
+                    self.open[at.0 as usize].sent.remove(place);
+                    self.events.push(Reverse((now, at)));
+                } else {
+                    self.state(at).by = Some((at.0, NONE));
+                    self.open[at.0 as usize].waited.push(at.1);
+                }
+            }
             Kind::Send { .. } => {
                 let to = self.matched.channels[index as usize].to;
                 let waited = self.channels[index as usize].waited.pop_front();
@@ -256,6 +308,9 @@ impl<'a> Clock<'a> {
             let Some(node) = nodes.iter().position(|state| waits(&state)) else { continue };
             let index = self.matched.of[rank][node] as usize;
             let what = match self.trace.ranks[rank].nodes[node].kind {
+                Kind::Receive { from, tag, .. } if from == ANY || tag == ANY => {
+                    "it never ends: what could come is received by others, or waits for this rank".to_owned()
+                }
                 Kind::Receive { from, tag, .. } => {
                     format!("it never ends: rank {from} waits for this rank before it sends the message with tag {tag}")
                 }

@@ -285,7 +285,9 @@ fn wrong_schedules_are_named_with_their_line() {
         (&body("a: send 8b to 1 tag 1\na: calc 5"), "rank 0, line 4 \"a\": another line has this label"),
         (&body("a: send 8b to 1 tag 1\na requires b"), "no line of this rank has the label \"b\""),
         (&body("a: send 8b to 7 tag 1"), "rank 0, line 3 \"a\": rank 7 is not there"),
-        (&body("a: send 8b to 1 tag 1\nb: recv 8b from -1"), "receive from any source"),
+        (&body("a: send 8b to 1 tag 1\nb: recv 8b from -1"), "nobody sends what it could receive"),
+        (&body("a: send 8b to 1 tag -1"), "\"-1\" is not a number"),
+        (&body("a: send 8b to -1 tag 1"), "\"-1\" is not a number"),
         (&body("a: send 8b to 1 tag 1\nb: snd 8b to 1"), "\"snd 8b to 1\" is no operation"),
         (&body("a: send 8b to 1 tag 1 gpu 3"), "\"gpu 3\" means nothing here"),
         (&body("a: send 8b to 1 tag"), "\"tag\" lacks its number"),
@@ -318,4 +320,45 @@ fn comments_streams_and_starts_are_read() {
     );
     let pace = pace(&trace, &matched, Times::MEASURED).unwrap();
     assert_eq!(pace.ends, [16_000]);
+}
+
+#[test]
+fn receives_of_anything_fit_what_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.goal");
+    let trace = |blocks: [&str; 3]| {
+        let blocks = (0..).zip(blocks).map(|(rank, block): (u32, _)| format!("rank {rank} {{\n{block}\n}}\n"));
+        fs::write(&path, format!("num_ranks 3\n{}", blocks.collect::<String>())).unwrap();
+        read(&path)
+    };
+    let sends = ["a: send 8b to 0 tag 1", "a: send 64b to 0 tag 2"];
+    let with = |receives: &str| trace([receives, sends[0], sends[1]]);
+    let (_, matched) = with("a: recv 64b from -1 tag -1\nb: recv 64b from 2 tag -1").unwrap();
+    let fits: Vec<_> = matched.open.iter().collect();
+    assert_eq!(fits, [(&(0, 0), &vec![0, 1]), (&(0, 1), &vec![1])]);
+    assert!(matched.channels.iter().all(|channel| channel.open && channel.receives.is_empty()));
+    // One that fits a single channel is counted with those that fit several.
+    assert!(with("a: recv 64b from -1 tag -1\nb: recv 8b from 1 tag 1").is_ok());
+    for (receives, words) in [
+        ("a: recv 64b from -1 tag -1", "rank 2, line 9 \"a\": nobody receives it: rank 0 receives 1 of 2 messages"),
+        (
+            "a: recv 64b from -1 tag -1\n".repeat(3).replace("a: ", "").as_str(),
+            "nobody sends it: 2 messages come that fit",
+        ),
+        ("a: recv 8b from -1 tag -1\nb: recv 64b from 2 tag 2", "room for 8 bytes, and may get 64 of rank 2"),
+        ("a: recv 8b from -1 tag 3", "nobody sends what it could receive"),
+        ("a: recv 64b from -1 tag 2\nb: recv 64b from -1 tag 2", "rank 0"),
+    ] {
+        let said = with(receives).unwrap_err().to_string();
+        assert!(said.contains(words), "{receives}\n{said}");
+    }
+    // Without a network: what comes first is taken first, and who waits for it goes on then.
+    let (trace, matched) = trace([
+        "a: recv 64b from -1 tag -1\nb: calc 10\nb requires a\nc: recv 64b from -1 tag -1",
+        "w: calc 100\na: send 8b to 0 tag 1\na requires w",
+        "w: calc 30\na: send 64b to 0 tag 2\na requires w",
+    ])
+    .unwrap();
+    let pace = pace(&trace, &matched, Times::MEASURED).unwrap();
+    assert_eq!((pace.nodes[0][0].1, pace.nodes[0][1].1, pace.ends[0]), (30_000, 40_000, 100_000));
 }

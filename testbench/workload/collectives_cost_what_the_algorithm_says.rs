@@ -1,26 +1,11 @@
 //! Collectives of traces have the oracle's bits and move exactly the words of their algorithm, on any topology, in software and by
 //! engines (X-WORK-1).
 
-use crate::support::{end, mesh, pass, run_with, workload};
+use crate::support::{end, mesh, pass, run_with, sample, words, workload};
 use watershed::scenario::run::RunOptions;
 use watershed::workload::{Collective, Compute, Format, Group, Kind, Node, Rank, Trace, Wait, What, chakra};
 
 const KINDS: [&str; 4] = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all"];
-
-fn sample(kind: &str, ranks: u32) -> String {
-    format!("trace = \"traces/astra-sim/{kind}/{ranks}npus_1MB/{kind}\"")
-}
-
-/// Words that all ranks send, by hand: a megabyte is 131072 words.
-fn words(kind: &str, ranks: u64) -> u64 {
-    let m = 131_072;
-    match kind {
-        "all_reduce" => 2 * m * (ranks - 1),
-        // Each rank contributes a megabyte.
-        "all_gather" => m * ranks * (ranks - 1),
-        _ => m * (ranks - 1),
-    }
-}
 
 #[test]
 fn samples_of_astra_sim_move_what_the_formula_says() {

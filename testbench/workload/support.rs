@@ -70,3 +70,19 @@ pub fn mesh(size: &str, keys: &str) -> String {
          [switch]\npoint_to_point_buffer_flits = 64\n[limits]\nmax_cycles = 100_000_000\n[workload]\n{keys}\n"
     )
 }
+
+/// The key that names a sample of ASTRA-sim.
+pub fn sample(kind: &str, ranks: u32) -> String {
+    format!("trace = \"traces/astra-sim/{kind}/{ranks}npus_1MB/{kind}\"")
+}
+
+/// Words that all ranks send in software, by hand: a megabyte is 131072 words.
+pub fn words(kind: &str, ranks: u64) -> u64 {
+    let m = 131_072;
+    match kind {
+        "all_reduce" => 2 * m * (ranks - 1),
+        // Each rank contributes a megabyte.
+        "all_gather" => m * ranks * (ranks - 1),
+        _ => m * (ranks - 1),
+    }
+}

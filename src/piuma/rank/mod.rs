@@ -122,6 +122,15 @@ enum Arriving {
     Round { software: u32, round: u32, next: u64 },
 }
 
+/// Messages and receives of open channels that have not found each other, in the order in which they came.
+#[derive(Clone, Debug, Default)]
+struct Open {
+    /// Channels of messages that have come and that nobody waits for.
+    come: Vec<u32>,
+    /// Receives that were posted and for which nothing has come.
+    posted: Vec<u32>,
+}
+
 /// Who sends a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Sender {
@@ -192,6 +201,7 @@ pub struct Rank {
     /// Messages sent over each outgoing channel, and receives of each incoming one.
     counts: [Vec<u32>; 2],
     landings: Vec<Landing>,
+    open: Open,
     port: Port,
     /// Collectives in software that have started, or of which something has come, by their index.
     hosts: BTreeMap<u32, Host>,
@@ -220,6 +230,7 @@ impl Rank {
             todo: VecDeque::new(),
             counts: [vec![0; plan.outgoing.len()], vec![0; plan.incoming.len()]],
             landings: vec![landing; messages as usize],
+            open: Open::default(),
             port: Port::default(),
             hosts: BTreeMap::new(),
             arriving: Vec::new(),
@@ -318,7 +329,7 @@ impl Rank {
                     match self.plan.operations[operation as usize].kind {
                         Kind::Call(call) if call != self.calls.over => drop(self.calls.held.insert(call, operation)),
                         // A receive occupies its stream only when its message is here.
-                        Kind::Receive { .. } => self.start(operation, core, now),
+                        Kind::Receive { .. } | Kind::ReceiveOpen { .. } => self.start(operation, core, now),
                         _ => self.todo.push_front(Todo::Stream(operation)),
                     }
                 }
@@ -348,14 +359,17 @@ impl Rank {
         match self.plan.operations[operation as usize].kind {
             Kind::Compute(cycles) => self.after(cycles, operation, now),
             Kind::Send { .. } => self.after(self.plan.overhead, operation, now),
-            Kind::Receive { channel } => {
-                let count = &mut self.counts[1][channel as usize];
-                let number = self.plan.incoming[channel as usize].start + *count;
-                *count += 1;
-                self.records[operation as usize].number = number;
+            Kind::Receive { channel } => self.receive(operation, channel, now),
+            Kind::ReceiveOpen { pattern } => {
                 self.records[operation as usize].busy = Cycle::MAX;
-                self.landings[number as usize].operation = operation;
-                self.landed(number, now);
+                let pattern = &self.plan.patterns[pattern as usize];
+                match self.open.come.iter().position(|channel| pattern.binary_search(channel).is_ok()) {
+                    Some(at) => {
+                        let channel = self.open.come.remove(at);
+                        self.receive(operation, channel, now);
+                    }
+                    None => self.open.posted.push(operation),
+                }
             }
             Kind::Software(index) => {
                 let software = &self.plan.software[index as usize];
@@ -413,7 +427,7 @@ impl Rank {
         record.busy = record.busy.min(now);
         self.left -= 1;
         let of = self.plan.operations[operation as usize];
-        let held = self.plan.overhead > 0 || !matches!(of.kind, Kind::Receive { .. });
+        let held = self.plan.overhead > 0 || !matches!(of.kind, Kind::Receive { .. } | Kind::ReceiveOpen { .. });
         if let Some(stream) = of.stream.filter(|_| held) {
             let stream = &mut self.streams[usize::from(stream)];
             stream.busy = false;
@@ -492,12 +506,44 @@ impl Rank {
 
     // ---- messages ----------------------------------------------------------------------------------------------
 
+    /// A receive takes the next message of a channel.
+    fn receive(&mut self, operation: u32, channel: u32, now: Cycle) {
+        let count = &mut self.counts[1][channel as usize];
+        let number = self.plan.incoming[channel as usize].start + *count;
+        *count += 1;
+        self.records[operation as usize].number = number;
+        self.records[operation as usize].busy = Cycle::MAX;
+        self.landings[number as usize].operation = operation;
+        self.landed(number, now);
+    }
+
+    /// A message begins to come: over an open channel it goes to the receive that was posted first of those that take it. Which of the
+    /// channel's messages it is does not matter: the receives of a channel take its messages in the order in which they were sent.
+    fn comes(&mut self, number: u32, now: Cycle) {
+        let channel = self.plan.incoming.partition_point(|range| range.start <= number) as u32 - 1;
+        if !self.plan.open[channel as usize] {
+            return;
+        }
+        let takes = |operation: &u32| match self.plan.operations[*operation as usize].kind {
+            Kind::ReceiveOpen { pattern } => self.plan.patterns[pattern as usize].binary_search(&channel).is_ok(),
+            _ => false,
+        };
+        match self.open.posted.iter().position(takes) {
+            Some(at) => {
+                let operation = self.open.posted.remove(at);
+                self.receive(operation, channel, now);
+            }
+            None => self.open.come.push(channel),
+        }
+    }
+
     /// A message is here if all its words are; it is received if somebody waits for it.
     fn landed(&mut self, number: u32, now: Cycle) {
         let landing = self.landings[number as usize];
         if landing.words != landing.total || landing.operation == NOBODY {
             return;
         }
+        self.landings[number as usize].operation = NOBODY;
         let record = &mut self.records[landing.operation as usize];
         record.busy = landing.first.max(record.start);
         if self.plan.overhead > 0 {
@@ -556,9 +602,15 @@ impl Rank {
     fn arrives(&mut self, tag: Tag, now: Cycle) -> Arriving {
         let (number, index) = number_and_index(tag, self.plan.index_bits);
         if let Some(landing) = self.landings.get_mut(number as usize) {
+            let begins = landing.first == Cycle::MAX;
             landing.first = landing.first.min(now);
             if tag.tail() {
                 landing.total = 0;
+            }
+            if begins {
+                self.comes(number, now);
+            }
+            if tag.tail() {
                 self.landed(number, now);
                 return Arriving::Nothing;
             }

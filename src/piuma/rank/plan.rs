@@ -37,6 +37,10 @@ pub struct Plan {
     pub outgoing: Vec<Outgoing>,
     /// Messages from others, by channel: their numbers.
     pub incoming: Vec<Range<u32>>,
+    /// Of each incoming channel: whether a receive of several channels takes messages of it.
+    pub open: Vec<bool>,
+    /// Incoming channels that a receive takes messages of, ascending.
+    pub patterns: Vec<Vec<u32>>,
     /// Collectives in software.
     pub software: Vec<Software>,
     /// Collectives of an engine in the network, in the order in which they are called.
@@ -80,6 +84,11 @@ pub enum Kind {
     Receive {
         /// The channel.
         channel: u32,
+    },
+    /// Waits for the next message of whatever channel of a pattern one comes over first.
+    ReceiveOpen {
+        /// The pattern.
+        pattern: u32,
     },
     /// A collective in software, by its index.
     Software(u32),

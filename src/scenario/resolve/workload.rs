@@ -75,7 +75,7 @@ struct Inside;
 
 impl Files for Inside {
     fn numbers(&self, prefix: &Path) -> Vec<u32> {
-        (0..).take_while(|&rank| shipped::len(&chakra::file(prefix, rank)).is_ok()).collect()
+        (0..u32::MAX).take_while(|&rank| shipped::len(&chakra::file(prefix, rank)).is_ok()).collect()
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read>> {

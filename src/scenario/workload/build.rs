@@ -20,7 +20,7 @@ use watershed_piuma::host::{Job, Numbers};
 use watershed_piuma::rank::plan::{Call, Data, Kind as Do, Operation, Outgoing, Plan, Software};
 use watershed_piuma::rank::{Rank, tag::KEY_BITS};
 use watershed_piuma::{Core, End, JobKind, MemoryCfg, OpSelect};
-use watershed_workload::check::Instance;
+use watershed_workload::check::{Instance, NONE};
 use watershed_workload::{Collective, Format, Kind, Trace, What};
 
 /// The algorithm of a collective in software.
@@ -146,7 +146,7 @@ impl<'a> Common<'a> {
         let firsts = matched.channels.iter().map(|channel| {
             let next = &mut next[channel.to as usize];
             let first = *next;
-            *next += channel.receives.len() as u32;
+            *next += channel.sends.len() as u32;
             incoming[channel.to as usize].push(first..*next);
             first
         });
@@ -224,6 +224,7 @@ impl<'a> Common<'a> {
         let calls = calls.into_iter().map(|(_, call)| call).collect();
         let hertz = self.loaded.scenario.clock.frequency_hz;
         let index_of = |list: &[u32], channel: u32| list.binary_search(&channel).unwrap_or(0) as u32;
+        let mut patterns = Vec::new();
         let operations = (0..).zip(nodes).map(|(at, node): (u32, _)| {
             let of = matched.of[rank as usize][at as usize];
             let kind = match node.kind {
@@ -231,6 +232,15 @@ impl<'a> Common<'a> {
                     Do::Compute(self.workload.cycles(&node.kind, hertz))
                 }
                 Kind::Send { bytes, .. } => Do::Send { channel: index_of(&channels, of), words: bytes.div_ceil(8) },
+                Kind::Receive { .. } if of == NONE => {
+                    let fits = matched.open.get(&(rank, at)).map_or(&[][..], Vec::as_slice);
+                    patterns.push(fits.iter().map(|&channel| index_of(&received, channel)).collect());
+                    Do::ReceiveOpen { pattern: patterns.len() as u32 - 1 }
+                }
+                Kind::Receive { .. } if matched.channels[of as usize].open => {
+                    patterns.push(vec![index_of(&received, of)]);
+                    Do::ReceiveOpen { pattern: patterns.len() as u32 - 1 }
+                }
                 Kind::Receive { .. } => Do::Receive { channel: index_of(&received, of) },
                 // A group of one has nothing to do.
                 Kind::Collective(_) => done.get(&at).copied().unwrap_or(Do::Compute(0)),
@@ -247,6 +257,8 @@ impl<'a> Common<'a> {
             streams: nodes.iter().filter_map(|node| node.stream).max().map_or(0, |most| most + 1),
             outgoing: outgoing.collect(),
             incoming: self.incoming[rank as usize].clone(),
+            open: received.iter().map(|&at| matched.channels[at as usize].open).collect(),
+            patterns,
             software,
             calls,
             overhead: self.workload.overhead_cycles,

@@ -77,10 +77,10 @@ impl Walk<'_> {
                 }
                 self.step("overhead", at, record.start, until);
             }
-            Kind::Receive { from, .. } => {
+            Kind::Receive { .. } => {
                 self.step("overhead", at, until.saturating_sub(overhead), until);
                 // The message came after the receive was posted, or had been there.
-                let sender = self.sender(at, from, record.number);
+                let sender = self.sender(at, record.number);
                 let sent = sender.map(|sender| self.record(sender).start + overhead);
                 if let (Some(sender), Some(sent)) = (sender, sent)
                     && (record.busy > record.start || sent >= record.start)
@@ -123,9 +123,13 @@ impl Walk<'_> {
     }
 
     /// The node that sent a message.
-    fn sender(&self, at: (u32, u32), from: u32, number: u32) -> Option<(u32, u32)> {
-        let channel = &self.matched.channels[self.matched.of[at.0 as usize][at.1 as usize] as usize];
-        let sent = |node: &&u32| self.record((from, **node)).number == number;
-        channel.sends.iter().find(sent).map(|&node| (from, node))
+    fn sender(&self, at: (u32, u32), number: u32) -> Option<(u32, u32)> {
+        let own = [self.matched.of[at.0 as usize][at.1 as usize]];
+        let channels = self.matched.open.get(&at).map_or(&own[..], Vec::as_slice);
+        channels.iter().find_map(|&channel| {
+            let channel = &self.matched.channels[channel as usize];
+            let sent = |node: &&u32| self.record((channel.from, **node)).number == number;
+            channel.sends.iter().find(sent).map(|&node| (channel.from, node))
+        })
     }
 }

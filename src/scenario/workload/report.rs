@@ -1,5 +1,7 @@
 //! Times of ranks, counts and the critical path of a workload that was run, and the checks of bits and volumes.
 
+use std::collections::BTreeSet;
+
 use super::build::{self, engine, vector, words};
 use super::config::{Traced, Workload};
 use super::file::Engine;
@@ -140,18 +142,17 @@ pub fn report(loaded: &Loaded, ready: &Ready, oracle: bool) -> Option<(WorkloadR
 
 /// Counts messages that were received.
 fn messages(traced: &Traced, ranks: &[&Rank], result: &mut WorkloadResult) {
+    // What a rank received: what it calls the messages.
+    let mut received: Vec<BTreeSet<u32>> = vec![BTreeSet::new(); ranks.len()];
+    for (set, (rank, of)) in received.iter_mut().zip(ranks.iter().zip(&traced.trace.ranks)) {
+        let both = rank.records().iter().zip(&of.nodes);
+        let ended = both.filter(|(record, node)| matches!(node.kind, Kind::Receive { .. }) && record.end != u64::MAX);
+        set.extend(ended.map(|(record, _)| record.number));
+    }
     for channel in &traced.matched.channels {
         let sender = ranks[channel.from as usize];
-        let records = ranks[channel.to as usize].records();
-        let received: std::collections::BTreeSet<u32> = channel
-            .receives
-            .iter()
-            .map(|&node| records[node as usize])
-            .filter(|record| record.end != u64::MAX)
-            .map(|record| record.number)
-            .collect();
         for &node in &channel.sends {
-            if !received.contains(&sender.records()[node as usize].number) {
+            if !received[channel.to as usize].contains(&sender.records()[node as usize].number) {
                 continue;
             }
             if let Kind::Send { bytes, .. } = traced.trace.ranks[channel.from as usize].nodes[node as usize].kind {
