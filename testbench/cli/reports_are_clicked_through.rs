@@ -145,6 +145,61 @@ fn the_load_of_links_is_shown_over_time() {
 }
 
 #[test]
+fn ranks_are_zoomed_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let output = watershed(["run", "training-16", "--out", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let output = watershed(["report", &at("training-16.json"), "-o", &at("page.html")]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let document: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(at("training-16.json")).unwrap()).unwrap();
+    let page = fs::read_to_string(at("page.html")).unwrap();
+    // Without scripts there is a picture: both tracks of sixteen ranks, and where each has spent its cycles.
+    let ranks = page.split("<figure class=\"ranks\">").nth(1).unwrap();
+    let picture = ranks.split("</svg>\n").next().unwrap();
+    assert_eq!(picture.matches("<path class=\"line c0\" style").count(), 16);
+    assert_eq!(picture.matches("<path class=\"line c1\" style").count(), 16);
+    assert!(picture.contains("class=\"critical\""));
+    let exposed = document["workload"]["ranks"][3]["exposed_cycles"].to_string();
+    assert!(ranks.contains(&format!("<td class=\"n\">{exposed}</td>")));
+    let span = document["workload"]["spans"].as_array().unwrap().iter();
+    let span = span.clone().find(|span| span["rank"] == 5 && span["name"].as_str().unwrap().contains("f5 gradients"));
+    let span = span.expect("the all-reduce of a layer");
+    let (from, to) = (span["start_cycle"].as_u64().unwrap(), span["end_cycle"].as_u64().unwrap());
+
+    let Some(browser) = Browser::start() else { return };
+    browser.open(&folder.path().join("page.html"));
+    browser.script("document.querySelector('figure.ranks').scrollIntoView()");
+    assert_eq!(browser.script("return document.querySelectorAll('figure.ranks.live .uplot').length"), 1);
+    let place = |cycle: u64| {
+        let at = browser.script(&format!("return document.querySelector('figure.ranks').locate(5, {cycle}, 1)"));
+        (at[0].as_f64().unwrap(), at[1].as_f64().unwrap())
+    };
+    let shown = || {
+        let scale = "const { min, max } = document.querySelector('figure.ranks').plot.scales.x; return [min, max]";
+        let range = browser.script(scale);
+        (range[0].as_f64().unwrap(), range[1].as_f64().unwrap())
+    };
+    let middle = place(u64::midpoint(from, to));
+    browser.drag(middle, middle);
+    let told = browser.text("figure.ranks output");
+    assert!(told.contains("rank 5: ") && told.contains("f5 gradients"), "{told}");
+    assert!(browser.script("return document.querySelector('figure.ranks canvas').width > 0") == true);
+
+    // Dragging zooms into what was drawn over, a double click shows all again.
+    let whole = shown();
+    browser.drag(place(from), place(to));
+    let part = shown();
+    let dot = (whole.1 - whole.0) / 200.0;
+    assert!((part.0 - from as f64).abs() < dot && (part.1 - to as f64).abs() < dot, "{part:?} {from} {to}");
+    browser.script(
+        "document.querySelector('figure.ranks .u-over').dispatchEvent(new MouseEvent('dblclick', { bubbles: true }))",
+    );
+    assert_eq!(shown(), whole);
+}
+
+#[test]
 fn ten_thousand_points_stay_fluid() {
     let folder = tempfile::tempdir().unwrap();
     let mut text = "[[scenario]]\nfile = \"allreduce-die\"\n[[objective]]\nname = \"latency_ns\"\n[[objective]]\nname = \"gates\"\n".to_owned();

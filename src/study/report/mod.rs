@@ -7,6 +7,7 @@
 //! | rounds, who merged what, what engines counted | the parts of the document that the armed and PBV families fill |
 //! | where the latency went, by phase and by cause | [`watershed_scenario::why`] |
 //! | load of the links on the drawn topology, head-wait cycles | all links of the run |
+//! | ranks of a workload over time, a bar each | the spans of the document |
 //! | what is in the network, and flits moved, over time | samples of the run |
 //! | curves, sensitivities, Pareto front | the store of a sweep |
 
@@ -16,6 +17,7 @@ use std::fmt::Write;
 pub mod chart;
 mod explore;
 mod families;
+mod ranks;
 
 use self::chart::{Chart, Series, bars, short, stack};
 use super::plot::escape;
@@ -65,6 +67,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 const CHARTS: &str = include_str!("charts.js");
 const EXPLORE: &str = include_str!("explore.js");
+const RANKS: &str = include_str!("ranks.js");
 /// The plotting library that pages carry, and its licence.
 const UPLOT: &str = include_str!("uplot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("uplot/uPlot.min.css");
@@ -118,7 +121,7 @@ pub fn frame(title: &str, body: &str) -> String {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\"><title>watershed: {title}</title>\n<style>\n{UPLOT_STYLE}\n{STYLE}</style></head>\n<body>\n\
          <header><h1>{title}</h1><p>watershed {} ({})</p></header>\n<main>\n{body}</main>\n\
-         <script>\n/* uPlot 1.6.32\n{UPLOT_LICENCE}*/\n{library}\n</script>\n<script>\n{SCRIPT}{CHARTS}{EXPLORE}</script>\n</body></html>\n",
+         <script>\n/* uPlot 1.6.32\n{UPLOT_LICENCE}*/\n{library}\n</script>\n<script>\n{SCRIPT}{CHARTS}{EXPLORE}{RANKS}</script>\n</body></html>\n",
         env!("CARGO_PKG_VERSION"),
         watershed_scenario::result::commit(),
         title = escape(title),
@@ -195,6 +198,7 @@ fn run_section(number: usize, run: &RunSubject, out: &mut String) {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
     }
     collectives(document, out);
+    ranks::section(document, out);
     families::results(document, out);
     traffic(document, out);
     breakdown(run, out);
