@@ -8,9 +8,31 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value as Json};
 
 use super::file::ScenarioFile;
-use super::names::one_of;
+use super::names::{nearest, one_of};
 use super::problem::Problem;
 use super::source::{Node, Value, child};
+
+/// Tables of a job that one engine alone has, and the older tables that have the same keys.
+const JOB_TABLES: [(&str, &str); 4] = [
+    ("job.piuma", "collective"),
+    ("job.armed", "armed.reduction"),
+    ("job.pbv", "pbv.collective"),
+    ("job.software", "host"),
+];
+
+/// Tables that a hint names at most.
+const MOST_PLACES: usize = 3;
+
+/// What ends the name of a key whose value has a unit.
+const UNITS: [&str; 7] = ["_cycles", "_ns", "_mhz", "_gbps", "_bits", "_words", "_flits"];
+
+/// Every key of a schema with the table that it stands in.
+fn keys(schema: &Json, path: &str, found: &mut Vec<(String, String)>) {
+    for (name, inner) in schema.get("properties").and_then(Json::as_object).into_iter().flatten() {
+        found.push((path.to_owned(), name.clone()));
+        keys(inner.get("items").unwrap_or(inner), &child(path, name), found);
+    }
+}
 
 /// The JSON Schema of a scenario file (draft 2020-12).
 pub fn schema() -> &'static Json {
@@ -278,7 +300,7 @@ impl Checker {
                 let mut problem =
                     Problem::at_key(&inner, format!("unknown key `{key}` {place}")).nearest(key, names.iter().copied());
                 if problem.has_no_help() {
-                    problem = self.elsewhere(problem, key);
+                    problem = self.elsewhere(problem, key, path);
                 }
                 names.retain(|name| !table.contains_key(*name));
                 if !names.is_empty() {
@@ -302,28 +324,57 @@ impl Checker {
         }
     }
 
-    /// A key that is right but stands in the wrong table.
-    fn elsewhere(&self, problem: Problem, key: &str) -> Problem {
-        fn find(schema: &Json, key: &str, path: &str, found: &mut Vec<String>) {
-            if let Some(properties) = schema.get("properties").and_then(Json::as_object) {
-                for (name, inner) in properties {
-                    if name == key {
-                        found.push(if path.is_empty() {
-                            "at the top level".to_owned()
-                        } else {
-                            format!("in `{path}`")
-                        });
-                    }
-                    let inner = inner.get("items").unwrap_or(inner);
-                    find(inner, key, &child(path, name), found);
-                }
-            }
+    /// A key that is right, or nearly so, but stands in the wrong table. Tables inside the one in which it stands go before all
+    /// others; of those, too many are no help.
+    fn elsewhere(&self, problem: Problem, key: &str, path: &str) -> Problem {
+        let mut known = Vec::new();
+        keys(self.root, "", &mut known);
+        // What one engine alone has of a job stands in the older tables too.
+        for (table, old) in JOB_TABLES {
+            let inner: Vec<(String, String)> = known
+                .iter()
+                .filter(|(place, _)| place == old)
+                .map(|(_, key)| (table.to_owned(), key.clone()))
+                .collect();
+            known.extend(inner);
         }
-        let mut found = Vec::new();
-        find(self.root, key, "", &mut found);
-        match found.as_slice() {
-            [] => problem,
-            places => problem.help(format!("there is a `{key}` {}", one_of(places))),
+        let here: String =
+            path.split('.').map(|part| part.split('[').next().unwrap_or(part)).collect::<Vec<_>>().join(".");
+        let is_old = |place: &str| JOB_TABLES.iter().any(|(_, old)| place == *old) && !here.starts_with(place);
+        known.retain(|(place, _)| !is_old(place));
+        let inside = |place: &str| place.strip_prefix(&*here).is_some_and(|rest| rest.starts_with('.'));
+        let (near, far): (Vec<_>, Vec<_>) = known.into_iter().partition(|(place, _)| inside(place));
+        let named = |among: &[(String, String)]| -> Vec<String> {
+            let places = among.iter().filter(|(_, name)| name == key).map(|(place, _)| match &**place {
+                "" => "the top level".to_owned(),
+                place => format!("`{place}`"),
+            });
+            places.collect()
+        };
+        let places = [named(&near), named(&far)].into_iter().find(|places| !places.is_empty()).unwrap_or_default();
+        match places.as_slice() {
+            [] => {}
+            places if places.len() <= MOST_PLACES => {
+                return problem.help(format!("`{key}` is a key of {}", one_of(places)));
+            }
+            _ => return problem,
+        }
+        // A slip in a table inside this one, or anywhere a name without its unit.
+        let slip = nearest(key, near.iter().map(|(_, name)| name.as_str()));
+        let of = |name: &str| near.iter().find(|(_, other)| other == name).map(|(place, _)| place.clone());
+        if let Some((name, place)) = slip.and_then(|name| of(&name).map(|place| (name, place))) {
+            return problem.help(format!("did you mean `{name}` in `{place}`?"));
+        }
+        let has_unit = |name: &str| name.strip_prefix(key).is_some_and(|unit| UNITS.contains(&unit));
+        let with_unit: Vec<String> = near
+            .iter()
+            .chain(&far)
+            .filter(|(place, name)| has_unit(name) && !place.is_empty())
+            .map(|(place, name)| format!("`{name}` in `{place}`"))
+            .collect();
+        match with_unit.len() {
+            1..=MOST_PLACES => problem.help(format!("did you mean {}?", one_of(with_unit))),
+            _ => problem,
         }
     }
 

@@ -76,3 +76,35 @@ fn a_folder_and_binary_rubbish_are_no_scenarios() {
     assert_eq!(output.status, 2);
     assert!(output.stderr.contains("not UTF-8 text, from line 2 on"), "{}", output.stderr);
 }
+
+/// A hint names the table that has the key, the nearest one first; where none is near, there is no hint.
+#[test]
+fn a_key_in_the_wrong_table_is_sent_to_the_right_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wrong.toml");
+    for (table, key, hint) in [
+        ("[[job]]\nelements = 4", "algorithm = 'ring'", "`algorithm` is a key of `job.software`"),
+        ("[[job]]\nelements = 4", "packet_words = 4", "`packet_words` is a key of `job.software`"),
+        ("[[job]]\nelements = 4", "reduction_ids = 4", "`reduction_ids` is a key of `job.armed`"),
+        ("[[job]]\nelements = 4", "segments = 2", "`segments` is a key of `job.piuma`"),
+        ("[[job]]\nelements = 4", "stages = 3", "`stages` is a key of `switch.ceng`, `armed.engine` or `pbv.engine`"),
+        ("[[job]]\nelements = 4", "bandwidth = 3", "did you mean `bandwidth_gbps` in `memory`?"),
+        ("[[job]]\nelements = 4", "operation = 'sum'", "did you mean `op`?"),
+        ("[switch]", "stage = 4", "did you mean `stages` in `switch.ceng`?"),
+        ("[switch]", "operand_slots = 4", "`operand_slots` is a key of `switch.ceng`"),
+        ("[switch]", "frequency_mhz = 900", "`frequency_mhz` is a key of `clock`"),
+        ("[link]", "width = 4", "did you mean `width_bits`?"),
+        ("[link]", "bandwidth_gbps = 4", "`bandwidth_gbps` is a key of `memory`"),
+        ("[core]", "colour = 4", ""),
+        ("[topology]\nkind = 'mesh'\nsize = [2, 2]", "family = 'piuma'", "`family` is a key of the top level"),
+    ] {
+        let topology = if table.starts_with("[topology]") { "" } else { "[topology]\nkind = 'mesh'\nsize = [3, 3]\n" };
+        fs::write(&path, format!("family = 'piuma'\n{topology}{table}\n{key}\n")).unwrap();
+        let output = watershed(["check", path.to_str().unwrap()]);
+        assert_eq!(output.status, 2, "{key}: {}", output.stdout);
+        let problems: Vec<&str> = output.stderr.split("\n\n").filter(|one| one.contains("unknown key")).collect();
+        assert_eq!(problems.len(), 1, "{key}: {}", output.stderr);
+        let found = problems[0].lines().find_map(|line| line.trim().strip_prefix("= help: ")).unwrap_or_default();
+        assert_eq!(found, hint, "{key} in {table}");
+    }
+}
