@@ -45,7 +45,7 @@ wave: run ## run the flagship and say how to look at its waveform
 	@echo
 	@echo "GTKWave:   gtkwave out/allreduce-die.vcd out/allreduce-die.gtkw    (states by name, signals in groups)"
 	@echo "Surfer:    surfer -c out/allreduce-die.sucl out/allreduce-die.vcd"
-	@echo "stages:    the group \"stage registers\" comes first in both: the adder tree of the root's engine at work"
+	@echo "stages:    both open on the root's engine; the group \"stage registers\" below it is its adder tree at work"
 	@echo "terminal:  $(PROGRAM) wave show out/allreduce-die.vcd --signals '**.sw4.switch.ceng.*' --window 25..50"
 
 bench-page: cmake ## measure it and write what came out into the book's page on speed
@@ -73,10 +73,14 @@ doc: cmake ## build the documentation of the library
 	@$(CARGO) doc --no-deps
 	@echo "target/doc/watershed/index.html"
 
-book: ## build the book as web pages: out/book/index.html
+book: program ## build the book as web pages, with two example pages: out/book/index.html
 	@test -x $(TOOLS)/book/bin/mkdocs || { python3 -m venv $(TOOLS)/book && $(TOOLS)/book/bin/pip install --quiet $(MKDOCS); } || \
 	{ echo "make: the book needs Python's venv and $(MKDOCS) from PyPI" >&2; rm -rf $(TOOLS)/book; exit 1; }
 	@NO_MKDOCS_2_WARNING=1 $(TOOLS)/book/bin/mkdocs build --quiet --config-file src/guide/mkdocs.yml
+	@mkdir -p out/book/examples
+	@$(PROGRAM) --quiet sweep testbench/sweeps/parameters.toml --out out/parameters --resume -j 2 >/dev/null
+	@$(PROGRAM) --quiet report out/parameters -o out/book/examples/parameters.html >/dev/null
+	@$(PROGRAM) --quiet study which-engine -o out/book/examples/which-engine.html >/dev/null
 	@echo "out/book/index.html"
 
 clean: ## remove everything that was built or written

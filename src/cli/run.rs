@@ -50,7 +50,7 @@ pub(super) struct Arguments {
     /// Trace only signals whose hierarchical name matches; can be given several times. `**`, the default, is all but the stage registers of adder trees, which a glob with a name in it selects: `**.ceng.tree.**`, `**.engine.unit.**`, `**.ce.tree.**`
     #[arg(long, value_name = "GLOB", requires = "wave")]
     signals: Vec<String>,
-    /// Trace only so many levels of the hierarchy
+    /// Trace at most this many levels of the hierarchy
     #[arg(long, value_name = "LEVELS", requires = "wave", value_parser = clap::value_parser!(u32).range(1..))]
     wave_depth: Option<u32>,
     /// Trace only cycles A to B, both included; either may be left out
@@ -65,13 +65,13 @@ pub(super) struct Arguments {
     /// Cycles after the trigger that are written [default: to the end]
     #[arg(long, value_name = "CYCLES", requires = "trigger")]
     after: Option<u64>,
-    /// Write only the last so many cycles of the run; they are kept in memory until it ends or a check ends it
+    /// Write only this many cycles at the end of the run; they are kept in memory until it ends or a check ends it
     #[arg(long, value_name = "CYCLES", requires = "wave", conflicts_with = "trigger")]
     last: Option<u64>,
     /// Write the waveform only if a check fails or the trigger fires
     #[arg(long, requires = "wave")]
     only_failed: bool,
-    /// Only say how big the waveform will be, from a sample of so many cycles
+    /// Print how big the waveform will be, estimated from this many cycles, and write nothing
     #[arg(long, value_name = "CYCLES", requires = "wave", num_args = 0..=1, default_missing_value = "4000",
           value_parser = clap::value_parser!(u64).range(10..))]
     estimate_wave: Option<u64>,
@@ -101,7 +101,7 @@ pub(super) struct Arguments {
     /// Evaluate every block in every cycle, which must not change anything either
     #[arg(long)]
     no_skip: bool,
-    /// Let so many threads evaluate a large system of any family, which must not change anything but the time; a waveform needs one
+    /// Evaluate a large system of any family with N threads; results do not change. A waveform needs one thread
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=64))]
     threads: usize,
     /// Leave out link monitors and the golden evaluation
@@ -123,7 +123,7 @@ struct LadderArguments {
     /// Put only what happened in cycles A to B into the ladder, both included; either may be left out
     #[arg(id = "ladder_window", long = "ladder-window", value_name = "A..B", requires = "ladder", value_parser = window)]
     window: Option<Window>,
-    /// Give the ladder at most so many columns: end points beyond that share columns with their neighbours
+    /// Number of columns of the ladder at most: beyond that, neighbouring end points share a column
     #[arg(id = "ladder_columns", long = "ladder-columns", value_name = "N", requires = "ladder", default_value_t = COLUMNS as u32,
           value_parser = clap::value_parser!(u32).range(2..))]
     columns: u32,
@@ -520,16 +520,13 @@ fn write_error(path: &Path, error: std::io::Error) -> RunError {
 /// The flags where they are given, the scenario's `[wave]` where not.
 fn wave_options(arguments: &Arguments, loaded: &Loaded) -> Option<WaveOptions> {
     let file = arguments.wave.as_ref()?;
-    let defaults = &loaded.scenario.wave;
-    let path = arguments.place(file);
+    let usual = WaveOptions::of(arguments.place(file), &loaded.scenario.wave);
     let window = arguments.wave_window;
     Some(WaveOptions {
-        path,
-        signals: if arguments.signals.is_empty() { defaults.signals.clone() } else { arguments.signals.clone() },
-        depth: arguments.wave_depth.or(defaults.depth),
-        from_cycle: window.map_or(defaults.from_cycle, |window| window.from.unwrap_or(0)),
-        to_cycle: window.map_or(defaults.to_cycle, |window| window.to),
-        clock: defaults.clock,
+        signals: if arguments.signals.is_empty() { usual.signals.clone() } else { arguments.signals.clone() },
+        depth: arguments.wave_depth.or(usual.depth),
+        from_cycle: window.map_or(usual.from_cycle, |window| window.from.unwrap_or(0)),
+        to_cycle: window.map_or(usual.to_cycle, |window| window.to),
         trigger: match (&arguments.trigger, arguments.last) {
             (Some(condition), _) => Some(TriggerOptions {
                 condition: Some(condition.clone()),
@@ -540,6 +537,7 @@ fn wave_options(arguments: &Arguments, loaded: &Loaded) -> Option<WaveOptions> {
             (None, None) => None,
         },
         only_failed: arguments.only_failed,
+        ..usual
     })
 }
 

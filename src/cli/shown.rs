@@ -6,6 +6,9 @@ use super::complain;
 use watershed_scenario::result::{Check, Document};
 use watershed_scenario::{Loaded, build};
 
+/// What leads to a waveform in which the lines that follow show something.
+const HOW: &str = "  run it again with `--wave failed.fst`; what each failed check speaks of is then shown by";
+
 /// Cycles shown before and after those that were named.
 const AROUND: u64 = 10;
 
@@ -57,8 +60,8 @@ pub(super) fn tell(loaded: &Loaded, document: &Document, wave: Option<&Path>) {
 /// What shows the failed checks of a run: the line for its waveform, or how to get one.
 fn of_checks(loaded: &Loaded, document: &Document, wave: Option<&Path>) -> Vec<String> {
     let failed: Vec<&Check> = document.checks.iter().filter(|check| !check.passed).collect();
-    // Of large systems a layout is costly: it is made for those who have a place to look up in it.
-    let layout = if failed.is_empty() || wave.is_none() { None } else { build::layout(loaded).ok() };
+    // Of large systems a layout is costly: it is made for a check that failed.
+    let layout = if failed.is_empty() { None } else { build::layout(loaded).ok() };
     let names: Vec<String> = layout.into_iter().flat_map(|layout| layout.plan.nodes).map(|node| node.name).collect();
     let shown = |detail: &str| {
         let words = || detail.split(|letter: char| !letter.is_alphanumeric() && letter != '_' && letter != '.');
@@ -71,16 +74,15 @@ fn of_checks(loaded: &Loaded, document: &Document, wave: Option<&Path>) -> Vec<S
         (named.map(str::to_owned), cycle)
     };
     let told = |check: &&Check| {
-        let Some(file) = wave else {
-            return format!("  {}: `--wave FILE --last 200 --only-failed` writes a waveform of its end", check.name);
-        };
+        let file = wave.unwrap_or(Path::new("failed.fst"));
         let (place, cycle) = shown(&check.detail);
         let (from, to) = cycle.map_or((document.cycles.saturating_sub(END), document.cycles), |cycle| (cycle, cycle));
         let place =
             place.map(|place| if names.contains(&place) { vec![format!("**.{place}.**")] } else { globs(&place) });
         format!("  {}: {}", check.name, command(file, &place.unwrap_or_default(), from, to))
     };
-    failed.iter().map(told).collect()
+    let how = (wave.is_none() && !failed.is_empty()).then(|| HOW.to_owned());
+    how.into_iter().chain(failed.iter().map(told)).collect()
 }
 
 #[cfg(test)]

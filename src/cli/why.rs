@@ -8,10 +8,10 @@ use clap::Args;
 use super::progress::Meter;
 use super::replay::Recorded;
 use super::run::{Window, window};
-use super::{Exit, complain, print, shown};
+use super::{Exit, complain, output, print, shown};
 use watershed_scenario::config::Family;
 use watershed_scenario::programs::result::call_name;
-use watershed_scenario::run::{self, RunOptions};
+use watershed_scenario::run::{self, RunOptions, WaveOptions};
 use watershed_scenario::segments;
 use watershed_scenario::why::{Ask, Why};
 
@@ -37,7 +37,7 @@ Examples:
   watershed why out/allreduce-die.json --collective sum --packet 0 --json
   watershed run fig4-late-leaf --json > late.json
   watershed why late.json --cycles 100..300
-  watershed why out/allreduce-die.json --wave out/die.vcd
+  watershed why out/allreduce-die.json --wave out/die.fst
   watershed run mesh-transpose --json > mesh.json
   watershed why mesh.json --packet 5:17
 
@@ -58,7 +58,7 @@ pub(super) struct Arguments {
     /// Only what happened from cycle A to cycle B, both included; either may be left out
     #[arg(long, value_name = "A..B", value_parser = window)]
     cycles: Option<Window>,
-    /// Print after each step the `wave show` line that shows it in this waveform of the run
+    /// Print after each step the `wave show` line that shows it in this waveform of the run, which is written if it is not there
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     wave: Option<PathBuf>,
     /// Print JSON
@@ -73,6 +73,15 @@ pub(super) struct Arguments {
 struct Packet {
     source: Option<u32>,
     number: u64,
+}
+
+impl std::fmt::Display for Packet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.source {
+            Some(source) => write!(f, "{source}:{}", self.number),
+            None => self.number.fmt(f),
+        }
+    }
 }
 
 /// Reads `NUMBER` or `SOURCE:NUMBER`.
@@ -140,7 +149,16 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         packet: arguments.packet.map(|packet| packet.number),
         source: arguments.packet.and_then(|packet| packet.source),
     };
-    let outcome = run::run(&recorded.loaded, &RunOptions { hook: Some(&hook), why: Some(ask), ..recorded.options() });
+    let wave =
+        arguments.wave.as_ref().filter(|path| !path.exists()).map(|path| WaveOptions::of(path.clone(), &scenario.wave));
+    let outputs: Vec<(&str, PathBuf)> = wave
+        .iter()
+        .flat_map(|wave| [wave.path.clone(), wave.path.with_extension("gtkw"), wave.path.with_extension("sucl")])
+        .map(|path| ("--wave", path))
+        .collect();
+    let _claims = output::claim(&outputs, std::slice::from_ref(&arguments.file))?;
+    let options = RunOptions { hook: Some(&hook), why: Some(ask), wave: wave.as_ref(), ..recorded.options() };
+    let outcome = run::run(&recorded.loaded, &options);
     meter.finish();
     let result = outcome.map_err(|error| error.to_string())?;
     if recorded.is_cut_short(&result.document) {
@@ -165,6 +183,9 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
     for note in &result.notes {
         super::talk::note(note);
     }
+    if let Some(error) = &result.wave_error {
+        return Err(error.clone());
+    }
     // A run that hangs is explained by who waits for whom.
     if let Some(detail) = result.document.unfinished() {
         complain(&format_args!("the run did not finish: {detail}"));
@@ -181,11 +202,36 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
         let texts: Vec<String> =
             result.why.iter().map(|why| text(why, arguments.cycles, arguments.wave.as_deref())).collect();
         print(&texts.join("\n"));
-        if arguments.wave.is_none() && super::talk::is_watched() {
-            super::talk::note(&"`--wave FILE` names for each step the `wave show` line that shows it");
+        if arguments.wave.is_none() {
+            print(&to_see(&result.why, arguments));
         }
     }
     Ok(true)
+}
+
+/// What shows the longest step in a waveform: the command that writes one, and the line that draws the step.
+fn to_see(whys: &[Why], arguments: &Arguments) -> String {
+    let parts = whys.iter().flat_map(|why| &why.parts);
+    let Some(longest) = parts.max_by_key(|part| (part.to - part.from, std::cmp::Reverse(part.from))) else {
+        return String::new();
+    };
+    let wave = arguments.file.with_extension("fst");
+    let mut ask = String::new();
+    for (flag, value) in [
+        ("--collective", arguments.collective.clone()),
+        ("--packet", arguments.packet.map(|packet| packet.to_string())),
+    ] {
+        if let Some(value) = value {
+            let _ = write!(ask, " {flag} {value}");
+        }
+    }
+    format!(
+        "\nthe longest step in a waveform (--wave FILE prints such a line for each step):\n  \
+         watershed why {}{ask} --wave {}\n  {}\n",
+        arguments.file.display(),
+        wave.display(),
+        shown::line(&wave, &[&longest.place], longest.from, longest.to)
+    )
 }
 
 fn text(why: &Why, window: Option<Window>, wave: Option<&Path>) -> String {

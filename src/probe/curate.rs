@@ -3,10 +3,11 @@
 //! States are declared in the order of a job (idle first, done or at work last), so what matters most happens when a register
 //! reaches the furthest state that it ever has. The *event of interest* is the first such moment of the liveliest kind of
 //! registers, kinds being tables of names: engines before the ports of switches. Around it stand the signals of the scope where
-//! it happens, then scopes of the other kinds that were early, and stage registers below the first one.
+//! it happens, then scopes of the other kinds that were early, and stage registers below the first one. Where somebody asked for
+//! the stage registers of some units, the event is at one of these units.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::sink::{Value, Values};
 use super::{Declarations, EnumTable, SignalId};
@@ -16,6 +17,9 @@ pub(super) const CURATED: usize = 30;
 
 /// Kinds of states that are shown.
 const KINDS: usize = 4;
+
+/// Names of values that say how a unit computes, not where it stands.
+const MODES: [&str; 3] = ["operation", "dtype", "round"];
 
 /// Signals of one scope, at most.
 const OF_SCOPE: usize = 8;
@@ -81,14 +85,15 @@ impl Curator {
         for (number, scope) in declarations.scopes.iter().enumerate() {
             let tells = |signal: &SignalId| {
                 let signal = &signals[*signal as usize];
-                signal.table.is_some() || signal.first
+                signal.table.is_some_and(|table| !MODES.contains(&table.name)) || signal.first
             };
             let room = !states && curator.scopes.iter().map(|(_, signals)| signals.len()).sum::<usize>() < CURATED;
             if scope.signals.is_empty() || !(few || room || scope.signals.iter().any(tells)) {
                 continue;
             }
             for &signal in &scope.signals {
-                let Some(table) = signals[signal as usize].table else { continue };
+                let table = signals[signal as usize].table.filter(|table| !MODES.contains(&table.name));
+                let Some(table) = table else { continue };
                 curator.watch_of[signal as usize] = curator.watches.len() as u32;
                 let scope = curator.scopes.len() as u32;
                 curator.watches.push(Watch { scope, table, furthest: 0, since_ps: None, changes: 0 });
@@ -140,10 +145,20 @@ impl Curator {
         // Changes a register: `a / b > c / d` without fractions.
         let changes = |kind: &[&Watch]| kind.iter().map(|watch| u128::from(watch.changes)).sum::<u128>();
         kinds.sort_by(|a, b| (changes(b) * a.len() as u128).cmp(&(changes(a) * b.len() as u128)));
+        let above = self.above_stages();
         for kind in &mut kinds {
-            kind.sort_by_key(|watch| (std::cmp::Reverse(watch.furthest), watch.since_ps, watch.scope));
+            kind.sort_by_key(|watch| {
+                let plain = !above.contains(&*self.scopes[watch.scope as usize].0);
+                (plain, std::cmp::Reverse(watch.furthest), watch.since_ps, watch.scope)
+            });
         }
         kinds
+    }
+
+    /// Scopes with stage registers below them.
+    fn above_stages(&self) -> BTreeSet<&str> {
+        let staged = self.scopes.iter().filter(|(_, signals)| signals.iter().any(|signal| signal.first));
+        staged.flat_map(|(path, _)| path.match_indices('.').map(|(at, _)| &path[..at])).collect()
     }
 
     pub(super) fn curated(&self) -> Curated {

@@ -40,7 +40,7 @@ use super::{Declarations, EnumTable, Period, SignalId};
 use watershed_files::Draft;
 
 /// Cycles that GTKWave shows before the first event of interest.
-const LEAD: u64 = 6;
+const LEAD: u64 = 4;
 
 /// Cycles that Surfer shows, about.
 const WINDOW: u64 = 48;
@@ -140,9 +140,10 @@ impl SaveFile {
             event.saturating_sub(lead)
         );
         if let Some(period) = self.period {
-            // A zoom of -z shows 2^z ps in 200 pixels; this one gives a cycle 67 to 133 pixels, room for a name.
+            // A zoom of -z shows 2^z ps in 200 pixels; this one gives a cycle 33 to 67 pixels, room for a short name, and a
+            // window of 1280 pixels some twelve cycles.
             let marker = curated.event_ps.map_or_else(|| "-1".to_owned(), |event| event.to_string());
-            let _ = writeln!(save, "*-{}.0 {marker}", period.start_ps(3).ilog2());
+            let _ = writeln!(save, "*-{}.0 {marker}", period.start_ps(6).ilog2());
         }
         for root in &self.roots {
             let _ = writeln!(save, "[treeopen] {root}.");
@@ -152,14 +153,14 @@ impl SaveFile {
         for group in &curated.groups {
             if group.first && !open {
                 let _ = writeln!(save, "@800200\n-{FIRST}");
-                let _ = writeln!(commands, "divider_add {FIRST}");
+                let _ = writeln!(commands, "divider_add {}", one_word(FIRST));
             } else if !group.first && open {
                 let _ = writeln!(save, "@1000200\n-{FIRST}");
             }
             open = group.first;
             let path = &group.path;
             let _ = writeln!(save, "@200\n-{path}");
-            let _ = writeln!(commands, "divider_add {path}");
+            let _ = writeln!(commands, "divider_add {}", one_word(path));
             for signal in &group.signals {
                 let range = match signal.width {
                     1 => String::new(),
@@ -198,6 +199,11 @@ impl SaveFile {
         files.extend(tables.files);
         files
     }
+}
+
+/// A heading as Surfer takes it: letters, digits and underscores; the command ends at anything else.
+fn one_word(heading: &str) -> String {
+    heading.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_")
 }
 
 /// Translation files made so far.

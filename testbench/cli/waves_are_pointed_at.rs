@@ -36,7 +36,8 @@ fn each_step_of_why_is_shown_in_the_wave_of_every_family() {
         let why = watershed(["why", result.to_str().unwrap(), "--wave", wave.to_str().unwrap()]);
         assert_eq!(why.status, 0, "{scenario}: {}", why.stderr);
         let lines = shown(&why.stdout);
-        let steps = plain.stdout.lines().filter(|line| line.starts_with("  ") && !line.contains("from")).count();
+        let table = plain.stdout.lines().take_while(|line| !line.starts_with("the longest step"));
+        let steps = table.filter(|line| line.starts_with("  ") && !line.contains("from")).count();
         assert!(lines.len() >= steps && steps >= 5, "{scenario}: {} of {steps}", lines.len());
         let mut all: Vec<Vec<String>> = lines;
         all.sort();
@@ -51,13 +52,45 @@ fn each_step_of_why_is_shown_in_the_wave_of_every_family() {
 }
 
 #[test]
+fn without_a_wave_why_says_how_its_longest_step_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = watershed(["run", "barrier-die", "--out", folder.path().to_str().unwrap()]);
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    let result = folder.path().join("barrier-die.json");
+    let plain = watershed(["why", result.to_str().unwrap()]).stdout;
+    // The commands are typed as they stand: the first one writes the waveform, the second one draws the step.
+    let typed = |start: &str| -> Vec<String> {
+        let line = plain.lines().find_map(|line| line.trim().strip_prefix(start)).unwrap_or_else(|| panic!("{plain}"));
+        let words = start.split_whitespace().chain(line.split_whitespace()).skip(1);
+        words.map(|word| word.trim_matches('\'').to_owned()).collect()
+    };
+    let written = watershed(typed("watershed why"));
+    assert_eq!(written.status, 0, "{}", written.stderr);
+    assert!(folder.path().join("barrier-die.fst").is_file());
+    let drawn = watershed(typed("watershed wave show"));
+    assert_eq!(drawn.status, 0, "{}", drawn.stderr);
+    assert!(drawn.stdout.lines().count() > 3, "{}", drawn.stdout);
+    // It is the waveform of the run.
+    let again = watershed(["run", "barrier-die", "--wave", folder.path().join("again.fst").to_str().unwrap()]);
+    assert_eq!(again.status, 0, "{}", again.stderr);
+    let [one, two] = ["barrier-die.fst", "again.fst"].map(|name| folder.path().join(name));
+    let differ = watershed(["wave", "diff", one.to_str().unwrap(), two.to_str().unwrap()]);
+    assert_eq!(differ.status, 0, "{}", differ.stdout);
+}
+
+#[test]
 fn a_failed_check_says_what_shows_it() {
     let folder = tempfile::tempdir().unwrap();
     let wave = folder.path().join("w.vcd");
     let run = ["run", "allreduce-die", "--set", "job.0.elements=4", "--flip", "sw4:0:1:0x1"];
     let failed = watershed(run);
     assert_eq!(failed.status, 1, "{}{}", failed.stdout, failed.stderr);
-    assert!(failed.stderr.contains("`--wave FILE --last 200 --only-failed` writes a waveform"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("run it again with `--wave failed.fst`"), "{}", failed.stderr);
+    assert!(
+        failed.stderr.contains("watershed wave show failed.fst --signals '**.sw4.switch.ceng.*'"),
+        "{}",
+        failed.stderr
+    );
     let failed = watershed(run.into_iter().chain(["--wave", wave.to_str().unwrap()]));
     assert_eq!(failed.status, 1);
     let lines = shown(&failed.stderr);

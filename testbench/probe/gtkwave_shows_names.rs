@@ -86,6 +86,6 @@ fn what_is_to_be_seen_first_is_a_group() {
     );
     let surfer = fs::read_to_string(directory.path().join("run.sucl")).unwrap();
     let first =
-        "# watershed\ndivider_add stage registers\ndivider_add b.stage1\nvariable_add b.stage1.sum\ndivider_add a\n";
+        "# watershed\ndivider_add stage_registers\ndivider_add b_stage1\nvariable_add b.stage1.sum\ndivider_add a\n";
     assert!(surfer.starts_with(first) && surfer.matches("b.stage1.sum").count() == 1, "{surfer}");
 }

@@ -26,6 +26,24 @@ fn listed(text: &str) -> (Option<u64>, u64, Vec<String>) {
     (marker, start, text.lines().filter(other).map(name).collect())
 }
 
+/// The flagship records the tree of the root's engine: viewers open on that engine, and on its tree.
+#[test]
+fn stage_registers_that_were_asked_for_are_where_viewers_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let loaded = load_named(Path::new("allreduce-die"), &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let path = folder.path().join("run.vcd");
+    let wave = WaveOptions { to_cycle: Some(100), ..WaveOptions::of(path.clone(), &loaded.scenario.wave) };
+    run(&loaded, &RunOptions { wave: Some(&wave), ..RunOptions::default() }).unwrap();
+    let text = fs::read_to_string(path.with_extension("gtkw")).unwrap();
+    let (_, _, signals) = listed(&text);
+    assert_eq!(signals[0], "die.tile2.sw4.switch.ceng.state", "{signals:?}");
+    assert!(text.contains("@800200\n-stage registers"), "{text}");
+    let staged = signals.iter().filter(|name| name.starts_with("die.tile2.sw4.switch.ceng.tree.")).count();
+    assert!(staged >= 5, "{signals:?}");
+    // How the unit computes is no news.
+    assert!(!signals.iter().any(|name| name.ends_with(".round") || name.ends_with("flush_to_zero")), "{signals:?}");
+}
+
 #[test]
 fn every_family_opens_where_something_happens() {
     for (scenario, expected) in FAMILIES {

@@ -49,6 +49,14 @@ pub struct WaveOptions {
     pub only_failed: bool,
 }
 
+impl WaveOptions {
+    /// As a scenario's `[wave]` says.
+    pub fn of(path: PathBuf, defaults: &super::config::Wave) -> Self {
+        let super::config::Wave { signals, depth, from_cycle, to_cycle, clock } = defaults.clone();
+        Self { path, signals, depth, from_cycle, to_cycle, clock, trigger: None, only_failed: false }
+    }
+}
+
 /// What a waveform is written around.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TriggerOptions {
