@@ -12,6 +12,7 @@
 //! | [`latency`] | Where the cycles went |
 //! | [`sweeps`] | Choose parameters |
 //! | [`compare`] | Choose an engine |
+//! | [`examples`] | Example pages |
 //! | [`snapshots`] | Snapshot-test my own scenarios |
 //! | [`numerics`] | Numbers: does the order matter? |
 //! | [`verify_rtl`] | Verify my RTL with it |
@@ -48,6 +49,7 @@ pages! {
     latency "latency.md"
     sweeps "sweeps.md"
     compare "compare.md"
+    examples "examples.md"
     snapshots "snapshots.md"
     numerics "numerics.md"
     verify_rtl "verify-rtl.md"

@@ -255,6 +255,7 @@ pages! {
     latency "latency.md" 6 4
     sweeps "sweeps.md" 10 2
     compare "compare.md" 3 1
+    examples "examples.md" 4 1
     snapshots "snapshots.md" 6 1
     numerics "numerics.md" 3 1
     verify_rtl "verify-rtl.md" 6 4
