@@ -44,10 +44,10 @@ pub(super) struct Arguments {
     /// What a NaN result looks like: default or propagate
     #[arg(long, value_name = "POLICY", default_value = "default")]
     nan: NanPolicy,
-    /// What a signalling NaN does in minnum and its kin: associative or ieee
+    /// What a signalling NaN does in minnum, maxnum and minmaxnumloc: associative or ieee
     #[arg(long, value_name = "POLICY", default_value = "associative")]
     signal: SignalPolicy,
-    /// Show the contents of every stage register of a unit cut into so many stages
+    /// Show the contents of every stage register of a unit of N stages
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "6",
           value_parser = clap::value_parser!(u8).range(1..=6))]
     stages: Option<u8>,
@@ -210,7 +210,7 @@ fn integer_difference(dtype: DType, a: u64, b: u64) -> (u64, Flags) {
     (lane, Flags::NONE.with_if(Flags::INT_OVERFLOW, value(lane) != difference))
 }
 
-/// Every register of a unit cut into so many stages, for one pair.
+/// Every register of a unit of this many stages, for one pair.
 fn listing(unit: &Unit, stages: u8, a: u64, b: u64) -> String {
     let mut text = String::new();
     let mut register = StageRegister::Operands { a, b };

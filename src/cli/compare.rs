@@ -52,10 +52,10 @@ pub(super) struct Arguments {
     /// On these networks: mesh, torus, hyperx, fat-tree, dragonfly, tree, or files of switches and links
     #[arg(long, value_name = "NAME,..", value_delimiter = ',', requires = "engines", default_value = "mesh")]
     topology: Vec<String>,
-    /// With vectors of so many elements: numbers, or A..B for four times as many each time
+    /// Lengths of the vector in elements: numbers, or A..B in steps of a factor of four
     #[arg(long, value_name = "N,..", requires = "engines", default_value = "4..4096", value_parser = lengths)]
     elements: Lengths,
-    /// Over so many end points
+    /// Number of end points
     #[arg(long, value_name = "N", requires = "engines", default_value_t = 16)]
     end_points: u64,
     /// The operation of the job

@@ -54,7 +54,7 @@ pub(super) struct Arguments {
     /// Another scenario whose curve is drawn beside; can be given several times
     #[arg(long, value_name = "SCENARIO")]
     add: Vec<PathBuf>,
-    /// Points of somebody else to draw: CSV with offered load and latency a line; can be given several times
+    /// Measured points to draw beside the curves: CSV, offered load and latency on each line; can be given several times
     #[arg(long, value_name = "FILE")]
     points: Vec<PathBuf>,
     /// Threads; 0 is one for each processor

@@ -25,7 +25,7 @@ use watershed_oracle::soft::{self, FloatOp};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 All pairs of f16 and bf16, added, multiplied, minimum and maximum, in 256 blocks of 2^24 pairs each: the stage functions
-against SoftFloat (f16) and SoftFloat's f32 rounded to odd (bf16), value and flags. With --random: so many random pairs of
+against SoftFloat (f16) and SoftFloat's f32 rounded to odd (bf16), value and flags. With --random: that many random pairs of
 f32 and f64 for add, subtract and multiply in every rounding mode, against SoftFloat.
 
 With --table: every operation of every format in every mode on a sample, all pairs of FP8 among it, as a table in Markdown;
@@ -54,7 +54,7 @@ pub(super) struct Arguments {
     /// Rounding mode of all pairs: nearest-even, toward-zero, up, down or all
     #[arg(long, value_name = "MODE", default_value = "nearest-even")]
     round: String,
-    /// Random pairs of the larger formats instead: so many for each operation and mode
+    /// Compare this many random pairs of the larger formats for each operation and mode instead
     #[arg(long, value_name = "PAIRS")]
     random: Option<u64>,
     /// Print a table: some pairs of every format, operation and mode, with the mismatches in values and in flags
@@ -69,7 +69,7 @@ pub(super) struct Arguments {
     /// Write finished blocks to this file, and leave out those that stand in it
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
-    /// Check only so many blocks of those that are open
+    /// Check at most this many blocks that are still open
     #[arg(long, value_name = "N")]
     blocks: Option<usize>,
     /// Threads; 0 is one for each processor

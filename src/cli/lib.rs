@@ -74,7 +74,7 @@ Exit status:
   0  everything is fine
   1  a check failed, a run did not finish, or two waveforms differ
   2  the command line or an input is wrong
-  3  all is fine, but what came of it could not be written";
+  3  everything is fine, but the output could not be written";
 
 /// The last status, which is that of every subcommand, for those that do not say it in their own words.
 const UNWRITTEN: &str = "\n  3  what was to be printed could not be written";

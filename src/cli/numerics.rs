@@ -15,7 +15,7 @@ use watershed_study::numerics::{Ask, numerics};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every cell is a run of the model: a participant for each operand, on a mesh, a chain and a tree, with the engines of each family
-and with software. Orders: as given, reversed, by value, by size, and --orders drawn by chance. Errors are in units of the last
+and with software. Orders: as given, reversed, by value, by size, and --orders drawn at random. Errors are in units of the last
 place of the result, against the exact value.
 
 Examples:
@@ -37,10 +37,10 @@ pub(super) struct Arguments {
     /// Read the operands from this file, or from the standard input for -, as `reduce` does
     #[arg(long, value_name = "FILE", conflicts_with = "operands")]
     input: Option<PathBuf>,
-    /// Draw so many operands by chance: numbers of widely different sizes and both signs
+    /// Draw N random operands: numbers of widely different sizes and both signs
     #[arg(long, value_name = "N", conflicts_with_all = ["operands", "input"], value_parser = clap::value_parser!(u32).range(2..=64))]
     random: Option<u32>,
-    /// Orders drawn by chance
+    /// Number of orders drawn at random
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=1000))]
     orders: u32,
     /// Draw orders and operands with this seed
@@ -79,7 +79,7 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     }
 }
 
-/// Numbers of widely different sizes: the low bits of a pattern are by chance, its exponent is near the middle.
+/// Numbers of widely different sizes: the low bits of a pattern are random, its exponent is near the middle.
 fn drawn(dtype: DType, count: u32, seed: u64) -> Vec<u64> {
     let mut rng = Rng::new(seed, 0x0d2a_3b00);
     let one = |rng: &mut Rng| {

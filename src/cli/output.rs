@@ -45,7 +45,7 @@ pub(super) fn place(out: Option<&Path>, file: &Path) -> PathBuf {
 #[must_use]
 pub(super) struct Claims(#[expect(dead_code, reason = "held, not looked at")] Vec<Claim>);
 
-/// Says beforehand whether these files can be written (see [`apart`]), makes their folders, and keeps others from writing them.
+/// Says before the run whether these files can be written (see [`apart`]), makes their folders, and keeps others from writing them.
 pub(super) fn claim(outputs: &[(&str, PathBuf)], inputs: &[PathBuf]) -> Result<Claims, String> {
     apart(outputs, inputs)?;
     let take = |(_, path): &(&str, PathBuf)| {

@@ -228,7 +228,7 @@ impl Counter {
         Self { bar: ProgressBar::hidden(), what, started: Instant::now() }
     }
 
-    /// So many are done, of so many.
+    /// How many are done, and of how many.
     pub fn show(&self, done: usize, of: usize) {
         count(done, Some(of), self.what);
         if !super::watched() || self.started.elapsed() < QUIET {

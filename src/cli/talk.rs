@@ -28,7 +28,7 @@ pub(super) struct Talk {
 /// An option of commands that take long.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Every {
-    /// Say every so many seconds on the standard error how far it is, as SIGUSR1 makes it
+    /// Print the progress on the standard error at this interval; SIGUSR1 prints it once
     #[arg(id = STATUS, long = "status", value_name = "SECONDS", value_parser = seconds)]
     period: Option<Duration>,
 }

@@ -52,10 +52,10 @@ pub(super) struct Arguments {
     /// Make what comes out the golden files, after showing what differs; refused where CI is set
     #[arg(long)]
     accept: bool,
-    /// Write what came of each scenario as JUnit XML
+    /// Write the outcome of each scenario as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Run so many scenarios at a time; 0 is one for each processor
+    /// Number of scenarios to run at a time; 0 is one for each processor
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     jobs: usize,
     #[command(flatten)]

@@ -33,7 +33,7 @@ pub(super) struct Arguments {
     /// Clock stages of the unit
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(1..=6))]
     stages: u8,
-    /// Print at most so many mismatches
+    /// Number of mismatches to print at most
     #[arg(long, value_name = "N", default_value_t = 20)]
     errors: u64,
 }

@@ -44,7 +44,7 @@ Exit status:
         a: PathBuf,
         /// The other waveform
         b: PathBuf,
-        /// Show so many changes before and after the difference
+        /// Number of changes to show before and after the difference
         #[arg(long, value_name = "N", default_value_t = 3)]
         context: usize,
         /// Pass over signals whose hierarchical name matches; can be given several times
@@ -87,10 +87,10 @@ Examples:
         /// Show the cycles from shortly before the first one in which this holds, for example "die.tile2.sw4.switch.ceng.state == REDUCE"
         #[arg(long, value_name = "EXPR", conflicts_with = "window", value_parser = super::run::condition)]
         at: Option<Expr>,
-        /// Show only so many levels of the hierarchy
+        /// Show at most this many levels of the hierarchy
         #[arg(long, value_name = "LEVELS", value_parser = clap::value_parser!(u32).range(1..))]
         depth: Option<u32>,
-        /// Draw at most so many columns
+        /// Number of columns to draw at most
         #[arg(long, value_name = "COLUMNS")]
         width: Option<usize>,
         /// Take this as the length of a cycle, for files of other programs

@@ -9,6 +9,7 @@ mod pages_show_what_happens;
 mod rooms_use_only_those_below;
 mod source_text;
 mod testplan_names_tests_that_exist;
+mod texts_are_plain;
 
 use std::fs;
 use std::path::Path;

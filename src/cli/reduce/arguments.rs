@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     /// What a NaN result looks like: default, or propagate: an operand's, quieted, a signalling one's first
     #[arg(long, value_name = "POLICY", default_value = "default")]
     pub(super) nan: NanPolicy,
-    /// What a signalling NaN does in minnum and its kin: associative or ieee
+    /// What a signalling NaN does in minnum, maxnum and minmaxnumloc: associative or ieee
     #[arg(long, value_name = "POLICY", default_value = "associative")]
     pub(super) signal: SignalPolicy,
     /// Order: tree, arrival, or the indices of all operands with commas between them
@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     /// Read the operands from this file, or from the standard input for -
     #[arg(long, value_name = "FILE", conflicts_with = "operands")]
     pub(super) input: Option<PathBuf>,
-    /// Try so many orders drawn at random and list the distinct results
+    /// Try N random orders and list the distinct results
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(super) all_orders: Option<u32>,
     /// Draw the orders with this seed
@@ -146,7 +146,7 @@ pub(super) enum Order {
     List(Vec<usize>),
 }
 
-/// Why nothing came of it.
+/// Why it cannot be done.
 pub(super) enum Failure {
     Bad(String),
     Engine(String),

@@ -43,7 +43,7 @@ pub(super) struct Arguments {
     /// Only points for which this holds; can be given several times
     #[arg(long = "where", value_name = "EXPR", value_parser = parse)]
     constraints: Vec<Expr>,
-    /// Name so many points, the best first
+    /// Number of points to name, the best first
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     top: u32,
     /// Print the points as JSON

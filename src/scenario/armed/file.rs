@@ -223,7 +223,7 @@ pub struct ReductionFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 4_194_303))]
     pub root: Option<u32>,
-    /// Reduction ids: so many rounds are under way on the tree at a time.
+    /// Reduction ids: the number of rounds that can be under way on the tree at a time.
     #[schemars(range(min = 1, max = 8))]
     pub reduction_ids: u32,
     /// Contributions of each node, reduced there before they are sent.
@@ -416,7 +416,7 @@ pub struct FaultFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 9_007_199_254_740_992_i64))]
     pub until_cycle: Option<u64>,
-    /// delay: by so many cycles.
+    /// delay: the number of cycles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 9_007_199_254_740_992_i64))]
     pub delay_cycles: Option<u64>,

@@ -10,7 +10,7 @@ use super::words::ParticipantsFile;
 use crate::names::{Named, Op};
 use watershed_arith::quad::{OPCODES, Opcode};
 
-/// A job, whoever does it.
+/// A job, for any engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]

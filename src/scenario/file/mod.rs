@@ -87,7 +87,7 @@ pub struct ScenarioFile {
     /// What is checked while and after running.
     #[serde(default)]
     pub checks: ChecksFile,
-    /// The jobs, whoever does them. They are translated into the tables of their engines before anything else is read.
+    /// The jobs, for any engine. They are translated into the tables of their engines before anything else is read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 4096))]
     pub job: Vec<JobFile>,

@@ -169,11 +169,11 @@ pub struct RoutingFile {
 pub enum AlgorithmFile {
     /// Dimension by dimension: die, mesh, torus (2 channels), hyperx.
     DimensionOrder,
-    /// A shortest way by chance: mesh (2 channels), torus (4), hyperx (1 a dimension), fat-tree, dragonfly (2), file.
+    /// A random shortest way: mesh (2 channels), torus (4), hyperx (1 a dimension), fat-tree, dragonfly (2), file.
     MinimalRandom,
-    /// By way of a random switch or group: mesh and hyperx (2 channels), torus (4), dragonfly (3).
+    /// Over a random switch or group: mesh and hyperx (2 channels), torus (4), dragonfly (3).
     Valiant,
     /// By credits: any shortest way with an escape channel on mesh and hyperx (2 channels) and torus (3), the way up of
-    /// a fat-tree, shortest or by way of a random group on a dragonfly (3), any shortest way of a file.
+    /// a fat-tree, shortest or over a random group on a dragonfly (3), any shortest way of a file.
     Adaptive,
 }

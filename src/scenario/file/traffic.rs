@@ -18,7 +18,7 @@ pub struct TrafficFile {
     /// When packets are made. Default: "bernoulli".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub injection: Option<InjectionKind>,
-    /// Flits per node and cycle in the mean; not for flows, which have one each, nor for a closed loop or a trace.
+    /// Mean flits per node and cycle; not for flows, which have one each, nor for a closed loop or a trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub rate: Option<f64>,
@@ -50,11 +50,11 @@ pub struct TrafficFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub flows: Option<Vec<FlowFile>>,
-    /// bursty: probability that a source that is off turns on in a cycle; pauses last 1 / alpha cycles in the mean.
+    /// bursty: probability that a source that is off turns on in a cycle; the mean pause is 1 / alpha cycles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.000_001, max = 1.0))]
     pub burst_alpha: Option<f64>,
-    /// bursty: probability that a source that is on turns off in a cycle; bursts last 1 / beta cycles in the mean.
+    /// bursty: probability that a source that is on turns off in a cycle; the mean burst is 1 / beta cycles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.000_001, max = 1.0))]
     pub burst_beta: Option<f64>,

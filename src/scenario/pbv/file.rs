@@ -107,7 +107,7 @@ pub struct EngineFile {
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub metrics_window_cycles: u32,
-    /// Error messages are sent to whoever sent a frame that is refused.
+    /// Error messages are sent to the sender of a frame that is refused.
     pub report_errors: bool,
     /// Senders are checked against the PBV table.
     pub validate: bool,
@@ -656,7 +656,7 @@ pub struct FaultFile {
     /// What happens.
     pub effect: EffectFile,
     /// Where: the name of an end point (its link), of a switch (its links to other switches), or "all". Effect "dead" kills
-    /// the links there, and with them whoever sits behind.
+    /// the links there, and cuts off all that is behind them.
     #[schemars(length(min = 1))]
     pub at: String,
     /// Probability for each frame. Default: every one.
@@ -682,7 +682,7 @@ pub struct FaultFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 9_007_199_254_740_992_i64))]
     pub until_cycle: Option<u64>,
-    /// delay: by so many cycles.
+    /// delay: the number of cycles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 9_007_199_254_740_992_i64))]
     pub delay_cycles: Option<u64>,

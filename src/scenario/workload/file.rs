@@ -20,7 +20,7 @@ pub struct WorkloadFile {
     /// The end point of each rank, in the order of the ranks: "all" end points from the first on, or a list.
     #[serde(default)]
     pub participants: ParticipantsFile,
-    /// Computing takes so many times as long as the trace says.
+    /// Computing takes this many times as long as the trace says.
     #[serde(default = "one")]
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     pub compute_scale: f64,

@@ -153,9 +153,9 @@ impl Question {
         let Question { end_points, op, dtype, disturb, .. } = self;
         let mut text = String::new();
         let about = format!(
-            "{op} of {dtype} over {end_points} end points. Held equal: clock, links, end points, and the data of engines; nobody's \
-             memory and no software costs time. Not held equal: software draws other data of the same kind; the storage of \
-             engines, and how they are set up: registers of PIUMA and tables of packet engines are there before the run."
+            "{op} of {dtype} over {end_points} end points. Equal for all: clock, links, end points, and the data of the engines; memory and \
+             software take no time. Different: software draws other data of the same kind; the storage of each engine; and the \
+             set-up: PIUMA's registers and the tables of packet engines are written before the run."
         );
         let _ = writeln!(text, "about = {about:?}\nelements = {elements:?}\n");
         let _ = writeln!(

@@ -127,13 +127,13 @@ fn how(disturb: &Disturb, out: &mut String) {
     if disturb.late_ns > 0.0 {
         let _ = write!(
             out,
-            " The late participant comes {} ns late; where the latency rises by less, the others went on meanwhile.",
+            " The late participant comes {} ns late; where the latency rises by less, the others made progress in the meantime.",
             plain(disturb.late_ns)
         );
     }
     if disturb.dead {
         out.push_str(
-            " The dead one never contributes; where a family has no word for that, it starts after the run has been given up.",
+            " The dead one never contributes; in a family without a key for that, it starts after the limit of the run.",
         );
     }
     if disturb.orders > 0 {

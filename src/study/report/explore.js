@@ -162,7 +162,7 @@ const explore = (root) => {
     const series = [{ label: x.title }, ...few.map((key, at) => ({
       label: by ? `${by.name} ${key}${at === 11 && keys.length > 12 ? " and others" : ""}` : key,
       stroke: tint.series[at], paths: () => null, points: { show: true, size: list.length > 2000 ? 4 : 6, fill: tint.series[at], width: 0 },
-    })), { label: "best of both", stroke: tint.hot, width: 1, dash: [4, 3], spanGaps: true, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }];
+    })), { label: "Pareto front", stroke: tint.hot, width: 1, dash: [4, 3], spanGaps: true, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }];
     const area = find("plot");
     [area.dataset.x, area.dataset.y] = [x.title, y.title];
     plot?.destroy();

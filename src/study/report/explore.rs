@@ -89,17 +89,17 @@ pub(super) fn tool(sweep: &Sweep, rows: &[Row], out: &mut String) {
     let _ = writeln!(
         out,
         "<div class=\"explore\" hidden><h3>All points</h3>\n<div class=\"controls\">\
-         <label>across <select class=\"x\"></select></label><label><input type=\"checkbox\" class=\"x-log\"> logarithmic</label>\
-         <label>up <select class=\"y\"></select></label><label><input type=\"checkbox\" class=\"y-log\"> logarithmic</label>\
+         <label>x axis <select class=\"x\"></select></label><label><input type=\"checkbox\" class=\"x-log\"> logarithmic</label>\
+         <label>y axis <select class=\"y\"></select></label><label><input type=\"checkbox\" class=\"y-log\"> logarithmic</label>\
          <label>colour by <select class=\"by\"></select></label>\
          <label>dragging <select class=\"drag\"><option value=\"zoom\">zooms (double click: all)</option><option value=\"brush\">selects points</option></select></label></div>\n\
          <p class=\"note\">The legend switches series on and off; a click on a point or a row shows its configuration and its command.</p>\n\
          <div class=\"plot\"></div>\n\
          <div class=\"picked-point\" hidden><h4>The point</h4><dl class=\"facts small\"></dl><h4>Its configuration</h4><pre class=\"sets\"></pre>\
          <h4>Run it again</h4><p class=\"cmd\"><button class=\"copy\" type=\"button\" title=\"copy\">copy</button><code class=\"command\"></code></p></div>\n\
-         <div class=\"controls\"><label class=\"wide\">only <input class=\"filter\" type=\"search\" placeholder=\"{} &lt; 1000 and status = ok\"></label>\
+         <div class=\"controls\"><label class=\"wide\">filter <input class=\"filter\" type=\"search\" placeholder=\"{} &lt; 1000 and status = ok\"></label>\
          <button class=\"reset\" type=\"button\">all points</button><span class=\"count\"></span>\
-         <button class=\"previous\" type=\"button\">back</button><span class=\"page\"></span><button class=\"next\" type=\"button\">on</button>\
+         <button class=\"previous\" type=\"button\">previous</button><span class=\"page\"></span><button class=\"next\" type=\"button\">next</button>\
          <span class=\"wrong no\" role=\"alert\"></span></div>\n\
          <div class=\"scroll\"><table class=\"points\"><thead><tr></tr></thead><tbody></tbody></table></div>\n\
          <script type=\"application/json\" class=\"points\">{}</script></div>",
