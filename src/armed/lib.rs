@@ -99,6 +99,14 @@ impl Wired {
         }
     }
 
+    /// The link that misbehaves, if it is one.
+    pub fn fault(&self) -> Option<&FaultyLink> {
+        match self {
+            Wired::Fault(link) => Some(link),
+            _ => None,
+        }
+    }
+
     /// Whether something here waits for a time that will come: a time-out of an engine, a frame that a fault delays.
     pub fn expects(&self, now: Cycle) -> bool {
         match self {

@@ -7,7 +7,6 @@ use serde_json::{Map, Value as Json};
 use super::asked::{Asked, Ended};
 use super::build::{BuildOptions, Ready, build};
 use super::config::{Armed, Reduction};
-use super::file::EffectFile;
 use super::golden::{MergedAt, Reader, engines};
 use super::ladder::ladder;
 use super::result::{ArmedResult, Configured, Distinct, MergedShare, Outcomes, ReductionResult, RoundResult};
@@ -24,6 +23,7 @@ use watershed_armed::root::RootRound;
 use watershed_armed::{
     Client, ClientState, Discard, Job, Leaf, Refusals, Root, RootState, RoundEnd, Soft, System, Wired,
 };
+use watershed_fabric::fault::FaultyLink;
 use watershed_fabric::{Simulation, Step};
 use watershed_kernel::Cycle;
 use watershed_oracle as oracle;
@@ -486,7 +486,8 @@ impl Family for Run<'_> {
     }
 
     fn loses_traffic(&self) -> bool {
-        self.armed.faults.iter().any(|fault| fault.effect == EffectFile::Dead)
+        let links = self.ready.system.bumps();
+        links.iter().filter_map(Wired::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
     }
 
     fn left(&self) -> String {

@@ -23,6 +23,7 @@ use crate::sources::Sources;
 use crate::why;
 use watershed_arith::{Flags, unpack_lanes};
 use watershed_fabric::Simulation;
+use watershed_fabric::fault::FaultyLink;
 use watershed_kernel::Cycle;
 use watershed_pbv::gather::Gather;
 use watershed_pbv::node::Node;
@@ -525,7 +526,8 @@ impl Family for Run<'_> {
     }
 
     fn loses_traffic(&self) -> bool {
-        self.pbv.faults.iter().any(|fault| fault.effect == EffectFile::Dead)
+        let links = self.ready.system.bumps();
+        links.iter().filter_map(Wired::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
     }
 
     fn left(&self) -> String {

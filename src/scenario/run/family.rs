@@ -133,7 +133,7 @@ pub(crate) trait Family {
         None
     }
 
-    /// Whether faults can lose packets of traffic: a link that is dead.
+    /// Whether a link has lost packets for good: a dead one, or one whose link layer has given up.
     fn loses_traffic(&self) -> bool {
         false
     }
