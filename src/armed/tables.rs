@@ -389,9 +389,8 @@ impl Tables {
         multicast_id: u16,
         root: (u32, u16),
     ) -> Result<Vec<(u32, u16)>, TableError> {
-        let mut seen = BTreeSet::new();
         let mut leaves = Vec::new();
-        self.walk(neighbours, multicast_id, root.0, root.1, &mut seen, &mut leaves)?;
+        self.walk(neighbours, multicast_id, root.0, root.1, &mut leaves)?;
         Ok(leaves)
     }
 
@@ -401,16 +400,14 @@ impl Tables {
         id: u16,
         switch: u32,
         parent: u16,
-        seen: &mut BTreeSet<u32>,
         leaves: &mut Vec<(u32, u16)>,
     ) -> Result<u32, TableError> {
         let unsound = |what: String| TableError::Unsound { switch: self.name(switch).into(), id, what };
-        if !seen.insert(switch) {
-            return Err(unsound("a second way leads here: the tree has a loop".into()));
-        }
         let entry = self.entry(switch, id).ok_or_else(|| unsound("it has no entry".into()))?;
         if entry.parent != parent {
-            return Err(unsound(format!("its parent port is {}, the tree comes in by {parent}", entry.parent)));
+            // A second way comes in by another port than the first: a loop ends here, too.
+            let what = format!("its parent port is {}, the tree comes in by {parent}", entry.parent);
+            return Err(unsound(format!("{what}: a second way, or a wrong parent")));
         }
         if entry.children.is_empty() || entry.children.contains(parent) {
             return Err(unsound("its child ports are none, or the parent port is among them".into()));
@@ -420,7 +417,7 @@ impl Tables {
             match neighbours.of(switch, port) {
                 None => return Err(unsound(format!("child port {port} has no link"))),
                 Some((far, far_port)) if (far as usize) < self.entries.len() => {
-                    below += self.walk(neighbours, id, far, far_port, seen, leaves)?;
+                    below += self.walk(neighbours, id, far, far_port, leaves)?;
                 }
                 Some(_) => {
                     leaves.push((switch, port));

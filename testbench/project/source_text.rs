@@ -44,7 +44,7 @@ pub fn examples(text: &str) -> Vec<String> {
         match (&mut open, shown.strip_prefix("```")) {
             (None, Some(mark)) => open = Some((String::new(), matches!(mark.trim(), "" | "rust" | "should_panic"))),
             (Some(_), Some(_)) => found.extend(open.take().filter(|(_, runs)| *runs).map(|(body, _)| body)),
-            (Some((body, _)), None) => *body += &format!("{shown}\n"),
+            (Some((body, _)), None) => body.extend([shown, "\n"]),
             (None, None) => {}
         }
     }

@@ -230,7 +230,9 @@ fn a_loop_and_a_wrong_wait_count_are_found() {
         }
     };
     let error = written(&all).unwrap_err().to_string();
-    assert!(error.contains("loop") || error.contains("parent port"), "{error}");
+    assert!(error.contains("a second way, or a wrong parent"), "{error}");
+    let wrong = written(&|switch, entry| entry.parent += u16::from(switch == 3)).unwrap_err().to_string();
+    assert!(wrong.contains("its parent port is"), "{wrong}");
 }
 
 #[test]

@@ -7,12 +7,12 @@ use std::collections::hash_map::DefaultHasher;
 use std::sync::Arc;
 
 use watershed::arith::quad::Opcode;
-use watershed::arith::{Mode, Quad, ResultCode};
+use watershed::arith::{Quad, ResultCode};
 use watershed::armed::root::Outbox;
 use watershed::armed::station::Merges;
 use watershed::armed::{
-    Composed, Compute, Engine, EngineCfg, Entry, Frame, Hazard, Inputs, Job, Keys, Leaf, LeafState, Overheads, Root,
-    RootState, RoundEnd, Tables, TablesCfg, Tokens,
+    Engine, EngineCfg, Entry, Frame, Hazard, Job, Keys, Leaf, LeafState, Root, RootState, RoundEnd, Tables, TablesCfg,
+    Tokens,
 };
 use watershed::fabric::PortSet;
 use watershed::fabric::routing::{Routes, Routing};
