@@ -13,8 +13,8 @@ use watershed_study::fuzz::{Came, Case, FAMILIES, Judge, shrunk, try_out};
 /// Run random scenarios of a family; the first that fails is cut down to the smallest that still does, and written.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A scenario fails if a check fails, if it does not end, if the program panics, if another order of evaluation changes the result,
-if it changes when idle blocks are not skipped, or if the condition of --fail-if holds. What is drawn depends on --seed and the number of the run only.
+A scenario fails if a check fails, if it does not end, if the program panics, if another order of evaluation or (but for armed) no
+skipping of idle blocks changes the result, or if the condition of --fail-if holds. What is drawn depends on --seed and the number of the run only.
 
 Examples:
   watershed fuzz piuma --seed 1 --runs 100
@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     /// Draw scenarios with this seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Number of scenarios to run
+    /// Run so many scenarios
     #[arg(long, value_name = "M", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
     /// Begin with this number

@@ -48,7 +48,6 @@ where
         let part = self.division.part_of(node);
         let wires = &mut self.part_mut(part).wires;
         let now = wires.flow.now;
-        wires.driven = wires.driven.max(cycle);
         if cycle <= now {
             wires.wake.insert(node);
         } else {

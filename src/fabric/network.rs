@@ -562,7 +562,11 @@ where
         if alive {
             self.alive_until = self.first.wires.flow.now;
         }
-        if self.evaluation.no_skip && !alive && self.first.wires.is_over() { self.quiet() } else { Step::Ran }
+        if self.evaluation.no_skip && !alive && self.first.wires.next_event().is_none() {
+            self.quiet()
+        } else {
+            Step::Ran
+        }
     }
 
     /// A cycle of a divided system: each part on a thread of its own where that is worth a thread, then what crosses.

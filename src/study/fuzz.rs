@@ -292,7 +292,9 @@ pub fn try_out(case: &Case, judge: Judge<'_>) -> Came {
     let json = |document: &Document| serde_json::to_string(document).unwrap_or_default();
     let shuffled = RunOptions { order_seed: Some(1), ..hooked() };
     let every = RunOptions { no_skip: true, ..hooked() };
-    for (options, (what, flags)) in [shuffled, every].iter().zip(AGAIN) {
+    // Timers of armed processes run on for millions of cycles after the last message: nobody waits for each of those.
+    let ways = if case.family == "armed" { 1 } else { AGAIN.len() };
+    for (options, (what, flags)) in [shuffled, every].iter().zip(AGAIN).take(ways) {
         match once(options) {
             Ok((_, again)) if json(&again) == json(&document) => {}
             Ok(_) => return wrong(format!("{what} changes the result"), "the documents differ", flags),

@@ -117,10 +117,6 @@ pub struct Wires {
     pub(super) completions: u64,
     /// The cycle of the last one.
     pub(super) completed: Cycle,
-    /// In the last cycle a node answered that it waits for a time.
-    timed: bool,
-    /// The last cycle for which a driver has woken a node.
-    pub(super) driven: Cycle,
     /// The first breach of a rule that only shows while running.
     pub(super) fault: Option<String>,
 }
@@ -208,8 +204,6 @@ impl Wires {
                 served: [0; 2],
                 completions: 0,
                 completed: 0,
-                timed: false,
-                driven: 0,
                 fault: None,
             }
         };
@@ -395,7 +389,6 @@ impl Wires {
     /// `list`, ascending.
     pub(super) fn commit(&mut self, list: &mut Vec<u32>, shuffle: Option<&mut watershed_kernel::Rng>) {
         let now = self.flow.now;
-        self.timed = false;
         let mut arrivals = self.flow.arrivals.take(now);
         let mut returns = self.flow.returns.take(now);
         if let Some(rng) = shuffle {
@@ -500,13 +493,6 @@ impl Wires {
         next.into_iter().flatten().min()
     }
 
-    /// Whether nothing is due any more, where every node has been asked in this cycle. An alarm that was set before stays in
-    /// the calendar when its node waits for no time any more: time-outs of armed processes are millions of cycles long.
-    pub(super) fn is_over(&self) -> bool {
-        let under_way = self.flow.arrivals.under_way() + self.flow.returns.under_way();
-        under_way == 0 && (self.alarms.next(self.flow.now).is_none() || !self.timed && self.flow.now > self.driven)
-    }
-
     /// Books a node's answer.
     #[inline(always)]
     pub(super) fn book(&mut self, node: u32, wake: Wake) {
@@ -519,7 +505,6 @@ impl Wires {
 
     /// Books a node's wish to be woken in a cycle.
     fn book_at(&mut self, node: u32, cycle: Cycle) {
-        self.timed = true;
         if cycle <= self.flow.now + 1 {
             self.wake.insert(node);
         } else {
