@@ -20,7 +20,7 @@ cut into frames, a round each, in the armed and PBV families.
 Latency is from the first contribution to the last participant having the whole result. Every contestant runs again with its
 participant of the highest number late (--late-ns), with that one dead, and with everybody up to --spread-ns late in other
 orders of arrival (--orders), which shows whether the bits stay. Where a family has no word for a dead participant, it
-starts after the run has been given up (limits.max_cycles). What came of that is in the table; --json has the --set
+starts after the run has been given up (limits.max_cycles). The outcome is in the table; --json has the --set
 arguments of every run. Storage of software is that of switches without engines.
 
 With --engines the same job runs on each engine and each network, at each length; clock, links and end points are the same, and

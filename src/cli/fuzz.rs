@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     /// Draw scenarios with this seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Run so many scenarios
+    /// Number of scenarios to run
     #[arg(long, value_name = "M", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
     /// Begin with this number

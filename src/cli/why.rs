@@ -9,6 +9,7 @@ use super::progress::Meter;
 use super::replay::Recorded;
 use super::run::{Window, window};
 use super::{Exit, complain, output, print, shown};
+use watershed_scenario::Scenario;
 use watershed_scenario::config::Family;
 use watershed_scenario::programs::result::call_name;
 use watershed_scenario::run::{self, RunOptions, WaveOptions};
@@ -107,6 +108,19 @@ pub(super) fn main(arguments: &Arguments) -> Exit {
     }
 }
 
+/// Whether a packet can be asked for by its source.
+fn check_source(arguments: &Arguments, scenario: &Scenario) -> Result<(), String> {
+    let Some(Packet { source: Some(source), .. }) = arguments.packet else { return Ok(()) };
+    let ends = scenario.topology.end_points();
+    if u64::from(source) >= u64::from(ends) {
+        return Err(format!("error: there is no end point {source}: the system has {ends}"));
+    }
+    if scenario.family == Family::Armed || scenario.family == Family::Pbv {
+        return Err("error: packets by their source are for traffic, hosts and programs; this family has rounds: --packet NUMBER".into());
+    }
+    Ok(())
+}
+
 fn execute(arguments: &Arguments) -> Result<bool, String> {
     let recorded = Recorded::read(&arguments.file)?;
     let scenario = &recorded.loaded.scenario;
@@ -133,15 +147,7 @@ fn execute(arguments: &Arguments) -> Result<bool, String> {
             return Err(super::unknown("the result has no collective", name, &known));
         }
     }
-    if let Some(Packet { source: Some(source), .. }) = arguments.packet {
-        let ends = scenario.topology.end_points();
-        if u64::from(source) >= u64::from(ends) {
-            return Err(format!("error: there is no end point {source}: the system has {ends}"));
-        }
-        if scenario.family == Family::Armed || scenario.family == Family::Pbv {
-            return Err("error: packets by their source are for traffic, hosts and programs; this family has rounds: --packet NUMBER".into());
-        }
-    }
+    check_source(arguments, scenario)?;
     let meter = Meter::new();
     let hook = |progress| meter.update(progress);
     let ask = Ask {
@@ -226,7 +232,7 @@ fn to_see(whys: &[Why], arguments: &Arguments) -> String {
         }
     }
     format!(
-        "\nthe longest step in a waveform (--wave FILE prints such a line for each step):\n  \
+        "\nthe longest step in a waveform (`--wave` prints such a line for each step):\n  \
          watershed why {}{ask} --wave {}\n  {}\n",
         arguments.file.display(),
         wave.display(),

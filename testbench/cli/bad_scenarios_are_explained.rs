@@ -89,7 +89,6 @@ fn a_key_in_the_wrong_table_is_sent_to_the_right_one() {
         ("[[job]]\nelements = 4", "segments = 2", "`segments` is a key of `job.piuma`"),
         ("[[job]]\nelements = 4", "stages = 3", "`stages` is a key of `switch.ceng`, `armed.engine` or `pbv.engine`"),
         ("[[job]]\nelements = 4", "bandwidth = 3", "did you mean `bandwidth_gbps` in `memory`?"),
-        ("[[job]]\nelements = 4", "operation = 'sum'", "did you mean `op`?"),
         ("[switch]", "stage = 4", "did you mean `stages` in `switch.ceng`?"),
         ("[switch]", "operand_slots = 4", "`operand_slots` is a key of `switch.ceng`"),
         ("[switch]", "frequency_mhz = 900", "`frequency_mhz` is a key of `clock`"),

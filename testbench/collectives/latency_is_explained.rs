@@ -60,6 +60,7 @@ fn shipped(most_switches: u32) -> usize {
         let scenario = &loaded.scenario;
         if scenario.family != Family::Piuma
             || scenario.collectives.is_empty()
+            || scenario.workload.is_some()
             || scenario.topology.switches() > most_switches
         {
             continue;

@@ -63,13 +63,14 @@ const BESIDE_A_CORE: [(&str, &str); 4] = [
 ];
 
 /// Sources that clock something and are no blocks of their own.
-const PARTS: [(&str, &str); 13] = [
+const PARTS: [(&str, &str); 14] = [
     ("src/arith/bank.rs", "lanes of the tree"),
     ("src/arith/stages/tree.rs", "shown by the page of the stages"),
     ("src/arith/unit.rs", "a segment of the datapaths"),
     ("src/armed/lib.rs", "hands on to the block in the wire"),
     ("src/armed/tables.rs", "the discard port holds nothing"),
     ("src/fabric/join.rs", "the traits"),
+    ("src/fabric/traffic/beside.rs", "hands on to a block and to traffic"),
     ("src/fabric/topology/trees.rs", "steps through a graph"),
     ("src/pbv/ce/memory.rs", "part of the collective engine"),
     ("src/pbv/event.rs", "writes an event down"),

@@ -13,7 +13,7 @@ const PHRASES: [(&str, &str); 11] = [
     ("by chance", "random, at random"),
     ("by way of", "over, through"),
     ("in the mean", "on average, mean"),
-    ("its kin", "name them"),
+    ("its kin ", "name them"),
     ("somebody else", "say who, or what"),
     ("whoever", "say who"),
     ("beforehand", "before the run, first"),
@@ -80,7 +80,7 @@ fn sentences(page: &str) -> Vec<String> {
             paragraphs.push(String::new());
         }
         let last = paragraphs.last_mut().expect("there is one");
-        *last += line.trim();
+        *last += line.trim().trim_start_matches("- ");
         last.push(' ');
     }
     let mut sentences = Vec::new();
