@@ -53,6 +53,8 @@
 //!     overhead: 3,
 //!     packet_words: 8,
 //!     # incoming: Vec::new(),
+//!     # open: Vec::new(),
+//!     # patterns: Vec::new(),
 //!     # software: Vec::new(),
 //!     # calls: Vec::new(),
 //!     # buffered: false,
