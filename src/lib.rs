@@ -20,11 +20,14 @@
 //!  roof      cli/        one file a subcommand; parses, calls, prints               glossary/  what printed words mean
 //!             |                                                                     guide/     a page a task
 //!             v
-//!  floor 5   study/      curves, sweeps, comparisons and reports over many runs
+//!  floor 6   study/      curves, sweeps, comparisons and reports over many runs
 //!             |
 //!             v
-//!  floor 4   scenario/   TOML -> checked configuration -> a system; errors with carets; the run; the result document
+//!  floor 5   scenario/   TOML -> checked configuration -> a system; errors with carets; the run; the result document
 //!             |             beside it  workload/  traces of applications: ranks, nodes, what waits for what
+//!             v
+//!  floor 4   mixed/      engines of several families in one network: whose channels are whose, whose turn it is
+//!             |
 //!             v
 //!  floor 3   piuma/      configuration registers, CENG, core end points, embedding, legality
 //!            armed/      frames, multicast tables and their agent, engines in the wire, root and leaf processes, faults
@@ -128,6 +131,8 @@ pub use watershed_glossary as glossary;
 pub mod guide;
 #[doc(inline)]
 pub use watershed_kernel as kernel;
+#[doc(inline)]
+pub use watershed_mixed as mixed;
 #[doc(inline)]
 pub use watershed_oracle as oracle;
 #[doc(inline)]

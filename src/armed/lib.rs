@@ -20,6 +20,7 @@
 //! | [`stranger`] | processes whose frames do not belong |
 //! | [`ethernet`] | the edge port of an Ethernet NIC |
 //! | [`reduce`] | whole contributions through one engine |
+//! | [`View`] | what a run sees of a system that has other families in it, too |
 //! | [`station`] | what is written down beside the hardware, for checks and ladders |
 //!
 //! # Journey of a contribution
@@ -53,6 +54,7 @@ pub mod soft;
 pub mod station;
 pub mod stranger;
 pub mod tables;
+mod view;
 
 pub use admission::{Keys, Owner, Refusals, Refused};
 pub use agent::{Agent, Refusal, SpanningTree};
@@ -72,6 +74,7 @@ pub use soft::Soft;
 pub use station::Tokens;
 pub use stranger::{Forged, Other, Stranger, Wrong};
 pub use tables::{CHANNELS, DOWN, Discard, Entry, MANAGE, Managed, Tables, TablesCfg, UP, WORDS, Ways};
+pub use view::View;
 
 pub use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
 use watershed_fabric::traffic::Beside;

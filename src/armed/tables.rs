@@ -134,6 +134,8 @@ pub struct Tables {
     managed: Option<Arc<Managed>>,
     /// How the point-to-point channels are shared between messages of software reductions and traffic.
     shares: Shares,
+    /// The number in the system of the channel that is 0 here.
+    pub first_channel: u8,
     staged: Staged,
 }
 
@@ -264,6 +266,7 @@ impl Tables {
             routes,
             managed: None,
             shares: Shares::WHOLE,
+            first_channel: 0,
             staged: Staged::default(),
         }
     }
@@ -276,6 +279,11 @@ impl Tables {
     /// Point-to-point channels of software messages, from the first one on.
     pub fn message_channels(&self, vcs: Vcs) -> u8 {
         if self.shares == Shares::WHOLE { vcs.unicast } else { self.shares.messages }
+    }
+
+    /// The channels of the system that are the family's.
+    pub fn channels(&self, vcs: Vcs) -> std::ops::Range<u8> {
+        self.first_channel..vcs.set + self.message_channels(vcs)
     }
 
     /// Lets an agent write them.

@@ -8,7 +8,6 @@ use super::progress::{self, Meter};
 use super::replay::Recorded;
 use super::{Exit, complain, output, print};
 use watershed_scenario::build;
-use watershed_scenario::config::Family;
 use watershed_scenario::hosts::file::HostMode;
 use watershed_scenario::run::{self, RunOptions};
 use watershed_scenario::why::Ask;
@@ -80,8 +79,7 @@ fn subject(source: &Path) -> Result<Subject, String> {
     let recorded = Recorded::read(source)?;
     let scenario = &recorded.loaded.scenario;
     let software = scenario.hosts.iter().any(|host| host.mode == HostMode::Fabric);
-    let collective =
-        !scenario.collectives.is_empty() || software || matches!(scenario.family, Family::Armed | Family::Pbv);
+    let collective = !scenario.collectives.is_empty() || software || scenario.armed.is_some() || scenario.pbv.is_some();
     let meter = Meter::new();
     let hook = |progress| meter.update(progress);
     let options = RunOptions {

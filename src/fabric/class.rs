@@ -70,8 +70,9 @@ impl ClassRegisters {
 }
 
 /// The class of the packet at the head of a queue.
-fn class<T: Tables<W>, const W: usize>(here: &Here<'_, W>, local: usize) -> u8 {
-    T::class(&here.flow.pool[here.inputs[local].head as usize].flit)
+fn class<T: Tables<W>, const W: usize>(here: &Here<'_, W>, tables: &T, local: usize) -> u8 {
+    let channel = (local & ((1 << here.flow.vc_shift) - 1)) as u8 - here.flow.vcs.set;
+    tables.class(channel, &here.flow.pool[here.inputs[local].head as usize].flit)
 }
 
 fn of<'a, const W: usize>(here: &'a mut Here<'_, W>, local: usize) -> &'a mut Classes {
@@ -80,7 +81,12 @@ fn of<'a, const W: usize>(here: &'a mut Here<'_, W>, local: usize) -> &'a mut Cl
 }
 
 /// Moves out of `routed`, words of bits of queues that ask for a channel, to `kept` those that are kept back in this cycle.
-pub(super) fn keep_back<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, routed: &mut [u64], kept: &mut [u64]) {
+pub(super) fn keep_back<T: Tables<W>, const W: usize>(
+    here: &mut Here<'_, W>,
+    tables: &T,
+    routed: &mut [u64],
+    kept: &mut [u64],
+) {
     kept.fill(0);
     for w in 0..routed.len() {
         for local in bits(routed, w) {
@@ -90,7 +96,7 @@ pub(super) fn keep_back<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, ro
     }
     for w in 0..routed.len() {
         for local in bits(routed, w) {
-            let class = class::<T, W>(here, local);
+            let class = class(here, tables, local);
             let of = of(here, local);
             (of.highest, of.lowest) = (of.highest.max(class), of.lowest.min(class));
         }
@@ -98,7 +104,7 @@ pub(super) fn keep_back<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, ro
     let bound = here.router.class_bound;
     for w in 0..routed.len() {
         for local in bits(routed, w) {
-            let class = class::<T, W>(here, local);
+            let class = class(here, tables, local);
             if of(here, local).keeps_back(class, bound) {
                 routed[w] &= !(1 << (local & 63));
                 kept[w] |= 1 << (local & 63);
@@ -108,12 +114,12 @@ pub(super) fn keep_back<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, ro
 }
 
 /// Counts what channel allocation granted of what it saw: queues of `seen` that hold a channel now.
-pub(super) fn count<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, seen: &[u64]) {
+pub(super) fn count<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T, seen: &[u64]) {
     for (w, seen) in seen.iter().enumerate() {
         let granted = [seen & here.masks[w].active];
         for bit in bits(&granted, 0) {
             let local = w << 6 | bit;
-            let class = class::<T, W>(here, local);
+            let class = class(here, tables, local);
             of(here, local).granted(class);
             let queue = here.first_queue + local;
             here.arbiters.classes.queues[queue].0 = class;

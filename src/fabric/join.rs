@@ -72,6 +72,16 @@ impl<'a> Queued<'a> {
         Queued(Lengths::Counts(counts))
     }
 
+    /// Those of the channels from one of them on, which is counted as 0.
+    #[must_use]
+    pub fn behind(self, first: u8) -> Self {
+        let first = usize::from(first);
+        Queued(match self.0 {
+            Lengths::Queues(queues) => Lengths::Queues(queues.get(first..).unwrap_or_default()),
+            Lengths::Counts(counts) => Lengths::Counts(counts.get(first..).unwrap_or_default()),
+        })
+    }
+
     /// All channels together.
     #[inline]
     pub fn all(&self) -> usize {

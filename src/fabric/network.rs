@@ -788,7 +788,7 @@ where
                     Phase::Idle if self.plan.vcs.is_set(vc) => {
                         (self.tables.outputs(node, port, &flit).iter().collect(), vc)
                     }
-                    Phase::Idle if queue.len < T::route_flits(vc - self.plan.vcs.set) => {
+                    Phase::Idle if queue.len < self.tables.route_flits(vc - self.plan.vcs.set) => {
                         let whom = self.upstream_name(node, port, vc);
                         waits.push(WaitFor { who: who(), whom, why: "its address has not come".into() });
                         continue;
@@ -796,7 +796,7 @@ where
                     Phase::Idle => {
                         let sides = wires.ports.stretch(info.port_base, usize::from(info.ports));
                         let at = At::new(sides, (self.plan.vcs, stride_shift(wires.flow.vc_shift)), node, port, vc);
-                        let entry = route_entry::<T, W>(&wires.flow.pool, queue.head, at.channel);
+                        let entry = route_entry(&self.tables, &wires.flow.pool, queue.head, at.channel);
                         (vec![self.tables.unicast(&at, &wires.flow.pool[entry].flit).port], self.plan.vcs.set)
                     }
                     Phase::Routed => (vec![queue.out_port], self.plan.vcs.set),

@@ -51,7 +51,7 @@ pub struct PlanLink {
 /// Virtual channels of every link: first those that are routed by sets (registers or multicast tables), then the
 /// point-to-point ones. Set channels have strict priority over point-to-point channels, and a higher set channel over
 /// a lower one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Vcs {
     /// Number of set-routed (collective) channels: PIUMA has two, request 0 and response 1.
     pub set: u8,

@@ -3,8 +3,9 @@
 //! [`Network`] is the one implementation, for every family's tables, engines and end points. Dispatch is per step, never per
 //! tick.
 
-use super::{Block, Evaluation, HeadWaits, Join, Journal, LinkCount, Network, Plan, Step, Tables, WaitCycles};
+use super::{Block, Evaluation, Flit, HeadWaits, Join, Journal, LinkCount, Network, Plan, Step, Tables, WaitCycles};
 use crate::traffic::{MayHaveTraffic, Traffic};
+use std::borrow::Cow;
 use watershed_kernel::{Autopsy, Cycle};
 use watershed_probe::{TraceError, Tracer};
 
@@ -28,6 +29,18 @@ pub trait Simulation {
     fn autopsy(&self) -> Autopsy;
     /// Flits on links, not in queues.
     fn flits_on_links(&self) -> usize;
+    /// Whether there are set-routed flits, or any at all.
+    fn has_flits(&self, set_only: bool) -> bool;
+    /// Shows every set-routed flit in a queue or on a link, with the node that it is in or on its way to.
+    fn each_set_flit(&self, look: &mut dyn FnMut(u32, &Flit));
+    /// Set-routed and point-to-point flits that end points have taken or sent.
+    fn served(&self) -> [u64; 2];
+    /// The cycle of the last completion.
+    fn completed(&self) -> Cycle;
+    /// Wakes a node in a cycle that comes, or in the next one.
+    fn wake_at(&mut self, node: u32, cycle: Cycle);
+    /// Name of a node.
+    fn node_name(&self, node: u32) -> Cow<'_, str>;
     /// End points.
     fn end_count(&self) -> usize;
     /// Traffic at one end point, if there is some.
@@ -115,6 +128,30 @@ where
 
     fn flits_on_links(&self) -> usize {
         Network::flits_on_links(self)
+    }
+
+    fn has_flits(&self, set_only: bool) -> bool {
+        Network::has_flits(self, set_only)
+    }
+
+    fn each_set_flit(&self, look: &mut dyn FnMut(u32, &Flit)) {
+        Network::each_set_flit(self, look);
+    }
+
+    fn served(&self) -> [u64; 2] {
+        Network::served(self)
+    }
+
+    fn completed(&self) -> Cycle {
+        Network::completed(self)
+    }
+
+    fn wake_at(&mut self, node: u32, cycle: Cycle) {
+        Network::wake_at(self, node, cycle);
+    }
+
+    fn node_name(&self, node: u32) -> Cow<'_, str> {
+        Network::node_name(self, node)
     }
 
     fn end_count(&self) -> usize {

@@ -7,13 +7,13 @@ use super::ports::{Output, Port};
 
 /// What the switches of a family look up: configuration registers, multicast tables, routes.
 pub trait Tables<const W: usize> {
-    /// Flits of a point-to-point packet that its route is computed from: the last of them is what [`Tables::unicast`] looks at,
-    /// and a packet waits at the head of its queue until it is there. More than one where the address stands behind the head
-    /// flit; input buffers hold as many, and a packet is as long.
+    /// The most flits of a point-to-point packet that its route is computed from: the last of them is what [`Tables::unicast`]
+    /// looks at, and a packet waits at the head of its queue until it is there. More than one where the address stands behind the
+    /// head flit; input buffers hold as many, and a packet is as long.
     const ROUTE_FLITS: u16 = 1;
 
     /// The same of a point-to-point channel, counted from the first one: [`Tables::ROUTE_FLITS`] or fewer.
-    fn route_flits(channel: u8) -> u16 {
+    fn route_flits(&self, channel: u8) -> u16 {
         let _ = channel;
         Self::ROUTE_FLITS
     }
@@ -41,9 +41,9 @@ pub trait Tables<const W: usize> {
     /// output, the highest class goes first.
     const CLASSES: bool = false;
 
-    /// The class of a point-to-point packet, by its head flit; a higher one goes first.
-    fn class(head: &Flit) -> u8 {
-        let _ = head;
+    /// The class of a point-to-point packet, by its channel, counted from the first one, and its head flit; a higher one goes first.
+    fn class(&self, channel: u8, head: &Flit) -> u8 {
+        let _ = (channel, head);
         0
     }
 
@@ -84,14 +84,22 @@ impl<'a> At<'a> {
         At { switch, port, channel: vc - vcs.set, sides, stride, set: vcs.set, first: 0, count: vcs.unicast }
     }
 
-    /// The view of a packet's own lane, where channels are divided into lanes of equal size that packets never leave:
-    /// the channels of the lane are counted from 0, and the answer must be moved back with [`Route::in_lane`].
+    /// The view of so many of the channels that are seen, from one of them on, for a packet on one of these that never leaves them:
+    /// they are counted from 0, and the answer must be moved back with [`Route::back`].
     #[inline]
     #[must_use]
-    fn lane(self, lanes: u8) -> Self {
+    pub fn within(self, first: u8, count: u8) -> Self {
+        At { channel: self.channel - first, first: self.first + first, count, ..self }
+    }
+
+    /// The view of a packet's own lane, where channels are divided into lanes of equal size that packets never leave:
+    /// the channels of the lane are counted from 0.
+    #[inline]
+    #[must_use]
+    pub fn lane(self, lanes: u8) -> Self {
         let each = self.count / lanes;
         let lane = self.channel / each;
-        At { channel: self.channel - lane * each, first: self.first + lane * each, count: each, ..self }
+        self.within(lane * each, each)
     }
 
     /// The view of a packet where the first `left` channels belong to somebody else than those behind them, and it never leaves
@@ -99,10 +107,7 @@ impl<'a> At<'a> {
     #[inline]
     #[must_use]
     fn beside(self, left: u8) -> Self {
-        if self.channel < left {
-            return At { count: left, ..self };
-        }
-        At { channel: self.channel - left, first: self.first + left, count: self.count - left, ..self }
+        if self.channel < left { self.within(0, left) } else { self.within(left, self.count - left) }
     }
 
     /// How many point-to-point channels there are.
@@ -150,11 +155,12 @@ impl Shares {
         if self == Shares::WHOLE {
             return route(at);
         }
+        let messages = at.channel < self.messages;
         let mut at = at.beside(self.messages);
-        if at.first > 0 || self.messages == 0 {
+        if !messages {
             at = at.lane(self.lanes);
         }
-        route(&at).in_lane(&at)
+        route(&at).back(&at)
     }
 }
 
@@ -176,10 +182,10 @@ impl Route {
         Route { port, vcs: u32::MAX, again: false }
     }
 
-    /// The answer for a packet that was seen through [`At::lane`]: the channels moved back to where they are.
+    /// The answer for a packet that was seen through [`At::within`]: the channels moved back to where they are in the system.
     #[inline]
     #[must_use]
-    fn in_lane(self, at: &At<'_>) -> Route {
+    pub fn back(self, at: &At<'_>) -> Route {
         Route { vcs: (self.vcs & ((1 << at.count) - 1)) << at.first, ..self }
     }
 }

@@ -172,7 +172,7 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
     let (mut any_fresh, mut any_routed, mut any_active) = (0, 0, 0);
     for (w, at) in here.masks.iter().enumerate() {
         let fresh = at.occupied & here.unicast_bits & !(at.routed | at.active);
-        let fresh = addressed::<T, W>(here.inputs, w, fresh, (here.flow.vc_shift, here.flow.vcs.set));
+        let fresh = addressed(tables, here.inputs, w, fresh, (here.flow.vc_shift, here.flow.vcs.set));
         let active = at.active & at.occupied;
         here.scratch.fresh[w] = fresh;
         here.scratch.routed[w] = at.routed;
@@ -209,7 +209,7 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
         any_routed = ripe(here, Step::Channel, pipeline.vc_alloc);
     }
     if any_routed != 0 {
-        allocate_channels::<T, W>(here);
+        allocate_channels(here, tables);
         if pipeline.vc_alloc == 0 {
             for w in 0..here.words() {
                 here.scratch.active[w] |= here.scratch.routed[w] & here.masks[w].active;
@@ -238,17 +238,17 @@ fn serve_words<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T)
 }
 
 /// VA, which sees what classes let it see: of `routed`, that is left.
-fn allocate_channels<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>) {
+fn allocate_channels<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T) {
     if !T::CLASSES {
         return vc_alloc::serve_words(here);
     }
     let words = here.words();
     let (mut seen, mut kept) = (take(&mut here.scratch.routed), take(&mut here.scratch.kept_back[0]));
-    class::keep_back::<T, W>(here, &mut seen[..words], &mut kept[..words]);
+    class::keep_back(here, tables, &mut seen[..words], &mut kept[..words]);
     here.scratch.routed = seen;
     vc_alloc::serve_words(here);
     let seen = take(&mut here.scratch.routed);
-    class::count::<T, W>(here, &seen[..words]);
+    class::count(here, tables, &seen[..words]);
     (here.scratch.routed, here.scratch.kept_back[0]) = (seen, kept);
 }
 
@@ -322,7 +322,7 @@ fn serve_word_as_seen<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tabl
 fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &T) {
     let at = here.masks[0];
     let fresh = at.occupied & here.unicast_bits & !(at.routed | at.active);
-    let fresh = addressed::<T, W>(here.inputs, 0, fresh, (here.flow.vc_shift, here.flow.vcs.set));
+    let fresh = addressed(tables, here.inputs, 0, fresh, (here.flow.vc_shift, here.flow.vcs.set));
     let mut routed = at.routed;
     let mut active = at.active & at.occupied;
     let at_once = here.pipeline.route == 0;
@@ -339,9 +339,9 @@ fn serve_word<const LOOK: u8, T: Tables<W>, const W: usize>(here: &mut Here<'_, 
     if routed != 0 {
         if T::CLASSES {
             let mut seen = [routed];
-            class::keep_back::<T, W>(here, &mut seen, &mut [0]);
+            class::keep_back(here, tables, &mut seen, &mut [0]);
             vc_alloc::serve_word::<LOOK, W>(here, seen[0]);
-            class::count::<T, W>(here, &seen);
+            class::count(here, tables, &seen);
         } else {
             vc_alloc::serve_word::<LOOK, W>(here, routed);
         }
@@ -396,22 +396,28 @@ pub(super) fn bits(words: &[u64], w: usize) -> impl Iterator<Item = usize> + use
 
 /// Of these queues in word `w`, those in which as much of the first packet stands as its route is computed from.
 #[inline(always)]
-fn addressed<T: Tables<W>, const W: usize>(inputs: &[Input], w: usize, queues: u64, (shift, set): (u32, u8)) -> u64 {
+fn addressed<T: Tables<W>, const W: usize>(
+    tables: &T,
+    inputs: &[Input],
+    w: usize,
+    queues: u64,
+    (shift, set): (u32, u8),
+) -> u64 {
     if T::ROUTE_FLITS == 1 {
         return queues;
     }
-    let needs = |bit: usize| T::route_flits((bit & ((1 << shift) - 1)) as u8 - set);
+    let needs = |bit: usize| tables.route_flits((bit & ((1 << shift) - 1)) as u8 - set);
     each(queues).filter(|&bit| inputs[w << 6 | bit].len >= needs(bit)).fold(0, |all, bit| all | 1 << bit)
 }
 
 /// Where the flit with the address of a packet stands in the pool that came on a channel, counted from the first
 /// point-to-point one; `head`: where its first one does.
 #[inline(always)]
-pub(super) fn route_entry<T: Tables<W>, const W: usize>(pool: &[Slot], head: u32, channel: u8) -> usize {
+pub(super) fn route_entry<T: Tables<W>, const W: usize>(tables: &T, pool: &[Slot], head: u32, channel: u8) -> usize {
     if T::ROUTE_FLITS == 1 {
         return head as usize;
     }
-    (1..T::route_flits(channel)).fold(head, |at, _| pool[at as usize].next) as usize
+    (1..tables.route_flits(channel)).fold(head, |at, _| pool[at as usize].next) as usize
 }
 
 /// RC: a packet that came to the head of its queue gets an output port.
@@ -421,7 +427,7 @@ fn compute_route<T: Tables<W>, const W: usize>(here: &mut Here<'_, W>, tables: &
     let (port, vc) = ((local >> shift) as u16, here.vc(local) as u8);
     let channel = &mut here.inputs[local];
     let at = At::new(here.sides, (here.flow.vcs, here.stride), here.node, port, vc);
-    let looked_at = route_entry::<T, W>(&here.flow.pool, channel.head, vc - here.flow.vcs.set);
+    let looked_at = route_entry(tables, &here.flow.pool, channel.head, vc - here.flow.vcs.set);
     let route = tables.unicast(&at, &here.flow.pool[looked_at].flit);
     let head = &mut here.flow.pool[channel.head as usize];
     here.flow.asks_again |= route.again;

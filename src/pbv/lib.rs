@@ -42,8 +42,10 @@ pub mod routes;
 pub mod system;
 pub mod tables;
 pub mod tracking;
+mod view;
 
 pub use engine::Engine;
 pub use node::Node;
 pub use routes::Directory;
 pub use system::System;
+pub use view::View;

@@ -139,6 +139,8 @@ pub struct Directory {
     engines: Vec<Vec<u16>>,
     /// Switch and port of every engine by its number.
     places: Vec<(u32, u16)>,
+    /// The number in the system of the channel of frames, which is [`FRAMES`] here.
+    pub frames: u8,
     /// How background traffic goes, if there is some.
     traffic: Option<(Routes, Shares)>,
 }
@@ -179,6 +181,7 @@ impl Directory {
             diameter,
             engines: vec![Vec::new(); switches],
             places: Vec::new(),
+            frames: FRAMES,
             traffic: None,
         }
     }
@@ -310,12 +313,12 @@ impl<const W: usize> Tables<W> for Directory {
     const ROUTE_FLITS: u16 = ROUTE_FLITS;
     const CLASSES: bool = true;
 
-    fn route_flits(channel: u8) -> u16 {
+    fn route_flits(&self, channel: u8) -> u16 {
         if channel == FRAMES { ROUTE_FLITS } else { 1 }
     }
 
-    fn class(head: &Flit) -> u8 {
-        if head.tag.vc() == FRAMES { class_of(head) } else { 0 }
+    fn class(&self, channel: u8, head: &Flit) -> u8 {
+        if channel == FRAMES { class_of(head) } else { 0 }
     }
 
     fn outputs(&self, _: u32, _: u16, _: &Flit) -> PortSet<W> {

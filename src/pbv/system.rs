@@ -21,6 +21,7 @@ use super::node::Node;
 use super::plan::{Seat, Tables};
 use super::routes::{Directory, FRAMES, ROUTE_FLITS};
 use super::tables::{ENGINE_BASE, ENGINE_SPAN, Owners};
+use super::view::View;
 use watershed_fabric::arbiter::Policy;
 use watershed_fabric::fault::FaultyLink;
 use watershed_fabric::topology::LinkParams;
@@ -248,17 +249,14 @@ impl Spec {
             self.switches.iter().map(|switch| EngineCfg { inbox, output, ce, ..EngineCfg::of(switch.device) });
         let engines = engines.collect();
         let (side_port, side_port_cycles, owners) = (Tables::default(), BTreeMap::new(), BTreeMap::new());
-        let ends = ends.into_iter().map(Beside::from).collect();
         let ground = Ground { plan, directory, engines, ends, faults: Vec::new(), side_port, side_port_cycles, owners };
         let pipeline = Pipeline::new(self.stages);
         let depths = |link: &PlanLink, _: u8| self.buffer.unwrap_or_else(|| credit_loop(link, pipeline) as u16);
         let switch =
             SwitchCfg { pipeline, policy: Policy::RoundRobin, monitors: self.monitors, router: RouterCfg::default() };
-        ground.build(
-            &Wires { inner: self.inner, local: self.local, switch, depths: &depths, threads: 1 },
-            self.log,
-            false,
-        )
+        let placed = ground.place((self.inner, self.local), self.log, false);
+        placed
+            .build(&Wires { switch, depths: &depths, threads: 1 }, |ends| ends.into_iter().map(Beside::from).collect())
     }
 }
 
@@ -285,7 +283,7 @@ pub struct Ground {
     /// Engines, in the order in which the directory has their ports.
     pub engines: Vec<EngineCfg>,
     /// End points, as the plan has them.
-    pub ends: Vec<Beside<Node>>,
+    pub ends: Vec<Node>,
     /// Links that misbehave: switch, port and what sits there, beyond an engine if there is one.
     pub faults: Vec<((u32, u16), FaultyLink)>,
     /// Tables that engines get out of band.
@@ -298,10 +296,6 @@ pub struct Ground {
 
 /// What wires and switches are made of.
 pub struct Wires<'a> {
-    /// Latency of the half link between switch and engine.
-    pub inner: u16,
-    /// Links to end points.
-    pub local: LinkParams,
     /// Switches.
     pub switch: SwitchCfg,
     /// Input buffers by link and channel.
@@ -311,12 +305,13 @@ pub struct Wires<'a> {
 }
 
 impl Ground {
-    /// Puts engines and faults into the wires and builds the system. An engine on a port without a link gets an idle end
-    /// point behind it; these come after all other end points.
+    /// Puts engines and faults into the wires, with half links of latency `inner` between switch and engine. An engine on a port
+    /// without a link gets an idle end point behind it, on a link as those to end points (`local`) are; these come after all other
+    /// end points.
     ///
     /// # Panics
     /// If the plan is unsound, or an engine's port does not exist.
-    pub fn build(self, wires: &Wires<'_>, log: bool, record: bool) -> System {
+    pub fn place(self, (inner, local): (u16, LinkParams), log: bool, record: bool) -> Placed {
         let Ground { mut plan, directory, engines, mut ends, faults, side_port, side_port_cycles, mut owners } = self;
         let switches = plan.count(NodeKind::Switch);
         let base = |plan: &Plan, switch: u32| {
@@ -334,12 +329,12 @@ impl Ground {
             let (home, name) = (base(&plan, switch), plan.nodes[switch as usize].name.clone());
             if !plan.links.iter().any(|link| link.a == (switch, port) || link.b == (switch, port)) {
                 let (end, path) = (format!("{name}.idle{suffix}"), format!("{home}.idle{suffix}"));
-                push_end(&mut plan, (switch, port), wires.local, end, path);
-                ends.push(Node::new(IDLE).into());
+                push_end(&mut plan, (switch, port), local, end, path);
+                ends.push(Node::new(IDLE));
             }
             // Further parts of a larger engine lie behind the one that others know.
             let (at, side) = if cfg.part > 0 { plan.outermost(switch, port) } else { (switch, port) };
-            let bump = plan.insert_bump(at, side, wires.inner, &format!("{name}.engine{suffix}"));
+            let bump = plan.insert_bump(at, side, inner, &format!("{name}.engine{suffix}"));
             plan.nodes[switches + bump].path = format!("{home}.engine{suffix}");
             let mut engine = Engine::new(cfg, number as u32);
             engine.log.on = log;
@@ -376,8 +371,31 @@ impl Ground {
         for end in &mut ends {
             end.log.on = log;
         }
+        Placed { plan, directory, bumps, ends }
+    }
+}
+
+/// A system whose blocks are in their places.
+pub struct Placed {
+    /// Nodes and links, engines and faults among them.
+    pub plan: Plan,
+    /// Devices and routes.
+    pub directory: Directory,
+    /// What is in the wires, as the plan has them.
+    pub bumps: Vec<Wired>,
+    /// End points, as the plan has them.
+    pub ends: Vec<Node>,
+}
+
+impl Placed {
+    /// Builds the system; `beside` puts traffic beside the nodes.
+    ///
+    /// # Panics
+    /// If the plan is unsound.
+    pub fn build(self, wires: &Wires<'_>, beside: impl FnOnce(Vec<Node>) -> Vec<Beside<Node>>) -> System {
+        let Placed { plan, directory, bumps, ends } = self;
         let unicast = plan.vcs.unicast;
-        let blocks = Blocks { joins: Vec::new(), no_join: NoJoin::default(), bumps, ends };
+        let blocks = Blocks { joins: Vec::new(), no_join: NoJoin::default(), bumps, ends: beside(ends) };
         let names = (0..unicast).map(|vc| format!("p2p{vc}")).collect();
         let parts = Parts::by_threads(wires.threads);
         Network::in_parts(parts, plan, directory, blocks, wires.switch, wires.depths, names)
@@ -498,14 +516,14 @@ pub fn engine(system: &System, device: u16) -> &Engine {
 }
 
 /// All engines.
-pub fn engines(system: &System) -> impl Iterator<Item = &Engine> {
-    system.bumps().iter().filter_map(Wired::engine)
+pub fn engines<S: View + ?Sized>(system: &S) -> impl Iterator<Item = &Engine> {
+    system.bumps().flatten().filter_map(Wired::engine)
 }
 
 /// All events, by cycle; of one cycle those of engines first, then those of nodes, each in the order of the system.
-pub fn events(system: &System) -> Vec<Event> {
+pub fn events<S: View + ?Sized>(system: &S) -> Vec<Event> {
     let engines = engines(system).flat_map(|engine| engine.log.events());
-    let nodes = system.ends().iter().flat_map(|node| node.log.events());
+    let nodes = system.ends().flat_map(|node| node.log.events());
     let mut all: Vec<Event> = engines.chain(nodes).copied().collect();
     all.sort_by_key(|event| event.cycle);
     all

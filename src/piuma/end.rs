@@ -6,7 +6,7 @@ use super::processor::Processor;
 use super::rank::Rank;
 use super::{REQUEST, Registers};
 use watershed_fabric::traffic::{MayHaveTraffic, Traffic};
-use watershed_fabric::{Block, Flit, Io};
+use watershed_fabric::{Block, Channels, Flit, Io, Vcs};
 use watershed_kernel::Wake;
 use watershed_probe::Scope;
 
@@ -73,8 +73,10 @@ impl Block for End {
             return wake;
         };
         let Beside { traffic, processor, hosts, rank } = &mut **beside;
-        let shares = registers.shares;
-        io.show((shares.messages > 0).then_some(shares.messages));
+        let all = io.shown();
+        if registers.shares.messages > 0 {
+            io.show(Channels { vcs: Vcs { unicast: registers.shares.messages, ..all.vcs }, ..all });
+        }
         if let Some(core) = &mut self.core {
             if let Some(processor) = processor {
                 wake = wake.or(processor.tick(core, io, registers));
@@ -86,7 +88,7 @@ impl Block for End {
                 wake = wake.or(rank.tick(core, io));
             }
         }
-        io.show(None);
+        io.show(all);
         if let Some(traffic) = traffic {
             wake = wake.or(traffic.tick(io));
             io.heed_credits(self.core.is_some() || traffic.wants_credits());

@@ -42,6 +42,7 @@ mod registers;
 pub mod scan;
 mod scan_stages;
 mod thread;
+mod view;
 mod word_hasher;
 
 pub use cce::Cce;
@@ -51,6 +52,7 @@ pub use end::{Beside, End};
 pub use job::{Claimed, Conversion, Job, JobKind, Place, ScanEnd};
 pub use processor::{Processor, ProcessorCfg, Store, Use};
 pub use registers::{AddressError, Named, OpSelect, Registers, RegistersCfg};
+pub use view::View;
 
 /// The request channel: inputs and partial results climb on it.
 pub const REQUEST: u8 = 0;
@@ -79,6 +81,13 @@ pub const fn plane(vc: u8) -> u8 {
 #[inline]
 pub const fn kind(vc: u8) -> u8 {
     vc % CHANNELS
+}
+
+/// Names of the collective channels of so many planes.
+pub fn channel_names(planes: u8) -> Vec<String> {
+    let plane =
+        |plane: u8| ["request", "response"].map(|kind| if plane == 0 { kind.into() } else { format!("{kind}{plane}") });
+    (0..planes).flat_map(plane).collect()
 }
 
 /// A PIUMA system: registers, a CENG in every switch, nothing in the wire, cores at the end.

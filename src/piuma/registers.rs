@@ -163,6 +163,10 @@ pub struct Registers {
     pub reach: Option<Arc<Reach>>,
     /// How the point-to-point channels are shared between messages of hosts and ranks and traffic.
     pub shares: Shares,
+    /// Set-routed channels whose flits are looked up here, from 0 on; those behind them are another family's.
+    pub set_channels: u8,
+    /// Point-to-point channels of messages by their numbers in the system, where they are not the first ones.
+    pub messages: Option<std::ops::Range<u8>>,
 }
 
 /// Register sets with ports as the fabric counts them; empty if all switches have all ports.
@@ -227,6 +231,8 @@ impl Registers {
             rewritable: false,
             reach: None,
             shares: Shares::WHOLE,
+            set_channels: u8::MAX,
+            messages: None,
             cfg,
         };
         registers.vectors = vec![0; registers.stride()];
@@ -339,11 +345,6 @@ impl Registers {
             self.built.engine_inputs.truncate(set);
             self.built.vectors.truncate(set * self.stride());
         }
-    }
-
-    #[inline(always)]
-    fn route(&self, at: &At<'_>, flit: &Flit) -> Route {
-        self.routes.route(at, flit)
     }
 
     /// Says which external ports each switch was built with, a bit each: the fabric counts only those, from 0 on, while
@@ -632,7 +633,7 @@ impl Tables<1> for Registers {
 
     #[inline(always)]
     fn unicast(&self, at: &At<'_>, flit: &Flit) -> Route {
-        self.shares.route(at, |at| self.route(at, flit))
+        self.shares.route(at, |at| self.routes.route(at, flit))
     }
 
     fn no_route(&self, switch: u32, port: u16, flit: &Flit) -> String {

@@ -77,6 +77,25 @@ impl Ladder {
         self
     }
 
+    /// What happened in both: actors of the same name are one.
+    #[must_use]
+    pub fn and(mut self, other: Ladder) -> Self {
+        let columns: Vec<usize> = other
+            .actors
+            .into_iter()
+            .map(|name| {
+                self.actors.iter().position(|there| *there == name).unwrap_or_else(|| {
+                    self.actors.push(name);
+                    self.actors.len() - 1
+                })
+            })
+            .collect();
+        let message = |of: Message| Message { from: columns[of.from], to: columns[of.to], ..of };
+        self.messages.extend(other.messages.into_iter().map(message));
+        self.notes.extend(other.notes.into_iter().map(|of| Note { actor: columns[of.actor], ..of }));
+        self
+    }
+
     /// The same in at most so many columns. Neighbours whose names differ in numbers only share columns, as many as is their
     /// part of all; what several of a column say alike at once is one message with a count, and what they say to each other
     /// is a note.

@@ -6,7 +6,8 @@
 use crate::config::{Injection, TrafficPattern};
 use crate::measure::{self, MeasureResult, Measurement, Phase};
 use crate::result::{Check, Document, Links, Outcome, TrafficResult};
-use crate::run::{RunError, link_report};
+use crate::run::links::link_report;
+use crate::run::options::RunError;
 use crate::sources::Sources;
 use crate::{Loaded, Problem, trace};
 use watershed_fabric::traffic::{Created, Received, Traffic};

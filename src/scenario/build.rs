@@ -1,95 +1,36 @@
 //! From the checked configuration to a system that can be clocked: layout, registers, end points, and the checks that
 //! need them (register legality, overlaps). A wrong configuration ends here with a [`Problem`] at its place.
 
-use super::config::{Arbiter, AutoOr, Collective, CollectiveKind, Family, SwitchRegisters, Tree};
-use super::file::{self, ReliabilityFile};
+pub use super::built::{Built, Segment, operation, oracle_tree, select};
+use super::config::{Collective, CollectiveKind, Family, SwitchRegisters, Tree};
 use super::hosts;
+use super::mixed::channels::has_engines;
 use super::piuma::{ground, overlaps};
 use super::problem::Problem;
 use super::programs::build as programs;
 use super::scan;
 use super::segments;
 use super::sources::{self, Sources};
+use super::switches::{buffer, channel_kinds, pipeline, policy, router};
 use super::{Loaded, Problems, Scenario, workload};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
-use watershed_arith::{self as arith, Op, TreeCfg};
-use watershed_fabric::arbiter::Policy;
-use watershed_fabric::replay::Reliability;
+use watershed_arith::{self as arith, TreeCfg};
 use watershed_fabric::routing::{Routes, Unroutable};
 use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams, Names, Neighbours, Shape};
-use watershed_fabric::{
-    Blocks, Network, NoBump, Parts, Pipeline, PlanLink, RouterCfg, Shares, SwitchAllocator, SwitchCfg, VcAllocator,
-    Vcs, credit_round_trip,
-};
-use watershed_oracle::EngineList;
+use watershed_fabric::{Blocks, Network, NoBump, Parts, PlanLink, Shares, SwitchCfg, Vcs, credit_round_trip};
 use watershed_piuma::embed::{self, Ground, Vectors};
 use watershed_piuma::legality::{self, At, Claim, Footprint, Illegal, channel_name};
 use watershed_piuma::ordered;
 use watershed_piuma::{
-    CHANNELS, Ceng, CengCfg, Conversion, Core, End, Job, JobKind, MemoryCfg, OpSelect, REQUEST, RESPONSE, Registers,
-    RegistersCfg, System,
+    CHANNELS, Ceng, CengCfg, Conversion, Core, End, Job, JobKind, MemoryCfg, REQUEST, RESPONSE, Registers,
+    RegistersCfg, System, channel_names,
 };
 
-/// A collective, ready to run.
-#[derive(Clone, Debug)]
-pub struct Built {
-    /// Its trees; most collectives have one.
-    pub segments: Vec<Segment>,
-    /// Its participants' end points, in their order, with the number of the job there; a receiver that does not take
-    /// part comes last. Segment by segment.
-    pub jobs: Vec<(usize, usize)>,
-    /// Words of its vector in the network.
-    pub words: u64,
-    /// Words of its vector in memory: fewer than in the network if elements are widened.
-    pub stored_words: u64,
-    /// Words of every contribution as they stand in memory, one after the other.
-    pub input: Arc<[u64]>,
-    /// How many contributions there are.
-    pub contributions: usize,
-    /// Trees that programs made of its registers while the system ran, and the cycle of the first call over each.
-    pub rewritten: Vec<(u64, Footprint)>,
-}
-
-/// A tree of a collective and the part of the vector that it reduces.
-#[derive(Clone, Debug)]
-pub struct Segment {
-    /// Collective id.
-    pub id: u16,
-    /// Plane of its channels.
-    pub plane: u8,
-    /// What it uses, and its tree.
-    pub footprint: Footprint,
-    /// Words of its part in the network.
-    pub words: u64,
-    /// Words of its part in memory, as numbers of the vector's words there.
-    pub stored: Range<u64>,
-    /// The elements of its part.
-    pub elements: Range<u64>,
-}
-
-impl Built {
-    /// What its only tree uses; that of its first segment.
-    pub fn footprint(&self) -> &Footprint {
-        &self.segments[0].footprint
-    }
-
-    /// What its trees use, segment by segment.
-    pub fn footprints(&self) -> impl Iterator<Item = &Footprint> {
-        self.segments.iter().map(|segment| &segment.footprint)
-    }
-
-    /// Participants, and a receiver that does not take part.
-    pub fn parts(&self) -> usize {
-        self.jobs.len() / self.segments.len()
-    }
-}
-
-/// A system and what runs on it.
-pub struct Ready {
+/// A system and what runs on it; without the system if that is somebody else's.
+pub struct Ready<S = System> {
     /// The system at cycle 0.
-    pub system: System,
+    pub system: S,
     /// The collectives, in the order of the scenario.
     pub collectives: Vec<Built>,
     /// Values that follow from the rest, for the printed configuration.
@@ -104,6 +45,22 @@ pub struct Ready {
     pub claims: overlaps::Plan,
     /// Where end points are, if any trees take turns.
     pub ends: Vec<EndPlace>,
+}
+
+impl<S> Ready<S> {
+    /// The system, and what runs on it.
+    pub(crate) fn split(self) -> (S, Ready<()>) {
+        let Ready { system, collectives, derived, sources, ideal, all_links, claims, ends } = self;
+        (system, Ready { system: (), collectives, derived, sources, ideal, all_links, claims, ends })
+    }
+}
+
+impl Ready<()> {
+    /// The same with a system.
+    fn with(self, system: System) -> Ready {
+        let Ready { collectives, derived, sources, ideal, all_links, claims, ends, .. } = self;
+        Ready { system, collectives, derived, sources, ideal, all_links, claims, ends }
+    }
 }
 
 /// Switches that a part of a system of nodes has at least, if it runs in windows: their registers fill a part of the
@@ -134,60 +91,6 @@ pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> 
     match ready {
         Some(ready) if builder.problems.is_empty() => Ok(ready),
         _ => Err(loaded.problems(builder.problems)),
-    }
-}
-
-/// The steps of a switch's pipeline.
-pub(super) fn pipeline(scenario: &Scenario) -> Pipeline {
-    let knobs = &scenario.switch.router;
-    let cycles = |step: Option<u32>| step.unwrap_or(1) as u8;
-    Pipeline {
-        route: cycles(knobs.route_cycles),
-        vc_alloc: cycles(knobs.vc_alloc_cycles),
-        switch_alloc: cycles(knobs.switch_alloc_cycles),
-        traversal: cycles(knobs.traversal_cycles),
-    }
-}
-
-/// The knobs of point-to-point channels.
-pub(super) fn router(scenario: &Scenario) -> RouterCfg {
-    let knobs = &scenario.switch.router;
-    RouterCfg {
-        class_bound: RouterCfg::default().class_bound,
-        vc_allocator: match knobs.vc_allocator {
-            file::VcAllocator::Ordered => VcAllocator::Ordered,
-            file::VcAllocator::Separable => VcAllocator::Separable,
-            file::VcAllocator::Islip => VcAllocator::Islip,
-        },
-        switch_allocator: match knobs.switch_allocator {
-            file::SwitchAllocator::Separable => SwitchAllocator::Separable,
-            file::SwitchAllocator::Islip => SwitchAllocator::Islip,
-        },
-        iterations: knobs.allocator_iterations as u8,
-        credit_delay: knobs.credit_delay_cycles as u16,
-        input_speedup: knobs.input_speedup as u8,
-        wait_for_tail_credit: knobs.wait_for_tail_credit,
-        speculative: knobs.speculative,
-    }
-}
-
-/// Flits of an input buffer of a channel of collectives, which by default has as many as credits take for their way round
-/// without their delay, or of a point-to-point one.
-pub(super) fn depth(scenario: &Scenario, collective: bool, round_trip: impl FnOnce() -> u64) -> u16 {
-    let switch = &scenario.switch;
-    match switch.collective_buffer_flits {
-        _ if !collective => switch.point_to_point_buffer_flits as u16,
-        AutoOr::Fixed(flits) => flits as u16,
-        AutoOr::Auto => (round_trip() + u64::from(switch.router.credit_delay_cycles)) as u16,
-    }
-}
-
-/// The arbitration policy of a scenario.
-pub(super) fn policy(arbiter: Arbiter) -> Policy {
-    match arbiter {
-        Arbiter::RoundRobin => Policy::RoundRobin,
-        Arbiter::Matrix => Policy::Matrix,
-        Arbiter::Fixed => Policy::Fixed,
     }
 }
 
@@ -253,15 +156,40 @@ pub(super) fn common(scenario: &Scenario) -> Common {
     }
 }
 
-struct Builder<'a> {
+/// Registers, and the trees that stand in them.
+pub(crate) struct Laid {
+    /// The registers.
+    pub registers: Registers,
+    collectives: Vec<Built>,
+    multicasts: Vec<Footprint>,
+    claims: overlaps::Plan,
+}
+
+impl Laid {
+    fn footprints(&self) -> BTreeMap<overlaps::Owner, &Footprint> {
+        overlaps::footprints(self.collectives.iter().map(Built::footprints), &self.multicasts)
+    }
+}
+
+/// What stands where, before there is a network.
+pub(crate) struct Placed {
+    /// The configuration registers.
+    pub registers: Registers,
+    /// The engine of every switch.
+    pub ceng: Ceng,
+    /// What is at the end points.
+    pub ends: Vec<End>,
+}
+
+pub(crate) struct Builder<'a> {
     loaded: &'a Loaded,
     scenario: &'a Scenario,
-    problems: Vec<Problem>,
+    pub(crate) problems: Vec<Problem>,
     derived: Vec<(String, u64)>,
 }
 
 impl<'a> Builder<'a> {
-    fn new(loaded: &'a Loaded) -> Builder<'a> {
+    pub(crate) fn new(loaded: &'a Loaded) -> Builder<'a> {
         Builder { loaded, scenario: &loaded.scenario, problems: Vec::new(), derived: Vec::new() }
     }
 
@@ -281,7 +209,7 @@ impl<'a> Builder<'a> {
 
     fn build(&mut self, options: BuildOptions) -> Option<Ready> {
         let scenario = self.scenario;
-        let engine = scenario.family == Family::Piuma;
+        let engine = self.engine();
         let (pipeline, router) = (pipeline(scenario), router(scenario));
         let mut common = common(self.scenario);
         // Without traffic a system of nodes needs no more than the switches and links of its trees, if those stay as they are.
@@ -304,90 +232,39 @@ impl<'a> Builder<'a> {
         let mut sources = Sources::place(scenario, &mut layout, common.local, &mut self.problems);
         let neighbours = sparse.map_or_else(|| Neighbours::new(&layout), Neighbours::of_nodes);
 
-        let cfg = RegistersCfg {
-            switches: scenario.topology.switches(),
-            // A plain fabric has no collectives: no memory for their registers in a system of many switches.
-            ids: if engine { scenario.switch.collective_ids as u16 } else { 1 },
-            external_ports: layout.external_ports,
-        };
-        let routes = Routes { routing: layout.routing.clone(), ends: layout.ends.clone() };
         let names = match sparse {
             Some(_) => Names::Shape(layout.shape.clone()),
             None => Names::List(layout.switch_names().map(String::from).collect()),
         };
-        let mut registers = Registers::new(cfg, names, routes);
-        registers.shares = self.shares();
-        programs::make_writable(&mut registers, scenario, (&layout, &common, &neighbours));
-        let collectives = self.collectives(&layout, &neighbours, &mut registers)?;
-        let multicasts = self.multicasts(&layout, &neighbours, &mut registers)?;
-        if !self.problems.is_empty() {
-            return None;
-        }
-        let footprints = overlaps::footprints(collectives.iter().map(Built::footprints), &multicasts);
-        let claims = programs::overlaps(scenario, (&layout, &common, &neighbours), &registers, &footprints);
+        let mut laid = self.lay(&layout, &common, &neighbours, names)?;
+        laid.registers.shares = self.shares();
         // Who looks at ports by their numbers (embeddings, waves) does not run in windows.
-        let windows = options.windows && sparse.is_some() && claims.wiring.is_empty() && self.acts_alone();
+        let windows = options.windows && sparse.is_some() && laid.claims.wiring.is_empty() && self.acts_alone();
         if let Some(nodes) = sparse {
+            let footprints = laid.footprints();
             let used = self.used_ports(&layout, footprints.values().copied());
             let wired = nodes.furnish(&mut layout, &common, &used, windows);
-            registers.wire(wired);
+            laid.registers.wire(wired);
         }
 
-        let tree = TreeCfg { radix: scenario.switch.ceng.radix as u8, unit_stages: scenario.switch.ceng.stages as u8 };
-        let enough = CengCfg::enough_result_slots(tree, pipeline.front());
-        let ceng = CengCfg {
-            tree,
-            operand_slots: scenario.switch.ceng.operand_slots,
-            result_slots: scenario.switch.ceng.result_slots.or(enough),
-            scan_slots: scenario.switch.ceng.scan_slots,
-        };
-        if engine {
-            self.derived.push(("ceng_result_slots".into(), u64::from(ceng.result_slots)));
-        }
-        let memory = Arc::new(self.memory());
-        let (mut ends, collectives) = self.ends(&layout, &mut sources, (collectives, &claims), &memory, options);
-        if let Some(programs) = &scenario.programs {
-            let built = (&collectives[..], &claims);
-            let problems = programs::processors(scenario, programs, &layout, built, &memory, &mut ends);
-            if !problems.is_empty() {
-                self.problems.extend(problems);
-                return None;
-            }
-        }
-        self.problems.extend(hosts::build::ranks(self.loaded, &memory, &mut ends));
-        self.problems.extend(workload::build::ranks(self.loaded, &collectives, &layout.ends, &memory, &mut ends));
-        let stages = u64::from(pipeline.post()) + u64::from(pipeline.front()) + 1;
-        let ideal = hosts::result::ideal(self.loaded, &layout, &common, *memory, stages);
-        let ideal = ideal.unwrap_or_else(|index| {
-            self.problems.push(Problem::at(format!("host[{index}]"), "no way leads from one rank to another"));
-            Vec::new()
-        });
-        if !self.problems.is_empty() {
-            return None;
-        }
-        let trip =
-            |link: &PlanLink| credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front());
-        let depths = |link: &PlanLink, vc: u8| depth(scenario, common.vcs.is_set(vc), || trip(link));
-        let mut trips = vec![("link", common.link), ("local_link", common.local)];
-        if let Shape::Nodes(nodes) = &layout.shape {
-            let params = |latency, cycles_per_flit| LinkParams { latency, cycles_per_flit };
-            trips.push(("socket_link", params(nodes.socket_latency, nodes.socket_width)));
-            trips.push(("node_link", params(nodes.node_latency, nodes.node_width)));
-        }
-        for (key, params) in trips {
-            let trip = credit_round_trip(params.latency, params.cycles_per_flit, pipeline.post(), pipeline.front())
-                + u64::from(router.credit_delay);
-            self.derived.push((format!("{key}_credit_round_trip_cycles"), trip));
-        }
+        let ready = self.place(laid, &layout, &common)?;
+        let kinds = channel_kinds(scenario);
+        let depths = |link: &PlanLink, vc: u8| buffer(scenario, kinds[usize::from(vc)], link);
         let switch = SwitchCfg {
             pipeline,
             policy: policy(scenario.switch.arbiter),
             monitors: scenario.checks.monitors && !options.no_monitors,
             router,
         };
-        let joins = if engine { vec![Ceng::new(ceng); scenario.topology.switches() as usize] } else { Vec::new() };
-        let blocks = Blocks { joins, no_join: Ceng::new(ceng), bumps: Vec::<NoBump<Registers>>::new(), ends };
-        let mut vc_names = if engine { segments::channel_names(segments::planes(scenario)) } else { Vec::new() };
+        let (Placed { registers, ceng, mut ends }, ready) = ready.split();
+        let messages = registers.shares.messages;
+        for (end, mut traffic) in sources.take_traffic(scenario.seed, !options.no_monitors) {
+            traffic.leave(messages);
+            ends[end].beside.get_or_insert_default().traffic = Some(traffic);
+        }
+        let joins = if engine { vec![ceng.clone(); scenario.topology.switches() as usize] } else { Vec::new() };
+        let blocks = Blocks { joins, no_join: ceng, bumps: Vec::<NoBump<Registers>>::new(), ends };
+        let mut vc_names = if engine { channel_names(segments::planes(scenario)) } else { Vec::new() };
         vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
         let threads = options.threads.max(1);
         let parts = match sparse.filter(|_| windows) {
@@ -402,16 +279,113 @@ impl<'a> Builder<'a> {
         if sparse.is_some() {
             system.name_by(layout.shape);
         }
+        let all_links = sparse.map(|nodes| nodes.links_by_level().to_vec());
+        let sources = (!scenario.traffic.is_empty()).then_some(sources);
+        Some(Ready { sources, all_links, ..ready.with(system) })
+    }
+
+    /// Whether switches have engines.
+    pub(crate) fn engine(&self) -> bool {
+        let scenario = self.scenario;
+        match scenario.family {
+            Family::Piuma => true,
+            Family::Mixed => has_engines(scenario),
+            _ => false,
+        }
+    }
+
+    /// The registers of a layout, and all trees.
+    pub(crate) fn lay(
+        &mut self,
+        layout: &Layout,
+        common: &Common,
+        neighbours: &Neighbours,
+        names: Names,
+    ) -> Option<Laid> {
+        let scenario = self.scenario;
+        let cfg = RegistersCfg {
+            switches: scenario.topology.switches(),
+            // A plain fabric has no collectives: no memory for their registers in a system of many switches.
+            ids: if self.engine() { scenario.switch.collective_ids as u16 } else { 1 },
+            external_ports: layout.external_ports,
+        };
+        let routes = Routes { routing: layout.routing.clone(), ends: layout.ends.clone() };
+        let mut registers = Registers::new(cfg, names, routes);
+        programs::make_writable(&mut registers, scenario, (layout, common, neighbours));
+        let collectives = self.collectives(layout, neighbours, &mut registers)?;
+        let multicasts = self.multicasts(layout, neighbours, &mut registers)?;
+        if !self.problems.is_empty() {
+            return None;
+        }
+        let footprints = overlaps::footprints(collectives.iter().map(Built::footprints), &multicasts);
+        let claims = programs::overlaps(scenario, (layout, common, neighbours), &registers, &footprints);
+        Some(Laid { registers, collectives, multicasts, claims })
+    }
+
+    /// Engines and end points.
+    pub(crate) fn place(&mut self, laid: Laid, layout: &Layout, common: &Common) -> Option<Ready<Placed>> {
+        let (scenario, pipeline) = (self.scenario, pipeline(self.scenario));
+        let Laid { registers, collectives, claims, .. } = laid;
+        let tree = TreeCfg { radix: scenario.switch.ceng.radix as u8, unit_stages: scenario.switch.ceng.stages as u8 };
+        let enough = CengCfg::enough_result_slots(tree, pipeline.front());
+        let ceng = CengCfg {
+            tree,
+            operand_slots: scenario.switch.ceng.operand_slots,
+            result_slots: scenario.switch.ceng.result_slots.or(enough),
+            scan_slots: scenario.switch.ceng.scan_slots,
+        };
+        if self.engine() {
+            self.derived.push(("ceng_result_slots".into(), u64::from(ceng.result_slots)));
+        }
+        let memory = Arc::new(self.memory());
+        let (mut ends, collectives) = self.ends(layout, (collectives, &claims), &memory);
+        if let Some(programs) = &scenario.programs {
+            let built = (&collectives[..], &claims);
+            let problems = programs::processors(scenario, programs, layout, built, &memory, &mut ends);
+            if !problems.is_empty() {
+                self.problems.extend(problems);
+                return None;
+            }
+        }
+        self.problems.extend(hosts::build::ranks(self.loaded, &memory, &mut ends));
+        self.problems.extend(workload::build::ranks(self.loaded, &collectives, &layout.ends, &memory, &mut ends));
+        let stages = u64::from(pipeline.post()) + u64::from(pipeline.front()) + 1;
+        let ideal = hosts::result::ideal(self.loaded, layout, common, *memory, stages);
+        let ideal = ideal.unwrap_or_else(|index| {
+            self.problems.push(Problem::at(format!("host[{index}]"), "no way leads from one rank to another"));
+            Vec::new()
+        });
+        if !self.problems.is_empty() {
+            return None;
+        }
+        self.round_trips(layout, common);
+        let places = if claims.wiring.is_empty() { Vec::new() } else { layout.ends.clone() };
         Some(Ready {
-            system,
+            system: Placed { registers, ceng: Ceng::new(ceng), ends },
             collectives,
             derived: std::mem::take(&mut self.derived),
-            sources: (!scenario.traffic.is_empty()).then_some(sources),
+            sources: None,
             ideal,
-            all_links: sparse.map(|nodes| nodes.links_by_level().to_vec()),
-            ends: if claims.wiring.is_empty() { Vec::new() } else { layout.ends },
+            all_links: None,
             claims,
+            ends: places,
         })
+    }
+
+    /// Cycles until a credit is back, level by level.
+    fn round_trips(&mut self, layout: &Layout, common: &Common) {
+        let (pipeline, router) = (pipeline(self.scenario), router(self.scenario));
+        let mut trips = vec![("link", common.link), ("local_link", common.local)];
+        if let Shape::Nodes(nodes) = &layout.shape {
+            let params = |latency, cycles_per_flit| LinkParams { latency, cycles_per_flit };
+            trips.push(("socket_link", params(nodes.socket_latency, nodes.socket_width)));
+            trips.push(("node_link", params(nodes.node_latency, nodes.node_width)));
+        }
+        for (key, params) in trips {
+            let trip = credit_round_trip(params.latency, params.cycles_per_flit, pipeline.post(), pipeline.front())
+                + u64::from(router.credit_delay);
+            self.derived.push((format!("{key}_credit_round_trip_cycles"), trip));
+        }
     }
 
     /// The ports of each switch that something uses, a bit each.
@@ -722,10 +696,8 @@ impl<'a> Builder<'a> {
     fn ends(
         &self,
         layout: &Layout,
-        sources: &mut Sources,
         (mut built, claims): (Vec<Built>, &overlaps::Plan),
         memory: &Arc<MemoryCfg>,
-        options: BuildOptions,
     ) -> (Vec<End>, Vec<Built>) {
         let scenario = self.scenario;
         let mut ends: Vec<End> = vec![End::default(); layout.ends.len()];
@@ -772,11 +744,6 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        let messages = self.shares().messages;
-        for (end, mut traffic) in sources.take_traffic(scenario.seed, !options.no_monitors) {
-            traffic.leave(messages);
-            ends[end].beside.get_or_insert_default().traffic = Some(traffic);
-        }
         (ends, built)
     }
 }
@@ -804,43 +771,5 @@ pub(super) fn roles(collective: &Collective, places: &[EndPlace]) -> (Vec<EndPla
             let others = places.iter().copied().filter(|&place| place != source).collect();
             (vec![source], Some(others), false)
         }
-    }
-}
-
-/// What the engines do.
-pub fn select(collective: &Collective) -> OpSelect {
-    OpSelect {
-        op: operation(collective),
-        dtype: collective.network_dtype(),
-        mode: arith::Mode::rounding(collective.round),
-    }
-}
-
-/// The operation the engines are told.
-pub fn operation(collective: &Collective) -> Op {
-    match collective.kind {
-        CollectiveKind::Barrier => Op::Barrier,
-        _ => collective.op.unwrap_or(Op::Sum),
-    }
-}
-
-/// The tree of a segment as its registers have it; `None` where one contribution goes to all.
-pub fn oracle_tree(segment: &Segment) -> Option<&EngineList> {
-    segment.footprint.tree.as_ref()
-}
-
-/// Link-layer replay of a link with so many cycles from end to end, and for a flit; `frame`: flits of the longest frame.
-pub(crate) fn replay(file: &ReliabilityFile, wire_cycles: u64, cycles_per_flit: u64, frame: u64) -> Reliability {
-    let round_trip = 2 * wire_cycles + cycles_per_flit * (u64::from(file.replay_frames) + 2) * frame;
-    Reliability {
-        replay_frames: file.replay_frames as u16,
-        receive_frames: file.receive_frames as u16,
-        wire_cycles,
-        cycles_per_flit,
-        timeout_cycles: match file.timeout_cycles {
-            AutoOr::Auto => round_trip + 64,
-            AutoOr::Fixed(cycles) => u64::from(cycles).max(1),
-        },
-        attempts: file.attempts,
     }
 }

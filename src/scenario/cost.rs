@@ -31,14 +31,16 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::build::{BuildOptions, build, pipeline};
-use super::config::{AutoOr, Family, Link, Scenario};
-use super::{Loaded, Problems, segments};
+use super::build::{BuildOptions, build};
+use super::config::{Family, Link, Scenario};
+use super::mixed::channels::has_engines;
+use super::switches::{ChannelKind, buffer, channel_kinds, pipeline};
+use super::{Loaded, Problems, armed, mixed, segments};
 use watershed_armed::tables::{MOST_ANSWERS, MOST_ORDERS};
 use watershed_fabric::topology::{Common, Layout};
-use watershed_fabric::{NodeKind, Vcs, credit_round_trip};
-use watershed_pbv::system::credit_loop;
-use watershed_piuma::{CHANNELS, CengCfg};
+use watershed_fabric::{NodeKind, Vcs};
+use watershed_piuma::CengCfg;
+use watershed_piuma::claim::Wiring;
 
 /// Bits that say which flit of a packet this is, and its channel: head, tail, channel (5).
 const CONTROL_BITS: u64 = 7;
@@ -172,8 +174,10 @@ fn arbiter_gates(requests: u64) -> u64 {
 
 /// Bits of a flit where it is stored, its header included.
 fn stored_bits(scenario: &Scenario) -> u64 {
+    let collective = CONTROL_BITS + u64::from(Link::HEADER_BITS);
     let header = match scenario.family {
-        Family::Piuma => CONTROL_BITS + u64::from(Link::HEADER_BITS),
+        Family::Piuma => collective,
+        Family::Mixed if has_engines(scenario) => collective.max(SIDE_BAND_BITS),
         _ => SIDE_BAND_BITS,
     };
     u64::from(scenario.link.flit_bits) + header
@@ -221,7 +225,8 @@ fn links(scenario: &Scenario, layout: &Layout, add: &mut impl FnMut(&str, String
 /// The scenario cannot be laid out.
 pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
     let scenario = &loaded.scenario;
-    let common = common(scenario);
+    let kinds = channel_kinds(scenario);
+    let common = common(scenario, &kinds);
     let layout = scenario.topology.shape.layout(&common);
     let pipeline = pipeline(scenario);
     let plan = &layout.plan;
@@ -234,22 +239,9 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
     let mut queues: BTreeMap<(u64, u64), u64> = BTreeMap::new();
     let mut counters = 0;
     for link in &plan.links {
-        let trip = match scenario.family {
-            Family::Pbv => credit_loop(link, pipeline),
-            _ => credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front()),
-        } + u64::from(scenario.switch.router.credit_delay_cycles);
-        let set = match scenario.switch.collective_buffer_flits {
-            AutoOr::Fixed(flits) => u64::from(flits),
-            AutoOr::Auto if armed => trip.max(11),
-            AutoOr::Auto => trip,
-        };
-        // The one channel of the PBV family covers the round trip.
-        let point = match scenario.family {
-            Family::Pbv => set,
-            _ => u64::from(scenario.switch.point_to_point_buffer_flits),
-        };
-        let flits = u64::from(common.vcs.set) * set + u64::from(common.vcs.unicast) * point;
-        let counter = u64::from(common.vcs.set) * (levels(set + 1)) + u64::from(common.vcs.unicast) * levels(point + 1);
+        let depths = || kinds.iter().map(|&kind| u64::from(buffer(scenario, kind, link)));
+        let flits = depths().sum();
+        let counter = depths().map(|flits| levels(flits + 1)).sum::<u64>();
         for node in [link.a.0, link.b.0] {
             if let Some(count) = ports.get_mut(node as usize) {
                 *count += 1;
@@ -293,32 +285,27 @@ pub fn cost(loaded: &Loaded) -> Result<Cost, Problems> {
             each,
         );
     }
-    match scenario.family {
-        Family::Piuma => {
-            piuma(scenario, &widths, pipeline.front(), flit, &mut add);
-            claims(loaded, &mut add)?;
-        }
-        Family::Armed => {
-            let engines =
-                super::armed::build::build(loaded, super::armed::build::BuildOptions::default())?.engines.len();
-            self::armed(scenario, engines as u64, u64::from(layout.external_ports), switches as u64, &mut add);
-        }
-        Family::Pbv => pbv(scenario, flit, switches as u64, &mut add),
-        Family::Fabric => {}
+    let mixed = scenario.family == Family::Mixed;
+    let (wiring, engines) = built(loaded)?;
+    if scenario.family == Family::Piuma || mixed && kinds.contains(&ChannelKind::Collective) {
+        piuma(scenario, &widths, pipeline.front(), flit, &mut add);
+        claims(scenario, &wiring, &mut add);
+    }
+    if scenario.armed.is_some() {
+        self::armed(scenario, engines as u64, u64::from(layout.external_ports), switches as u64, &mut add);
+    }
+    if scenario.pbv.is_some() {
+        pbv(scenario, flit, switches as u64, &mut add);
     }
     let total = blocks.iter().fold(Sum::default(), |sum, block| sum.plus(block.each.times(block.count)));
     Ok(Cost { switches: switches as u64, blocks, total, per_switch: total.over(switches as u64) })
 }
 
-fn common(scenario: &Scenario) -> Common {
-    let collective = matches!(scenario.family, Family::Piuma | Family::Armed);
-    // Devices of the PBV family have one channel.
-    let unicast = if scenario.family == Family::Pbv { 1 } else { scenario.switch.point_to_point_vcs as u8 };
-    let agent = scenario.armed.as_ref().is_some_and(|armed| armed.agent.is_some());
-    let set = if collective { segments::planes(scenario) * CHANNELS } else { 0 } + u8::from(agent);
+fn common(scenario: &Scenario, kinds: &[ChannelKind]) -> Common {
+    let set = kinds.iter().filter(|kind| matches!(kind, ChannelKind::Collective | ChannelKind::Frames)).count() as u8;
     Common {
-        vcs: Vcs { set, unicast },
-        engine: collective,
+        vcs: Vcs { set, unicast: kinds.len() as u8 - set },
+        engine: set > 0,
         link: scenario.link.params(),
         local: scenario.link.local_params(),
     }
@@ -369,16 +356,34 @@ fn piuma(
 }
 
 /// The registers, arbiters and wires of claims: as many as trees that overlap need, which the registers say.
-fn claims(loaded: &Loaded, add: &mut impl FnMut(&str, String, u64, Sum)) -> Result<(), Problems> {
+/// What only a system that was built can tell: the wires of claims, and the armed family's engines.
+fn built(loaded: &Loaded) -> Result<(Wiring, usize), Problems> {
     let scenario = &loaded.scenario;
+    Ok(match scenario.family {
+        Family::Piuma if trees(scenario) > 1 => {
+            (build(loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() })?.claims.wiring, 0)
+        }
+        Family::Piuma | Family::Fabric | Family::Pbv => (Wiring::default(), 0),
+        Family::Armed => {
+            (Wiring::default(), armed::build::build(loaded, armed::build::BuildOptions::default())?.engines.len())
+        }
+        Family::Mixed => {
+            let built = mixed::build::assembled(loaded)?;
+            let wiring = built.piuma.map(|ready| ready.claims.wiring).unwrap_or_default();
+            (wiring, built.armed.map_or(0, |ready| ready.engines.len()))
+        }
+    })
+}
+
+/// Trees that registers may hold.
+fn trees(scenario: &Scenario) -> u64 {
     let multicasts = scenario.programs.as_ref().map_or(0, |programs| programs.multicasts.len());
-    let trees = multicasts as u64 + scenario.collectives.iter().map(|of| u64::from(of.segments)).sum::<u64>();
-    if trees < 2 {
-        return Ok(());
-    }
-    let wiring = build(loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() })?.claims.wiring;
+    multicasts as u64 + scenario.collectives.iter().map(|of| u64::from(of.segments)).sum::<u64>()
+}
+
+fn claims(scenario: &Scenario, wiring: &Wiring, add: &mut impl FnMut(&str, String, u64, Sum)) {
     if wiring.is_empty() {
-        return Ok(());
+        return;
     }
     let depth = scenario.programs.as_ref().map_or(0, |programs| u64::from(programs.core.mcast_queue_depth));
     let (mut bits, mut joins, mut wires) = (0, 0, 0);
@@ -399,7 +404,6 @@ fn claims(loaded: &Loaded, add: &mut impl FnMut(&str, String, u64, Sum)) -> Resu
         let gates = storage.gates + arbiter_gates(n);
         add("claim arbiter", format!("{n} trees"), 1, Sum { gates, ..storage });
     }
-    Ok(())
 }
 
 fn armed(scenario: &Scenario, engines: u64, ports: u64, switches: u64, add: &mut impl FnMut(&str, String, u64, Sum)) {

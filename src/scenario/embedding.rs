@@ -9,8 +9,9 @@ use serde_json::{Value as Json, json};
 use super::build::{BuildOptions, build};
 use super::config::CollectiveKind;
 use super::{Loaded, Problems, segments};
+use crate::run::system::PiumaSystem as System;
 use watershed_piuma::legality::channel_name;
-use watershed_piuma::{REQUEST, RESPONSE, System};
+use watershed_piuma::{REQUEST, RESPONSE};
 
 /// More switches than these are only counted in the text of a tree.
 const LISTED: usize = 256;
@@ -170,12 +171,12 @@ impl View<'_> {
     }
 
     fn vector(&self, switch: u32, id: u16, channel: u8, port: u16) -> u64 {
-        self.system.tables.vector(switch, id, channel, port)
+        self.system.registers().vector(switch, id, channel, port)
     }
 
     /// The ports by which a switch's children in the tree are reached.
     fn branches(&self, id: u16, switch: u32, entered: Option<u16>, multicast: bool) -> Vec<u16> {
-        let engine = self.system.tables.engine_port();
+        let engine = self.system.registers().engine_port();
         if !multicast {
             return (0..engine).filter(|&port| self.vector(switch, id, REQUEST, port) != 0).collect();
         }
@@ -188,10 +189,10 @@ impl View<'_> {
     fn tree(&self, id: u16, root: u32, multicast: bool, switches: &[u32]) -> (Vec<(usize, String)>, u32, u64) {
         let listed = switches.len() <= LISTED;
         let (mut lines, mut depth, mut cycles) = (Vec::new(), 0, 0);
-        let engine = self.system.tables.engine_port();
+        let engine = self.system.registers().engine_port();
         let mut work = vec![(root, None, 0u32, 0u64, String::new())];
         while let Some((node, entered, links, latency, how)) = work.pop() {
-            if node >= self.system.tables.switches() {
+            if node >= self.system.registers().switches() {
                 if listed {
                     lines.push((links as usize, format!("{how}{}", self.name(node))));
                 }
@@ -211,7 +212,7 @@ impl View<'_> {
             }
             for &port in branches.iter().rev() {
                 let Some(link) = self.link(node, port) else { continue };
-                let local = link.far.0 >= self.system.tables.switches();
+                let local = link.far.0 >= self.system.registers().switches();
                 let arrow = if multicast { "->" } else { "<-" };
                 let (more, level) = (u64::from(link.latency), &self.system.plan().levels[usize::from(link.level)]);
                 let how = if !listed {
@@ -228,7 +229,7 @@ impl View<'_> {
     }
 
     fn registers(&self, id: u16, switch: u32) -> (String, [Inputs; 2]) {
-        let engine = self.system.tables.engine_port();
+        let engine = self.system.registers().engine_port();
         let inputs = |channel: u8| -> Inputs {
             (0..=engine)
                 .map(|port| (port, self.vector(switch, id, channel, port)))

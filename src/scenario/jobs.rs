@@ -24,6 +24,9 @@
 //!
 //! A vector that does not fill its last frame is filled up with further elements of the data *\[chosen\]*.
 //!
+//! Jobs of different engines run beside each other in one network, of the family `mixed` then; a job that names no engine is for that
+//! of the scenario's `family`.
+//!
 //! Sub-tables of other engines than the job's are left out, so that changing one word changes the engine. The tables of the
 //! engines themselves (`[[collective]]` and so on) are the older way to write a job: [`migrate`](super::migrate) translates a file.
 
@@ -53,6 +56,9 @@ pub const COMMON: [&str; 11] = [
     "data",
     "start_cycle",
 ];
+
+/// The family of a network with several engines.
+const MIXED: &str = "mixed";
 
 /// Puts the values of `--set` arguments into the tree of a scenario and translates its jobs: what is set in the table of an engine is
 /// set there, behind what its jobs were translated into. The arguments keep their order in messages.
@@ -100,17 +106,19 @@ fn translate(source: &mut Source) -> Result<(), Vec<Problem>> {
     let Value::Table(root) = &mut source.root_mut().value else { return Ok(()) };
     let Some(jobs) = root.remove("job") else { return Ok(()) };
     let mut translator = Translator { problems: Vec::new(), tables: BTreeMap::new(), places: Vec::new() };
-    let family =
-        root.get("family").and_then(text).and_then(|name| Engine::ALL.into_iter().find(|of| of.family() == name));
+    let given = root.get("family").cloned();
+    let word = given.as_ref().and_then(text);
+    let family = word.and_then(|name| Engine::ALL.into_iter().find(|of| of.family() == name));
     let Value::Array(list) = &jobs.value else { return Ok(()) };
-    if family.is_none() && root.contains_key("family") {
+    if family.is_none() && given.is_some() && word != Some(MIXED) {
         // A word that is no family is said by the schema, with the nearest one.
         return Ok(());
     }
     for (index, job) in list.iter().enumerate() {
         translator.job(index, job, family);
     }
-    let engine = translator.family(family, root.contains_key("family"));
+    let mixed = word == Some(MIXED);
+    let engine = translator.family(family, given).filter(|_| !mixed);
     for (engine, items) in std::mem::take(&mut translator.tables) {
         translator.insert(root, engine, items, &jobs);
     }
@@ -379,45 +387,25 @@ impl Translator {
         }
     }
 
-    /// The scenario's family, if its jobs say it; engines that cannot be in one network are refused.
-    fn family(&mut self, family: Option<Engine>, given: bool) -> Option<(&'static str, Node)> {
-        let first =
-            self.tables.iter().filter(|(name, _)| **name != "software").find_map(|(_, items)| items.first().cloned());
-        let mut engines: Vec<(&'static str, (usize, Node))> =
-            self.tables.iter().map(|(name, items)| (*name, items[0].clone())).collect();
+    /// The scenario's family, if its jobs say it: that of their engine, or [`MIXED`] for several engines and for software beside
+    /// others than PIUMA's, whose network has software anyway.
+    fn family(&self, family: Option<Engine>, given: Option<Node>) -> Option<(&'static str, Node)> {
+        let first = |(name, items): (&&'static str, &Vec<(usize, Node)>)| (*name, items[0].clone());
+        let mut engines: Vec<(&'static str, (usize, Node))> = self.tables.iter().map(first).collect();
         engines.sort_by_key(|(_, (index, _))| *index);
-        let own = family.map(Engine::name);
-        let hardware: Vec<_> = engines.iter().filter(|(name, _)| *name != "software").cloned().collect();
-        let leading = own.filter(|name| *name != "software").or_else(|| hardware.first().map(|(name, _)| *name));
-        for (name, (index, node)) in &hardware {
-            if leading.is_some_and(|leading| leading != *name) || own == Some("software") {
-                let other = if given { "the scenario's family" } else { "another job" };
-                let what = format!(
-                    "job[{index}] is for the engine \"{name}\", {other} for \"{}\"",
-                    own.or(leading).unwrap_or("")
-                );
-                let problem = Problem::in_text(node.span.clone(), what);
-                self.problems
-                    .push(problem.expected("engines of one kind in one network, with software beside PIUMA's"));
-            }
+        let own = family.map(Engine::name).into_iter();
+        let mut all: BTreeSet<&'static str> = own.chain(engines.iter().map(|(name, _)| *name)).collect();
+        if all.contains("piuma") {
+            all.remove("software");
         }
-        if let (Some(leading @ ("armed" | "pbv")), Some((_, (index, node)))) =
-            (leading, engines.iter().find(|(name, _)| *name == "software"))
-        {
-            let what = format!("job[{index}] is software's, beside jobs of the engine \"{leading}\"");
-            let problem = Problem::in_text(node.span.clone(), what);
-            self.problems.push(
-                problem
-                    .expected("software alone, or beside PIUMA's engines")
-                    .help("`watershed compare` runs both, one after the other"),
-            );
-        }
-        if given {
-            return None;
-        }
-        let name = leading.unwrap_or("fabric");
-        let node = first.or_else(|| engines.first().map(|(_, first)| first.clone()))?.1;
-        Some((name, node))
+        let name = match (all.len(), all.first()) {
+            (0, _) => return None,
+            (1, Some(&"software")) => Engine::Software.family(),
+            (1, Some(name)) => name,
+            _ => MIXED,
+        };
+        let place = given.or_else(|| engines.into_iter().next().map(|(_, (_, node))| node))?;
+        Some((name, place))
     }
 
     fn insert(

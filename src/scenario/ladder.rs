@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::why::hops::Hops;
+use crate::run::system::PiumaSystem as System;
 use watershed_fabric::{Flit, Journal, Moved, NodeKind, Tables};
-use watershed_piuma::{RESPONSE, System, kind, scan};
+use watershed_piuma::{RESPONSE, kind, scan};
 use watershed_probe::ladder::{Ladder, Message};
 
 /// Names for what is on the ladder.
@@ -29,9 +30,12 @@ const INDEX_BITS: u32 = 20;
 /// The ladder of everything in a journal.
 pub fn ladder(system: &System, journal: &Journal, names: &Names) -> Ladder {
     let plan = system.plan();
-    let hops = Hops::new(plan, journal);
+    let hops = Hops::new(plan, journal, 0..plan.vcs.total());
     let first_end = (plan.nodes.len() - plan.count(NodeKind::End)) as u32;
-    let engine_port = system.tables.engine_port();
+    let engine_port = system.registers().engine_port();
+    // What other families have in the network.
+    let (set, messages) = (system.registers().set_channels, system.registers().messages.clone());
+    let is_others = |vc: u8| vc >= set && messages.as_ref().is_some_and(|own| vc < own.start);
     // From, to, sent, arrived, label; a message of a host by its round as well.
     let mut messages: Vec<(u32, u32, u64, u64, String)> = Vec::new();
     let mut rounds: BTreeMap<Round, (u64, u64, u64)> = BTreeMap::new();
@@ -41,12 +45,15 @@ pub fn ladder(system: &System, journal: &Journal, names: &Names) -> Ladder {
         }
         let node = hops.node(entry.port);
         let vc = entry.tag.vc();
+        if plan.nodes[node as usize].kind == NodeKind::Bump || is_others(vc) {
+            continue;
+        }
         let (id, seq) = (entry.tag.id(), entry.tag.seq());
         if plan.vcs.is_set(vc) {
             // A word lands at an end point, or in the slot of an engine.
             let port = (entry.port - hops.base(node)) as u16;
             let flit = Flit { tag: entry.tag, word: entry.word };
-            let lands = node >= first_end || system.tables.outputs(node, port, &flit).contains(engine_port);
+            let lands = node >= first_end || system.registers().outputs(node, port, &flit).contains(engine_port);
             if !lands || port == engine_port && node < first_end {
                 continue;
             }

@@ -50,6 +50,8 @@
 //! | [`run`](mod@run) | running: one runner for every family |
 //! | `families` | which families there are |
 //! | `piuma` | runs of the PIUMA family and of the plain fabric |
+//! | `switches` | what switches, links and channels are made of |
+//! | `mixed` | systems with the engines of several families |
 //! | [`ladder`] | who sent what to whom when, of the PIUMA family and plain traffic |
 //! | [`record`](mod@record) | inputs and outputs of one block, for a bench |
 //! | [`why`] | where the cycles of a collective's latency went |
@@ -63,6 +65,7 @@ use watershed_workload::Trace;
 pub mod armed;
 pub(crate) mod background;
 pub mod build;
+mod built;
 pub mod config;
 pub mod cost;
 pub mod data;
@@ -83,6 +86,7 @@ pub mod limits;
 pub mod link;
 pub mod measure;
 pub mod migrate;
+mod mixed;
 pub mod names;
 pub mod number;
 pub mod pbv;
@@ -103,6 +107,7 @@ pub mod soundness;
 pub mod source;
 pub(crate) mod sources;
 pub mod summary;
+mod switches;
 mod timeline;
 pub mod trace;
 pub mod units;

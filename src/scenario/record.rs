@@ -30,7 +30,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::result::Document;
-use super::run::RunOptions;
+use super::run::options::RunOptions;
 use super::{Loaded, names};
 use watershed_fabric::{Journal, Moved, NodeKind, Plan};
 

@@ -81,13 +81,6 @@ pub fn planes(scenario: &Scenario) -> u8 {
     scenario.collectives.iter().map(|of| of.plane + of.segments).max().map_or(1, |planes| planes as u8)
 }
 
-/// Names of the collective channels of so many planes.
-pub fn channel_names(planes: u8) -> Vec<String> {
-    let plane =
-        |plane: u8| ["request", "response"].map(|kind| if plane == 0 { kind.into() } else { format!("{kind}{plane}") });
-    (0..planes).flat_map(plane).collect()
-}
-
 /// The number of segments of a collective, after all checks of `segments` and `plane`.
 pub fn checked(
     file: &CollectiveFile,

@@ -1,6 +1,6 @@
 //! What is in the network, and what moves, over the time of a run.
 
-use super::run::Sample;
+use super::run::outcome::Sample;
 use watershed_fabric::{LinkCount, Simulation};
 
 /// Looks at the network, at most so many times: when they are more, every second one goes and the pace halves.

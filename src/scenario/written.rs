@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::run::{Flip, RunOptions};
+use super::run::options::{Flip, RunOptions};
 use super::source::{Node, Value};
 use super::{Loaded, Problems, load_text};
 

@@ -4,7 +4,7 @@ use crate::support::{files, small, stem, watershed};
 
 #[test]
 fn every_shipped_scenario_passes_its_checks() {
-    for folder in ["testbench/piuma", "testbench/armed", "testbench/fabric"] {
+    for folder in ["testbench/piuma", "testbench/armed", "testbench/fabric", "testbench/mixed"] {
         for path in small(folder) {
             let name = format!("{folder}/{}.toml", stem(&path));
             let output = watershed(["check", &name]);
@@ -22,7 +22,7 @@ fn list_shows_each_with_its_sentence() {
     let json = watershed(["list", "--json"]);
     assert_eq!((text.status, json.status), (0, 0));
     let entries: Vec<serde_json::Value> = serde_json::from_str(&json.stdout).unwrap();
-    for folder in ["testbench/piuma", "testbench/armed", "testbench/fabric"] {
+    for folder in ["testbench/piuma", "testbench/armed", "testbench/fabric", "testbench/mixed"] {
         for path in files(folder, "toml") {
             let entry = entries.iter().find(|entry| entry["name"] == stem(&path)).expect("listed");
             assert!(text.stdout.contains(entry["about"].as_str().unwrap()));

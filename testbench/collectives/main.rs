@@ -21,6 +21,7 @@ mod overlapping_embeddings_take_turns;
 mod registers_are_all_there_is;
 mod scans_are_serial_scans;
 mod segments_use_more_links;
+mod several_engines_in_one_network;
 mod streams_at_the_rate_of_the_narrowest_part;
 mod support;
 mod threads_change_nothing;

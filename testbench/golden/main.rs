@@ -1,5 +1,5 @@
-//! Does every shipped scenario still give what it gave? Each `testbench/{piuma,armed,pbv,fabric}/NAME.toml` is a test by its being
-//! there, and `golden/{piuma,armed,pbv,fabric}` holds what is expected of it: the same as
+//! Does every shipped scenario still give what it gave? Each `testbench/{piuma,armed,pbv,fabric,mixed}/NAME.toml` is a test by its being
+//! there, and `golden/{piuma,armed,pbv,fabric,mixed}` holds what is expected of it: the same as
 //! `watershed test testbench/piuma --golden golden/piuma` for every family, a test each. What the files hold is said in
 //! `watershed::study::snapshot`; what is looked at in a scenario's own `[golden]`.
 //!
@@ -14,7 +14,7 @@ use libtest_mimic::{Arguments, Trial};
 use watershed::study::snapshot::{self, Found, Mode, Test};
 
 /// Families whose scenarios have goldens.
-const FAMILIES: [&str; 4] = ["piuma", "armed", "pbv", "fabric"];
+const FAMILIES: [&str; 5] = ["piuma", "armed", "pbv", "fabric", "mixed"];
 
 /// The largest golden waveform of ours: more than this nobody reviews.
 const MOST_WAVE_BYTES: u64 = 50_000;

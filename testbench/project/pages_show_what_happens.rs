@@ -265,7 +265,7 @@ pages! {
     pbv "pbv.md" 1 1
     software "software.md" 1 1
     workloads "workloads.md" 6 0
-    networks "networks.md" 6 6
+    networks "networks.md" 8 7
     validation "validation.md" 2 1
     speed "speed.md" 0 0
     extend "extend.md" 3 0

@@ -8,7 +8,7 @@ use std::fs;
 use crate::{read, root, source_text};
 
 /// The members of the workspace, each with those that it may use, as the figure on the front page of the crate has them.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     (
         "cli",
         &[
@@ -18,7 +18,11 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ),
     ("study", &["scenario", "workload", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"]),
     ("glossary", &["scenario"]),
-    ("scenario", &["workload", "piuma", "armed", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"]),
+    (
+        "scenario",
+        &["workload", "mixed", "piuma", "armed", "pbv", "fabric", "oracle", "arith", "kernel", "probe", "files"],
+    ),
+    ("mixed", &["piuma", "armed", "pbv", "fabric", "kernel", "probe"]),
     ("workload", &[]),
     ("piuma", &["fabric", "oracle", "arith", "kernel", "probe"]),
     ("armed", &["fabric", "arith", "kernel", "probe"]),

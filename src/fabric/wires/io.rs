@@ -5,6 +5,23 @@ use crate::ports::channel;
 use crate::{Cause, Flit, Vcs};
 use watershed_kernel::Cycle;
 
+/// Channels that follow each other: set-routed ones and, behind them, point-to-point ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Channels {
+    /// The system's number of the first one.
+    pub first: u8,
+    /// How many there are, counted from 0 on; those in front of the point-to-point ones may be somebody else's.
+    pub vcs: Vcs,
+}
+
+impl Channels {
+    /// Whether a channel of the system is among them.
+    #[inline]
+    pub fn has(&self, vc: u8) -> bool {
+        vc.wrapping_sub(self.first) < self.vcs.total()
+    }
+}
+
 /// What a block between links or at the end of one sees of its ports in a cycle.
 ///
 /// A block reads the heads of its input queues as they were at the start of the cycle, may take each head once, and
@@ -16,8 +33,8 @@ pub struct Io<'a> {
     /// System-wide number of its port 0.
     pub(crate) base: u32,
     pub(crate) sent: u8,
-    /// Point-to-point channels that are shown.
-    pub(crate) shown: u8,
+    /// The channels that are shown.
+    pub(crate) shown: Channels,
     /// What flits wait for that the block does not take.
     pub(crate) waits_for: Cause,
 }
@@ -26,7 +43,7 @@ impl<'a> Io<'a> {
     /// What block `node` sees, which sits in a wire or at the end of one.
     pub(crate) fn new(wires: &'a mut Wires, node: u32, in_wire: bool) -> Io<'a> {
         let base = wires.port(node, 0);
-        let shown = wires.flow.vcs.unicast;
+        let shown = Channels { first: 0, vcs: wires.flow.vcs };
         Io { wires, node, base, sent: 0, shown, waits_for: if in_wire { Cause::Engine } else { Cause::Memory } }
     }
 
@@ -45,36 +62,60 @@ impl<'a> Io<'a> {
     /// The virtual channels, as far as they are shown.
     #[inline]
     pub fn vcs(&self) -> Vcs {
-        Vcs { unicast: self.shown, ..self.wires.flow.vcs }
+        self.shown.vcs
     }
 
-    /// Shows the first so many point-to-point channels only, or all of them again: to a part of a block that leaves the others to
-    /// another part.
+    /// Shows some channels only to a part of a block that leaves the others to another part: their numbers begin with 0 there, in
+    /// all that it asks and sends. Returns what was shown before.
     #[inline]
-    pub fn show(&mut self, channels: Option<u8>) {
-        self.shown = channels.unwrap_or(self.wires.flow.vcs.unicast);
+    pub fn show(&mut self, channels: Channels) -> Channels {
+        std::mem::replace(&mut self.shown, channels)
+    }
+
+    /// What is shown.
+    #[inline]
+    pub fn shown(&self) -> Channels {
+        self.shown
+    }
+
+    /// All channels of the system.
+    #[inline]
+    pub fn all(&self) -> Channels {
+        Channels { first: 0, vcs: self.wires.flow.vcs }
+    }
+
+    /// The system's number of a channel that is shown.
+    #[inline]
+    fn vc(&self, shown: u8) -> u8 {
+        self.shown.first + shown
+    }
+
+    /// Whether a flit has been sent by a port in this cycle.
+    #[inline]
+    pub fn has_sent(&self, port: u16) -> bool {
+        self.sent >> port & 1 == 1
     }
 
     /// The flit at the head of an input queue.
     #[inline]
     pub fn head(&self, port: u16, vc: u8) -> Option<Flit> {
-        let q = self.wires.queue(self.port(port), vc);
-        self.wires.head(q).map(|(flit, _)| flit)
+        let q = self.wires.queue(self.port(port), self.vc(vc));
+        self.wires.head(q).map(|(flit, _)| flit.on(vc))
     }
 
     /// The flit so many places behind the head of an input queue, if it is there.
     #[inline]
     pub fn behind_head(&self, port: u16, vc: u8, places: u16) -> Option<Flit> {
-        let queue = &self.wires.inputs[self.wires.queue(self.port(port), vc)];
+        let queue = &self.wires.inputs[self.wires.queue(self.port(port), self.vc(vc))];
         let pool = &self.wires.flow.pool;
         let entry = |at: u32| (0..places).fold(at, |at, _| pool[at as usize].next);
-        (queue.len > places).then(|| pool[entry(queue.head) as usize].flit)
+        (queue.len > places).then(|| pool[entry(queue.head) as usize].flit.on(vc))
     }
 
     /// How many flits are queued at an input.
     #[inline]
     pub fn queued(&self, port: u16, vc: u8) -> usize {
-        usize::from(self.wires.inputs[self.wires.queue(self.port(port), vc)].len)
+        usize::from(self.wires.inputs[self.wires.queue(self.port(port), self.vc(vc))].len)
     }
 
     /// Takes the flit at the head of an input queue; its credit travels back.
@@ -83,15 +124,15 @@ impl<'a> Io<'a> {
     /// In debug builds, if the queue is empty.
     #[inline]
     pub fn take(&mut self, port: u16, vc: u8) -> Flit {
-        let port = self.port(port);
-        self.wires.served[usize::from(!self.wires.flow.vcs.is_set(vc))] += 1;
-        let (flit, waited) = self.wires.pop(self.node, port, vc);
+        let (port, at) = (self.port(port), self.vc(vc));
+        self.wires.served[usize::from(!self.wires.flow.vcs.is_set(at))] += 1;
+        let (flit, waited) = self.wires.pop(self.node, port, at);
         if waited > 0
             && let Some(waits) = &mut self.wires.ports.carries.waits
         {
             waits.taken(port, self.waits_for, waited);
         }
-        flit
+        flit.on(vc)
     }
 
     /// Counts cycles that what was to enter the network at a port had to wait before, for a cause that only the block knows.
@@ -107,7 +148,7 @@ impl<'a> Io<'a> {
     pub fn can_send(&self, port: u16, vc: u8) -> bool {
         let at = self.port(port);
         self.sent >> port & 1 == 0
-            && channel(self.wires.ports.port(at), vc).credits > 0
+            && channel(self.wires.ports.port(at), self.vc(vc)).credits > 0
             && self.wires.is_free(at).is_ok()
     }
 
@@ -129,7 +170,7 @@ impl<'a> Io<'a> {
         debug_assert!(from < count, "turn {from} of {count} channels");
         let mut turn = from;
         for _ in 0..count {
-            if self.wires.may_start(at, first + turn) {
+            if self.wires.may_start(at, self.vc(first + turn)) {
                 return Some(first + turn);
             }
             turn = if turn + 1 == count { 0 } else { turn + 1 };
@@ -140,16 +181,16 @@ impl<'a> Io<'a> {
     /// Whether the credits of a channel let a packet start, whatever else its port does in this cycle.
     #[inline]
     pub fn has_room(&self, port: u16, vc: u8) -> bool {
-        self.wires.may_start(self.port(port), vc)
+        self.wires.may_start(self.port(port), self.vc(vc))
     }
 
-    /// The channels of an input port on which something is queued, a bit each.
+    /// The channels of an input port on which something is queued, a bit each of those from the first one that is shown on.
     #[inline]
     pub fn occupied(&self, port: u16) -> u32 {
         let shift = self.wires.flow.vc_shift;
         let bit = u32::from(port) << shift;
         let word = self.wires.nodes.masks(self.node)[(bit >> 6) as usize].occupied;
-        (word >> (bit & 63)) as u32 & (u32::MAX >> (32 - (1 << shift)))
+        ((word >> (bit & 63)) as u32 & (u32::MAX >> (32 - (1 << shift)))) >> self.shown.first
     }
 
     /// Says whether the block wants to be ticked when a credit comes back (it does until it says otherwise): a block
@@ -168,7 +209,7 @@ impl<'a> Io<'a> {
     /// Credits of an output channel.
     #[inline]
     pub fn credits(&self, port: u16, vc: u8) -> u16 {
-        channel(self.wires.ports.port(self.port(port)), vc).credits
+        channel(self.wires.ports.port(self.port(port)), self.vc(vc)).credits
     }
 
     /// Sends a flit.
@@ -179,7 +220,7 @@ impl<'a> Io<'a> {
     pub fn send(&mut self, port: u16, vc: u8, flit: Flit) {
         assert!(self.can_send(port, vc), "port {port} cannot send on channel {vc} now: ask can_send() first");
         self.sent |= 1 << port;
-        let port = self.port(port);
+        let (port, vc) = (self.port(port), self.vc(vc));
         self.wires.flow.comes_from(None);
         self.wires.send(port, vc, flit, 0, 0);
         self.wires.served[usize::from(!self.wires.flow.vcs.is_set(vc))] += 1;

@@ -38,7 +38,7 @@ mod io;
 mod queue;
 
 pub(crate) use flow::Flow;
-pub use io::Io;
+pub use io::{Channels, Io};
 pub use queue::Phase;
 pub(crate) use queue::{AGAIN, Arrival, Input, Return, Slot, State};
 

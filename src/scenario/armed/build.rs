@@ -8,12 +8,14 @@ use super::config::{Armed, Reduction};
 use super::file::{
     ComputeFile, ConfiguredBy, EffectFile, Method, NanFile, SendsFile, SignallingNan, WayFile, WrongFile,
 };
-use crate::build::{depth, pipeline, policy, replay, routed, router};
+use crate::build::routed;
 use crate::config::{AutoOr, Data};
 use crate::names::layout;
 use crate::problem::Problem;
 use crate::random::Stream;
+use crate::run::system::ArmedSystem;
 use crate::sources::{self, Sources};
+use crate::switches::{buffer, channel_kinds, pipeline, policy, replay, router};
 use crate::{Loaded, Problems, Scenario, number};
 use watershed_arith::{Mode, NanPolicy, Op, Quad, SignalPolicy, repsum};
 use watershed_armed::frame::ETHERNET_FLITS;
@@ -26,7 +28,7 @@ use watershed_armed::{
 };
 use watershed_fabric::routing::Routes;
 use watershed_fabric::topology::{Common, EndPlace, Layout};
-use watershed_fabric::{Blocks, Network, NodeKind, Parts, Plan, PlanLink, SwitchCfg, Vcs, credit_round_trip};
+use watershed_fabric::{Blocks, Network, NodeKind, Parts, Plan, PlanLink, SwitchCfg, Vcs};
 use watershed_kernel::{Cycle, Rng};
 
 /// One reduction, laid out.
@@ -45,27 +47,27 @@ pub struct Laid {
 
 impl Laid {
     /// What asks the agent for its tree.
-    pub fn client<'a>(&self, system: &'a System) -> Option<&'a Client> {
+    pub fn client<'a>(&self, system: &'a ArmedSystem) -> Option<&'a Client> {
         let root = system.end(self.job.members[0] as usize);
         root.clients().iter().find(|client| client.job().number == self.job.number)
     }
 
     /// Multicast ids of its trees, of those made at run time too.
-    pub fn ids(&self, system: &System) -> Vec<u16> {
+    pub fn ids(&self, system: &ArmedSystem) -> Vec<u16> {
         self.client(system).map_or_else(|| self.job.trees.clone(), |client| client.trees().to_vec())
     }
 
     /// The job as those know it who reduce: in software if there was to be a tree at run time and there was none.
-    pub fn job_of(&self, system: &System) -> &Arc<Job> {
+    pub fn job_of(&self, system: &ArmedSystem) -> &Arc<Job> {
         let fell_back = self.client(system).is_some_and(|client| client.refusal().is_some());
         self.fallback.as_ref().filter(|_| fell_back).unwrap_or(&self.job)
     }
 }
 
-/// A system and what runs on it.
-pub struct Ready {
+/// A system and what runs on it; without the system if that is somebody else's.
+pub struct Ready<S = System> {
     /// The system at cycle 0.
-    pub system: System,
+    pub system: S,
     /// The reductions, in the order of the scenario.
     pub reductions: Vec<Laid>,
     /// Engines by place: number among the bumps, depth in the trees that climb there, wait counts by multicast id.
@@ -74,6 +76,14 @@ pub struct Ready {
     pub derived: Vec<(String, u64)>,
     /// The sources of traffic, if there are any.
     pub(crate) sources: Option<Sources>,
+}
+
+impl<S> Ready<S> {
+    /// The system, and what runs on it.
+    pub(crate) fn split(self) -> (S, Ready<()>) {
+        let Ready { system, reductions, engines, derived, sources } = self;
+        (system, Ready { system: (), reductions, engines, derived, sources })
+    }
 }
 
 /// What a build can leave out.
@@ -96,23 +106,37 @@ pub struct BuildOptions {
 /// # Errors
 /// What is wrong with the configuration, at its place.
 pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> {
-    let scenario = &loaded.scenario;
-    let armed = scenario.armed.as_ref().expect("the armed family has its table");
-    Builder { loaded, scenario, armed, options, problems: Vec::new(), derived: Vec::new() }
-        .build()
-        .map_err(|problems| loaded.problems(problems))
+    Builder::new(loaded, options).build().map_err(|problems| loaded.problems(problems))
 }
 
-struct Builder<'a> {
+/// What stands where, before there is a network.
+pub(crate) struct Placed {
+    /// Nodes and links, what is in the wires among them.
+    pub plan: Plan,
+    /// The multicast tables.
+    pub tables: Tables,
+    /// What is in the wires.
+    pub bumps: Vec<Wired>,
+    /// What is at the end points.
+    pub ends: Vec<End>,
+}
+
+pub(crate) struct Builder<'a> {
     loaded: &'a Loaded,
     scenario: &'a Scenario,
     armed: &'a Armed,
     options: BuildOptions,
-    problems: Vec<Problem>,
-    derived: Vec<(String, u64)>,
+    pub(crate) problems: Vec<Problem>,
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
+    /// For a scenario that has the family's table.
+    pub(crate) fn new(loaded: &'a Loaded, options: BuildOptions) -> Builder<'a> {
+        let scenario = &loaded.scenario;
+        let armed = scenario.armed.as_ref().expect("the armed family has its table");
+        Builder { loaded, scenario, armed, options, problems: Vec::new() }
+    }
+
     fn build(mut self) -> Result<Ready, Vec<Problem>> {
         let (scenario, armed) = (self.scenario, self.armed);
         let common = Common {
@@ -130,13 +154,46 @@ impl Builder<'_> {
         let lanes = if quiet { 1 } else { 1 + shares.lanes };
         let Some(mut lay) = routed(self.loaded, &common, lanes, &mut self.problems) else { return Err(self.problems) };
         let mut sources = Sources::place(scenario, &mut lay, common.local, &mut self.problems);
+        if !self.frames_fit(&lay) {
+            return Err(self.problems);
+        }
+        let Some(ready) = self.parts(&lay, lay.plan.clone()) else { return Err(self.problems) };
+        let (mut parts, ready) = ready.split();
+        if !quiet {
+            parts.tables.share(shares);
+        }
+        let kinds = channel_kinds(scenario);
+        let depths = |link: &PlanLink, vc: u8| buffer(scenario, kinds[usize::from(vc)], link);
+        let switch = SwitchCfg {
+            pipeline: pipeline(scenario),
+            policy: policy(scenario.switch.arbiter),
+            monitors: scenario.checks.monitors && !self.options.no_checks,
+            router: router(scenario),
+        };
+        let Placed { plan, tables, bumps, ends } = parts;
+        let switches = plan.count(NodeKind::Switch);
+        let join = if armed.agent.is_some() { Discard::managed() } else { Discard::default() };
+        let ends = Sources::beside(Some(&mut sources), ends, (scenario.seed, switch.monitors), shares.messages);
+        let blocks = Blocks { joins: vec![join; switches], no_join: Discard::default(), bumps, ends };
+        let mut vc_names = vec!["up".to_owned(), "down".to_owned()];
+        vc_names.extend(armed.agent.map(|_| "agent".to_owned()));
+        vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
+        let parts = Parts::by_threads(self.options.threads);
+        let system = Network::in_parts(parts, plan, tables, blocks, switch, &depths, vc_names);
+        let Ready { reductions, engines, derived, .. } = ready;
+        Ok(Ready { system, reductions, engines, derived, sources: (!quiet).then_some(sources) })
+    }
+
+    /// Whether switches have no more ports than the family's tables, and input buffers hold a frame: copies of it would wait for each
+    /// other otherwise.
+    pub(crate) fn frames_fit(&mut self, lay: &Layout) -> bool {
         if lay.external_ports > tables::MOST_PORTS {
             let message = format!("{} ports a switch are too many", lay.external_ports);
             let expected = format!("up to {} ports", tables::MOST_PORTS);
-            return Err(vec![Problem::at("topology", message).expected(expected)]);
+            self.problems.push(Problem::at("topology", message).expected(expected));
+            return false;
         }
-        let pipeline = pipeline(scenario);
-        let short = match scenario.switch.collective_buffer_flits {
+        let short = match self.scenario.switch.collective_buffer_flits {
             AutoOr::Fixed(flits) => Some(flits).filter(|&flits| (flits as usize) < FRAME_FLITS),
             AutoOr::Auto => None,
         };
@@ -146,24 +203,27 @@ impl Builder<'_> {
                 Problem::at("switch.collective_buffer_flits", message)
                     .expected(format!("at least {FRAME_FLITS}, or \"auto\"")),
             );
-            return Err(self.problems);
         }
+        short.is_none()
+    }
+
+    /// What stands in a plan of switches, links and end points: multicast tables, engines and faults in the wires, processes. In
+    /// the plan there may be more than what was laid out.
+    pub(crate) fn parts(&mut self, lay: &Layout, mut plan: Plan) -> Option<Ready<Placed>> {
+        let (scenario, armed) = (self.scenario, self.armed);
         let engine = self.engine_cfg();
         let record = self.options.record || scenario.checks.oracle && !self.options.no_checks;
         let cfg = TablesCfg { entries: armed.table_entries as u16, engine, record, log: self.options.log };
         let names: Vec<String> = lay.switch_names().map(String::from).collect();
         let routes = Routes { routing: lay.routing.clone(), ends: lay.ends.clone() };
         let mut tables = Tables::new(cfg, names, lay.external_ports, routes);
-        if !quiet {
-            tables.share(shares);
-        }
-        let agent = Arc::new(Agent::new(&lay));
+        let agent = Arc::new(Agent::new(lay));
         if let Some(manage) = &armed.agent {
             let ways = agent.ways(lay.ends[manage.end_point as usize]);
             let write_cycles = manage.switch_write_cycles;
             tables.manage(Managed { agent: manage.end_point, write_cycles, ways });
         }
-        let reductions = self.reductions(&lay, &agent, &mut tables);
+        let reductions = self.reductions(lay, &agent, &mut tables);
         if let Some(cycle) = agent.dependency_cycle(&tables) {
             let message =
                 format!("the trees of these reductions could deadlock: {} wait for each other", cycle.join(", "));
@@ -171,9 +231,7 @@ impl Builder<'_> {
         }
 
         // Bumps: adapters nearest to end points, engines nearest to switches, faults on the outer side of engines.
-        let ends = lay.ends.clone();
-        let mut plan = lay.plan;
-        let lay_links = plan.links.clone();
+        let ends = &lay.ends;
         // Every link may get an engine and a fault, every end point an adapter.
         let stations = plan.nodes.len() + 2 * plan.links.len() + armed.ethernet.len();
         let tokens = Tokens::new(stations.min(station::MAX_STATIONS));
@@ -201,14 +259,14 @@ impl Builder<'_> {
         }
         let managed = tables.managed().map(|managed| managed.ways.climbs().collect::<BTreeSet<_>>());
         let places = Places { climbs: &climbs, managed: &managed.unwrap_or_default() };
-        let dead = self.faults(&mut plan, &mut bumps, &ends, &places, &lay_links);
+        let dead = self.faults(&mut plan, &mut bumps, ends, &places, &lay.plan.links);
         if plan.nodes.len() > station::MAX_STATIONS {
             self.problems.push(
                 Problem::at("topology", format!("{} nodes are too many for the armed family", plan.nodes.len()))
                     .expected(format!("up to {}", station::MAX_STATIONS)),
             );
         }
-        let first_end = plan.nodes.len() - ends.len();
+        let first_end = plan.nodes.len() - plan.count(NodeKind::End);
         let mut made: Vec<End> =
             (0..ends.len()).map(|end| End::new(end as u32, (first_end + end) as u32, tokens)).collect();
         for &end in &armed.ethernet {
@@ -232,36 +290,13 @@ impl Builder<'_> {
             made[manage.end_point as usize].set_manager(manager);
         }
         if !self.problems.is_empty() {
-            return Err(self.problems);
+            return None;
         }
-
-        let trip =
-            |link: &PlanLink| credit_round_trip(link.latency, link.cycles_per_flit, pipeline.post(), pipeline.front());
-        let depths = |link: &PlanLink, vc: u8| {
-            let least = if common.vcs.is_set(vc) { FRAME_FLITS as u16 } else { 0 };
-            depth(scenario, common.vcs.is_set(vc), || trip(link)).max(least)
-        };
-        let switch = SwitchCfg {
-            pipeline,
-            policy: policy(scenario.switch.arbiter),
-            monitors: scenario.checks.monitors && !self.options.no_checks,
-            router: router(scenario),
-        };
-        let switches = plan.count(NodeKind::Switch);
-        let join = if armed.agent.is_some() { Discard::managed() } else { Discard::default() };
-        let ends = Sources::beside(Some(&mut sources), made, (scenario.seed, switch.monitors), shares.messages);
-        let blocks = Blocks { joins: vec![join; switches], no_join: Discard::default(), bumps, ends };
-        let mut vc_names = vec!["up".to_owned(), "down".to_owned()];
-        vc_names.extend(armed.agent.map(|_| "agent".to_owned()));
-        vc_names.extend((0..common.vcs.unicast).map(|vc| format!("p2p{vc}")));
-        self.derived.push(("engines".into(), engines.len() as u64));
-        for (which, units) in engine.timeouts.iter().enumerate() {
-            self.derived.push((format!("timeout{which}_cycles"), u64::from(*units) * 1024));
-        }
-        let parts = Parts::by_threads(self.options.threads);
-        let system = Network::in_parts(parts, plan, tables, blocks, switch, &depths, vc_names);
-        let sources = (!quiet).then_some(sources);
-        Ok(Ready { system, reductions, engines, derived: self.derived, sources })
+        let mut derived = vec![("engines".to_owned(), engines.len() as u64)];
+        let timeouts = engine.timeouts.iter().enumerate();
+        derived.extend(timeouts.map(|(which, units)| (format!("timeout{which}_cycles"), u64::from(*units) * 1024)));
+        let system = Placed { plan, tables, bumps, ends: made };
+        Some(Ready { system, reductions, engines, derived, sources: None })
     }
 
     fn engine_cfg(&self) -> EngineCfg {
@@ -464,7 +499,7 @@ impl Builder<'_> {
             };
             let climbs = if file.way == WayFile::Agent { places.managed } else { places.climbs };
             let what = if file.way == WayFile::Agent { "frame for the agent climbs" } else { "tree climbs" };
-            let first_end = plan.nodes.len() - ends.len();
+            let first_end = plan.nodes.len() - plan.count(NodeKind::End);
             let end = plan.nodes[first_end..].iter().position(|node| node.name == file.at);
             let switch = plan.nodes[..switches].iter().position(|node| node.name == file.at).map(|at| at as u32);
             let places: Vec<(u32, u16)> = match (file.at.as_str(), end, switch) {

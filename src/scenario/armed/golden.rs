@@ -8,10 +8,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::config::Reduction;
+use crate::run::system::ArmedSystem as System;
 use watershed_arith::quad::Opcode;
 use watershed_arith::{DType, Mode, Quad, ResultCode};
 use watershed_armed::station::{Made, Merges, Tokens};
-use watershed_armed::{Composed, Job, SpanningTree, System, Wired};
+use watershed_armed::{Composed, Job, SpanningTree, Wired};
 use watershed_fabric::NodeKind;
 use watershed_oracle as oracle;
 
@@ -70,24 +71,24 @@ impl<'a> Reader<'a> {
     pub fn new(system: &'a System, job: &'a Job, reduction: &'a Reduction, trees: &[SpanningTree]) -> Reader<'a> {
         let plan = system.plan();
         let switches = plan.count(NodeKind::Switch) as u32;
-        let bumps = system.bumps().iter().enumerate();
+        let bumps = system.bumps().enumerate();
         let mut merges: BTreeMap<u32, &Merges> = BTreeMap::new();
         let mut by_place = BTreeMap::new();
-        for (at, engine) in bumps.filter_map(|(at, bump)| Some((at as u32, bump.engine()?))) {
+        for (at, engine) in bumps.filter_map(|(at, bump)| Some((at as u32, bump?.engine()?))) {
             merges.insert(switches + at, engine.merges());
             by_place.insert(engine.place(), switches + at);
         }
-        let first_end = switches + system.bumps().len() as u32;
-        for (at, end) in system.ends().iter().enumerate() {
+        let first_end = switches + plan.count(NodeKind::Bump) as u32;
+        for (at, end) in system.ends().enumerate() {
             merges.insert(first_end + at as u32, end.merges());
         }
-        let tokens = system.ends()[0].merges().tokens();
+        let tokens = system.end(0).merges().tokens();
         // Two trees share only engines at the switches of end points, where both wait for the same end points.
         let rows = trees.iter().flat_map(|tree| &tree.rows);
         let engines = rows
             .filter_map(|row| Some((*by_place.get(&(row.switch, row.parent))?, (row.depth, row.wait_count))))
             .collect();
-        let root = &system.ends()[reduction.root as usize];
+        let root = system.end(reduction.root as usize);
         let rounds =
             root.roots().iter().filter(|root| root.job().number == job.number).flat_map(watershed_armed::Root::rounds);
         let failed =
@@ -271,5 +272,5 @@ impl<'a> Reader<'a> {
 
 /// Engines of a system, with their numbers among the bumps.
 pub fn engines(system: &System) -> impl Iterator<Item = &watershed_armed::Engine> {
-    system.bumps().iter().filter_map(Wired::engine)
+    system.bumps().flatten().filter_map(Wired::engine)
 }

@@ -4,6 +4,7 @@
 //! message of the station that passed it. Frames of the management agent go from who sent them to where they were carried out:
 //! at a switch, when the entry is written.
 
+use crate::run::system::ArmedSystem as System;
 use std::collections::BTreeMap;
 
 use super::build::Ready;
@@ -18,8 +19,7 @@ use watershed_probe::ladder::{Ladder, Message};
 type Parents = BTreeMap<(u16, u32), u32>;
 
 /// The ladder of everything that was logged.
-pub fn ladder(ready: &Ready) -> Ladder {
-    let system = &ready.system;
+pub fn ladder(system: &System, ready: &Ready<()>) -> Ladder {
     let plan = system.plan();
     let switches = plan.count(NodeKind::Switch) as u32;
     let first_end = (plan.nodes.len() - plan.count(NodeKind::End)) as u32;
@@ -31,9 +31,8 @@ pub fn ladder(ready: &Ready) -> Ladder {
         ready.engines.iter().map(|(place, number)| (*place, switches + *number as u32)).collect();
     for laid in &ready.reductions {
         for (tree, id) in laid.trees.iter().zip(&laid.ids(system)) {
-            let end_at: BTreeMap<(u32, u16), u32> = (0..system.ends().len() as u32)
-                .map(|end| (end_place(plan, first_end + end), first_end + end))
-                .collect();
+            let end_at: BTreeMap<(u32, u16), u32> =
+                (0..system.end_count() as u32).map(|end| (end_place(plan, first_end + end), first_end + end)).collect();
             let station_of_switch: BTreeMap<u32, u32> = tree
                 .rows
                 .iter()
@@ -66,7 +65,7 @@ pub fn ladder(ready: &Ready) -> Ladder {
     columns.extend(roots);
     columns.extend(engines.into_iter().map(|(_, station)| station));
     columns.extend(leaves);
-    let managed = managed(ready, first_end);
+    let managed = managed(system, first_end);
     columns.extend(managed.iter().map(|(station, _)| *station));
     let mut seen = std::collections::BTreeSet::new();
     columns.retain(|station| seen.insert(*station));
@@ -77,12 +76,12 @@ pub fn ladder(ready: &Ready) -> Ladder {
     };
 
     let mut logs: Vec<(u32, &[Logged])> = Vec::new();
-    for (at, bump) in system.bumps().iter().enumerate() {
-        if let Wired::Engine(engine) = bump {
+    for (at, bump) in system.bumps().enumerate() {
+        if let Some(Wired::Engine(engine)) = bump {
             logs.push((switches + at as u32, engine.log().entries()));
         }
     }
-    for (at, end) in system.ends().iter().enumerate() {
+    for (at, end) in system.ends().enumerate() {
         logs.push((first_end + at as u32, end.log().entries()));
     }
     // Who sent a token when, by token: a station sends it once, or passes it once.
@@ -128,9 +127,9 @@ pub fn ladder(ready: &Ready) -> Ladder {
 }
 
 /// What end points, and switches in their order, have logged of the agent's frames.
-fn managed(ready: &Ready, first_end: u32) -> Vec<(u32, &[manage::Logged])> {
-    let ends = ready.system.ends().iter().zip(first_end..).map(|(end, station)| (station, end.manage_log()));
-    let switches = ready.system.joins().iter().zip(0..).map(|(discard, station)| (station, discard.log()));
+fn managed(system: &System, first_end: u32) -> Vec<(u32, &[manage::Logged])> {
+    let ends = system.ends().zip(first_end..).map(|(end, station)| (station, end.manage_log()));
+    let switches = system.joins().zip(0..).map(|(discard, station)| (station, discard.log()));
     ends.chain(switches).filter(|(_, log)| !log.is_empty()).collect()
 }
 

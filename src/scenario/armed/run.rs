@@ -1,6 +1,7 @@
 //! Running an armed scenario.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use serde_json::{Map, Value as Json};
 
@@ -13,18 +14,17 @@ use super::result::{ArmedResult, Configured, Distinct, MergedShare, Outcomes, Re
 use crate::Loaded;
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::run::family::{After, Family, Report};
+use crate::run::options::{Flip, Progress, RunError, RunOptions};
+use crate::run::system::{ArmedSystem, System};
 use crate::run::watchdog::{Watchdog, not_done, stands};
-use crate::run::{Flip, Progress, RunError, RunOptions};
 use crate::sources::Sources;
 use crate::why;
 use watershed_arith::{Quad, ResultCode};
 use watershed_armed::frame::FRAME_FLITS;
 use watershed_armed::root::RootRound;
-use watershed_armed::{
-    Client, ClientState, Discard, Job, Leaf, Refusals, Root, RootState, RoundEnd, Soft, System, Wired,
-};
+use watershed_armed::{Client, ClientState, Discard, Job, Leaf, Refusals, Root, RootState, RoundEnd, Soft, Wired};
 use watershed_fabric::fault::FaultyLink;
-use watershed_fabric::{Simulation, Step};
+use watershed_fabric::{NodeKind, Step};
 use watershed_kernel::Cycle;
 use watershed_oracle as oracle;
 use watershed_probe::ladder::Ladder;
@@ -40,7 +40,7 @@ const MOST_DISTINCT: usize = 16;
 pub(crate) struct Run<'a> {
     loaded: &'a Loaded,
     armed: &'a Armed,
-    ready: Ready,
+    ready: Ready<()>,
     /// Flits moved and completions when something last did, and the cycle then.
     moved: (u64, u64, Cycle),
 }
@@ -50,7 +50,7 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// What is wrong with the configuration, at its place.
-    pub(crate) fn build(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<Run<'a>, RunError> {
+    pub(crate) fn build(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<(Box<System>, Run<'a>), RunError> {
         let why = options.why.is_some();
         let ready = build(
             loaded,
@@ -62,14 +62,41 @@ impl<'a> Run<'a> {
                 threads: options.divided(),
             },
         )?;
-        let armed = loaded.scenario.armed.as_ref().expect("the armed family has its table");
-        Ok(Run { loaded, armed, ready, moved: (0, 0, 0) })
+        let (system, ready) = ready.split();
+        Ok((Box::new(system), Run::new(loaded, ready)))
     }
 
+    /// What runs on a system in cycle 0.
+    pub(crate) fn new(loaded: &'a Loaded, ready: Ready<()>) -> Run<'a> {
+        let armed = loaded.scenario.armed.as_ref().expect("the armed family has its table");
+        Run { loaded, armed, ready, moved: (0, 0, 0) }
+    }
+
+    /// The run, looking at its system.
+    fn at<'r>(&'r self, system: &'r ArmedSystem) -> At<'r, 'r> {
+        At { run: self, system }
+    }
+}
+
+/// A run and the system that it looks at.
+struct At<'r, 'a> {
+    run: &'r Run<'a>,
+    system: &'r ArmedSystem,
+}
+
+impl<'a> Deref for At<'_, 'a> {
+    type Target = Run<'a>;
+
+    fn deref(&self) -> &Run<'a> {
+        self.run
+    }
+}
+
+impl At<'_, '_> {
     /// Whether every process has ended that is alive or will be again.
     fn all_over(&self) -> bool {
-        let now = self.ready.system.now();
-        self.ready.system.ends().iter().all(|end| {
+        let now = self.system.now();
+        self.system.ends().all(|end| {
             let (over, all) = end.processes();
             over == all || end.dead_for_good(now).is_some()
         })
@@ -77,22 +104,22 @@ impl<'a> Run<'a> {
 
     /// End points whose processes are not done.
     fn open(&self) -> Vec<String> {
-        let ends = self.ready.system.ends().iter().enumerate();
+        let ends = self.system.ends().enumerate();
         let open = ends.filter(|(_, end)| {
             let (over, all) = end.processes();
-            over < all && end.dead_for_good(self.ready.system.now()).is_none()
+            over < all && end.dead_for_good(self.system.now()).is_none()
         });
         open.map(|(at, _)| self.end_name(at as u32)).take(8).collect()
     }
 
     fn end_name(&self, end: u32) -> String {
-        let plan = self.ready.system.plan();
-        let first = plan.nodes.len() - self.ready.system.ends().len();
+        let plan = self.system.plan();
+        let first = plan.nodes.len() - self.system.end_count();
         plan.nodes[first + end as usize].name.clone()
     }
 
     fn totals(&self, armed: &mut ArmedResult) {
-        let system = &self.ready.system;
+        let system = self.system;
         let add = |sum: &mut Map<String, Json>, counts: Json| {
             for (key, value) in counts.as_object().into_iter().flatten() {
                 let value = value.as_u64().unwrap_or(0);
@@ -102,12 +129,13 @@ impl<'a> Run<'a> {
             }
         };
         let plan = system.plan();
-        for (at, bump) in system.bumps().iter().enumerate() {
+        for (at, bump) in system.bumps().enumerate() {
+            let Some(bump) = bump else { continue };
             match bump {
                 Wired::Engine(engine) => {
                     add(&mut armed.engines, serde_json::to_value(engine.counts()).unwrap_or_default());
                     if engine.active() > 0 {
-                        armed.leaked.push(plan.nodes[system.joins().len() + at].name.clone());
+                        armed.leaked.push(plan.nodes[plan.count(NodeKind::Switch) + at].name.clone());
                     }
                 }
                 Wired::Fault(link) => {
@@ -120,8 +148,8 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        armed.discarded_frames = system.joins().iter().map(|discard| discard.frames).sum();
-        for (_, refused) in system.joins().iter().map(Discard::orders) {
+        armed.discarded_frames = system.joins().map(|discard| discard.frames).sum();
+        for (_, refused) in system.joins().map(Discard::orders) {
             if refused != Refusals::default() {
                 add(&mut armed.switches, serde_json::to_value(refused).unwrap_or_default());
             }
@@ -152,7 +180,7 @@ impl<'a> Run<'a> {
         let reduction = &self.armed.reductions[index];
         let laid = &self.ready.reductions[index];
         let trees = &laid.trees;
-        let system = &self.ready.system;
+        let system = self.system;
         let job = laid.job_of(system);
         let client = laid.client(system);
         let refused = client.and_then(Client::refusal).map(str::to_owned).or_else(|| laid.refused.clone());
@@ -355,7 +383,7 @@ impl<'a> Run<'a> {
 
     /// Tokens of what the root of a flow has of the round that is under way.
     fn under_way(&self, index: usize, flow: u8) -> Vec<u64> {
-        let end = self.ready.system.end(self.armed.reductions[index].root as usize);
+        let end = self.system.end(self.armed.reductions[index].root as usize);
         let mut roots = end.roots().iter();
         let root = roots.find(|root| usize::from(root.job().number) == index && root.flow() == flow);
         let soft = || end.softs().iter().find(|soft| usize::from(soft.job().number) == index);
@@ -367,7 +395,7 @@ impl<'a> Run<'a> {
     fn not_ended(&self, index: usize) -> (Option<String>, u64) {
         const NAMED: usize = 8;
         let reduction = &self.armed.reductions[index];
-        let job = self.ready.reductions[index].job_of(&self.ready.system);
+        let job = self.ready.reductions[index].job_of(self.system);
         let (mut open, mut unstarted) = (Vec::new(), Vec::new());
         for (flow, rounds) in self.flows(index) {
             open.extend(rounds.iter().filter(|round| round.state == RoundEnd::Open).map(|round| round.round.data));
@@ -386,7 +414,7 @@ impl<'a> Run<'a> {
             (!rounds.is_empty()).then(|| format!("{}{more} {how}", named.join(", ")))
         };
         let parts: Vec<String> = [list(&open, "open"), list(&unstarted, "not started")].into_iter().flatten().collect();
-        let dead = self.ready.system.end(reduction.root as usize).dead_for_good(self.ready.system.now());
+        let dead = self.system.end(reduction.root as usize).dead_for_good(self.system.now());
         let dead = dead.map_or_else(String::new, |cycle| {
             format!(" ({} is dead since cycle {cycle})", self.end_name(reduction.root))
         });
@@ -413,7 +441,7 @@ impl<'a> Run<'a> {
     /// The rounds of a reduction, flow by flow.
     fn flows(&self, index: usize) -> Vec<(u8, &[RootRound])> {
         let reduction = &self.armed.reductions[index];
-        let end = self.ready.system.end(reduction.root as usize);
+        let end = self.system.end(reduction.root as usize);
         let roots = end.roots().iter().filter(|root| usize::from(root.job().number) == index);
         let roots = roots.filter(|root| root.state() != RootState::Software);
         let softs = end.softs().iter().filter(|soft| usize::from(soft.job().number) == index && !soft.is_dormant());
@@ -422,14 +450,6 @@ impl<'a> Run<'a> {
 }
 
 impl Family for Run<'_> {
-    fn system(&self) -> &dyn Simulation {
-        &self.ready.system
-    }
-
-    fn system_mut(&mut self) -> &mut dyn Simulation {
-        &mut self.ready.system
-    }
-
     fn take_derived(&mut self) -> Vec<(String, u64)> {
         std::mem::take(&mut self.ready.derived)
     }
@@ -438,22 +458,21 @@ impl Family for Run<'_> {
         self.ready.sources.take()
     }
 
-    fn flip(&mut self, _flip: Flip<'_>) -> Result<(), RunError> {
+    fn flip(&mut self, _: &mut System, _flip: Flip<'_>) -> Result<(), RunError> {
         let what = "--flip is for PIUMA's engines; faults of the armed family are in the scenario, [[armed.fault]]";
         Err(RunError::Usage(what.into()))
     }
 
-    fn watchdog(&self) -> Watchdog {
-        let (jobs, plan) = (self.ready.reductions.len(), self.ready.system.plan());
+    fn watchdog(&self, system: &System) -> Watchdog {
+        let (jobs, plan) = (self.ready.reductions.len(), system.plan());
         Watchdog::of_frames(self.loaded.scenario.limits.watchdog_cycles, jobs, plan, FRAME_FLITS as u64)
     }
 
-    fn after(&mut self, step: Step) -> After {
+    fn after(&mut self, system: &mut System, step: Step) -> After {
         if step == Step::Quiet {
             return After::Quiet;
         }
         // Timers of processes that have ended may run for long; the run is as long as something moved.
-        let system = &self.ready.system;
         if (system.moves(), system.completions()) != (self.moved.0, self.moved.1) {
             self.moved = (system.moves(), system.completions(), system.now());
         }
@@ -462,76 +481,76 @@ impl Family for Run<'_> {
 
     /// A reduction stands if work is left and no time-out, compute time or delay is pending (requirement K-WD-1). Frames of
     /// strangers go on meanwhile, and must not hide it.
-    fn standing(&self, watchdog: &mut Watchdog) -> Option<String> {
-        let (system, now) = (&self.ready.system, self.ready.system.now());
+    fn standing(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
+        let (system, now) = (system.armed(), system.now());
         let job = |thing: usize| self.ready.reductions[thing].job.number;
-        let advanced =
-            |thing| system.ends().iter().filter_map(|end| end.advanced(job(thing), now)).reduce(|a, b| a + b);
+        let advanced = |thing| system.ends().filter_map(|end| end.advanced(job(thing), now)).reduce(|a, b| a + b);
         let expects = |thing| {
-            let mut ends = system.ends().iter();
-            ends.any(|end| end.expects(job(thing), now)) || system.bumps().iter().any(|at| at.expects(now))
+            let mut ends = system.ends();
+            ends.any(|end| end.expects(job(thing), now)) || system.bumps().flatten().any(|at| at.expects(now))
         };
         let (since, thing) = watchdog.first(now, advanced, expects)?;
         Some(stands(now, &self.armed.reductions[thing].name, since))
     }
 
-    fn is_over(&self) -> bool {
-        self.all_over()
+    fn is_over(&self, system: &System) -> bool {
+        self.at(system.armed()).all_over()
     }
 
-    fn at_limit(&self) -> Option<String> {
+    fn at_limit(&self, system: &System) -> Option<String> {
         // What is left may be alarms of processes that have ended.
-        let idle = engines(&self.ready.system).all(|engine| engine.active() == 0);
-        (!(self.all_over() && idle && self.ready.system.live_flits() == 0)).then(String::new)
+        let own = system.armed();
+        let idle = engines(own).all(|engine| engine.active() == 0);
+        (!(self.at(own).all_over() && idle && system.live_flits() == 0)).then(String::new)
     }
 
-    fn loses_traffic(&self) -> bool {
-        let links = self.ready.system.bumps();
-        links.iter().filter_map(Wired::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
+    fn loses_traffic(&self, system: &System) -> bool {
+        let links = system.armed().bumps();
+        links.flatten().filter_map(Wired::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
     }
 
-    fn left(&self) -> String {
-        not_done(&self.open())
+    fn left(&self, system: &System) -> String {
+        not_done(&self.at(system.armed()).open())
     }
 
-    fn cycles(&self, outcome: Outcome) -> Cycle {
-        if outcome == Outcome::Finished { self.moved.2 } else { self.ready.system.now() }
+    fn cycles(&self, system: &System, outcome: Outcome) -> Cycle {
+        if outcome == Outcome::Finished { self.moved.2 } else { system.now() }
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self, system: &System) -> Progress {
         let total = self.armed.reductions.iter();
         let total = total.map(|of| u64::from(of.rounds) * u64::from(of.composed().rounds_each())).sum();
-        let ends = self.ready.system.ends();
-        let roots = ends.iter().flat_map(|end| end.roots()).flat_map(Root::rounds);
+        let roots = system.armed().ends().flat_map(watershed_armed::End::roots).flat_map(Root::rounds);
         let done = roots.filter(|round| round.end.is_some() && round.round.data.is_some()).count() as u64;
-        Progress { cycle: self.ready.system.now(), done, total }
+        Progress { cycle: system.now(), done, total }
     }
 
-    fn report(&mut self, document: &mut Document, oracle: bool) -> Report {
+    fn report(&self, system: &System, document: &mut Document, oracle: bool) -> Report {
+        let run = self.at(system.armed());
         let mut armed = ArmedResult::default();
         let (mut report, mut unended) = (Report::default(), Vec::new());
         for index in 0..self.armed.reductions.len() {
-            let (mut reduction, finding) = self.reduction(index, oracle);
-            let (not_ended, unstarted) = self.not_ended(index);
+            let (mut reduction, finding) = run.reduction(index, oracle);
+            let (not_ended, unstarted) = run.not_ended(index);
             reduction.outcomes.unstarted = unstarted;
             unended.extend(not_ended);
             armed.outcomes.add(&reduction.outcomes);
-            report.data.push(self.data(index));
+            report.data.push(run.data(index));
             armed.reductions.push(reduction);
             report.findings.extend(finding);
         }
-        self.totals(&mut armed);
+        run.totals(&mut armed);
         report.open = (!unended.is_empty()).then(|| unended.join("; "));
         document.armed = Some(armed);
         report
     }
 
-    fn settle(&mut self, document: &Document) -> Vec<Check> {
+    fn settle(&self, system: &System, document: &Document) -> Vec<Check> {
         let finished = document.armed.as_ref().filter(|_| document.outcome == Outcome::Finished);
         let leaked = finished.map(|armed| {
             let passed = armed.leaked.is_empty();
             let detail = if passed {
-                format!("every descriptor of {} engines is free again", engines(&self.ready.system).count())
+                format!("every descriptor of {} engines is free again", engines(system.armed()).count())
             } else {
                 format!("descriptors are still taken in {}", armed.leaked.join(", "))
             };
@@ -540,13 +559,13 @@ impl Family for Run<'_> {
         leaked.into_iter().collect()
     }
 
-    fn why(&self, ask: why::Ask<'_>, _document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
+    fn why(&self, system: &System, ask: why::Ask<'_>, _document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
         let names: Vec<(String, u32)> = self.armed.reductions.iter().map(|of| (of.name.clone(), of.root)).collect();
-        why::armed::explain(&self.ready, &names, ask, notes)
+        why::armed::explain(system.armed(), &self.ready, &names, ask, notes)
     }
 
-    fn ladder(&self) -> Option<Ladder> {
-        Some(ladder(&self.ready))
+    fn ladder(&self, system: &System) -> Option<Ladder> {
+        Some(ladder(system.armed(), &self.ready))
     }
 }
 
@@ -571,10 +590,10 @@ struct Told {
 }
 
 impl Told {
-    fn of(system: &System, job: &Job, reduction: &Reduction) -> Told {
+    fn of(system: &ArmedSystem, job: &Job, reduction: &Reduction) -> Told {
         let mut told = Told::default();
         let mut sent: BTreeMap<(u8, Option<u32>), Quad> = BTreeMap::new();
-        let root = &system.ends()[reduction.root as usize];
+        let root = system.end(reduction.root as usize);
         for root in root.roots().iter().filter(|root| root.job().number == job.number) {
             for round in root.rounds().iter().filter(|round| round.token.is_some()) {
                 sent.insert((root.flow(), round.round.data), round.quad);
@@ -588,7 +607,7 @@ impl Told {
         let wanted = sent.len();
         for &end in &reduction.leaves {
             let mut have = 0;
-            let at = &system.ends()[end as usize];
+            let at = system.end(end as usize);
             let mut take = |flow: u8, round: Option<u32>, entered: u64, got: u64, quad: Quad| {
                 let key = (flow, round);
                 have += 1;

@@ -150,6 +150,9 @@ pub enum Family {
     Pbv,
     /// Plain virtual-channel routers without an engine: point-to-point traffic only.
     Fabric,
+    /// Engines of several of these in one network, each with jobs of its own: what `[[job]]` gives a scenario whose jobs name
+    /// different engines.
+    Mixed,
 }
 
 /// The clock.

@@ -10,9 +10,9 @@ use super::volume;
 use crate::Loaded;
 use crate::build::Ready;
 use crate::result::{Check, ResultData};
+use crate::run::system::PiumaSystem as System;
 use watershed_arith::Mode;
 use watershed_oracle as oracle;
-use watershed_piuma::System;
 use watershed_piuma::host::{Counts, Host as Rank};
 
 /// What came of one host.
@@ -66,7 +66,13 @@ pub fn ranks<'a>(system: &'a System, host: &'a Host, index: usize) -> impl Itera
 }
 
 /// Everything about all hosts, and the checks of it.
-pub fn report(loaded: &Loaded, ready: &Ready, starts: &[Option<u64>], oracle: bool) -> (Vec<HostResult>, Vec<Check>) {
+pub fn report(
+    loaded: &Loaded,
+    system: &System,
+    ready: &Ready<()>,
+    starts: &[Option<u64>],
+    oracle: bool,
+) -> (Vec<HostResult>, Vec<Check>) {
     let mut checks = Vec::new();
     let mut results = Vec::new();
     for (index, host) in loaded.scenario.hosts.iter().enumerate() {
@@ -97,11 +103,11 @@ pub fn report(loaded: &Loaded, ready: &Ready, starts: &[Option<u64>], oracle: bo
             result.start_cycle = ideal.map(|_| 0);
             result.end_cycle = ideal.and_then(|ideal| ideal.done.iter().copied().max());
         } else {
-            counts = ranks(&ready.system, host, index).map(Rank::counted).collect();
-            let ends: Vec<Option<u64>> = ranks(&ready.system, host, index).map(Rank::end).collect();
+            counts = ranks(system, host, index).map(Rank::counted).collect();
+            let ends: Vec<Option<u64>> = ranks(system, host, index).map(Rank::end).collect();
             result.end_cycle = ends.into_iter().collect::<Option<Vec<u64>>>().and_then(|ends| ends.into_iter().max());
             if oracle {
-                let exact = result.end_cycle.is_some() && is_exact(loaded, ready, host, index);
+                let exact = result.end_cycle.is_some() && is_exact(loaded, system, host, index);
                 result.bit_exact = Some(exact);
                 let name = format!("bit-exact: {}", host.name);
                 let detail = format!("{} ranks against the oracle in the algorithm's own order", host.ranks.len());
@@ -126,7 +132,7 @@ pub fn report(loaded: &Loaded, ready: &Ready, starts: &[Option<u64>], oracle: bo
 }
 
 /// What all ranks of every host have in the end, a row a rank; no rows in ideal mode, where no data move.
-pub fn data(loaded: &Loaded, ready: &Ready) -> Vec<ResultData> {
+pub fn data(loaded: &Loaded, system: &System) -> Vec<ResultData> {
     let one = |(index, host): (usize, &Host)| {
         let unpack = |rank: &Rank| {
             let lanes = rank.vector().iter().flat_map(|&word| watershed_arith::unpack_lanes(host.dtype, word));
@@ -134,7 +140,7 @@ pub fn data(loaded: &Loaded, ready: &Ready) -> Vec<ResultData> {
         };
         let rows = match host.mode {
             HostMode::Ideal => Vec::new(),
-            HostMode::Fabric => ranks(&ready.system, host, index).map(unpack).collect(),
+            HostMode::Fabric => ranks(system, host, index).map(unpack).collect(),
         };
         ResultData { name: host.name.clone(), dtype: host.dtype, rows: rows.into() }
     };
@@ -164,12 +170,12 @@ fn volumes(host: &Host, counts: &[Counts]) -> Check {
 }
 
 /// Every rank's vector against the same algorithm walked by the oracle.
-fn is_exact(loaded: &Loaded, ready: &Ready, host: &Host, index: usize) -> bool {
+fn is_exact(loaded: &Loaded, system: &System, host: &Host, index: usize) -> bool {
     let mut vectors = build::vectors(loaded, index);
     let mut combine = |left: u64, right: u64| oracle::word_pair(host.op, host.dtype, Mode::default(), left, right).0;
     host.schedule().execute(&mut vectors, &mut combine);
     let mut count = 0;
-    for rank in ranks(&ready.system, host, index) {
+    for rank in ranks(system, host, index) {
         count += 1;
         if rank.vector() != vectors[rank.rank() as usize] {
             return false;

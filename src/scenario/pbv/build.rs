@@ -6,23 +6,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::config::{Collective, Pbv};
 use super::file::{
     AttachFile, ConfigurationFile, HazardFile, InitialisationFile, KindFile, MergeFile, OrderFile, StartFile, TreeFile,
-    WayFile, WrongFile,
+    WrongFile,
 };
 use super::strange;
-use crate::armed::file::{ComputeFile, EffectFile};
-use crate::build::{depth, pipeline, policy, replay, routed, router};
+use crate::armed::file::ComputeFile;
+use crate::build::routed;
 use crate::config::{AutoOr, Data};
 use crate::names::layout;
 use crate::problem::Problem;
 use crate::random::Stream;
 use crate::sources::{self, Sources};
+use crate::switches::{buffer, channel_kinds, pipeline, policy, router};
 use crate::{Loaded, Problems, Scenario, number};
 use watershed_arith::{Mode, pack_lanes};
-use watershed_fabric::fault::{Effect, Fault, FaultyLink, LinkLayer, Way};
 use watershed_fabric::routing::Routes;
-use watershed_fabric::topology::{Common, EndPlace, Layout};
-use watershed_fabric::{Plan, PlanLink, RouterCfg, SwitchCfg, Vcs};
-use watershed_kernel::{Cycle, Rng};
+use watershed_fabric::topology::{Common, EndPlace, Layout, LinkParams};
+use watershed_fabric::{PlanLink, RouterCfg, SwitchCfg, Vcs};
+use watershed_kernel::Cycle;
 use watershed_pbv::ce::{CeCfg, Hazard};
 use watershed_pbv::engine::EngineCfg;
 use watershed_pbv::gather::Gather;
@@ -32,13 +32,13 @@ use watershed_pbv::packet::{FLIT_BYTES, Groups, HEADER_BYTES, Header, Message, N
 use watershed_pbv::plan::{self, Branch, Tables};
 use watershed_pbv::reports::Reports;
 use watershed_pbv::routes::{Directory, FRAMES};
-use watershed_pbv::system::{Ground, System, Wires, credit_loop};
+use watershed_pbv::system::{Ground, Placed, System, Wires};
 use watershed_pbv::tables::{ENGINE_BASE, ENGINE_SPAN, METRICS, Owner, Owners, engine_base};
 
-/// A system and what runs on it.
-pub struct Ready {
+/// A system and what runs on it; without the system if that is somebody else's.
+pub struct Ready<S = System> {
     /// The system at cycle 0.
-    pub system: System,
+    pub system: S,
     /// The collectives, as their sources know them, in the order of the scenario.
     pub collectives: Vec<plan::Collective>,
     /// What everybody contributes, in the order of the participants: words of all rounds.
@@ -53,6 +53,22 @@ pub struct Ready {
     pub derived: Vec<(String, u64)>,
     /// The sources of traffic, if there are any.
     pub(crate) sources: Option<Sources>,
+}
+
+impl<S> Ready<S> {
+    /// The system, and what runs on it.
+    pub(crate) fn split(self) -> (S, Ready<()>) {
+        let Ready { system, collectives, operands, tables, devices, names, derived, sources } = self;
+        (system, Ready { system: (), collectives, operands, tables, devices, names, derived, sources })
+    }
+}
+
+impl Ready<()> {
+    /// The same with a system.
+    fn with(self, system: System) -> Ready {
+        let Ready { collectives, operands, tables, devices, names, derived, sources, .. } = self;
+        Ready { system, collectives, operands, tables, devices, names, derived, sources }
+    }
 }
 
 /// What a build can leave out.
@@ -72,16 +88,17 @@ pub struct BuildOptions {
 /// What is wrong with the configuration, at its place.
 pub fn build(loaded: &Loaded, options: BuildOptions) -> Result<Ready, Problems> {
     let scenario = &loaded.scenario;
-    let pbv = scenario.pbv.as_ref().expect("the PBV family has its table");
     let common = common(scenario);
     let mut problems = Vec::new();
     let lanes = sources::lanes(scenario);
-    let Some(lay) = routed(loaded, &common, lanes, &mut problems) else { return Err(loaded.problems(problems)) };
-    let mut builder = Builder::new(scenario, pbv, options, &lay);
-    builder.sources = Sources::at_ends(scenario, &lay, common.local, &mut builder.problems);
-    let ready = builder.build(&lay, &common);
+    let Some(mut lay) = routed(loaded, &common, lanes, &mut problems) else { return Err(loaded.problems(problems)) };
+    let sources = Sources::at_ends(scenario, &lay, common.local, &mut problems);
+    let own_ports = lay.external_ports;
+    add_ports(scenario, &mut lay);
+    let mut builder = Builder { own_ports, problems, sources, ..Builder::new(scenario, options, &lay) };
+    let ready = builder.build(&lay, common.local);
     match ready {
-        Some(ready) if builder.problems.is_empty() => Ok(ready),
+        Some(ready) if builder.problems.is_empty() => Ok(builder.wire(ready)),
         _ => Err(loaded.problems(builder.problems)),
     }
 }
@@ -98,25 +115,38 @@ fn common(scenario: &Scenario) -> Common {
     }
 }
 
-struct Builder<'a> {
-    scenario: &'a Scenario,
-    pbv: &'a Pbv,
-    options: BuildOptions,
+/// Adds ports to all switches for engines that have their own: the last ones that lead out.
+pub(crate) fn add_ports(scenario: &Scenario, lay: &mut Layout) {
+    let engine = scenario.pbv.as_ref().map(|pbv| &pbv.engine).filter(|engine| engine.attach == AttachFile::Own);
+    let more = engine.map_or(0, |engine| engine.per_switch as u16);
+    let switches = lay.switches();
+    lay.plan.nodes[..switches].iter_mut().for_each(|node| node.ports += more);
+    lay.external_ports += more;
+}
+
+pub(crate) struct Builder<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) pbv: &'a Pbv,
+    pub(super) options: BuildOptions,
     /// Links between switches.
-    links: Vec<(u32, u16, u32, u16)>,
+    pub(super) links: Vec<(u32, u16, u32, u16)>,
     /// The neighbour behind a port.
-    neighbours: BTreeMap<(u32, u16), u32>,
-    devices: Vec<u16>,
+    pub(super) neighbours: BTreeMap<(u32, u16), u32>,
+    pub(super) devices: Vec<u16>,
     /// Further parts of larger engines: switch, plane, number from 1 on, device ID.
     parts: Vec<(u32, u8, u8, u16)>,
-    problems: Vec<Problem>,
+    /// The first port of a switch that is an engine's own.
+    pub(crate) own_ports: u16,
+    pub(crate) problems: Vec<Problem>,
     derived: Vec<(String, u64)>,
     /// Sources of traffic, if there are any.
     sources: Option<Sources>,
 }
 
 impl<'a> Builder<'a> {
-    fn new(scenario: &'a Scenario, pbv: &'a Pbv, options: BuildOptions, lay: &Layout) -> Builder<'a> {
+    /// For a scenario that has the family's table, laid out.
+    pub(crate) fn new(scenario: &'a Scenario, options: BuildOptions, lay: &Layout) -> Builder<'a> {
+        let pbv = scenario.pbv.as_ref().expect("the PBV family has its table");
         let switches = lay.switches() as u32;
         let between = lay.plan.links.iter().filter(|link| link.a.0 < switches && link.b.0 < switches);
         let links: Vec<_> = between.map(|link| (link.a.0, link.a.1, link.b.0, link.b.1)).collect();
@@ -129,14 +159,28 @@ impl<'a> Builder<'a> {
         };
         let devices = lay.ends.iter().map(device).collect();
         let (parts, problems, derived) = (Vec::new(), Vec::new(), Vec::new());
-        Builder { scenario, pbv, options, links, neighbours, devices, parts, problems, derived, sources: None }
+        let own_ports = lay.external_ports;
+        Builder {
+            scenario,
+            pbv,
+            options,
+            links,
+            neighbours,
+            devices,
+            parts,
+            own_ports,
+            problems,
+            derived,
+            sources: None,
+        }
     }
 
     fn switch_device(&self, switch: u32) -> u16 {
         (switch * self.pbv.device_stride) as u16
     }
 
-    fn build(&mut self, lay: &Layout, common: &Common) -> Option<Ready> {
+    /// Everything but the network, on the links of a layout whose switches have ports for their engines.
+    pub(crate) fn build(&mut self, lay: &Layout, local: LinkParams) -> Option<Ready<Placed>> {
         let mut directory = self.directory(lay)?;
         if let Some(sources) = &self.sources {
             let routes = Routes { routing: lay.routing.clone(), ends: lay.ends.clone() };
@@ -173,12 +217,7 @@ impl<'a> Builder<'a> {
 
         self.congestion(collectives.len(), &mut ends);
         self.strangers(&collectives, &tables, lay, &mut ends);
-        let mut plan = lay.plan.clone();
-        if self.pbv.engine.attach == AttachFile::Own {
-            for node in &mut plan.nodes[..lay.switches()] {
-                node.ports += self.pbv.engine.per_switch as u16;
-            }
-        }
+        let plan = lay.plan.clone();
         let longest = self.longest_frame(&collectives, &tables);
         let faults = self.faults(&plan, lay, longest);
         if !self.problems.is_empty() {
@@ -197,29 +236,31 @@ impl<'a> Builder<'a> {
         let side_port_cycles = self.side_port(&side_port);
         let engines = self.engines(lay);
         let owners = self.owners(&engines, &collectives);
-        let checked = self.scenario.checks.monitors && !self.options.no_checks;
-        let mut sources = self.sources.take();
-        let ends = Sources::beside(sources.as_mut(), ends, (self.scenario.seed, checked), FRAMES + 1);
         let ground = Ground { plan, directory, engines, ends, faults, side_port, side_port_cycles, owners };
-        let system = self.wire(ground, common);
-        let derived = std::mem::take(&mut self.derived);
-        Some(Ready { system, collectives, operands, tables, devices: self.devices.clone(), names, derived, sources })
+        let record = self.scenario.checks.oracle && !self.options.no_checks;
+        let system = ground.place((self.pbv.engine.inner_cycles as u16, local), self.options.log, record);
+        let (derived, devices) = (std::mem::take(&mut self.derived), self.devices.clone());
+        Some(Ready { system, collectives, operands, tables, devices, names, derived, sources: None })
     }
 
-    fn wire(&mut self, ground: Ground, common: &Common) -> System {
+    /// Builds the system of what is in its place.
+    fn wire(&mut self, ready: Ready<Placed>) -> Ready {
         let scenario = self.scenario;
-        let pipeline = pipeline(scenario);
-        let depths = |link: &PlanLink, vc: u8| depth(scenario, vc == FRAMES, || credit_loop(link, pipeline));
+        let kinds = channel_kinds(scenario);
+        let depths = |link: &PlanLink, vc: u8| buffer(scenario, kinds[usize::from(vc)], link);
         let switch = SwitchCfg {
-            pipeline,
+            pipeline: pipeline(scenario),
             policy: policy(scenario.switch.arbiter),
             monitors: scenario.checks.monitors && !self.options.no_checks,
             router: RouterCfg { class_bound: self.pbv.engine.priority_bound as u8, ..router(scenario) },
         };
-        let record = scenario.checks.oracle && !self.options.no_checks;
-        let (inner, threads) = (self.pbv.engine.inner_cycles as u16, self.options.threads);
-        let wires = Wires { inner, local: common.local, switch, depths: &depths, threads };
-        ground.build(&wires, self.options.log, record)
+        let mut sources = self.sources.take();
+        let traffic = (scenario.seed, switch.monitors);
+        let (placed, ready) = ready.split();
+        let system = placed.build(&Wires { switch, depths: &depths, threads: self.options.threads }, |ends| {
+            Sources::beside(sources.as_mut(), ends, traffic, FRAMES + 1)
+        });
+        Ready { sources, ..ready.with(system) }
     }
 
     // ------------------------------------------------------------------------------------------- devices and engines
@@ -235,7 +276,7 @@ impl<'a> Builder<'a> {
         let engine = &self.pbv.engine;
         for switch in 0..lay.switches() as u32 {
             let mut ports: Vec<u16> = match engine.attach {
-                AttachFile::Own => (0..engine.per_switch as u16).map(|k| lay.external_ports + k).collect(),
+                AttachFile::Own => (0..engine.per_switch as u16).map(|k| self.own_ports + k).collect(),
                 AttachFile::Node => lay.ends.iter().filter(|end| end.switch == switch).map(|end| end.port).collect(),
                 AttachFile::Link => self.neighbours.keys().filter(|(at, _)| *at == switch).map(|&(_, p)| p).collect(),
             };
@@ -781,92 +822,6 @@ impl<'a> Builder<'a> {
                 .collect(),
             Data::None | Data::File { .. } => vec![Vec::new(); of.participants.len()],
         }
-    }
-
-    // ------------------------------------------------------------------------------------------------------- faults
-
-    fn faults(&mut self, plan: &Plan, lay: &Layout, longest: u64) -> Vec<((u32, u16), FaultyLink)> {
-        let mut at: BTreeMap<(u32, u16), Vec<Fault>> = BTreeMap::new();
-        let first = plan.nodes.len() - lay.ends.len();
-        for (index, file) in self.pbv.faults.iter().enumerate() {
-            // Ways of a place are seen from the switch at whose port it begins.
-            let fault = |leaves: Way| Fault {
-                effect: match file.effect {
-                    EffectFile::Drop => Effect::Drop,
-                    EffectFile::Corrupt => Effect::Corrupt,
-                    EffectFile::Duplicate => Effect::Duplicate,
-                    EffectFile::Delay => Effect::Delay(file.delay_cycles.unwrap_or(1)),
-                    EffectFile::Dead => Effect::Dead,
-                },
-                way: match file.way {
-                    WayFile::Both => Way::Both,
-                    WayFile::From => leaves,
-                    WayFile::To => leaves.reversed(),
-                },
-                threshold: file.probability.map_or(u64::MAX, Rng::threshold),
-                nth: file.nth,
-                id: file.cc_id,
-                from: file.from_cycle,
-                until: file.until_cycle.unwrap_or(Cycle::MAX),
-            };
-            let end = plan.nodes[first..].iter().position(|node| node.name == file.at);
-            let switch = lay.switch(&file.at);
-            let mut hits = |place: (u32, u16), leaves: Way| at.entry(place).or_default().push(fault(leaves));
-            match (end, switch) {
-                _ if file.at == "all" => {
-                    lay.ends.iter().for_each(|end| hits((end.switch, end.port), Way::Down));
-                    self.links.iter().for_each(|&(a, port, ..)| hits((a, port), Way::Up));
-                }
-                (Some(end), _) => hits((lay.ends[end].switch, lay.ends[end].port), Way::Down),
-                (_, Some(switch)) => {
-                    for &(a, a_port, b, b_port) in &self.links {
-                        if a == switch {
-                            hits((a, a_port), Way::Up);
-                        } else if b == switch {
-                            hits((b, b_port), Way::Up);
-                        }
-                    }
-                    if file.effect == EffectFile::Dead {
-                        for end in lay.ends.iter().filter(|end| end.switch == switch) {
-                            hits((end.switch, end.port), Way::Down);
-                        }
-                    }
-                }
-                _ => {
-                    let known = plan.nodes.iter().map(|node| node.name.as_str());
-                    self.problems.push(
-                        Problem::at(format!("pbv.fault[{index}].at"), format!("there is no \"{}\"", file.at))
-                            .expected("the name of a switch or an end point, or \"all\"")
-                            .nearest(&file.at, known),
-                    );
-                }
-            }
-        }
-        let sequence_check = self.pbv.link_layer.sequence_check;
-        let replays = self.scenario.link.reliability;
-        if replays.is_some() {
-            // Every link has the layer, once, whichever of its ends a fault names.
-            for &(a, a_port, b, b_port) in &self.links {
-                let mut faults = at.remove(&(b, b_port)).unwrap_or_default();
-                for fault in &mut faults {
-                    fault.way = fault.way.reversed();
-                }
-                at.entry((a, a_port)).or_default().extend(faults);
-            }
-            for end in &lay.ends {
-                at.entry((end.switch, end.port)).or_default();
-            }
-        }
-        let link = |(stream, (place, faults)): (usize, ((u32, u16), Vec<Fault>))| {
-            let reliability = replays.map(|replays| {
-                let link = plan.links.iter().find(|link| link.a == place || link.b == place);
-                let link = link.expect("faults are on links");
-                replay(&replays, u64::from(link.latency), u64::from(link.cycles_per_flit), longest)
-            });
-            let layer = LinkLayer { sequence_check, reliability };
-            (place, FaultyLink::new(faults, layer, self.scenario.seed, 0xfa17_0000 + stream as u64))
-        };
-        at.into_iter().enumerate().map(link).collect()
     }
 }
 

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::run::system::PbvSystem as System;
 use watershed_arith::{Flags, Op};
 use watershed_kernel::Cycle;
 use watershed_oracle as oracle;
 use watershed_pbv::ce::Entered;
 use watershed_pbv::gather::Gather;
 use watershed_pbv::plan::{Branch, Collective, Seat};
-use watershed_pbv::system::{System, engines};
+use watershed_pbv::system::engines;
 use watershed_pbv::tables::{ENGINE_BASE, ENGINE_SPAN};
 
 /// What a round comes to by the oracle.

@@ -4,6 +4,7 @@
 //! arrival by sender, receiver, message, context and run, first sent first received: frames from one device to another stay in
 //! order.
 
+use crate::run::system::PbvSystem as System;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::build::Ready;
@@ -13,11 +14,11 @@ use watershed_pbv::system::{engines, events};
 use watershed_probe::ladder::{Ladder, Message};
 
 /// The ladder of everything that was logged.
-pub fn ladder(ready: &Ready) -> Ladder {
-    let log = events(&ready.system);
+pub fn ladder(system: &System, ready: &Ready<()>) -> Ladder {
+    let log = events(system);
     let active: BTreeSet<u16> =
         log.iter().flat_map(|event| [event.from, event.to]).filter(|&device| device != NO_DEVICE).collect();
-    let switches: BTreeSet<u16> = engines(&ready.system).map(|engine| engine.cfg().device).collect();
+    let switches: BTreeSet<u16> = engines(system).map(|engine| engine.cfg().device).collect();
     let sources: BTreeSet<u16> = ready.collectives.iter().map(|collective| collective.source).collect();
     let rank = |device: u16| match (sources.contains(&device), switches.contains(&device)) {
         (true, _) => 0,

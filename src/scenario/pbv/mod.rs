@@ -4,8 +4,10 @@
 //! |------|-------|
 //! | [`file`](mod@file) | the `[pbv]` table |
 //! | [`config`] | the same after checking: what a system is built from |
-//! | [`build`] | device IDs, trees of engines, frames that set them up, faults, nodes |
+//! | [`build`] | device IDs, trees of engines, frames that set them up, nodes |
+//! | `faults` | links that misbehave |
 //! | [`congestion`] | congestion metrics that were asked for |
+//! | `mail` | what congestion metrics and reports came to |
 //! | [`run`](mod@run) | the run and its report |
 //! | [`golden`] | the golden check: who entered where in which order, walked by the oracle |
 //! | [`strange`] | frames of strangers |
@@ -15,9 +17,11 @@
 pub mod build;
 pub mod config;
 pub mod congestion;
+mod faults;
 pub mod file;
 pub mod golden;
 pub mod ladder;
+mod mail;
 pub mod result;
 pub mod run;
 pub mod strange;

@@ -1,15 +1,16 @@
 //! Running a PBV scenario.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 
 use serde_json::{Map, Value as Json};
 
 use super::build::{BuildOptions, Ready, build};
 use super::config::{Collective, Group, Pbv};
-use super::congestion;
 use super::file::{KindFile, TreeFile};
 use super::golden::{Reader, Value};
 use super::ladder::ladder;
+use super::mail;
 use super::result::{CollectiveResult, EnginesResult, PbvResult, RoundResult};
 use crate::Loaded;
 use crate::armed::file::EffectFile;
@@ -17,12 +18,12 @@ use crate::armed::result::Outcomes;
 use crate::names::Named;
 use crate::result::{Check, Document, Outcome, ResultData, hex};
 use crate::run::family::{Family, Report};
+use crate::run::options::{Flip, Progress, RunError, RunOptions};
+use crate::run::system::{PbvSystem, System};
 use crate::run::watchdog::{Watchdog, not_done, stands};
-use crate::run::{Flip, Progress, RunError, RunOptions};
 use crate::sources::Sources;
 use crate::why;
 use watershed_arith::{Flags, unpack_lanes};
-use watershed_fabric::Simulation;
 use watershed_fabric::fault::FaultyLink;
 use watershed_kernel::Cycle;
 use watershed_pbv::gather::Gather;
@@ -43,7 +44,7 @@ const FRAME_FLITS: u64 = 132;
 pub(crate) struct Run<'a> {
     loaded: &'a Loaded,
     pbv: &'a Pbv,
-    ready: Ready,
+    ready: Ready<()>,
     /// End points that a dead link cuts off: nobody waits for them.
     excused: BTreeSet<u16>,
 }
@@ -53,10 +54,16 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// What is wrong with the configuration, at its place.
-    pub(crate) fn build(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<Run<'a>, RunError> {
+    pub(crate) fn build(loaded: &'a Loaded, options: &RunOptions<'_>) -> Result<(Box<System>, Run<'a>), RunError> {
         let log = options.ladder || options.why.is_some();
         let (no_checks, threads) = (options.no_checks, options.divided());
         let ready = build(loaded, BuildOptions { no_checks, log, threads })?;
+        let (system, ready) = ready.split();
+        Ok((Box::new(system), Run::new(loaded, ready)))
+    }
+
+    /// What runs on a system in cycle 0.
+    pub(crate) fn new(loaded: &'a Loaded, ready: Ready<()>) -> Run<'a> {
         let pbv = loaded.scenario.pbv.as_ref().expect("the PBV family has its table");
         let dead = |device: &&u16| {
             let switch = (u32::from(**device) / pbv.device_stride * pbv.device_stride) as u16;
@@ -65,11 +72,32 @@ impl<'a> Run<'a> {
             of(**device) || of(switch)
         };
         let excused = ready.devices.iter().filter(dead).copied().collect();
-        Ok(Run { loaded, pbv, ready, excused })
+        Run { loaded, pbv, ready, excused }
     }
 
+    /// The run, looking at its system.
+    fn at<'r>(&'r self, system: &'r PbvSystem) -> At<'r, 'r> {
+        At { run: self, system }
+    }
+}
+
+/// A run and the system that it looks at.
+struct At<'r, 'a> {
+    run: &'r Run<'a>,
+    system: &'r PbvSystem,
+}
+
+impl<'a> Deref for At<'_, 'a> {
+    type Target = Run<'a>;
+
+    fn deref(&self) -> &Run<'a> {
+        self.run
+    }
+}
+
+impl At<'_, '_> {
     fn node(&self, end: u32) -> &Node {
-        self.ready.system.end(end as usize)
+        self.system.end(end as usize)
     }
 
     fn name(&self, device: u16) -> String {
@@ -78,8 +106,8 @@ impl<'a> Run<'a> {
 
     /// End points that are not done.
     fn not_done(&self) -> impl Iterator<Item = &Node> {
-        let ends = self.ready.system.ends().into_iter().take(self.ready.devices.len());
-        let ends = ends.map(|end| &**end).filter(|node| !self.excused.contains(&node.device()));
+        let ends = self.system.ends().take(self.ready.devices.len());
+        let ends = ends.filter(|node| !self.excused.contains(&node.device()));
         ends.filter(|node| node.unsent() > 0 || self.pbv.collectives.iter().any(|of| node.waits(of.cc_id)))
     }
 
@@ -94,7 +122,7 @@ impl<'a> Run<'a> {
             let before = map.get(key).and_then(Json::as_u64).unwrap_or(0);
             map.insert(key.to_owned(), (before + count).into());
         };
-        for engine in engines(&self.ready.system) {
+        for engine in engines(self.system) {
             let readings = &engine.registers().readings;
             sum.frames_in += u64::from(readings.frames_in);
             sum.frames_out += u64::from(readings.frames_out);
@@ -112,7 +140,7 @@ impl<'a> Run<'a> {
                 sum.failure_points.push(format!("{at}: {who} in context {cc_id}{said}"));
             }
         }
-        for node in self.ready.system.ends().iter().take(self.ready.devices.len()) {
+        for node in self.system.ends().take(self.ready.devices.len()) {
             for status in Status::ALL {
                 let count = node.refused()[usize::from(status.number())];
                 if count > 0 {
@@ -120,7 +148,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        for link in self.ready.system.bumps().iter().filter_map(Wired::fault) {
+        for link in self.system.bumps().flatten().filter_map(Wired::fault) {
             let counts = serde_json::to_value(link.counts()).unwrap_or_default();
             let map = pbv.faults.get_or_insert_default();
             for (key, value) in counts.as_object().into_iter().flatten() {
@@ -243,7 +271,7 @@ impl<'a> Run<'a> {
                 devices.extend(list);
             }
         }
-        for engine in engines(&self.ready.system) {
+        for engine in engines(self.system) {
             let of_run = engine.ce().reported().iter().filter(|(cc_id, at, _)| (*cc_id, *at) == (of.cc_id, run));
             devices.extend(of_run.map(|&(_, _, device)| device));
         }
@@ -259,12 +287,11 @@ impl<'a> Run<'a> {
             of.participants.iter().zip(rows).map(|(&end, row)| (self.ready.devices[end as usize], row.as_slice()));
         let gather = self.node(of.source).gather(of.cc_id);
         let divide = of.mean.then(|| of.participants.len() as u32);
-        let reader =
-            oracle.then(|| Reader::new(&self.ready.system, plan, operands.collect()).at_the_ends(gather, divide));
+        let reader = oracle.then(|| Reader::new(self.system, plan, operands.collect()).at_the_ends(gather, divide));
         let receivers: Vec<u32> =
             of.participants.iter().copied().filter(|&end| !(multicast && end == of.source)).collect();
         let wanted = receivers.len();
-        let asked: BTreeSet<u32> = engines(&self.ready.system)
+        let asked: BTreeSet<u32> = engines(self.system)
             .flat_map(|engine| engine.ce().asked())
             .filter(|(cc_id, _)| *cc_id == of.cc_id)
             .map(|&(_, run)| run)
@@ -457,14 +484,6 @@ impl<'a> Run<'a> {
 }
 
 impl Family for Run<'_> {
-    fn system(&self) -> &dyn Simulation {
-        &self.ready.system
-    }
-
-    fn system_mut(&mut self) -> &mut dyn Simulation {
-        &mut self.ready.system
-    }
-
     fn take_derived(&mut self) -> Vec<(String, u64)> {
         std::mem::take(&mut self.ready.derived)
     }
@@ -473,14 +492,14 @@ impl Family for Run<'_> {
         self.ready.sources.take()
     }
 
-    fn flip(&mut self, _flip: Flip<'_>) -> Result<(), RunError> {
+    fn flip(&mut self, _: &mut System, _flip: Flip<'_>) -> Result<(), RunError> {
         let what = "--flip is for PIUMA's engines; faults of the PBV family are in the scenario, [[pbv.fault]]";
         Err(RunError::Usage(what.into()))
     }
 
-    fn watchdog(&self) -> Watchdog {
+    fn watchdog(&self, system: &System) -> Watchdog {
         let limits = &self.loaded.scenario.limits;
-        let (jobs, plan) = (self.pbv.collectives.len(), self.ready.system.plan());
+        let (jobs, plan) = (self.pbv.collectives.len(), system.plan());
         // While the frames of a larger engine's participants pass its one port, nothing else is seen of them.
         let wide = u64::from(self.loaded.scenario.link.cycles_per_flit);
         let larger = self.pbv.collectives.iter().filter(|of| of.tree == TreeFile::Monolithic);
@@ -492,11 +511,11 @@ impl Family for Run<'_> {
 
     /// A collective stands if work is left and no watchdog, task, patience or delay of its is pending (requirement K-WD-1).
     /// Others go on meanwhile, and must not hide it.
-    fn standing(&self, watchdog: &mut Watchdog) -> Option<String> {
-        let (system, now) = (&self.ready.system, self.ready.system.now());
+    fn standing(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
+        let (system, now) = (system.pbv(), system.now());
         let of = |thing: usize| &self.pbv.collectives[thing];
         let nodes = || {
-            let nodes = system.ends().iter().take(self.ready.devices.len());
+            let nodes = system.ends().take(self.ready.devices.len());
             nodes.filter(|node| !self.excused.contains(&node.device()))
         };
         // The groups of an inter-group barrier wait for each other.
@@ -508,65 +527,70 @@ impl Family for Run<'_> {
         let expects = |thing| {
             let others = self.pbv.collectives.iter().filter(|other| together(of(thing), other));
             others.map(|other| other.cc_id).any(|cc_id| {
-                nodes().any(|node| node.expects(cc_id, now)) || system.bumps().iter().any(|at| at.expects(cc_id, now))
+                nodes().any(|node| node.expects(cc_id, now))
+                    || system.bumps().flatten().any(|at| at.expects(cc_id, now))
             })
         };
         let (since, thing) = watchdog.first(now, advanced, expects)?;
         Some(stands(now, &of(thing).name, since))
     }
 
-    fn is_over(&self) -> bool {
-        self.not_done().next().is_none()
+    fn is_over(&self, system: &System) -> bool {
+        self.at(system.pbv()).not_done().next().is_none()
     }
 
-    fn at_limit(&self) -> Option<String> {
-        let (open, flits) = (self.open(), self.ready.system.live_flits());
+    fn at_limit(&self, system: &System) -> Option<String> {
+        let (open, flits) = (self.at(system.pbv()).open(), system.live_flits());
         let who = if open.is_empty() { String::new() } else { format!("; {}", not_done(&open)) };
         (!open.is_empty() || flits > 0).then(|| format!("{flits} flits are queued or under way{who}"))
     }
 
-    fn loses_traffic(&self) -> bool {
-        let links = self.ready.system.bumps();
-        links.iter().filter_map(Wired::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
+    fn loses_traffic(&self, system: &System) -> bool {
+        let links = system.pbv().bumps();
+        links.flatten().filter_map(Wired::fault).map(FaultyLink::counts).any(|of| of.dead + of.given_up > 0)
     }
 
-    fn left(&self) -> String {
-        not_done(&self.open())
+    fn left(&self, system: &System) -> String {
+        not_done(&self.at(system.pbv()).open())
     }
 
-    fn cycles(&self, outcome: Outcome) -> Cycle {
-        let system = &self.ready.system;
+    fn cycles(&self, system: &System, outcome: Outcome) -> Cycle {
         if outcome == Outcome::Finished { system.alive_until() } else { system.now() }
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self, system: &System) -> Progress {
         let answers = |of: &Collective| u64::from(of.rounds) * of.participants.len() as u64;
-        let total = self.pbv.collectives.iter().filter(|of| of.kind != KindFile::Multicast).map(answers).sum();
-        let done = self.ready.system.completions().min(total);
-        Progress { cycle: self.ready.system.now(), done, total }
+        let asked = || self.pbv.collectives.iter().filter(|of| of.kind != KindFile::Multicast);
+        let run = self.at(system.pbv());
+        let got = |of: &Collective| -> usize {
+            of.participants.iter().map(|&end| run.node(end).outcomes(of.cc_id).len()).sum()
+        };
+        let (total, done) = (asked().map(answers).sum(), asked().map(got).sum::<usize>() as u64);
+        Progress { cycle: system.now(), done, total }
     }
 
-    fn report(&mut self, document: &mut Document, oracle: bool) -> Report {
+    fn report(&self, system: &System, document: &mut Document, oracle: bool) -> Report {
+        let run = self.at(system.pbv());
         let mut pbv = PbvResult::default();
         let mut report = Report::default();
         for (index, of) in self.pbv.collectives.iter().enumerate() {
-            let (collective, rows, finding) = self.collective(index, oracle);
+            let (collective, rows, finding) = run.collective(index, oracle);
             pbv.outcomes.add(&collective.outcomes);
             report.data.push(ResultData { name: of.name.clone(), dtype: of.dtype, rows: rows.into() });
             pbv.collectives.push(collective);
             report.findings.extend(finding);
         }
-        self.totals(&mut pbv);
-        pbv.congestion = congestion::reports(self.pbv, &self.ready);
-        pbv.reports = congestion::sent(self.pbv, &self.ready);
+        run.totals(&mut pbv);
+        pbv.congestion = mail::reports(self.pbv, system.pbv(), &self.ready);
+        pbv.reports = mail::sent(self.pbv, system.pbv(), &self.ready);
         report.open = open_rounds(&pbv);
         document.pbv = Some(pbv);
         report
     }
 
-    fn settle(&mut self, _document: &Document) -> Vec<Check> {
-        let disagreement = engines(&self.ready.system)
-            .find_map(|engine| Some((engine.cfg().device, engine.ce().tracker().disagreement()?)));
+    fn settle(&self, system: &System, _document: &Document) -> Vec<Check> {
+        let disagreement =
+            engines(system.pbv()).find_map(|engine| Some((engine.cfg().device, engine.ce().tracker().disagreement()?)));
         vec![match disagreement {
             None => Check::passed("tracking", "PBV and p_count agree in every context"),
             Some((device, slot)) => {
@@ -575,13 +599,14 @@ impl Family for Run<'_> {
         }]
     }
 
-    fn why(&self, ask: why::Ask<'_>, _document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
-        let runs = self.pbv.collectives.iter().map(|of| self.ended(of)).collect::<Vec<_>>();
-        why::pbv::explain(&self.ready, &runs, ask, notes)
+    fn why(&self, system: &System, ask: why::Ask<'_>, _document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
+        let run = self.at(system.pbv());
+        let runs = self.pbv.collectives.iter().map(|of| run.ended(of)).collect::<Vec<_>>();
+        why::pbv::explain(system.pbv(), &self.ready, &runs, ask, notes)
     }
 
-    fn ladder(&self) -> Option<Ladder> {
-        Some(ladder(&self.ready))
+    fn ladder(&self, system: &System) -> Option<Ladder> {
+        Some(ladder(system.pbv(), &self.ready))
     }
 }
 

@@ -4,12 +4,13 @@ use super::overlaps::{Owner, Plan};
 use crate::Scenario;
 use crate::build::Ready;
 use crate::programs::build::claim_queues;
+use crate::run::system::PiumaSystem as System;
 use std::collections::{BTreeMap, BTreeSet};
 use watershed_fabric::topology::EndPlace;
 use watershed_kernel::Cycle;
+use watershed_piuma::Claimed;
 use watershed_piuma::claim::{self, Event, Signal, Unit, Units, What, Wire};
 use watershed_piuma::processor::Ready as Waiting;
-use watershed_piuma::{Claimed, System};
 
 /// The claim registers stand beside the engines of their switches.
 struct Registered<'a>(&'a mut System);
@@ -68,14 +69,14 @@ struct Pending {
 
 impl Claims {
     /// The wires of a system in cycle 0; none if nobody claims.
-    pub(super) fn new(scenario: &Scenario, ready: &mut Ready) -> Option<Claims> {
+    pub(super) fn new(scenario: &Scenario, system: &mut System, ready: &mut Ready<()>) -> Option<Claims> {
         let (plan, ends) = (ready.claims.clone(), std::mem::take(&mut ready.ends));
-        (!plan.wiring.is_empty()).then(|| Claims::of(scenario, ready, plan, &ends))
+        (!plan.wiring.is_empty()).then(|| Claims::of(scenario, (system, ready), plan, &ends))
     }
 
     /// Idle wires for a plan.
-    fn of(scenario: &Scenario, ready: &mut Ready, plan: Plan, places: &[EndPlace]) -> Claims {
-        plan.wiring.build(&mut Registered(&mut ready.system));
+    fn of(scenario: &Scenario, (system, ready): (&mut System, &Ready<()>), plan: Plan, places: &[EndPlace]) -> Claims {
+        plan.wiring.build(&mut Registered(system));
         let multicasts: Vec<_> = scenario.programs.iter().flat_map(|programs| &programs.multicasts).collect();
         let mut claims = Claims {
             trees: vec![State::default(); plan.wiring.trees.len()],
@@ -110,7 +111,7 @@ impl Claims {
                 Owner::Segment(index, segment) if !scenario.collectives[index].called => {
                     let (built, parts) = (&ready.collectives[index], ready.collectives[index].parts());
                     for &(end, job) in built.jobs.iter().skip(segment * parts).take(parts) {
-                        let jobs = ready.system.end(end).core.as_ref().map_or(&[][..], |core| core.jobs());
+                        let jobs = system.end(end).core.as_ref().map_or(&[][..], |core| core.jobs());
                         if jobs[job].end().is_none() {
                             starts.push((number, end, job, jobs[job].called()));
                         }
@@ -124,7 +125,7 @@ impl Claims {
             }
         }
         for (tree, end, job, cycle) in starts {
-            claims.is_ready(&mut ready.system, tree, (end, job), cycle);
+            claims.is_ready(system, tree, (end, job), cycle);
         }
         claims
     }
@@ -146,7 +147,7 @@ impl Claims {
     pub(super) fn change(
         claims: &mut Option<Claims>,
         scenario: &Scenario,
-        ready: &mut Ready,
+        (system, ready): (&mut System, &mut Ready<()>),
         (plan, places): (Plan, &[EndPlace]),
         ids: &BTreeSet<u16>,
     ) -> Result<(), String> {
@@ -158,7 +159,7 @@ impl Claims {
         let (before, held) = held.unwrap_or_default();
         ids.extend(before);
         for end in 0..places.len() {
-            if let Some(processor) = ready.system.end_asleep(end).processor_mut() {
+            if let Some(processor) = system.end_asleep(end).processor_mut() {
                 for &id in &ids {
                     processor.set_claims(id, true);
                 }
@@ -166,23 +167,28 @@ impl Claims {
             }
         }
         claims.pending = Some(Box::new(Pending { plan, places: places.to_vec(), ids, held }));
-        claims.settle(scenario, ready)
+        claims.settle(scenario, (system, ready))
     }
 
     /// What keeps a change from being made now.
-    fn in_the_way(&self, scenario: &Scenario, ready: &mut Ready, changed: &BTreeSet<u16>) -> Option<String> {
-        if !self.is_idle(&mut ready.system) {
+    fn in_the_way(
+        &self,
+        scenario: &Scenario,
+        (system, ready): (&mut System, &Ready<()>),
+        changed: &BTreeSet<u16>,
+    ) -> Option<String> {
+        if !self.is_idle(system) {
             return Some("one of them claims its tree or holds it".to_owned());
         }
         let own = scenario.collectives.iter().zip(&ready.collectives).filter(|(of, _)| !of.called);
         for (of, built) in own.filter(|(of, _)| of.ids().any(|id| changed.contains(&(id as u16)))) {
-            let job = |&(end, job): &(usize, usize)| Some(&ready.system.end(end).core.as_ref()?.jobs()[job]);
+            let job = |&(end, job): &(usize, usize)| Some(&system.end(end).core.as_ref()?.jobs()[job]);
             if built.jobs.iter().filter_map(job).any(|job| job.end().is_none()) {
                 return Some(format!("\"{}\" has not ended", of.name));
             }
         }
         for &end in &self.processors {
-            let point = ready.system.end(end);
+            let point = system.end(end);
             let (Some(processor), Some(core)) = (point.processor(), &point.core) else { continue };
             let starts = |job: usize| core.jobs()[job].start() != Cycle::MAX;
             let mut open = processor.calls().iter().filter(|call| call.end.is_none() && call.job.is_some_and(starts));
@@ -200,13 +206,17 @@ impl Claims {
     ///
     /// # Errors
     /// Messages cannot wait for that.
-    pub(super) fn settle(&mut self, scenario: &Scenario, ready: &mut Ready) -> Result<(), String> {
+    pub(super) fn settle(
+        &mut self,
+        scenario: &Scenario,
+        (system, ready): (&mut System, &mut Ready<()>),
+    ) -> Result<(), String> {
         let Some(pending) = self.pending.take() else { return Ok(()) };
         let ids = |plan: &Plan| plan.wiring.trees.iter().map(|tree| tree.id).collect::<BTreeSet<u16>>();
         let claiming = ids(&pending.plan);
         let mut changed = ids(&self.plan);
         changed.extend(claiming.iter().chain(&pending.ids));
-        if let Some(what) = self.in_the_way(scenario, ready, &changed) {
+        if let Some(what) = self.in_the_way(scenario, (system, ready), &changed) {
             let mut multicasts = scenario.programs.iter().flat_map(|programs| &programs.multicasts);
             if multicasts.any(|of| pending.ids.contains(&(of.id as u16))) {
                 let whom = changed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -222,13 +232,13 @@ impl Claims {
             Some(programs) => claim_queues(programs, &pending.plan).map_err(|problem| problem.message().to_owned())?,
             None => BTreeMap::new(),
         };
-        for switch in 0..ready.system.tables.switches() {
-            if let Some(join) = ready.system.join_mut(switch).filter(|join| join.claim().is_some()) {
+        for switch in 0..system.registers().switches() {
+            if let Some(join) = system.join_mut(switch).filter(|join| join.claim().is_some()) {
                 join.claim_mut().clear();
             }
         }
         for &end in &self.processors {
-            let Some(processor) = ready.system.end_asleep(end).processor_mut() else { continue };
+            let Some(processor) = system.end_asleep(end).processor_mut() else { continue };
             for &id in &changed {
                 processor.set_claims(id, claiming.contains(&id));
                 processor.cce_mut().claims(id, queues.get(&(end as u32, id)).cloned());
@@ -236,16 +246,16 @@ impl Claims {
         }
         let Pending { plan, places, held, .. } = *pending;
         let processors = std::mem::take(&mut self.processors);
-        *self = Claims::of(scenario, ready, plan, &places);
+        *self = Claims::of(scenario, (system, ready), plan, &places);
         self.processors = processors;
-        let now = ready.system.now();
+        let now = system.now();
         for (end, call) in held {
             if let Some(tree) = self.tree_of(end, call.id) {
-                self.is_ready(&mut ready.system, tree, (end, call.job), now);
+                self.is_ready(system, tree, (end, call.job), now);
             } else {
                 let last = (call.cycle, end);
                 let claimed = Claimed { ready: call.cycle, last, asked: now, granted: now };
-                if let Some(core) = &mut ready.system.end_mut(end).core {
+                if let Some(core) = &mut system.end_mut(end).core {
                     core.job_mut(call.job).grant(claimed, now);
                 }
             }

@@ -1,11 +1,11 @@
 //! What comes of a run: results of collectives beside the oracle's, critical paths, checks.
 
-use super::run::{Run, State};
-use crate::build::{BuildOptions, Built, Segment, build, operation, oracle_tree};
+use super::run::{At, State};
+use crate::build::{Built, Segment, operation, oracle_tree};
 use crate::data::Table;
 use crate::result::{Check, CollectiveResult, Difference, Document, ResultData, hex};
-use crate::run::RunOptions;
 use crate::run::family::Report;
+use crate::run::options::RunOptions;
 use crate::run::runner::Runner;
 use crate::why::piuma::{Asked, Taker};
 use crate::{golden, hosts, ladder, programs, segments, why, workload};
@@ -13,9 +13,9 @@ use watershed_arith::{self as arith, Flags};
 use watershed_oracle as oracle;
 use watershed_piuma::{Job, Tap};
 
-impl Run<'_> {
+impl At<'_, '_> {
     /// Writes what came of collectives, hosts, programs and traffic into the document.
-    pub(super) fn results(&mut self, document: &mut Document, oracle: bool) -> Report {
+    pub(super) fn results(&self, document: &mut Document, oracle: bool) -> Report {
         let scenario = &self.loaded.scenario;
         let mut report = Report::default();
         for index in (0..scenario.collectives.len()).filter(|&index| !scenario.collectives[index].called) {
@@ -26,17 +26,18 @@ impl Run<'_> {
         report.findings = if oracle { self.findings(document) } else { Vec::new() };
         report.last.extend(self.unflipped());
         if !scenario.hosts.is_empty() {
-            let (results, checks) = hosts::result::report(self.loaded, &self.ready, &self.host_starts, oracle);
+            let (results, checks) =
+                hosts::result::report(self.loaded, self.system, &self.ready, &self.host_starts, oracle);
             document.hosts = results;
             report.last.extend(checks);
-            report.data.extend(hosts::result::data(self.loaded, &self.ready));
+            report.data.extend(hosts::result::data(self.loaded, self.system));
         }
-        if let Some((result, checks)) = workload::report::report(self.loaded, &self.ready, oracle) {
+        if let Some((result, checks)) = workload::report::report(self.loaded, self.system, &self.ready, oracle) {
             document.workload = Some(result);
             report.last.extend(checks);
         }
         if scenario.programs.is_some() {
-            let (system, built) = (&self.ready.system, &self.ready.collectives);
+            let (system, built) = (self.system, &self.ready.collectives);
             let (result, checks) = programs::result::report(scenario, built, system, oracle);
             document.programs = Some(result);
             report.last.extend(checks);
@@ -48,7 +49,7 @@ impl Run<'_> {
     pub(super) fn names(&self) -> ladder::Names {
         let scenario = &self.loaded.scenario;
         let ids = scenario.collectives.iter().flat_map(segments::names).map(|(id, name)| (id as u16, name)).collect();
-        let hosts = self.ready.system.ends().iter().flat_map(watershed_piuma::End::hosts).map(|host| host.job().class);
+        let hosts = self.system.ends().flat_map(watershed_piuma::End::hosts).map(|host| host.job().class);
         let classes: std::collections::BTreeSet<u16> = hosts.collect();
         let fabric = scenario.hosts.iter().filter(|host| host.mode == hosts::file::HostMode::Fabric);
         let hosts = classes.into_iter().zip(fabric).map(|(class, host)| (class, host.name.clone())).collect();
@@ -57,7 +58,7 @@ impl Run<'_> {
 
     /// The critical path of every collective that is asked for and has ended.
     pub(super) fn explain(&self, ask: why::Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<why::Why> {
-        let system = &self.ready.system;
+        let system = self.system;
         let mut list = Vec::new();
         if let Some(result) = document.workload.as_ref().filter(|_| ask.source.is_none() && ask.packet.is_none()) {
             match why::workload::explain(result) {
@@ -71,7 +72,7 @@ impl Run<'_> {
             && (ask.source.is_some() || self.loaded.scenario.collectives.is_empty())
             && let Some(journal) = system.journal()
         {
-            match why::packet::explain(system.plan(), journal, system.ends().len(), ask) {
+            match why::packet::explain(system.plan(), journal, system.end_count(), ask) {
                 Ok(why) => {
                     if let (None, Some(place)) = (ask.source, ask.packet) {
                         let name = &why.collective;
@@ -101,7 +102,7 @@ impl Run<'_> {
         let built = &self.ready.collectives[index];
         let mut first = 0;
         for (segment, &(end, job)) in built.jobs.iter().step_by(built.parts()).enumerate() {
-            let jobs = self.ready.system.end(end).core.as_ref().map_or(&[][..], |core| core.jobs());
+            let jobs = self.system.end(end).core.as_ref().map_or(&[][..], |core| core.jobs());
             let words = jobs[job].words();
             if word < first + words {
                 return Ok((segment, word - first));
@@ -113,7 +114,7 @@ impl Run<'_> {
 
     /// The critical path of every collective in the network; or why there is none, or which one it is.
     fn why_collectives(&self, ask: why::Ask<'_>, document: &Document) -> Vec<Result<why::Why, String>> {
-        let system = &self.ready.system;
+        let system = self.system;
         let mut list = Vec::new();
         let Some(reader) = why::piuma::Reader::new(system) else { return list };
         let ran = (0..self.state.len()).filter(|&index| !self.loaded.scenario.collectives[index].called);
@@ -184,7 +185,7 @@ impl Run<'_> {
 
     /// The same of every host that has ended.
     fn why_hosts(&self, ask: why::Ask<'_>) -> Vec<Result<why::Why, String>> {
-        let system = &self.ready.system;
+        let system = self.system;
         let mut list = Vec::new();
         let Some(journal) = system.journal() else { return list };
         let hosts = self.loaded.scenario.hosts.iter().enumerate();
@@ -201,8 +202,11 @@ impl Run<'_> {
             if ranks.iter().any(|rank| rank.end().is_none()) {
                 continue;
             }
-            let reader =
-                reader.get_or_insert_with(|| why::hosts::Reader::new(system.plan(), journal, system.ends().len()));
+            let reader = reader.get_or_insert_with(|| {
+                let (plan, registers) = (system.plan(), system.registers());
+                let messages = registers.messages.clone().unwrap_or(plan.vcs.set..plan.vcs.total());
+                why::hosts::Reader::new(plan, journal, system.end_count(), messages)
+            });
             let why = reader.explain(&host.name, &ranks, start);
             list.push(why.map_err(|wrong| format!("{}: {wrong}", host.name)));
         }
@@ -237,7 +241,7 @@ impl Run<'_> {
             }
         }
         if built.segments.len() > 1 {
-            let name = |root: u32| self.ready.system.node_name(root).into_owned();
+            let name = |root: u32| self.system.node_name(root).into_owned();
             let results = built.segments.iter().zip(ends).map(|(segment, end_cycle)| segments::SegmentResult {
                 id: u32::from(segment.id),
                 plane: u32::from(segment.plane),
@@ -248,7 +252,7 @@ impl Run<'_> {
             });
             result.segments = results.collect();
         }
-        result.start_cycle = start.filter(|&start| start < self.ready.system.now());
+        result.start_cycle = start.filter(|&start| start < self.system.now());
         if let (Some(start), Some(end)) = (start, end)
             && self.state[index] == State::Complete
         {
@@ -284,9 +288,8 @@ impl Run<'_> {
     fn part(&self, index: usize, part: usize) -> impl Iterator<Item = (&Segment, &Job)> {
         let built = &self.ready.collectives[index];
         let jobs = built.jobs.iter().skip(part).step_by(built.parts());
-        jobs.zip(&built.segments).filter_map(|(&(end, job), segment)| {
-            Some((segment, &self.ready.system.end(end).core.as_ref()?.jobs()[job]))
-        })
+        jobs.zip(&built.segments)
+            .filter_map(|(&(end, job), segment)| Some((segment, &self.system.end(end).core.as_ref()?.jobs()[job])))
     }
 
     /// The untimed evaluation of a collective: elements of every different result, and sticky flags.
@@ -313,8 +316,7 @@ impl Run<'_> {
     fn unflipped(&self) -> Option<Check> {
         let (switch, id, word) = self.flip.as_ref()?;
         let at = self.loaded.scenario.topology.switch_by_name(switch)?;
-        let engines = self.ready.system.joins();
-        let hit = engines.get(at as usize).and_then(|engine| engine.tap()?.seen).is_some();
+        let hit = self.system.join(at).and_then(|engine| engine.tap()?.seen).is_some();
         let detail = || format!("no bit was flipped: word {word} of collective id {id} never left {switch}'s engine");
         (!hit).then(|| Check::failed("flip", detail()))
     }
@@ -343,17 +345,17 @@ impl Run<'_> {
         let collective = &self.loaded.scenario.collectives[index];
         let built = &self.ready.collectives[index];
         let segment = &built.segments[segment];
-        let again = build(self.loaded, BuildOptions { no_monitors: true, ..BuildOptions::default() }).ok()?;
-        let mut runner = Runner::new(self.loaded, Box::new(Run::new(self.loaded, again))).ok()?;
+        let options = RunOptions { no_checks: true, ..RunOptions::default() };
+        let mut runner = Runner::build(self.loaded, &options, false).ok()?;
         let (id, seq) = (segment.id, word as u64);
-        for (switch, engine) in self.ready.system.joins().iter().enumerate() {
+        for switch in 0..self.loaded.scenario.topology.switches() {
+            let Some(engine) = self.system.join(switch) else { break };
             let flip = engine.tap().filter(|tap| (tap.id, tap.seq) == (id, seq)).map_or(0, |tap| tap.flip);
-            runner.family.ready.system.join_mut(switch as u32)?.set_tap(Tap { id, seq, flip, seen: None });
+            runner.system.piuma_mut().join_mut(switch)?.set_tap(Tap { id, seq, flip, seen: None });
         }
-        runner.drive(&RunOptions::default());
-        let system = &runner.family.ready.system;
-        let seen = system.joins();
-        let seen = |switch: u32| seen.get(switch as usize).and_then(|engine| engine.tap()?.seen);
+        runner.drive(&options);
+        let system = runner.system.piuma();
+        let seen = |switch: u32| system.join(switch).and_then(|engine| engine.tap()?.seen);
         let mut parted = None;
         oracle_tree(segment)?.evaluate_with(
             operation(collective),
@@ -404,7 +406,7 @@ impl Run<'_> {
             }
             for (tree, (_, name)) in trees(built).zip(segments::names(collective)) {
                 let name = format!("every contribution once: {name}");
-                let engine = |switch: u32| format!("{}.ceng", self.ready.system.node_name(switch));
+                let engine = |switch: u32| format!("{}.ceng", self.system.node_name(switch));
                 checks.push(match tree.check_each_once(result.participants as usize, &engine) {
                     Ok(()) => Check::passed(name, format!("{} contributions in the tree", result.participants)),
                     Err(error) => Check::failed(name, error.to_string()),

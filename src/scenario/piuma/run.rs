@@ -1,17 +1,20 @@
 //! The cycles of a PIUMA system or a plain fabric: who may start when, and when all is done.
 
+use std::ops::Deref;
+
 use super::claims::Claims;
 use crate::build::{BuildOptions, Ready, build};
-use crate::config::Collective;
+use crate::config::{self, Collective};
 use crate::programs::{circle, rules::Rules};
 use crate::result::{Check, Document, Outcome};
 use crate::run::family::{After, Family, Report};
+use crate::run::options::{Flip, Progress, RunError, RunOptions};
+use crate::run::system::{PiumaSystem, System};
 use crate::run::watchdog::Watchdog;
-use crate::run::{Flip, Progress, RunError, RunOptions};
 use crate::sources::Sources;
 use crate::why::{Ask, Why};
 use crate::{Loaded, hosts, ladder};
-use watershed_fabric::{Simulation, Step};
+use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_piuma::{Job, Store, Tap};
 use watershed_probe::ladder::Ladder;
@@ -19,7 +22,7 @@ use watershed_probe::ladder::Ladder;
 /// A run under way.
 pub(crate) struct Run<'a> {
     pub(super) loaded: &'a Loaded,
-    pub(super) ready: Ready,
+    pub(super) ready: Ready<()>,
     /// Whether each collective may start, and is complete.
     pub(super) state: Vec<State>,
     /// How many participants of each, from the first on, are known to be done.
@@ -48,6 +51,20 @@ pub(crate) struct Run<'a> {
     pub(super) flip: Option<(String, u16, u64)>,
 }
 
+/// A run and the system that it looks at, to tell what came of it.
+pub(super) struct At<'r, 'a> {
+    run: &'r Run<'a>,
+    pub(super) system: &'r PiumaSystem,
+}
+
+impl<'a> Deref for At<'_, 'a> {
+    type Target = Run<'a>;
+
+    fn deref(&self) -> &Run<'a> {
+        self.run
+    }
+}
+
 /// Where a collective stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -60,23 +77,30 @@ impl<'a> Run<'a> {
     ///
     /// # Errors
     /// What is wrong with the configuration, at its place.
-    pub(crate) fn build(loaded: &'a Loaded, options: &RunOptions<'_>, windows: bool) -> Result<Run<'a>, RunError> {
+    pub(crate) fn build(
+        loaded: &'a Loaded,
+        options: &RunOptions<'_>,
+        windows: bool,
+    ) -> Result<(Box<System>, Run<'a>), RunError> {
         // Where cycles went is told from those parts that something uses: of the largest systems no others could be kept.
         let whole = options.wave.is_some() || options.all_links || options.ladder || options.record.is_some();
         let (watched, threads) = (options.watches(), options.divided());
         // Who looks at the system between two cycles needs it to stand in one cycle then.
         let windows = windows && !watched && !options.timeline;
         let ready = build(loaded, BuildOptions { no_monitors: options.no_checks, whole, threads, windows })?;
-        Ok(Run::new(loaded, ready))
+        let (mut system, ready) = ready.split();
+        let run = Run::new(loaded, &mut system, ready);
+        Ok((Box::new(system), run))
     }
 
-    pub(super) fn new(loaded: &'a Loaded, mut ready: Ready) -> Run<'a> {
+    /// What runs on a system in cycle 0.
+    pub(crate) fn new(loaded: &'a Loaded, system: &mut PiumaSystem, mut ready: Ready<()>) -> Run<'a> {
         let done = vec![0; ready.collectives.len()];
         let started = |of: &Collective| if of.called { State::Complete } else { State::Running };
         let state = loaded.scenario.collectives.iter().map(started).collect();
-        let claims = Claims::new(&loaded.scenario, &mut ready);
+        let claims = Claims::new(&loaded.scenario, system, &mut ready);
         let host_starts = vec![None; loaded.scenario.hosts.len()];
-        let programs_left = ready.system.ends().iter().any(|end| end.processor().is_some());
+        let programs_left = system.ends().any(|end| end.processor().is_some());
         Run {
             loaded,
             ready,
@@ -98,14 +122,19 @@ impl<'a> Run<'a> {
 }
 
 impl Run<'_> {
+    /// The run, looking at its system.
+    fn at<'r>(&'r self, system: &'r PiumaSystem) -> At<'r, 'r> {
+        At { run: self, system }
+    }
+
     /// The first host on the fabric from an index on.
     pub(super) fn host_from(&self, first: usize) -> Option<usize> {
         let hosts = &self.loaded.scenario.hosts;
         (first..hosts.len()).find(|&index| hosts[index].mode == hosts::file::HostMode::Fabric)
     }
 
-    pub(super) fn host_is_done(&self, index: usize, host: &hosts::config::Host) -> bool {
-        hosts::result::ranks(&self.ready.system, host, index).all(|rank| rank.end().is_some())
+    fn host_is_done(system: &PiumaSystem, index: usize, host: &hosts::config::Host) -> bool {
+        hosts::result::ranks(system, host, index).all(|rank| rank.end().is_some())
     }
 
     pub(super) fn hosts_left(&self) -> bool {
@@ -113,28 +142,29 @@ impl Run<'_> {
     }
 
     /// Lets the next host start when all that was before it is complete.
-    pub(super) fn next_host(&mut self) {
+    fn next_host(&mut self, system: &mut PiumaSystem) {
         let Some(next) = self.host_next else { return };
         let host = &self.loaded.scenario.hosts[next];
         if self.host_starts[next].is_some() {
             // Every rank reports once: asking them all is worth it only then.
-            let reported = self.ready.system.completions() - self.host_base;
-            if reported < host.ranks.len() as u64 || !self.host_is_done(next, host) {
+            let reported = system.completions() - self.host_base;
+            if reported < host.ranks.len() as u64 || !Self::host_is_done(system, next, host) {
                 return;
             }
             self.host_next = self.host_from(next + 1);
-            self.next_host();
+            self.next_host(system);
             return;
         }
-        if self.collectives_left() || self.programs_left {
+        // Alone with PIUMA's engines, software has the end points to itself.
+        if self.loaded.scenario.family != config::Family::Mixed && (self.collectives_left() || self.programs_left) {
             return;
         }
-        let start = self.ready.system.now().max(host.start_cycle);
+        let start = system.now().max(host.start_cycle);
         self.host_starts[next] = Some(start);
-        self.host_base = self.ready.system.completions();
+        self.host_base = system.completions();
         let class = hosts::build::class(next);
         for &end in &host.ranks {
-            for rank in self.ready.system.end_mut(end as usize).hosts_mut() {
+            for rank in system.end_mut(end as usize).hosts_mut() {
                 if rank.job().class == class {
                     let delay = host.delays.get(rank.rank() as usize).copied().unwrap_or(0);
                     rank.release(start + delay);
@@ -144,23 +174,23 @@ impl Run<'_> {
     }
 
     /// Whether threads of programs have not ended, or what they sent is still on its way.
-    pub(super) fn programs_left(&self) -> bool {
-        let mut processors = self.ready.system.ends().iter().filter_map(|end| end.processor());
-        self.programs_left && (processors.any(|processor| !processor.is_done()) || self.ready.system.has_flits(true))
+    fn programs_left(&self, system: &PiumaSystem) -> bool {
+        let mut processors = system.ends().filter_map(|end| end.processor());
+        self.programs_left && (processors.any(|processor| !processor.is_done()) || system.has_flits(true))
     }
 
     /// Whether ranks of a workload have not ended.
-    fn ranks_left(&self) -> bool {
-        self.ready.system.ends().iter().filter_map(watershed_piuma::End::rank).any(|rank| rank.end().is_none())
+    fn ranks_left(system: &PiumaSystem) -> bool {
+        system.ends().filter_map(watershed_piuma::End::rank).any(|rank| rank.end().is_none())
     }
 
     /// Makes the stores to configuration registers that programs asked for: they count from the next cycle on.
-    pub(super) fn program_stores(&mut self) {
+    fn program_stores(&mut self, system: &mut PiumaSystem) {
         if !self.programs_left {
             return;
         }
         let mut stores = Vec::new();
-        self.ready.system.each_end(|end| {
+        system.each_end(&mut |end| {
             if let Some(processor) = end.processor_mut() {
                 stores.extend(processor.take_stores());
             }
@@ -168,9 +198,9 @@ impl Run<'_> {
         let Run { loaded, ready, rules, refused, .. } = self;
         for store in stores.into_iter().filter(|_| refused.is_none()).collect::<Vec<Store>>() {
             if rules.is_none() {
-                *rules = Rules::new(loaded, &ready.system, &ready.collectives);
+                *rules = Rules::new(loaded, system, &ready.collectives);
             }
-            let made = rules.as_mut().map(|rules| rules.store(loaded, &mut ready.system, &store));
+            let made = rules.as_mut().map(|rules| rules.store(loaded, system, &store));
             if let Some(Err(why)) = made {
                 refused.get_or_insert(why);
             }
@@ -178,15 +208,15 @@ impl Run<'_> {
     }
 
     /// Looks at who used a tree that programs have written.
-    fn program_uses(&mut self) {
+    fn program_uses(&mut self, system: &mut PiumaSystem) {
         let Run { loaded, ready, rules, refused, claims, .. } = self;
         let Some(rules) = rules else { return };
-        let used = rules.used(loaded, &ready.system, &mut ready.collectives).and_then(|anew| {
+        let used = rules.used(loaded, system, &mut ready.collectives).and_then(|anew| {
             if anew.is_empty() {
                 return Ok(());
             }
-            let plan = rules.plan(loaded, &ready.system, &ready.collectives);
-            Claims::change(claims, &loaded.scenario, ready, (plan, &rules.layout.ends), &anew)
+            let plan = rules.plan(loaded, system, &ready.collectives);
+            Claims::change(claims, &loaded.scenario, (system, ready), (plan, &rules.layout.ends), &anew)
         });
         if let Err(why) = used {
             refused.get_or_insert(why);
@@ -195,8 +225,7 @@ impl Run<'_> {
 
     /// The cycle since which nothing was served, if that is too long ago and there are flits that want to be, or calls that wait
     /// for each other.
-    fn stands(&self, watchdog: &mut Watchdog) -> Option<u64> {
-        let system = &self.ready.system;
+    fn stands(&self, system: &PiumaSystem, watchdog: &mut Watchdog) -> Option<u64> {
         let (now, [set, unicast]) = (system.now(), system.served());
         let (set, unicast) = (watchdog.look(0, now, set), watchdog.look(1, now, unicast));
         // Traffic that flows must not hide a collective that stands; whatever else there is may wait for collectives.
@@ -212,14 +241,14 @@ impl Run<'_> {
     }
 
     /// Looks who is complete.
-    pub(super) fn advance(&mut self) {
+    fn advance(&mut self, system: &PiumaSystem) {
         for index in 0..self.state.len() {
             if self.state[index] != State::Running {
                 continue;
             }
             // Who is done stays done: the next look goes on at the first that was not.
             let from = self.done[index];
-            let left = self.jobs_from(index, from).position(|job| job.end().is_none());
+            let left = self.jobs_from(system, index, from).position(|job| job.end().is_none());
             match left {
                 Some(more) => self.done[index] = from + more,
                 None => self.state[index] = State::Complete,
@@ -227,33 +256,30 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn jobs(&self, collective: usize) -> impl Iterator<Item = &Job> {
-        self.jobs_from(collective, 0)
+    pub(super) fn jobs<'s>(&'s self, system: &'s PiumaSystem, collective: usize) -> impl Iterator<Item = &'s Job> {
+        self.jobs_from(system, collective, 0)
     }
 
-    fn jobs_from(&self, collective: usize, first: usize) -> impl Iterator<Item = &Job> {
+    fn jobs_from<'s>(
+        &'s self,
+        system: &'s PiumaSystem,
+        collective: usize,
+        first: usize,
+    ) -> impl Iterator<Item = &'s Job> {
         let jobs = self.ready.collectives[collective].jobs[first..].iter();
-        jobs.filter_map(move |&(end, job)| self.ready.system.end(end).core.as_ref().map(|core| &core.jobs()[job]))
+        jobs.filter_map(move |&(end, job)| system.end(end).core.as_ref().map(|core| &core.jobs()[job]))
     }
 }
 
 impl Family for Run<'_> {
-    fn system(&self) -> &dyn Simulation {
-        &self.ready.system
-    }
-
-    fn system_mut(&mut self) -> &mut dyn Simulation {
-        &mut self.ready.system
-    }
-
     fn take_derived(&mut self) -> Vec<(String, u64)> {
         std::mem::take(&mut self.ready.derived)
     }
 
-    fn flip(&mut self, flip: Flip<'_>) -> Result<(), RunError> {
+    fn flip(&mut self, system: &mut System, flip: Flip<'_>) -> Result<(), RunError> {
         let Flip { switch, id, word, mask } = flip;
         let named = self.loaded.scenario.topology.switch_by_name(switch);
-        let engine = named.and_then(|at| self.ready.system.join_mut(at));
+        let engine = named.and_then(|at| system.piuma_mut().join_mut(at));
         let engine =
             engine.ok_or_else(|| RunError::Usage(format!("there is no switch \"{switch}\" with an engine")))?;
         engine.set_tap(Tap { id, seq: word, flip: mask, seen: None });
@@ -269,36 +295,33 @@ impl Family for Run<'_> {
         (options.why.is_some() || options.ladder || options.record.is_some()).then_some(all)
     }
 
-    fn keep_times(&mut self) {
+    fn keep_times(&mut self, system: &mut System) {
+        let system = system.piuma_mut();
         let jobs: Vec<(usize, usize)> = self.ready.collectives.iter().flat_map(|built| built.jobs.clone()).collect();
         for (end, job) in jobs {
-            if let Some(core) = &mut self.ready.system.end_mut(end).core {
+            if let Some(core) = &mut system.end_mut(end).core {
                 core.job_mut(job).keep_times();
             }
         }
         let called = self.loaded.scenario.collectives.iter().filter(|of| of.called);
         for end in called.flat_map(|of| of.participants.iter().copied()) {
-            if let Some(processor) = self.ready.system.end_mut(end as usize).processor_mut() {
+            if let Some(processor) = system.end_mut(end as usize).processor_mut() {
                 processor.keep_times();
             }
         }
         for &end in self.loaded.scenario.hosts.iter().flat_map(|host| &host.ranks) {
-            self.ready
-                .system
-                .end_mut(end as usize)
-                .hosts_mut()
-                .iter_mut()
-                .for_each(watershed_piuma::host::Host::keep_log);
+            let hosts = system.end_mut(end as usize).hosts_mut();
+            hosts.iter_mut().for_each(watershed_piuma::host::Host::keep_log);
         }
     }
 
-    fn watchdog(&self) -> Watchdog {
+    fn watchdog(&self, _: &System) -> Watchdog {
         Watchdog::new(self.loaded.scenario.limits.watchdog_cycles, WATCHED)
     }
 
-    fn begin(&mut self) {
+    fn begin(&mut self, system: &mut System) {
         self.host_next = self.host_from(0);
-        self.next_host();
+        self.next_host(system.piuma_mut());
     }
 
     fn take_sources(&mut self) -> Option<Sources> {
@@ -317,40 +340,42 @@ impl Family for Run<'_> {
         !(self.collectives_left() || self.programs_left || self.hosts_left() || self.ranks_left)
     }
 
-    fn before(&mut self) -> Cycle {
+    fn before(&mut self, system: &mut System) -> Cycle {
         let Some(claims) = &mut self.claims else { return Cycle::MAX };
-        claims.clock(&mut self.ready.system);
-        if let Err(why) = claims.settle(&self.loaded.scenario, &mut self.ready) {
+        let system = system.piuma_mut();
+        claims.clock(system);
+        if let Err(why) = claims.settle(&self.loaded.scenario, (system, &mut self.ready)) {
             self.refused.get_or_insert(why);
         }
         claims.next()
     }
 
-    fn after(&mut self, step: Step) -> After {
+    fn after(&mut self, system: &mut System, step: Step) -> After {
+        let system = system.piuma_mut();
         self.silent = None;
         if let Some(claims) = &mut self.claims {
-            claims.listen(&mut self.ready.system);
-            if let Err(why) = claims.settle(&self.loaded.scenario, &mut self.ready) {
+            claims.listen(system);
+            if let Err(why) = claims.settle(&self.loaded.scenario, (system, &mut self.ready)) {
                 self.refused.get_or_insert(why);
             }
         }
         if self.rules.as_ref().is_some_and(Rules::is_written) {
-            self.program_uses();
+            self.program_uses(system);
         }
-        if self.ready.system.completions() != self.seen {
-            self.seen = self.ready.system.completions();
-            self.advance();
-            self.program_stores();
-            self.programs_left = self.programs_left();
-            self.ranks_left = self.ranks_left && self.ranks_left();
-            self.next_host();
-        } else if self.programs_left && step == Step::Quiet && !self.programs_left() {
+        if system.completions() != self.seen {
+            self.seen = system.completions();
+            self.advance(system);
+            self.program_stores(system);
+            self.programs_left = self.programs_left(system);
+            self.ranks_left = self.ranks_left && Self::ranks_left(system);
+            self.next_host(system);
+        } else if self.programs_left && step == Step::Quiet && !self.programs_left(system) {
             // The last messages have come to their queues, and nobody is there to take them.
             self.programs_left = false;
-            self.next_host();
+            self.next_host(system);
             return After::Again;
         } else if step == Step::Quiet {
-            self.silent = Some(self.ready.system.alive_until());
+            self.silent = Some(system.alive_until());
             return After::Quiet;
         }
         After::On
@@ -360,29 +385,30 @@ impl Family for Run<'_> {
         self.refused.as_deref()
     }
 
-    fn standing(&self, watchdog: &mut Watchdog) -> Option<String> {
-        let since = self.stands(watchdog)?;
-        let now = self.ready.system.now();
+    fn standing(&self, system: &System, watchdog: &mut Watchdog) -> Option<String> {
+        let since = self.stands(system.piuma(), watchdog)?;
+        let now = system.now();
         Some(format!("cycle {now}: no end point has taken or sent a flit since cycle {since}"))
     }
 
-    fn is_over(&self) -> bool {
+    fn is_over(&self, _: &System) -> bool {
         false
     }
 
-    fn at_limit(&self) -> Option<String> {
+    fn at_limit(&self, _: &System) -> Option<String> {
         Some(String::new())
     }
 
-    fn left(&self) -> String {
+    fn left(&self, system: &System) -> String {
+        let system = system.piuma();
         let waiting: Vec<&str> = (0..self.state.len())
             .filter(|&index| self.state[index] != State::Complete)
             .map(|index| self.loaded.scenario.collectives[index].name.as_str())
             .collect();
         let left = (!waiting.is_empty()).then(|| format!("not complete: {}", waiting.join(", ")));
-        let threads = self.ready.system.ends().iter().filter_map(|end| end.processor()?.open());
-        let ranks = self.ready.system.ends().iter().filter_map(|end| end.rank()?.open());
-        let circle = circle::find(&self.loaded.scenario, &self.ready.system);
+        let threads = system.ends().filter_map(|end| end.processor()?.open());
+        let ranks = system.ends().filter_map(|end| end.rank()?.open());
+        let circle = circle::find(&self.loaded.scenario, system);
         let all = circle.into_iter().chain(left).chain(threads.take(8)).chain(ranks.take(8));
         all.collect::<Vec<_>>().join("\n")
     }
@@ -391,37 +417,37 @@ impl Family for Run<'_> {
         !matches!(outcome, Outcome::Finished | Outcome::Deadlock) || !self.collectives_left()
     }
 
-    fn cycles(&self, outcome: Outcome) -> Cycle {
-        let system = &self.ready.system;
+    fn cycles(&self, system: &System, outcome: Outcome) -> Cycle {
         // A window goes on behind the last completion; nothing but credits moves there.
         let complete = system.runs_in_windows() && !self.collectives_left() && outcome != Outcome::Interrupted;
         self.silent.unwrap_or_else(|| if complete { system.completed() + 1 } else { system.now() })
     }
 
-    fn progress(&self) -> Progress {
+    fn progress(&self, system: &System) -> Progress {
+        let system = system.piuma();
         let (mut done, mut total) = (0, 0);
         for (index, collective) in self.loaded.scenario.collectives.iter().enumerate() {
             let lanes = u64::from(collective.network_dtype().lanes());
             let built = &self.ready.collectives[index];
             let segments = built.segments.iter().flat_map(|segment| std::iter::repeat_n(segment, built.parts()));
-            for (job, segment) in self.jobs(index).zip(segments).filter(|(job, _)| job.kind().receives) {
+            for (job, segment) in self.jobs(system, index).zip(segments).filter(|(job, _)| job.kind().receives) {
                 let elements = segment.elements.end - segment.elements.start;
                 done += (job.landed() * lanes).min(elements);
                 total += elements;
             }
         }
-        for rank in self.ready.system.ends().iter().filter_map(watershed_piuma::End::rank) {
+        for rank in system.ends().filter_map(watershed_piuma::End::rank) {
             done += (rank.records().len() - rank.left()) as u64;
             total += rank.records().len() as u64;
         }
-        Progress { cycle: self.ready.system.now(), done, total }
+        Progress { cycle: system.now(), done, total }
     }
 
-    fn report(&mut self, document: &mut Document, oracle: bool) -> Report {
-        self.results(document, oracle)
+    fn report(&self, system: &System, document: &mut Document, oracle: bool) -> Report {
+        self.at(system.piuma()).results(document, oracle)
     }
 
-    fn settle(&mut self, _document: &Document) -> Vec<Check> {
+    fn settle(&self, _: &System, _: &Document) -> Vec<Check> {
         Vec::new()
     }
 
@@ -429,13 +455,13 @@ impl Family for Run<'_> {
         self.ready.all_links.as_deref()
     }
 
-    fn why(&self, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {
-        self.explain(ask, document, notes)
+    fn why(&self, system: &System, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {
+        self.at(system.piuma()).explain(ask, document, notes)
     }
 
-    fn ladder(&self) -> Option<Ladder> {
-        let journal = self.ready.system.journal()?;
-        Some(ladder::ladder(&self.ready.system, journal, &self.names()))
+    fn ladder(&self, system: &System) -> Option<Ladder> {
+        let system = system.piuma();
+        Some(ladder::ladder(system, system.journal()?, &self.at(system).names()))
     }
 }
 

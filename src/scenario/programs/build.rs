@@ -220,7 +220,7 @@ pub fn make_writable(
         return;
     }
     registers.rewritable = true;
-    let pipeline = crate::build::pipeline(scenario);
+    let pipeline = crate::switches::pipeline(scenario);
     let cycles = |of: LinkParams| u64::from(of.latency) + u64::from(of.cycles_per_flit) - 1;
     let switch = u64::from(pipeline.front()) + u64::from(pipeline.post()) + 1;
     let size = (scenario.topology.switches(), layout.external_ports);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::config::{Collective, Scenario};
-use watershed_piuma::System;
+use crate::run::system::PiumaSystem as System;
 
 /// A core that waits in a call for another one, which has not made it.
 #[derive(Debug, Clone, PartialEq, Eq)]

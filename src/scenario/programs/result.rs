@@ -9,10 +9,11 @@ use crate::build::Built;
 use crate::config::{Collective, CollectiveKind, Scenario};
 use crate::golden;
 use crate::result::Check;
+use crate::run::system::PiumaSystem as System;
 use watershed_arith as arith;
 use watershed_oracle::EngineList;
+use watershed_piuma::Job;
 use watershed_piuma::processor::{Call, Processor};
-use watershed_piuma::{Job, System};
 
 /// What programs did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,7 +78,7 @@ pub struct CallResult {
 }
 
 fn processors(system: &System) -> impl Iterator<Item = (usize, &Processor)> {
-    system.ends().iter().enumerate().filter_map(|(end, point)| Some((end, point.processor()?)))
+    system.ends().enumerate().filter_map(|(end, point)| Some((end, point.processor()?)))
 }
 
 /// Everything that programs did, and the checks of it.

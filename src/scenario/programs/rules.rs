@@ -24,10 +24,11 @@ use crate::build::{Built, common, layout, roles, select};
 use crate::config::{Collective, CollectiveKind};
 use crate::piuma::overlaps::{self, Owner, Plan};
 use crate::programs::build::overlaps as overlapping;
+use crate::run::system::PiumaSystem as System;
 use watershed_fabric::topology::{EndPlace, Layout, Neighbours, Shape};
 use watershed_oracle::EngineList;
 use watershed_piuma::legality::{self, Claim, Footprint, channel_name};
-use watershed_piuma::{Named, RESPONSE, Registers, Store, System, Use};
+use watershed_piuma::{Named, RESPONSE, Registers, Store, Use};
 
 /// A tree that programs may use.
 #[derive(Debug)]
@@ -80,7 +81,7 @@ impl Rules {
         }
         for multicast in scenario.programs.iter().flat_map(|programs| &programs.multicasts) {
             let id = multicast.id as u16;
-            if let Ok(footprint) = rules.multicast(loaded, &system.tables, id, multicast.source) {
+            if let Ok(footprint) = rules.multicast(loaded, system.registers(), id, multicast.source) {
                 rules.trees.push(Tree { of: Of::Multicast(multicast.source), id, footprint });
             }
         }
@@ -92,7 +93,7 @@ impl Rules {
     /// # Errors
     /// Why it is not.
     pub fn store(&mut self, loaded: &Loaded, system: &mut System, store: &Store) -> Result<(), String> {
-        let registers = &system.tables;
+        let registers = system.registers();
         let refused = |why: String| format!("{}: cycle {}: store of {:#x}: {why}", store.by, store.cycle, store.value);
         let Named { switch, id, vector } =
             registers.named(store.address).map_err(|error| refused(error.to_string()))?;
@@ -125,7 +126,7 @@ impl Rules {
                 return refused(format!("it is in use: {why}"));
             }
         }
-        if let Err(error) = system.tables.store(store.address, store.value) {
+        if let Err(error) = system.registers_mut().store(store.address, store.value) {
             return refused(error.to_string());
         }
         self.written.insert(id, Written { since: store.cycle, whole: BTreeSet::new() });
@@ -169,7 +170,7 @@ impl Rules {
     /// What is wrong.
     pub fn used(&mut self, loaded: &Loaded, system: &System, built: &mut [Built]) -> Result<BTreeSet<u16>, String> {
         let mut anew = BTreeSet::new();
-        for (end, point) in system.ends().iter().enumerate() {
+        for (end, point) in system.ends().enumerate() {
             let Some(processor) = point.processor() else { continue };
             for used in processor.uses() {
                 let Some(written) = self.written.get(&used.id).filter(|written| used.cycle >= written.since) else {
@@ -187,7 +188,7 @@ impl Rules {
                 }
                 let Use { id, cycle, by: (thread, line) } = *used;
                 let who = format!("{}, thread {thread}, line {line}: cycle {cycle}", processor.name());
-                let footprint = self.tree(loaded, &system.tables, of, id).map_err(|why| {
+                let footprint = self.tree(loaded, system.registers(), of, id).map_err(|why| {
                     let what = match of {
                         Of::Collective(index) => {
                             format!("id {id} of collective \"{}\"", loaded.scenario.collectives[index].name)
@@ -223,7 +224,7 @@ impl Rules {
             }
         }
         let ground = (&self.layout, &common(scenario), &self.neighbours);
-        overlapping(scenario, ground, &system.tables, &footprints)
+        overlapping(scenario, ground, system.registers(), &footprints)
     }
 
     /// The tree that the registers describe.
@@ -302,12 +303,17 @@ fn in_use(loaded: &Loaded, system: &System, tree: &Tree) -> Option<String> {
         }
     }
     let mut found = None;
-    system.each_set_flit(|node, flit| {
-        if found.is_none() && flit.tag.id() == id && tree.footprint.switches.binary_search(&node).is_ok() {
+    let own = system.registers().set_channels;
+    system.each_set_flit(&mut |node, flit| {
+        if found.is_none()
+            && flit.tag.vc() < own
+            && flit.tag.id() == id
+            && tree.footprint.switches.binary_search(&node).is_ok()
+        {
             found = Some(format!("word {} of it is in {} or on its way there", flit.tag.seq(), system.node_name(node)));
         }
     });
-    let engines = tree.footprint.engines.iter().find(|&&switch| system.joins()[switch as usize].holds(id));
+    let engines = tree.footprint.engines.iter().find(|&&switch| system.join(switch).is_some_and(|join| join.holds(id)));
     found
         .or_else(|| engines.map(|&switch| format!("operands of it wait in the engine of {}", system.node_name(switch))))
 }

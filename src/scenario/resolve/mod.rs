@@ -29,6 +29,16 @@ mod topology;
 mod traffic;
 pub(super) mod workload;
 
+/// Whether a scenario has the armed family's engines.
+fn has_armed(file: &ScenarioFile) -> bool {
+    file.family == Family::Armed || file.family == Family::Mixed && file.armed.is_some()
+}
+
+/// Whether a scenario has packet engines.
+fn has_pbv(file: &ScenarioFile) -> bool {
+    file.family == Family::Pbv || file.family == Family::Mixed && file.pbv.is_some()
+}
+
 /// Checks what the schema cannot and fills in what follows. Returns the configuration only if nothing is wrong.
 pub(crate) fn resolve(
     file: &ScenarioFile,
@@ -93,7 +103,7 @@ impl Resolver<'_> {
         };
         self.storage(&switch, &topology, !file.traffic.is_empty());
         let collectives = self.collectives(file, &topology);
-        let armed = (file.family == Family::Armed).then(|| {
+        let armed = has_armed(file).then(|| {
             let table = file.armed.clone().unwrap_or_default();
             let replays = file.link.reliability.is_some();
             super::armed::config::resolve(
@@ -107,7 +117,7 @@ impl Resolver<'_> {
         let programs = self.programs(file, &topology);
         let hosts = super::hosts::config::resolve(&file.host, &collectives, &topology, file.seed, &mut self.problems);
         let workload = traced.and_then(|traced| workload::resolve(file, traced, &topology, &mut self.problems));
-        let pbv = (file.family == Family::Pbv).then(|| {
+        let pbv = has_pbv(file).then(|| {
             let table = file.pbv.clone().unwrap_or_default();
             super::pbv::config::resolve(&table, &topology, file.link.reliability.is_some(), &mut self.problems)
         });
@@ -188,7 +198,7 @@ impl Resolver<'_> {
         if let Some(rate) = memory.bandwidth_bps {
             derived.insert("memory_bits_per_cycle".to_owned(), json!(rate as f64 / self.hertz as f64));
         }
-        if family == Family::Piuma {
+        if matches!(family, Family::Piuma | Family::Mixed) {
             let levels = u32::BITS - (switch.ceng.radix - 1).leading_zeros();
             derived.insert("ceng_levels".to_owned(), json!(levels));
             derived.insert("ceng_latency_cycles".to_owned(), json!(levels * switch.ceng.stages));
@@ -382,6 +392,7 @@ impl Resolver<'_> {
                 "in the armed family",
                 "its reductions are in [[armed.reduction]]",
             ),
+            Family::Mixed => (&[], "in a network of several families", ""),
             Family::Pbv => (
                 &[
                     "collective",

@@ -1,6 +1,6 @@
 //! `[switch]`: the flit, the router, its channels, and the storage all of it takes.
 
-use super::{Resolver, WORD_BITS, counted_channels};
+use super::{Resolver, WORD_BITS, counted_channels, has_pbv};
 use crate::config::{Router, Switch, Topology};
 use crate::file::{AutoOr, Family, ScenarioFile, SwitchAllocator, VcAllocator};
 use crate::limits;
@@ -16,6 +16,7 @@ impl Resolver<'_> {
             Family::Piuma => ("the piuma family", false),
             Family::Armed => ("the armed family", false),
             Family::Pbv => ("the pbv family", false),
+            Family::Mixed => ("engines of several families", false),
             Family::Fabric => ("a host or a workload", file.host.is_empty() && file.workload.is_none()),
         };
         if bits != WORD_BITS && !abstract_flits {
@@ -39,7 +40,7 @@ impl Resolver<'_> {
     /// A frame of the PBV family is routed by its second flit, which has to stand behind the first.
     pub(super) fn address(&mut self, file: &ScenarioFile) {
         let least = u64::from(watershed_pbv::routes::ROUTE_FLITS);
-        if let (Family::Pbv, AutoOr::Fixed(flits)) = (file.family, file.switch.collective_buffer_flits)
+        if let (true, AutoOr::Fixed(flits)) = (has_pbv(file), file.switch.collective_buffer_flits)
             && u64::from(flits) < least
         {
             self.report(

@@ -1,15 +1,15 @@
-//! What a family of collective engines is to the [runner](super::runner): a system under way and what only the family knows
-//! of it.
+//! What a family of collective engines is to the [runner](super::runner): what only the family knows of a system under way.
 //!
-//! A family builds its system, says what it waits for, and reports what came of its jobs. Cycles, watchdog, stops, progress,
+//! A family builds its part of the system, says what it waits for, and reports what came of its jobs. Cycles, watchdog, stops, progress,
 //! waveforms, records, links, common checks and the document are the runner's, once for all.
 
+use super::options::{Flip, Progress, RunError, RunOptions};
+use super::system::System;
 use super::watchdog::Watchdog;
-use super::{Flip, Progress, RunError, RunOptions};
 use crate::result::{Check, Document, Outcome, ResultData};
 use crate::sources::Sources;
 use crate::why::{Ask, Why};
-use watershed_fabric::{Simulation, Step};
+use watershed_fabric::Step;
 use watershed_kernel::Cycle;
 use watershed_probe::ladder::Ladder;
 
@@ -22,6 +22,9 @@ pub(crate) enum After {
     /// Nothing will ever happen again.
     Quiet,
 }
+
+/// A system, and what its families have under way there.
+pub(crate) type Begun<'a> = (Box<System>, Vec<Box<dyn Family + 'a>>);
 
 /// What came of the jobs.
 #[derive(Default)]
@@ -36,14 +39,8 @@ pub(crate) struct Report {
     pub last: Vec<Check>,
 }
 
-/// A family's system under way.
+/// What a family has under way in a system, which may hold other families, too.
 pub(crate) trait Family {
-    /// The system.
-    fn system(&self) -> &dyn Simulation;
-
-    /// The same, to step and record it.
-    fn system_mut(&mut self) -> &mut dyn Simulation;
-
     /// Values that follow from the configuration, for the document; asked once.
     fn take_derived(&mut self) -> Vec<(String, u64)>;
 
@@ -51,7 +48,7 @@ pub(crate) trait Family {
     ///
     /// # Errors
     /// The family has no such place, or faults of its own in the scenario.
-    fn flip(&mut self, flip: Flip<'_>) -> Result<(), RunError>;
+    fn flip(&mut self, system: &mut System, flip: Flip<'_>) -> Result<(), RunError>;
 
     /// Whether a journal is needed for what was asked, and if so whether of all packets.
     fn journal(&self, options: &RunOptions<'_>) -> Option<bool> {
@@ -59,13 +56,13 @@ pub(crate) trait Family {
     }
 
     /// A journal is kept: end points write down what goes with it.
-    fn keep_times(&mut self) {}
+    fn keep_times(&mut self, _system: &mut System) {}
 
     /// Who watches whether work goes on.
-    fn watchdog(&self) -> Watchdog;
+    fn watchdog(&self, system: &System) -> Watchdog;
 
     /// Before the first cycle.
-    fn begin(&mut self) {}
+    fn begin(&mut self, _system: &mut System) {}
 
     /// The sources of traffic that stand in the system; asked once, before the first cycle. Their traffic is the runner's.
     fn take_sources(&mut self) -> Option<Sources> {
@@ -84,12 +81,12 @@ pub(crate) trait Family {
     }
 
     /// Before each step; no cycle is simulated from the one on that it answers.
-    fn before(&mut self) -> Cycle {
+    fn before(&mut self, _system: &mut System) -> Cycle {
         Cycle::MAX
     }
 
     /// After each step.
-    fn after(&mut self, step: Step) -> After {
+    fn after(&mut self, _system: &mut System, step: Step) -> After {
         if step == Step::Quiet { After::Quiet } else { After::On }
     }
 
@@ -99,17 +96,17 @@ pub(crate) trait Family {
     }
 
     /// The watchdog looks: what stands although work is left and nothing is pending that would go on with it, in words.
-    fn standing(&self, watchdog: &mut Watchdog) -> Option<String>;
+    fn standing(&self, system: &System, watchdog: &mut Watchdog) -> Option<String>;
 
     /// Nothing of the family's moves any more: whether that is the end, and not a deadlock. Under endless traffic it is asked
     /// after each step.
-    fn is_over(&self) -> bool;
+    fn is_over(&self, system: &System) -> bool;
 
     /// The limit of cycles has come: what is queued or not done then, in words; `None` if the run is over.
-    fn at_limit(&self) -> Option<String>;
+    fn at_limit(&self, system: &System) -> Option<String>;
 
     /// Who is not done, for whoever reads that the run stands.
-    fn left(&self) -> String;
+    fn left(&self, system: &System) -> String;
 
     /// Whether a run of parts in windows needs no second look, cycle by cycle.
     fn went_well(&self, _outcome: Outcome) -> bool {
@@ -117,16 +114,16 @@ pub(crate) trait Family {
     }
 
     /// How many cycles the run took.
-    fn cycles(&self, outcome: Outcome) -> Cycle;
+    fn cycles(&self, system: &System, outcome: Outcome) -> Cycle;
 
     /// How far it is.
-    fn progress(&self) -> Progress;
+    fn progress(&self, system: &System) -> Progress;
 
     /// Writes results into the document, and says what the runner needs of them.
-    fn report(&mut self, document: &mut Document, oracle: bool) -> Report;
+    fn report(&self, system: &System, document: &mut Document, oracle: bool) -> Report;
 
     /// Checks that stand between those of the jobs and those of the network.
-    fn settle(&mut self, document: &Document) -> Vec<Check>;
+    fn settle(&self, system: &System, document: &Document) -> Vec<Check>;
 
     /// Links of each level in the whole system, if only those that something uses were built.
     fn all_links(&self) -> Option<&[u64]> {
@@ -134,13 +131,13 @@ pub(crate) trait Family {
     }
 
     /// Whether a link has lost packets for good: a dead one, or one whose link layer has given up.
-    fn loses_traffic(&self) -> bool {
+    fn loses_traffic(&self, _system: &System) -> bool {
         false
     }
 
     /// Where the cycles of the jobs went.
-    fn why(&self, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why>;
+    fn why(&self, system: &System, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why>;
 
     /// Who sent what to whom when.
-    fn ladder(&self) -> Option<Ladder>;
+    fn ladder(&self, system: &System) -> Option<Ladder>;
 }

@@ -2,14 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use super::family::{After, Family, Report};
+use super::family::{After, Report};
+use super::links::link_report;
+use super::options::{Control, RunError, RunOptions};
+use super::outcome::RunResult;
+use super::several::Families;
+use super::system::System;
 use super::watchdog::LOOK;
-use super::{Control, RunError, RunOptions, RunResult, close_wave, link_report, open_wave, trace_error};
+use super::wave::{close_wave, open_wave, trace_error};
 use crate::background::{Background, Before};
 use crate::record::{self, recording};
 use crate::result::{Check, Document, Links, Outcome};
 use crate::timeline::Timeline;
-use crate::{Loaded, Problem};
+use crate::{Loaded, Problem, families};
 use watershed_fabric::{Evaluation, Step};
 use watershed_kernel::Cycle;
 use watershed_probe::TraceSummary;
@@ -18,9 +23,10 @@ use watershed_probe::TraceSummary;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A run under way.
-pub(crate) struct Runner<'a, F: Family + ?Sized> {
+pub(crate) struct Runner<'a> {
     loaded: &'a Loaded,
-    pub family: Box<F>,
+    pub(crate) system: Box<System>,
+    families: Families<'a>,
     /// Traffic, if there is some.
     background: Option<Background<'a>>,
     document: Document,
@@ -31,20 +37,22 @@ pub(crate) struct Runner<'a, F: Family + ?Sized> {
     timeline: Option<Timeline>,
 }
 
-impl<'a, F: Family + ?Sized> Runner<'a, F> {
-    /// A run in cycle 0.
+impl<'a> Runner<'a> {
+    /// A run in cycle 0. In windows, parts of the system may run ahead of each other where nobody looks at it between two cycles.
     ///
     /// # Errors
-    /// A trace of traffic cannot be read.
-    pub fn new(loaded: &'a Loaded, mut family: Box<F>) -> Result<Runner<'a, F>, RunError> {
+    /// The scenario is wrong in a way that only shows when the system is built, or a trace of traffic cannot be read.
+    pub fn build(loaded: &'a Loaded, options: &RunOptions<'_>, windows: bool) -> Result<Runner<'a>, RunError> {
+        let (mut system, list) = families::build(loaded, options, windows)?;
+        let mut families = Families::new(list);
         let mut document = Document::new(loaded);
-        for (key, value) in family.take_derived() {
+        for (key, value) in families.take_derived() {
             document.derive(&key, value);
         }
-        let sources = family.take_sources();
-        let background = sources.map(|sources| Background::new(loaded, sources, family.system_mut())).transpose()?;
+        let sources = families.take_sources();
+        let background = sources.map(|sources| Background::new(loaded, sources, &mut *system)).transpose()?;
         let (notes, wave, timeline) = (Vec::new(), None, None);
-        Ok(Runner { loaded, family, background, document, stuck: None, notes, wave, timeline })
+        Ok(Runner { loaded, system, families, background, document, stuck: None, notes, wave, timeline })
     }
 
     /// Makes ready what the caller wants to be kept.
@@ -53,22 +61,22 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
     /// An option of the run is wrong.
     pub fn prepare(&mut self, options: &RunOptions<'_>) -> Result<(), RunError> {
         if let Some(flip) = options.flip {
-            self.family.flip(flip)?;
+            self.families.flip(&mut *self.system, flip)?;
         }
         if let Some(name) = options.record {
-            record::check(self.family.system().plan(), name).map_err(RunError::Usage)?;
+            record::check(self.system.plan(), name).map_err(RunError::Usage)?;
         }
-        if let Some(all) = self.family.journal(options) {
-            self.family.system_mut().keep_journal(all);
-            self.family.keep_times();
+        if let Some(all) = self.families.journal(options) {
+            self.system.keep_journal(all);
+            self.families.keep_times(&mut *self.system);
         }
         self.timeline = options.timeline.then(Timeline::default);
-        let system = self.family.system_mut();
+        let system = &mut *self.system;
         system.evaluate(Evaluation { no_skip: options.no_skip, shuffle: options.order_seed });
         if let Some(wave) = options.wave {
             system.record(open_wave(self.loaded, wave)?).map_err(|error| trace_error(wave, error))?;
         }
-        if options.threads > 1 && self.family.system().parts() == 1 {
+        if options.threads > 1 && self.system.parts() == 1 {
             self.notes.push(format!("one thread evaluates all: {}", undivided(options)));
         }
         Ok(())
@@ -76,15 +84,15 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
 
     /// Runs until all is done, or the limit, the watchdog or the caller ends it.
     pub fn drive(&mut self, options: &RunOptions<'_>) {
-        self.family.begin();
+        self.families.begin(&mut *self.system);
         self.document.outcome = self.cycles(options);
-        self.document.cycles = self.family.cycles(self.document.outcome);
+        self.document.cycles = self.families.cycles(&*self.system, self.document.outcome);
     }
 
     fn cycles(&mut self, options: &RunOptions<'_>) -> Outcome {
         let limit = self.loaded.scenario.limits.max_cycles;
         let stop = options.stop_cycle.unwrap_or(u64::MAX);
-        let mut watchdog = self.family.watchdog();
+        let mut watchdogs = self.families.watchdogs(&*self.system);
         let mut look = 0;
         let (mut looked, mut pause) = (Instant::now(), PAUSE);
         loop {
@@ -93,56 +101,54 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
             }
             let mut until = u64::MAX;
             if let Some(background) = &mut self.background {
-                match background.before(self.family.system_mut()) {
+                match background.before(&mut *self.system) {
                     Before::Wrong => return Outcome::Finished,
                     Before::Again => continue,
                     Before::Until(cycle) => until = cycle,
                 }
             }
-            let until = until.min(self.family.before());
+            let until = until.min(self.families.before(&mut *self.system));
             // A jump over idle cycles must not jump over the limit, nor over a cycle in which something is looked at.
-            let step = self.family.system_mut().step_before(limit.min(stop).min(until));
-            let now = self.family.system().now();
+            let step = self.system.step_before(limit.min(stop).min(until));
+            let now = self.system.now();
             if step == Step::End {
                 match () {
                     () if now >= stop => return Outcome::Interrupted,
                     () if now < limit => continue,
                     () => {}
                 }
-                self.stuck = self.family.at_limit();
+                self.stuck = self.families.at_limit(&*self.system);
                 return if self.stuck.is_some() { Outcome::MaxCycles } else { Outcome::Finished };
             }
-            let system = self.family.system();
+            let system = &*self.system;
             if let Some(timeline) = self.timeline.as_mut().filter(|_| step == Step::Ran) {
                 timeline.look(system);
             }
-            match self.family.after(step) {
+            match self.families.after(&mut *self.system, step) {
                 After::On => self.traffic_went_on(),
                 After::Again => continue,
                 After::Quiet if self.traffic_is_quiet() => continue,
                 // Nothing will ever happen again: if work is left, the watchdog need not wait.
-                After::Quiet if self.family.is_over() => return Outcome::Finished,
+                After::Quiet if self.families.is_over(&*self.system) => return Outcome::Finished,
                 After::Quiet => {
-                    let since = self.family.system().alive_until();
+                    let since = self.system.alive_until();
                     return self.stands(&format!("cycle {since}: nothing moves any more"));
                 }
             }
-            if self.family.system().fault().is_some() || self.family.refused().is_some() {
+            if self.system.fault().is_some() || self.families.refused().is_some() {
                 return Outcome::Broken;
             }
-            if watchdog.is_due(self.family.system())
-                && let Some(what) = self.family.standing(&mut watchdog)
-            {
+            if let Some(what) = self.families.standing(&*self.system, &mut watchdogs) {
                 return self.stands(&what);
             }
             look += 1;
-            if look == LOOK || self.family.system().runs_in_windows() {
+            if look == LOOK || self.system.runs_in_windows() {
                 look = 0;
                 if let Some(hook) = options.hook
                     && looked.elapsed() >= pause
                 {
                     let begin = Instant::now();
-                    let answer = hook(self.family.progress());
+                    let answer = hook(self.families.progress(&*self.system));
                     looked = Instant::now();
                     // Counting what two million cores have done takes a while; whoever stops the run waits for this, too.
                     pause = PAUSE.max(20 * (looked - begin));
@@ -151,7 +157,7 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
                     }
                 }
             }
-            if self.family.system().now() >= stop {
+            if self.system.now() >= stop {
                 return Outcome::Interrupted;
             }
         }
@@ -159,22 +165,22 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
 
     /// Whether all work is over, and all traffic that ends.
     fn is_done(&self) -> bool {
-        let over = |background: &Background<'_>| background.is_over(self.family.system(), self.family.has_work());
-        self.family.is_done() && self.background.as_ref().is_none_or(over)
+        let over = |background: &Background<'_>| background.is_over(&*self.system, self.families.has_work());
+        self.families.is_done() && self.background.as_ref().is_none_or(over)
     }
 
     /// Traffic after a step. Where a run goes on until nothing moves, endless traffic stops with the last of the work.
     fn traffic_went_on(&mut self) {
         let Some(background) = &mut self.background else { return };
-        background.stepped(self.family.system_mut());
-        if background.waits_for_work() && self.family.is_over() {
-            background.stop(self.family.system_mut());
+        background.stepped(&mut *self.system);
+        if background.waits_for_work() && self.families.is_over(&*self.system) {
+            background.stop(&mut *self.system);
         }
     }
 
     /// Nothing moves any more: whether traffic has something to do about it.
     fn traffic_is_quiet(&mut self) -> bool {
-        self.background.as_mut().is_some_and(|background| background.is_quiet(self.family.system_mut()))
+        self.background.as_mut().is_some_and(|background| background.is_quiet(&mut *self.system))
     }
 
     /// An input that turned out to be wrong while the run read it.
@@ -184,7 +190,7 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
 
     /// What the links did.
     fn links(&self, all: bool) -> Links {
-        let (system, there, cycles) = (self.family.system(), self.family.all_links(), self.document.cycles);
+        let (system, there, cycles) = (&*self.system, self.families.all_links(), self.document.cycles);
         if let Some(background) = &self.background {
             return background.links(system, there, cycles, all);
         }
@@ -194,21 +200,21 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
 
     /// The run stands: who waits for whom, and who is not done.
     fn stands(&mut self, what: &str) -> Outcome {
-        let (autopsy, left) = (self.family.system().autopsy(), self.family.left());
+        let (autopsy, left) = (self.system.autopsy(), self.families.left(&*self.system));
         self.stuck = Some(format!("{what}\n{autopsy}\n{left}").trim_end().to_owned());
         Outcome::Deadlock
     }
 
     /// Whether what parts did in windows need not be looked at again, cycle by cycle.
     pub fn went_well(&self) -> bool {
-        let system = self.family.system();
-        !system.runs_in_windows() || system.fault().is_none() && self.family.went_well(self.document.outcome)
+        let system = &*self.system;
+        !system.runs_in_windows() || system.fault().is_none() && self.families.went_well(self.document.outcome)
     }
 
     /// Finishes the waveform; what kept it from being written.
     pub fn close(&mut self, options: &RunOptions<'_>) -> Option<String> {
         let wave = options.wave?;
-        let tracer = self.family.system_mut().stop_recording();
+        let tracer = self.system.stop_recording();
         let (summary, error) = close_wave(wave, tracer, self.document.cycles, &mut self.notes);
         self.wave = summary;
         error
@@ -218,20 +224,20 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
     pub fn result(mut self, options: &RunOptions<'_>) -> RunResult {
         let wanted = &self.loaded.scenario.checks;
         let (oracle, monitors) = (wanted.oracle && !options.no_checks, wanted.monitors && !options.no_checks);
-        let mut report = self.family.report(&mut self.document, oracle);
+        let mut report = self.families.report(&*self.system, &mut self.document, oracle);
         if let Some(background) = &mut self.background {
-            background.report(&mut self.document, self.family.system_mut());
+            background.report(&mut self.document, &mut *self.system);
         }
-        let ask = |ask| self.family.why(ask, &self.document, &mut self.notes);
+        let ask = |ask| self.families.why(&*self.system, ask, &self.document, &mut self.notes);
         let why = options.why.map(ask).unwrap_or_default();
         self.document.links = self.links(options.all_links);
         let data = std::mem::take(&mut report.data);
         self.checks(report, monitors);
-        let ladder = if options.ladder { self.family.ladder() } else { None };
-        let progress = self.family.progress();
-        let system = self.family.system();
+        let ladder = if options.ladder { self.families.ladder(&*self.system) } else { None };
+        let progress = self.families.progress(&*self.system);
+        let system = &*self.system;
         let recording = recording(self.loaded, system.plan(), system.journal(), options);
-        let system = self.family.system();
+        let system = &*self.system;
         let (timeline, link_names) = self.timeline.map_or_else(Default::default, |timeline| timeline.samples(system));
         let (document, notes, wave) = (self.document, self.notes, self.wave);
         RunResult {
@@ -251,13 +257,13 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
 
     /// Whether everything ended that was started.
     fn ended(&mut self, open: Option<String>) -> Check {
-        let fault = self.family.system().fault().or(self.family.refused());
+        let fault = self.system.fault().or(self.families.refused());
         let stuck = self.stuck.as_deref().unwrap_or_default();
         match (self.document.outcome, fault) {
             (_, Some(fault)) => Check::failed("rules", fault),
             (Outcome::Deadlock, _) => Check::failed("progress", stuck),
             (Outcome::MaxCycles, _) => {
-                let work = self.family.has_work();
+                let work = self.families.has_work();
                 if let Some(end) = self.background.as_ref().and_then(|background| background.limit_is_end(work)) {
                     self.document.outcome = Outcome::Finished;
                     return Check::passed("progress", end);
@@ -277,19 +283,19 @@ impl<'a, F: Family + ?Sized> Runner<'a, F> {
     fn checks(&mut self, report: Report, monitors: bool) {
         let mut checks = vec![self.ended(report.open)];
         checks.extend(report.findings);
-        checks.extend(self.family.settle(&self.document));
+        checks.extend(self.families.settle(&*self.system, &self.document));
         if let Some(background) = &self.background {
-            let (work, lossy) = (self.family.has_work(), self.family.loses_traffic());
-            checks.extend(background.check(self.family.system(), &self.document, work, lossy));
+            let (work, lossy) = (self.families.has_work(), self.families.loses_traffic(&*self.system));
+            checks.extend(background.check(&*self.system, &self.document, work, lossy));
         }
         let drains = self.background.as_ref().is_none_or(Background::drains);
         let emptied = drains && self.document.outcome == Outcome::Finished;
         if emptied {
             // Whatever is still on its way now are credits.
-            let system = self.family.system_mut();
+            let system = &mut *self.system;
             while system.fault().is_none() && system.step_before(Cycle::MAX) != Step::Quiet {}
         }
-        let system = self.family.system();
+        let system = &*self.system;
         if emptied {
             let live = system.live_flits();
             let detail =

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::{RunError, TriggerOptions, WaveOptions};
+use super::options::{RunError, TriggerOptions, WaveOptions};
 use crate::Loaded;
 use crate::expr::{self, Expr};
 use watershed_probe::{

@@ -10,21 +10,24 @@ use std::collections::BTreeMap;
 use super::hops::{Bumps, Hops, Origin};
 use super::{Ask, Kind, LastOperand, Path, Phase, Why};
 use crate::armed::build::Ready;
+use crate::run::system::ArmedSystem as System;
 use watershed_armed::job::Round;
 use watershed_armed::root::RootRound;
 use watershed_armed::station::{Happening, Logged, Made};
-use watershed_armed::{DOWN, End, Engine, Job, System, UP, Wired};
+use watershed_armed::{DOWN, End, Engine, Job, UP, Wired};
 use watershed_fabric::NodeKind;
 
 /// The engines, links with faults and adapters of a system.
 struct Wires<'a> {
     system: &'a System,
     switches: u32,
+    /// The family's first channel.
+    first: u8,
 }
 
 impl<'a> Wires<'a> {
     fn bump(&self, node: u32) -> Option<&'a Wired> {
-        self.system.bumps().get(node.checked_sub(self.switches)? as usize)
+        self.system.bump(node.checked_sub(self.switches)? as usize)
     }
 
     fn engine(&self, node: u32) -> Option<&'a Engine> {
@@ -39,7 +42,9 @@ impl Bumps for Wires<'_> {
     fn passes(&self, node: u32, port: u16, vc: u8, same_cycle: bool) -> bool {
         match self.bump(node) {
             // What climbs is taken in whole; everything else passes at once.
-            Some(Wired::Engine(_)) => (port, vc) != (1, UP) && same_cycle,
+            Some(Wired::Engine(_)) => (port, vc) != (1, self.first + UP) && same_cycle,
+            // An engine of another family lets it pass.
+            None => same_cycle,
             _ => true,
         }
     }
@@ -68,6 +73,8 @@ struct Reader<'a> {
     wires: Wires<'a>,
     logs: BTreeMap<u32, &'a [Logged]>,
     first_end: u32,
+    /// The family's first channel, and the first point-to-point one.
+    first: u8,
     first_unicast: u8,
     job: &'a Job,
     root: u32,
@@ -76,13 +83,19 @@ struct Reader<'a> {
 }
 
 /// Explains the slowest round of every reduction that is asked for, or the round that is asked for.
-pub fn explain(ready: &Ready, names: &[(String, u32)], ask: Ask<'_>, notes: &mut Vec<String>) -> Vec<Why> {
+pub fn explain(
+    system: &System,
+    ready: &Ready<()>,
+    names: &[(String, u32)],
+    ask: Ask<'_>,
+    notes: &mut Vec<String>,
+) -> Vec<Why> {
     let mut list = Vec::new();
     for ((name, root), laid) in names.iter().zip(&ready.reductions) {
         if ask.collective.is_some_and(|asked| asked != name) {
             continue;
         }
-        match reduction(ready, name, *root, &laid.job, ask) {
+        match reduction(system, name, *root, &laid.job, ask) {
             Ok(why) => list.push(why),
             Err(wrong) => notes.push(format!("{name}: {wrong}")),
         }
@@ -90,9 +103,8 @@ pub fn explain(ready: &Ready, names: &[(String, u32)], ask: Ask<'_>, notes: &mut
     list
 }
 
-fn reduction(ready: &Ready, name: &str, root: u32, job: &Job, ask: Ask<'_>) -> Result<Why, String> {
-    let system = &ready.system;
-    let end = &system.ends()[root as usize];
+fn reduction(system: &System, name: &str, root: u32, job: &Job, ask: Ask<'_>) -> Result<Why, String> {
+    let end = system.end(root as usize);
     let roots = end.roots().iter().filter(|found| found.job().number == job.number);
     let softs = end.softs().iter().filter(|found| found.job().number == job.number);
     let flows: Vec<(u8, &[RootRound])> =
@@ -128,19 +140,21 @@ fn reduction(ready: &Ready, name: &str, root: u32, job: &Job, ask: Ask<'_>) -> R
     let round = &rounds[index];
     let journal = system.journal().ok_or("no journal was kept")?;
     let plan = system.plan();
+    let first = system.tables().first_channel;
     let switches = plan.count(NodeKind::Switch) as u32;
     let first_end = (plan.nodes.len() - plan.count(NodeKind::End)) as u32;
-    let engines = system.bumps().iter().enumerate().filter_map(|(at, bump)| match bump {
-        Wired::Engine(engine) => Some((switches + at as u32, engine.log().entries())),
+    let engines = system.bumps().enumerate().filter_map(|(at, bump)| match bump {
+        Some(Wired::Engine(engine)) => Some((switches + at as u32, engine.log().entries())),
         _ => None,
     });
-    let ends = system.ends().iter().enumerate().map(|(at, end)| (first_end + at as u32, end.log().entries()));
+    let ends = system.ends().enumerate().map(|(at, end)| (first_end + at as u32, end.log().entries()));
     let reader = Reader {
         system,
-        hops: Hops::new(plan, journal),
-        wires: Wires { system, switches },
+        hops: Hops::new(plan, journal, system.tables().channels(plan.vcs)),
+        wires: Wires { system, switches, first },
         logs: engines.chain(ends).collect(),
         first_end,
+        first,
         first_unicast: plan.vcs.set,
         job,
         root,
@@ -195,7 +209,7 @@ fn told(system: &System, job: &Job, flow: u8, data: u32) -> Option<Told> {
             (told.got, told.end, told.token) = (got, end, token);
         }
     };
-    for (end, at) in system.ends().iter().enumerate() {
+    for (end, at) in system.ends().enumerate() {
         for leaf in at.leaves().iter().filter(|leaf| leaf.job().number == job.number && leaf.flow() == flow) {
             for result in leaf.results().iter().filter(|result| result.round.data == Some(data)) {
                 take(end as u32, result.got, result.entered, result.token, true);
@@ -235,7 +249,7 @@ impl<'a> Reader<'a> {
         let whole = |tag: watershed_fabric::Tag| tag.tail() && tag.seq() == token;
         let port = self.hops.base(node);
         let (queued, _) = self.hops.taken(port, path.at, whole).ok_or("a frame that came stood in no queue")?;
-        path.phase = match queued.vc {
+        path.phase = match queued.vc - self.first {
             UP => Phase::Climb,
             DOWN if path.phase == Phase::Eject => Phase::Broadcast,
             DOWN => Phase::Command,
@@ -255,10 +269,10 @@ impl<'a> Reader<'a> {
         if let Some(engine) = self.wires.engine(origin.node) {
             return self.engine(engine, origin, path);
         }
-        match origin.vc {
+        match origin.vc - self.first {
             UP => self.leaf(origin, path),
             DOWN => self.multicast(origin, path),
-            vc if vc >= self.first_unicast => self.soft(origin, path),
+            vc if vc + self.first >= self.first_unicast => self.soft(origin, path),
             _ => Err("a stranger sent it".into()),
         }
     }
@@ -283,7 +297,7 @@ impl<'a> Reader<'a> {
         let merged =
             |token: u64| self.last(node, entry.cycle, |entry| entry.token == token && entry.what == Happening::Merged);
         let last = *from.last().ok_or("an engine made a frame from nothing")?;
-        let cfg = &self.system.tables.cfg.engine;
+        let cfg = &self.system.tables().cfg.engine;
         let issued = merged(last).ok_or("an engine merged what it did not have")?;
         let who = |token: u64| self.maker(token);
         if issued.cycle + u64::from(cfg.stages) == entry.cycle {
@@ -304,7 +318,7 @@ impl<'a> Reader<'a> {
         let armed = armed.ok_or("an engine timed out that was never armed")?;
         let (switch, _) = engine.place();
         let wait_count =
-            self.system.tables.entry(switch, entry.frame.address.multicast_id).map_or(0, |entry| entry.wait_count);
+            self.system.tables().entry(switch, entry.frame.address.multicast_id).map_or(0, |entry| entry.wait_count);
         let deadline = armed.cycle + cfg.timeout_cycles(wait_count);
         path.back(deadline.min(entry.cycle), Kind::EngineWait, name);
         path.back(armed.cycle, Kind::TimeOut, name);

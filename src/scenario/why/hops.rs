@@ -5,6 +5,7 @@
 //! where a flit that was taken is looked for under the same tag.
 
 use std::cell::OnceCell;
+use std::ops::Range;
 
 use super::index::Index;
 use super::ports::Ports;
@@ -70,6 +71,8 @@ pub struct Hops<'a> {
     journal: &'a Journal,
     ports: Ports<'a>,
     index: Index<'a>,
+    /// Channels that packets of those who ask are on.
+    own: Range<u8>,
     /// The channels of each port that was asked for, as far as something happened there.
     lanes: Vec<OnceCell<Box<[Lane]>>>,
 }
@@ -87,12 +90,12 @@ pub trait Bumps {
     fn waits(&self, node: u32) -> Kind;
 }
 
-/// Plain wires.
-pub struct NoBumps;
+/// Wires in which nothing is but what lets packets pass at once.
+pub struct Wires;
 
-impl Bumps for NoBumps {
-    fn passes(&self, _: u32, _: u16, _: u8, _: bool) -> bool {
-        false
+impl Bumps for Wires {
+    fn passes(&self, _: u32, _: u16, _: u8, same_cycle: bool) -> bool {
+        same_cycle
     }
     fn waits(&self, _: u32) -> Kind {
         Kind::Arbitration
@@ -100,12 +103,12 @@ impl Bumps for NoBumps {
 }
 
 impl<'a> Hops<'a> {
-    /// Reads a journal.
-    pub fn new(plan: &'a Plan, journal: &'a Journal) -> Self {
+    /// Reads a journal for somebody whose packets are on these channels.
+    pub fn new(plan: &'a Plan, journal: &'a Journal, own: Range<u8>) -> Self {
         let ports = Ports::new(plan);
         let index = Index::new(journal, ports.count());
         let lanes = vec![OnceCell::new(); ports.count()];
-        Self { plan, journal, ports, index, lanes }
+        Self { plan, journal, ports, index, own, lanes }
     }
 
     /// What happened at each channel of a port.
@@ -166,6 +169,10 @@ impl<'a> Hops<'a> {
             let lane = self.lane(peer, at.vc)?;
             let sent = lane.sent.get(at.index)?;
             let node = self.ports.node(peer);
+            if let Some(passed) = self.passed_by(node, peer, at.vc, sent) {
+                at = passed;
+                continue;
+            }
             if self.kind(node) != NodeKind::Switch {
                 let first = if head { (0..=at.index).rev().find(|&at| lane.sent[at].tag.head())? } else { at.index };
                 return Some((node, lane.sent[first].cycle));
@@ -173,6 +180,17 @@ impl<'a> Hops<'a> {
             let queue = sent.from?;
             at = Queued { port: queue.0, vc: queue.1, index: self.source_index(queue, sent)? };
         }
+    }
+
+    /// The flit that an engine in the wire passed on in the cycle in which it sent it by a port.
+    fn passed_by(&self, node: u32, out: u32, vc: u8, sent: &Sent) -> Option<Queued> {
+        if self.kind(node) != NodeKind::Bump {
+            return None;
+        }
+        let port = self.base(node) + 1 - (out - self.base(node));
+        let lane = self.lane(port, vc)?;
+        let index = lane.left.binary_search(&sent.cycle).ok()?;
+        (bare(lane.came[index].tag) == bare(sent.tag)).then_some(Queued { port, vc, index })
     }
 
     fn kind(&self, node: u32) -> NodeKind {
@@ -195,7 +213,7 @@ impl<'a> Hops<'a> {
     /// The last flit that left a queue of a port by cycle `until` and whose tag fits.
     pub fn taken(&self, port: u32, until: u64, fits: impl Fn(Tag) -> bool) -> Option<(Queued, u64)> {
         let mut best: Option<(Queued, u64)> = None;
-        for vc in 0..self.plan.vcs.total() {
+        for vc in self.own.clone() {
             let Some(lane) = self.lane(port, vc) else { continue };
             let end = lane.left.partition_point(|&cycle| cycle <= until);
             let found = (0..end).rev().find(|&index| fits(lane.came[index].tag));
@@ -210,7 +228,7 @@ impl<'a> Hops<'a> {
 
     /// All packets that arrived whole at a port by their last flits, with the cycle in which that was taken.
     pub fn arrivals(&self, port: u32) -> Vec<(Queued, u64)> {
-        let lanes = (0..self.plan.vcs.total()).filter_map(|vc| Some((vc, self.lane(port, vc)?)));
+        let lanes = self.own.clone().filter_map(|vc| Some((vc, self.lane(port, vc)?)));
         let mut list: Vec<(Queued, u64)> = lanes
             .flat_map(|(vc, lane)| {
                 let whole = lane.left.iter().enumerate().filter(|(index, _)| lane.came[*index].tag.tail());
@@ -317,14 +335,8 @@ impl<'a> Hops<'a> {
         let port = (out - self.base(node)) as u16;
         let other = self.base(node) + u32::from(1 - port);
         let lane = self.lane(other, vc)?;
-        let same_cycle = lane.left.binary_search(&sent.cycle).ok().filter(|&index| {
-            let came = &lane.came[index];
-            bare(came.tag) == bare(sent.tag)
-        });
-        if let Some(index) = same_cycle
-            && bumps.passes(node, port, vc, true)
-        {
-            return Some((Queued { port: other, vc, index }, sent.cycle));
+        if let Some(queued) = self.passed_by(node, out, vc, sent).filter(|_| bumps.passes(node, port, vc, true)) {
+            return Some((queued, sent.cycle));
         }
         if !bumps.passes(node, port, vc, false) {
             return None;

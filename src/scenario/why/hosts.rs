@@ -11,8 +11,9 @@
 //!
 //! Within sending and merging the kinds take turns word by word: they are added up and stand one behind the other.
 
-use super::hops::{Hops, NoBumps};
+use super::hops::{Hops, Wires};
 use super::{Kind, LastOperand, Path, Phase, Why};
+use std::ops::Range;
 use watershed_fabric::{Journal, Plan};
 use watershed_piuma::host::Host;
 use watershed_piuma::host::log::{Doing, RoundLog};
@@ -26,9 +27,9 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads a journal of a system with so many end points, the last nodes of its plan.
-    pub fn new(plan: &'a Plan, journal: &'a Journal, ends: usize) -> Self {
-        Self { hops: Hops::new(plan, journal), plan, first: (plan.nodes.len() - ends) as u32 }
+    /// Reads a journal of a system with so many end points, the last nodes of its plan, and messages on these channels.
+    pub fn new(plan: &'a Plan, journal: &'a Journal, ends: usize, messages: Range<u8>) -> Self {
+        Self { hops: Hops::new(plan, journal, messages), plan, first: (plan.nodes.len() - ends) as u32 }
     }
 
     /// Explains a host from the cycle in which it started to the end of its last rank.
@@ -97,7 +98,7 @@ impl<'a> Reader<'a> {
         path.phase = Phase::Transit;
         // Between the last flit and the end of the exchange there is nothing: both are the same cycle.
         path.back(left, Kind::Landing, self.name(rank));
-        let origin = self.hops.follow(queued, Kind::MemoryWrite, &NoBumps, path)?;
+        let origin = self.hops.follow(queued, Kind::MemoryWrite, &Wires, path)?;
         let next = ranks
             .iter()
             .position(|other| self.first + other.job().ends[other.rank() as usize] == origin.node)

@@ -4,7 +4,7 @@
 //! a number alone is its place in the order of arrival, from 0; without either it is the one that took longest among those that
 //! arrived.
 
-use super::hops::{Hops, NoBumps, Origin};
+use super::hops::{Hops, Origin, Wires};
 use super::{Ask, Kind, Path, Phase, Why};
 use watershed_fabric::{Journal, Plan};
 
@@ -21,7 +21,7 @@ struct Arrived {
 /// # Errors
 /// There is no such packet, or the journal lacks a part of its way.
 pub fn explain(plan: &Plan, journal: &Journal, ends: usize, ask: Ask<'_>) -> Result<Why, String> {
-    let hops = Hops::new(plan, journal);
+    let hops = Hops::new(plan, journal, 0..plan.vcs.total());
     let first = plan.nodes.len() - ends;
     let mut packets: Vec<Arrived> = Vec::new();
     for end in 0..ends as u32 {
@@ -40,7 +40,7 @@ pub fn explain(plan: &Plan, journal: &Journal, ends: usize, ask: Ask<'_>) -> Res
     }
     let follow = |packet: &Arrived| -> Result<(Path, Origin), String> {
         let mut path = Path::new(packet.created, packet.left, Phase::Transit);
-        let origin = hops.follow(packet.queued, Kind::Landing, &NoBumps, &mut path)?;
+        let origin = hops.follow(packet.queued, Kind::Landing, &Wires, &mut path)?;
         Ok((path, origin))
     };
     let number_of = |origin: &Origin| hops.sent_before(origin);

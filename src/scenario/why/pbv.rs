@@ -7,10 +7,11 @@
 use super::hops::{Bumps, Hops, Origin, Queued};
 use super::{Ask, Kind, LastOperand, Path, Phase, Why};
 use crate::pbv::build::Ready;
+use crate::run::system::PbvSystem as System;
 use watershed_fabric::NodeKind;
 use watershed_pbv::event::{Did, Event, Log, Stepped};
 use watershed_pbv::packet::{Message, Status};
-use watershed_pbv::system::{System, Wired};
+use watershed_pbv::system::Wired;
 
 /// Cycles from taking a message to its verdict.
 const TRACKING: u64 = 2;
@@ -48,7 +49,7 @@ struct Wires<'a> {
 
 impl<'a> Wires<'a> {
     fn bump(&self, node: u32) -> Option<&'a Wired> {
-        self.system.bumps().get(node.checked_sub(self.switches)? as usize)
+        self.system.bump(node.checked_sub(self.switches)? as usize)
     }
 }
 
@@ -64,7 +65,7 @@ impl Bumps for Wires<'_> {
 }
 
 struct Reader<'a> {
-    ready: &'a Ready,
+    ready: &'a Ready<()>,
     system: &'a System,
     hops: Hops<'a>,
     wires: Wires<'a>,
@@ -74,10 +75,16 @@ struct Reader<'a> {
 }
 
 /// Explains the slowest run of every collective that is asked for, or the run that is asked for.
-pub fn explain(ready: &Ready, collectives: &[Runs], ask: Ask<'_>, notes: &mut Vec<String>) -> Vec<Why> {
+pub fn explain(
+    system: &System,
+    ready: &Ready<()>,
+    collectives: &[Runs],
+    ask: Ask<'_>,
+    notes: &mut Vec<String>,
+) -> Vec<Why> {
     let mut list = Vec::new();
     for of in collectives.iter().filter(|of| ask.collective.is_none_or(|asked| asked == of.name)) {
-        match collective(ready, of, ask) {
+        match collective(system, ready, of, ask) {
             Ok(why) => list.push(why),
             Err(wrong) => notes.push(format!("{}: {wrong}", of.name)),
         }
@@ -85,18 +92,17 @@ pub fn explain(ready: &Ready, collectives: &[Runs], ask: Ask<'_>, notes: &mut Ve
     list
 }
 
-fn collective(ready: &Ready, of: &Runs, ask: Ask<'_>) -> Result<Why, String> {
+fn collective(system: &System, ready: &Ready<()>, of: &Runs, ask: Ask<'_>) -> Result<Why, String> {
     let wanted = of.ended.iter().filter(|ended| ask.packet.is_none_or(|asked| asked == u64::from(ended.run)));
     let slowest = wanted.max_by_key(|ended| (ended.cycle - ended.met, std::cmp::Reverse(ended.run)));
     let which = ask.packet.map_or("no run".to_owned(), |asked| format!("no run {asked}"));
     let ended = *slowest.ok_or_else(|| format!("{which} of it has ended at every participant"))?;
-    let system = &ready.system;
-    let plan = system.plan();
+    let (plan, frames) = (system.plan(), system.directory().frames);
     let journal = system.journal().ok_or("no journal was kept")?;
     let reader = Reader {
         ready,
         system,
-        hops: Hops::new(plan, journal),
+        hops: Hops::new(plan, journal, frames..frames + 1),
         wires: Wires { system, switches: plan.count(NodeKind::Switch) as u32 },
         first_end: (plan.nodes.len() - plan.count(NodeKind::End)) as u32,
         cc_id: of.cc_id,
@@ -133,7 +139,7 @@ impl<'a> Reader<'a> {
         };
         let commanded = self.log(node).events().iter().find(begins).map(|event| event.cycle);
         commanded.or_else(|| {
-            let steps = self.system.ends().iter().flat_map(|end| end.log.steps());
+            let steps = self.system.ends().flat_map(|end| end.log.steps());
             steps.filter(|step| step.did == Did::Began && self.is_step(step)).map(|step| step.cycle).min()
         })
     }
@@ -156,7 +162,7 @@ impl<'a> Reader<'a> {
     fn device(&self, node: u32) -> u16 {
         match self.wires.bump(node) {
             Some(Wired::Engine(engine)) if node < self.first_end => engine.cfg().device,
-            _ => self.system.ends()[node.saturating_sub(self.first_end) as usize].device(),
+            _ => self.system.end(node.saturating_sub(self.first_end) as usize).device(),
         }
     }
 

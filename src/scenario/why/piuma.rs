@@ -9,8 +9,9 @@
 use super::index::Index;
 use super::ports::Ports;
 use super::{Kind, LastOperand, Path, Phase, Why};
+use crate::run::system::PiumaSystem as System;
 use watershed_fabric::{Entry, Journal, Moved, NodeKind, Plan};
-use watershed_piuma::{Job, REQUEST, RESPONSE, Registers, System, channel, kind, plane, scan};
+use watershed_piuma::{Job, REQUEST, RESPONSE, Registers, channel, kind, plane, scan};
 
 /// Id, channel and number of a word.
 type Word = (u16, u8, u64);
@@ -84,12 +85,12 @@ impl<'a> Reader<'a> {
     /// Reads the journal of a system; `None` if it kept none.
     pub fn new(system: &'a System) -> Option<Self> {
         let (plan, journal) = (system.plan(), system.journal()?);
-        let cfg = system.joins().first().map(|ceng| ceng.cfg().tree);
+        let cfg = system.join(0).map(|ceng| ceng.cfg().tree);
         let tree = cfg.map_or(0, |tree| tree.latency_cycles());
         let stages = cfg.map_or(0, |tree| u64::from(tree.unit_stages));
         let ports = Ports::new(plan);
         let index = Index::new(journal, ports.count());
-        Some(Self { system, plan, journal, registers: &system.tables, tree, stages, ports, index })
+        Some(Self { system, plan, journal, registers: system.registers(), tree, stages, ports, index })
     }
 
     fn is_switch(&self, node: u32) -> bool {
@@ -238,6 +239,17 @@ impl<'a> Reader<'a> {
             let node = self.ports.node(peer);
             let from_switch = self.is_switch(node);
             let sent = arrived - latency - flit - if from_switch { post } else { 0 };
+            if self.plan.nodes[node as usize].kind == NodeKind::Bump {
+                path.push(sent + 1, arrived, Kind::Link, format!("{} -> {}", self.place(peer), self.place(port)));
+                // Past an engine of another family, over its other port.
+                let queue = self.ports.base(node) + 1 - (peer - self.ports.base(node));
+                let (came, ready) = self.entry(queue, word, sent)?;
+                path.push(sent, sent + 1, Kind::Switch, self.place(peer));
+                self.waited_for(&[peer], queue, word, ready, sent, path);
+                path.push(came, ready, Kind::Switch, self.place(queue));
+                (port, arrived) = (queue, came);
+                continue;
+            }
             path.phase = if kind(word.1) == RESPONSE { Phase::Broadcast } else { Phase::Climb };
             let link = format!("{} -> {}", self.place(peer), self.place(port));
             if !from_switch {
@@ -370,13 +382,43 @@ impl<'a> Reader<'a> {
         let made = made.filter(|entry| self.registers.engine_inputs(node, entry.tag.id()) >> input & 1 == 1);
         let took = made.filter_map(|entry| self.took(node, entry));
         let taken = took.filter(|&took| took <= cycle).count();
-        let slots = self.system.joins().get(node as usize).map_or(0, |ceng| ceng.cfg().operand_slots);
+        let slots = self.system.join(node).map_or(0, |ceng| ceng.cfg().operand_slots);
         put - taken >= slots as usize
     }
 
     /// Says for each cycle of a wait in a queue what it was for.
     fn waited(&self, node: u32, queue: u32, word: Word, ready: u64, left: u64, path: &mut Path) {
-        let vc = word.1;
+        let outputs = self.sent_by(node, queue, word, left);
+        if outputs.is_empty() {
+            let full = |cycle| self.is_slot_full(node, queue, word, cycle);
+            let kind = |cycle| if full(cycle) { Kind::OperandSlot } else { Kind::Arbitration };
+            self.each_waited((queue, word.1), (ready, left), |cycle| (kind(cycle), self.place(queue)), path);
+        } else {
+            self.waited_for(&outputs, queue, word, ready, left, path);
+        }
+    }
+
+    /// The same of a word that was sent by these outputs.
+    fn waited_for(&self, outputs: &[u32], queue: u32, word: Word, ready: u64, left: u64, path: &mut Path) {
+        let credits: Vec<(u32, Option<Credits>)> =
+            outputs.iter().map(|&out| (out, self.credits(out, word.1))).collect();
+        let without =
+            |cycle: u64| credits.iter().find(|(_, credits)| credits.as_ref().is_some_and(|of| of.at(cycle) == 0));
+        let kind = |cycle| match without(cycle) {
+            Some((out, _)) => (Kind::CreditWait, self.place(*out)),
+            None => (Kind::Arbitration, self.place(outputs[0])),
+        };
+        self.each_waited((queue, word.1), (ready, left), kind, path);
+    }
+
+    /// Each cycle of a wait in a queue: behind others, or at its head for what `at_head` says.
+    fn each_waited(
+        &self,
+        (queue, vc): (u32, u8),
+        (ready, left): (u64, u64),
+        at_head: impl Fn(u64) -> (Kind, String),
+        path: &mut Path,
+    ) {
         if ready >= left {
             return;
         }
@@ -384,21 +426,8 @@ impl<'a> Reader<'a> {
         let before = departures.partition_point(|cycle| *cycle < left);
         // The queue's head leaves in a cycle; the next one can leave in the cycle after it.
         let head_from = before.checked_sub(1).map_or(0, |at| departures[at] + 1);
-        let outputs = self.sent_by(node, queue, word, left);
-        let credits: Vec<(u32, Option<Credits>)> = outputs.iter().map(|&out| (out, self.credits(out, vc))).collect();
-        let without =
-            |cycle: u64| credits.iter().find(|(_, credits)| credits.as_ref().is_some_and(|of| of.at(cycle) == 0));
         for cycle in (ready..left).rev() {
-            let (kind, place) = if cycle < head_from {
-                (Kind::Behind, self.place(queue))
-            } else if outputs.is_empty() {
-                let full = self.is_slot_full(node, queue, word, cycle);
-                (if full { Kind::OperandSlot } else { Kind::Arbitration }, self.place(queue))
-            } else if let Some((out, _)) = without(cycle) {
-                (Kind::CreditWait, self.place(*out))
-            } else {
-                (Kind::Arbitration, self.place(outputs[0]))
-            };
+            let (kind, place) = if cycle < head_from { (Kind::Behind, self.place(queue)) } else { at_head(cycle) };
             path.push(cycle, cycle + 1, kind, place);
         }
     }

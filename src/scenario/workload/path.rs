@@ -10,7 +10,7 @@
 //! | collective | from when its last member began to the end at the rank of the path |
 //! | stream | the node waits for its stream behind one that is not on the path any more |
 
-use watershed_piuma::System;
+use crate::run::system::PiumaSystem as System;
 use watershed_piuma::rank::Rank;
 use watershed_piuma::rank::plan::Record;
 use watershed_workload::{Format, Kind, Matched, Trace};
@@ -27,7 +27,7 @@ struct Walk<'a> {
 
 /// The ranks of a system, by number.
 pub fn ranks(system: &System) -> Vec<&Rank> {
-    let mut ranks: Vec<&Rank> = system.ends().iter().filter_map(|end| end.rank()).collect();
+    let mut ranks: Vec<&Rank> = system.ends().filter_map(|end| end.rank()).collect();
     ranks.sort_by_key(|rank| rank.number());
     ranks
 }

@@ -1,5 +1,6 @@
 //! Times of ranks, counts and the critical path of a workload that was run, and the checks of bits and volumes.
 
+use crate::run::system::PiumaSystem as System;
 use std::collections::BTreeSet;
 
 use super::build::{self, engine, vector, words};
@@ -72,10 +73,15 @@ fn ranges(traced: &Traced, rank: &Rank, now: u64) -> [Vec<(Range, u32)>; 2] {
 }
 
 /// Everything about a workload, and the checks of it.
-pub fn report(loaded: &Loaded, ready: &Ready, oracle: bool) -> Option<(WorkloadResult, Vec<Check>)> {
+pub fn report(
+    loaded: &Loaded,
+    system: &System,
+    ready: &Ready<()>,
+    oracle: bool,
+) -> Option<(WorkloadResult, Vec<Check>)> {
     let (workload, traced) = (loaded.scenario.workload.as_ref()?, loaded.workload.as_deref()?);
-    let ranks = path::ranks(&ready.system);
-    let now = ready.system.now();
+    let ranks = path::ranks(system);
+    let now = system.now();
     let mut checks = Vec::new();
     let end_cycle = ranks.iter().map(|rank| rank.end()).collect::<Option<Vec<u64>>>();
     let end_cycle = end_cycle.and_then(|ends| ends.into_iter().max());
@@ -183,7 +189,7 @@ fn outcomes(traced: &Traced, ranks: &[&Rank]) -> Vec<Vec<Option<Outcome>>> {
 fn collective(
     loaded: &Loaded,
     (workload, traced): (&Workload, &Traced),
-    ready: &Ready,
+    ready: &Ready<()>,
     (index, instance): (usize, &Instance),
     (ranks, found): (&[&Rank], &[Option<Outcome>]),
     oracle: bool,

@@ -568,6 +568,7 @@ impl Contestant {
             Family::Armed => "armed",
             Family::Pbv => "pbv",
             Family::Fabric => "fabric",
+            Family::Mixed => "mixed",
         }
     }
 }

@@ -72,6 +72,17 @@ fn defaults(scenario: &Scenario) -> Defaults {
             ],
             picture_cycles: (600, 626),
         },
+        // The engines of the switch in the corner, or at the top of a tree.
+        Family::Mixed => Defaults {
+            signals: &[
+                "**.{top,s1_1,t1_1,g0_0}.**.ceng.*",
+                "**.{top,s0_0,t0_0,g0_0}.P*.engine.{active,merged,passed}",
+                "**.{top,s0_0,t0_0,g0_0}.engine.ce.context0.{state,p_count}",
+            ],
+            cycles: (start, start + 600),
+            picture: &["**.{top,s1_1,t1_1,g0_0}.**.ceng.*", "**.{top,s0_0,t0_0,g0_0}.P*.engine.active"],
+            picture_cycles: (start + 25, start + 50),
+        },
         Family::Fabric => Defaults {
             signals: &["**.{s0_0,t0_0,g0_0,r0}.switch.**", "**.s0_1.switch.out*.{valid,vc,seq}"],
             cycles: (0, 100),

@@ -1,0 +1,35 @@
+//! Whose channels are whose in a network of several families, and how many they are.
+
+use crate::config::Scenario;
+use crate::{hosts, segments, sources};
+use watershed_armed::CHANNELS as ARMED_CHANNELS;
+use watershed_mixed::{Asked, Map};
+use watershed_piuma::CHANNELS;
+
+/// Groups of point-to-point channels: armed messages, messages of hosts and programs, lanes of traffic.
+pub(super) fn groups(scenario: &Scenario) -> (u8, u8, u8) {
+    let talk = scenario.programs.is_some() || scenario.workload.is_some() || hosts::build::simulated(scenario);
+    let traffic = if scenario.traffic.is_empty() { 0 } else { sources::lanes(scenario) };
+    (u8::from(scenario.armed.is_some()), u8::from(talk), traffic)
+}
+
+/// Whether PIUMA's switches have engines.
+pub(crate) fn has_engines(scenario: &Scenario) -> bool {
+    !scenario.collectives.is_empty() || scenario.programs.is_some()
+}
+
+/// Which channels belong to whom. `switch.point_to_point_vcs` is divided evenly between armed messages, those of hosts and programs,
+/// and the lanes of traffic; what is left over is nobody's *\[chosen\]*.
+pub(crate) fn map(scenario: &Scenario) -> Map {
+    let (armed, talk, traffic) = groups(scenario);
+    let each = scenario.switch.point_to_point_vcs as u8 / (armed + talk + traffic).max(1);
+    let agent = scenario.armed.as_ref().is_some_and(|armed| armed.agent.is_some());
+    Map::new(Asked {
+        piuma: if has_engines(scenario) { segments::planes(scenario) * CHANNELS } else { 0 },
+        armed: armed * (ARMED_CHANNELS + u8::from(agent)),
+        pbv: scenario.pbv.is_some(),
+        armed_messages: armed * each,
+        messages: talk * each,
+        traffic: traffic * each,
+    })
+}

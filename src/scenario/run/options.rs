@@ -1,0 +1,175 @@
+//! How to run, and why there may be no result at all.
+
+use std::path::PathBuf;
+
+use crate::Problems;
+use crate::expr::Expr;
+use crate::why;
+
+/// What to write into a waveform.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaveOptions {
+    /// The file.
+    pub path: PathBuf,
+    /// Globs on hierarchical names.
+    pub signals: Vec<String>,
+    /// Levels of hierarchy; `None` is all.
+    pub depth: Option<u32>,
+    /// First cycle.
+    pub from_cycle: u64,
+    /// Last cycle; `None` is the end.
+    pub to_cycle: Option<u64>,
+    /// The clock as well.
+    pub clock: bool,
+    /// Write only what lies around a trigger.
+    pub trigger: Option<TriggerOptions>,
+    /// Write nothing if every check passed and the trigger did not fire.
+    pub only_failed: bool,
+}
+
+impl WaveOptions {
+    /// As a scenario's `[wave]` says.
+    pub fn of(path: PathBuf, defaults: &crate::config::Wave) -> Self {
+        let crate::config::Wave { signals, depth, from_cycle, to_cycle, clock } = defaults.clone();
+        Self { path, signals, depth, from_cycle, to_cycle, clock, trigger: None, only_failed: false }
+    }
+}
+
+/// What a waveform is written around.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TriggerOptions {
+    /// A condition on traced signals by their hierarchical names; without one, only the end of the run is written.
+    pub condition: Option<Expr>,
+    /// Cycles before it, or before the end.
+    pub before: u64,
+    /// Cycles after it; `None` is to the end.
+    pub after: Option<u64>,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// The cycle that is being simulated.
+    pub cycle: u64,
+    /// Elements that have landed, of all participants of all collectives.
+    pub done: u64,
+    /// Elements that will have landed at the end; 0 if there is no collective.
+    pub total: u64,
+}
+
+/// What the one who watches a run wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// Go on.
+    Continue,
+    /// End here, cleanly, with what is done so far.
+    Stop,
+}
+
+/// Who watches the runs that have no hook of their own.
+static WATCHER: std::sync::OnceLock<fn(Progress) -> Control> = std::sync::OnceLock::new();
+
+/// Lets this function watch every run of this process that has no [hook](RunOptions::hook), those inside of studies among them.
+/// The first one stays.
+pub fn watch(watcher: fn(Progress) -> Control) {
+    let _ = WATCHER.set(watcher);
+}
+
+/// Whether somebody watches all runs.
+pub(super) fn is_watched() -> bool {
+    WATCHER.get().is_some()
+}
+
+/// What the one who watches all runs says (see [`watch`]).
+pub fn watched(progress: Progress) -> Control {
+    WATCHER.get().map_or(Control::Continue, |watcher| watcher(progress))
+}
+
+/// A deliberate fault: bits of one word that leaves one switch's engine are flipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flip<'a> {
+    /// Name of the switch.
+    pub switch: &'a str,
+    /// Collective id.
+    pub id: u16,
+    /// Number of the word in the stream.
+    pub word: u64,
+    /// The bits.
+    pub mask: u64,
+}
+
+/// How to run.
+#[derive(Clone, Copy, Default)]
+pub struct RunOptions<'a> {
+    /// Write a waveform.
+    pub wave: Option<&'a WaveOptions>,
+    /// Evaluate blocks in an order shuffled by this seed. Results must not change.
+    pub order_seed: Option<u64>,
+    /// Evaluate every block in every cycle. Results must not change.
+    pub no_skip: bool,
+    /// Leave out monitors and oracle, whatever the scenario says.
+    pub no_checks: bool,
+    /// Report every link.
+    pub all_links: bool,
+    /// Flip bits in one word of one engine's result, to see that the checks see it.
+    pub flip: Option<Flip<'a>>,
+    /// Log every frame and make a ladder of it.
+    pub ladder: bool,
+    /// Record the inputs and outputs of this block.
+    pub record: Option<&'a str>,
+    /// Keep a journal and find out where the cycles of the collectives went.
+    pub why: Option<why::Ask<'a>>,
+    /// Look now and then at what is in the network.
+    pub timeline: bool,
+    /// Threads that evaluate the system, each a part of it; 0 is one. Results do not change. With a waveform, `why`, a
+    /// ladder, a record, a shuffled order or idle cycles not skipped, one thread does all.
+    pub threads: usize,
+    /// End in this cycle as if the caller had stopped the run there: what an interrupted run came to comes out again.
+    pub stop_cycle: Option<u64>,
+    /// Called now and then, about ten times a second of real time.
+    pub hook: Option<&'a dyn Fn(Progress) -> Control>,
+}
+
+impl RunOptions<'_> {
+    /// Whether something looks at every cycle of the whole system, or walks its blocks in another order.
+    pub(crate) fn watches(&self) -> bool {
+        let journal = self.why.is_some() || self.ladder || self.record.is_some();
+        journal || self.wave.is_some() || self.no_skip || self.order_seed.is_some()
+    }
+
+    /// Threads that a system may be divided between.
+    pub(crate) fn divided(&self) -> usize {
+        if self.watches() { 1 } else { self.threads }
+    }
+}
+
+impl std::fmt::Debug for RunOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunOptions")
+            .field("wave", &self.wave)
+            .field("order_seed", &self.order_seed)
+            .field("no_skip", &self.no_skip)
+            .field("no_checks", &self.no_checks)
+            .field("all_links", &self.all_links)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no result at all. A run that fails a check has a result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The scenario is wrong in a way that only shows when the system is built.
+    #[error("{0}")]
+    Problems(#[from] Problems),
+    /// A file cannot be written.
+    #[error("error: cannot write {}: {error}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// An option of the run is wrong, for example a glob that selects nothing.
+    #[error("error: {0}")]
+    Usage(String),
+}

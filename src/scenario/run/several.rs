@@ -1,0 +1,213 @@
+//! The families of a run together, as the [runner](super::runner) deals with them: one mostly, several in a system that they share.
+
+use super::family::{After, Family, Report};
+use super::options::{Flip, Progress, RunError, RunOptions};
+use super::system::System;
+use super::watchdog::Watchdog;
+use crate::result::{Check, Document, Outcome};
+use crate::sources::Sources;
+use crate::why::{Ask, Why};
+use watershed_fabric::Step;
+use watershed_kernel::Cycle;
+use watershed_probe::ladder::Ladder;
+
+/// The families of a run, in the order in which the document has their results.
+pub(crate) struct Families<'a> {
+    list: Vec<Box<dyn Family + 'a>>,
+    /// Flits moved and completions when something last did, and the cycle then.
+    moved: (u64, u64, Cycle),
+}
+
+/// Lines of several, one below the other.
+fn lines(texts: impl Iterator<Item = String>) -> String {
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+impl<'a> Families<'a> {
+    /// One or more families.
+    pub fn new(list: Vec<Box<dyn Family + 'a>>) -> Families<'a> {
+        Families { list, moved: (0, 0, 0) }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &(dyn Family + 'a)> {
+        self.list.iter().map(|family| &**family)
+    }
+
+    fn each(&mut self) -> impl Iterator<Item = &mut Box<dyn Family + 'a>> {
+        self.list.iter_mut()
+    }
+
+    /// Values that follow from the configuration.
+    pub fn take_derived(&mut self) -> Vec<(String, u64)> {
+        self.each().flat_map(|family| family.take_derived()).collect()
+    }
+
+    /// The sources of traffic, which one of them has placed.
+    pub fn take_sources(&mut self) -> Option<Sources> {
+        self.each().find_map(|family| family.take_sources())
+    }
+
+    /// Flips bits of a word that leaves an engine of the first family that has such a place.
+    ///
+    /// # Errors
+    /// None has.
+    pub fn flip(&mut self, system: &mut System, flip: Flip<'_>) -> Result<(), RunError> {
+        let mut refused = None;
+        for family in self.each() {
+            match family.flip(system, flip) {
+                Ok(()) => return Ok(()),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        Err(refused.unwrap_or_else(|| RunError::Usage("there is no engine here".into())))
+    }
+
+    /// Whether a journal is needed, and if so whether of all packets.
+    pub fn journal(&self, options: &RunOptions<'_>) -> Option<bool> {
+        self.all().filter_map(|family| family.journal(options)).max()
+    }
+
+    /// A journal is kept.
+    pub fn keep_times(&mut self, system: &mut System) {
+        self.each().for_each(|family| family.keep_times(system));
+    }
+
+    /// Who watches each of them.
+    pub fn watchdogs(&self, system: &System) -> Vec<Watchdog> {
+        self.all().map(|family| family.watchdog(system)).collect()
+    }
+
+    /// Before the first cycle.
+    pub fn begin(&mut self, system: &mut System) {
+        self.each().for_each(|family| family.begin(system));
+    }
+
+    /// Whether there is anything but traffic.
+    pub fn has_work(&self) -> bool {
+        self.all().any(Family::has_work)
+    }
+
+    /// Whether all work is over, and no family wants to go on until nothing moves.
+    pub fn is_done(&self) -> bool {
+        self.all().all(Family::is_done)
+    }
+
+    /// Before each step; no cycle is simulated from the one on that this answers.
+    pub fn before(&mut self, system: &mut System) -> Cycle {
+        self.each().map(|family| family.before(system)).min().unwrap_or(Cycle::MAX)
+    }
+
+    /// After each step.
+    pub fn after(&mut self, system: &mut System, step: Step) -> After {
+        let now = (system.moves(), system.completions());
+        if step != Step::Quiet && now != (self.moved.0, self.moved.1) {
+            self.moved = (now.0, now.1, system.now());
+        }
+        let mut all = After::Quiet;
+        for family in self.each() {
+            match (family.after(system, step), &all) {
+                (After::Again, _) => all = After::Again,
+                (After::On, After::Quiet) => all = After::On,
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// A rule of a family that was broken.
+    pub fn refused(&self) -> Option<&str> {
+        self.all().find_map(Family::refused)
+    }
+
+    /// A watchdog that is due looks: what stands, in words. Who has nothing left to do is not watched.
+    pub fn standing(&self, system: &System, watchdogs: &mut [Watchdog]) -> Option<String> {
+        let alone = self.list.len() == 1;
+        let mut found = None;
+        for (family, watchdog) in self.all().zip(watchdogs) {
+            if watchdog.is_due(system) && found.is_none() && (alone || !family.is_done()) {
+                found = family.standing(system, watchdog);
+            }
+        }
+        found
+    }
+
+    /// Nothing moves any more: whether that is the end, and not a deadlock.
+    pub fn is_over(&self, system: &System) -> bool {
+        let alone = self.list.len() == 1;
+        self.all().all(|family| family.is_over(system) || !alone && family.is_done())
+    }
+
+    /// The limit of cycles has come: what is queued or not done then, in words; `None` if the run is over.
+    pub fn at_limit(&self, system: &System) -> Option<String> {
+        let alone = self.list.len() == 1;
+        let open = self.all().filter(|family| alone || !family.is_done());
+        let texts: Vec<String> = open.filter_map(|family| family.at_limit(system)).collect();
+        (!texts.is_empty()).then(|| lines(texts.into_iter()))
+    }
+
+    /// Who is not done.
+    pub fn left(&self, system: &System) -> String {
+        lines(self.all().map(|family| family.left(system)))
+    }
+
+    /// Whether a run of parts in windows needs no second look, cycle by cycle.
+    pub fn went_well(&self, outcome: Outcome) -> bool {
+        self.all().all(|family| family.went_well(outcome))
+    }
+
+    /// How many cycles the run took: of several families, until nothing moved any more but timers of what has ended.
+    pub fn cycles(&self, system: &System, outcome: Outcome) -> Cycle {
+        if self.list.len() > 1 && outcome == Outcome::Finished {
+            return self.moved.2;
+        }
+        self.all().map(|family| family.cycles(system, outcome)).max().unwrap_or(0)
+    }
+
+    /// How far it is.
+    pub fn progress(&self, system: &System) -> Progress {
+        let mut sum = Progress { cycle: system.now(), ..Progress::default() };
+        for of in self.all().map(|family| family.progress(system)) {
+            (sum.done, sum.total) = (sum.done + of.done, sum.total + of.total);
+        }
+        sum
+    }
+
+    /// Writes results into the document, and says what the runner needs of them.
+    pub fn report(&self, system: &System, document: &mut Document, oracle: bool) -> Report {
+        let mut all = Report::default();
+        let mut open = Vec::new();
+        for of in self.all().map(|family| family.report(system, document, oracle)) {
+            open.extend(of.open);
+            all.data.extend(of.data);
+            all.findings.extend(of.findings);
+            all.last.extend(of.last);
+        }
+        all.open = (!open.is_empty()).then(|| lines(open.into_iter()));
+        all
+    }
+
+    /// Checks that stand between those of the jobs and those of the network.
+    pub fn settle(&self, system: &System, document: &Document) -> Vec<Check> {
+        self.all().flat_map(|family| family.settle(system, document)).collect()
+    }
+
+    /// Links of each level in the whole system, if only those that something uses were built.
+    pub fn all_links(&self) -> Option<&[u64]> {
+        self.all().find_map(Family::all_links)
+    }
+
+    /// Whether a link has lost packets for good.
+    pub fn loses_traffic(&self, system: &System) -> bool {
+        self.all().any(|family| family.loses_traffic(system))
+    }
+
+    /// Where the cycles of the jobs went.
+    pub fn why(&self, system: &System, ask: Ask<'_>, document: &Document, notes: &mut Vec<String>) -> Vec<Why> {
+        self.all().flat_map(|family| family.why(system, ask, document, notes)).collect()
+    }
+
+    /// Who sent what to whom when, of all families in the order of the cycles.
+    pub fn ladder(&self, system: &System) -> Option<Ladder> {
+        self.all().filter_map(|family| family.ladder(system)).reduce(Ladder::and)
+    }
+}
